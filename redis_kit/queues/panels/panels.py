@@ -113,11 +113,11 @@ class QueuesPanel(Panel):
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
         """Return the jobs that wait and run, the longest wait, and the jobs done in the last hour."""
         reports, errors = replies["default"]
-        figures = [*queues_page.figures(reports), *queues_page.outbox(), *_unreadable(errors)]
-        shown = [figures[0], figures[2], figures[4]]  # ready, running, oldest wait
-        tile = Tile.of([*shown, *(figure for figure in figures if figure not in shown)], history.trend(reports))
-        late = queues_page.late(reports, linked=self.viewer.may(MANAGE))
-        return replace(tile, alerts=[*tile.alerts, *late]) if tile else None
+        ready, _scheduled, running, _dead, wait, *rest = queues_page.figures(reports)
+        figures = [ready, running, wait, *rest, *queues_page.outbox(), *_unreadable(errors)]
+        tile = Tile.of(figures, history.trend(reports))
+        alerts = queues_page.alerts(reports, linked=self.viewer.may(MANAGE))  # of dead jobs too, by queue
+        return replace(tile, alerts=[*tile.alerts, *alerts]) if tile else None
 
     def _looked_up(self, names: list[str], queue: str, id: str) -> Iterator[Content]:
         from redis_kit.queues.monitoring.lookup import look_up

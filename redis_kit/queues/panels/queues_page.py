@@ -9,6 +9,7 @@ from django.db import DatabaseError, transaction
 from django.utils import timezone
 from django.utils.connection import ConnectionDoesNotExist
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
@@ -17,7 +18,7 @@ from redis_kit.core.steps import Batch
 from redis_kit.queues.jobs import job
 from redis_kit.queues.jobs.job import JobInfo, QueueCounts, State, cause
 from redis_kit.queues.jobs.message import task_of
-from redis_kit.queues.panels import job_page
+from redis_kit.queues.panels import history, job_page
 from redis_kit.queues.panels.actions import GroupTarget
 from redis_kit.queues.panels.job_page import moment
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from redis_kit.queues.store.unknown_calls import UnknownCalls
 
 LATE = 300  # seconds for which a queue's next job has been due, before that is an alert
+FAILING = 0.5  # share of failed attempts from which on that is an alert
+ATTEMPTS = 10  # fewer make no alert, whatever share of them failed
+NAMED = 3  # queues in alerts of one kind
 OVERDUE = timedelta(minutes=1)  # for a call in the outbox
 QUEUES = _("Queues")
 TASKS_IN_HINT = 5
@@ -146,13 +150,37 @@ def unrunnable(report: "QueueStats") -> list["UnknownCalls"]:
     return [calls for calls in report.unknown if not calls.known]
 
 
-def late(reports: Mapping[str, "QueueStats"], *, linked: bool) -> Iterator[Alert]:
-    """Yield the queues whose next job has been due for long although they have workers and are not paused."""
-    for name, report in reports.items():
-        if report.wait is not None and report.wait > LATE and not report.paused and not report.deserted:
-            hint = _("The next job has been due for this time.")
-            asked = {"queue": name} if linked else {}
-            yield Alert(_("Late queue: %s") % name, timedelta(seconds=report.wait), hint, asked)
+def alerts(reports: Mapping[str, "QueueStats"], *, linked: bool) -> Iterator[Alert]:
+    """Yield the queues with dead jobs, the late ones, those paused though jobs are due, and those whose attempts fail.
+
+    Of each kind the three worst ones and the number of the others. Queues without a worker are a figure.
+    """
+    dead = {name: report.counts.dead for name, report in reports.items() if report.counts.dead}
+    waits = {name: report.wait for name, report in reports.items() if report.wait is not None and report.wait > LATE}
+    late = {name: wait for name, wait in waits.items() if not (reports[name].paused or reports[name].deserted)}
+    paused = {name: wait for name, wait in waits.items() if reports[name].paused}
+    shares = {name: _failed_share(report) for name, report in reports.items()}
+    failing = {name: share for name, share in shares.items() if share >= FAILING}
+    for title, by_name, shown, hint in (
+        (_("Dead jobs: %s"), dead, int, _("They failed for good. Retry or delete them.")),
+        (_("Late queue: %s"), late, _waits, _("The next job has been due for this time.")),
+        (_("Paused queue: %s"), paused, _waits, _("It is paused, and its next job has been due for this time.")),
+        (_("Failing queue: %s"), failing, _percent, _("of the attempts of the last 30 minutes failed.")),
+    ):
+        names = sorted(by_name, key=by_name.__getitem__, reverse=True)
+        for name in names[:NAMED]:
+            yield Alert(title % name, shown(by_name[name]), hint, {"queue": name} if linked else {})
+        if others := names[NAMED:]:
+            count = ngettext("%(count)d other queue", "%(count)d other queues", len(others)) % {"count": len(others)}
+            numbers = [by_name[name] for name in others]
+            yield Alert(title % count, shown(sum(numbers) if by_name is dead else max(numbers)), hint)
+
+
+def _failed_share(report: "QueueStats") -> float:
+    """Return the share of the attempts of the last 30 minutes that failed; 0 if there were few."""
+    failed = sum(report.failed[-history.MINUTES :])
+    ended = failed + sum(report.done[-history.MINUTES :])
+    return failed / ended if ended >= ATTEMPTS else 0.0
 
 
 def groups(findings: "Findings", dead: int, *, linked: bool) -> Table:
@@ -258,3 +286,7 @@ def _workers(report: "QueueStats") -> Any:
 
 def _waits(wait: float | None) -> timedelta | str:
     return "" if wait is None else timedelta(seconds=wait)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
