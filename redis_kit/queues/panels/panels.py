@@ -70,10 +70,10 @@ def _read_stats() -> Flow[Any]:
 
 
 def _read_workers() -> Flow[Any]:
-    from redis_kit.queues.monitoring import stats
+    from redis_kit.queues.monitoring import lost, stats
 
     errors: stats.Errors = {}
-    return (yield from stats.read_workers(None, "default", errors, most_bytes=0)), errors
+    return *(yield from lost.read_workers_and_lost(None, "default", errors, most_bytes=0)), errors
 
 
 class QueuesPanel(Panel):
@@ -257,28 +257,30 @@ class WorkersPanel(Panel):
     title = _("Workers")
 
     def content(self) -> Iterator[Content]:
-        """Yield figures and the workers by supervisor. Two round trips."""
-        from redis_kit.queues.monitoring.stats import Errors, list_workers
+        """Yield figures, the workers by supervisor, and those that were lost. Two round trips."""
+        from redis_kit.queues.monitoring.lost import workers_and_lost
+        from redis_kit.queues.monitoring.stats import Errors
 
         errors: Errors = {}
-        workers = list_workers(errors=errors)
+        workers, lost = workers_and_lost(errors=errors)
         supervisors, linked = workers_page.supervisors(workers), self.viewer.may(MANAGE)
-        yield from workers_page.figures(workers, supervisors)
+        yield from workers_page.figures(workers, supervisors, lost)
         yield from _unreadable(errors)
         yield workers_page.supervisors_table(supervisors[:MOST_ROWS])
         yield from workers_page.worker_processes(supervisors, linked=linked)
+        yield from workers_page.lost_workers(lost)
         if alone := [worker for worker in workers if not worker.supervisor]:
             yield workers_page.others(alone[:MOST_ROWS], linked=linked)
 
     def reads(self) -> dict[str, Flow[Any]]:
-        """Return the workers of all queues. Two round trips."""
+        """Return the workers of all queues, and those that were lost. Two round trips."""
         return {"default": _read_workers()}
 
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
-        """Return the number of workers, their running jobs and their memory."""
-        workers, errors = replies["default"]
-        figures = workers_page.figures(workers, workers_page.supervisors(workers))
-        return Tile.of([*figures, *_unreadable(errors)])
+        """Return how many workers and supervisors there are, and their running jobs; alarms become alerts."""
+        workers, lost, errors = replies["default"]
+        figures = workers_page.figures(workers, workers_page.supervisors(workers), lost)
+        return Tile.of([*sorted(figures, key=lambda figure: figure.alarm), *_unreadable(errors)])
 
     @action(_("Quiet"), permission=MANAGE, asks=None, named=_supervisor)
     def quiet(self, value: str) -> str:
