@@ -117,7 +117,9 @@ def test_child_without_a_supervisor_gives_back_its_jobs_and_ends(queue, journal,
     wait_for(lambda: queue.counts() == EMPTY)
 
 
-def test_where_all_processes_are_killed_at_once_the_lease_gives_back(queue, kit, journal, start_worker, long_job):
+def test_where_all_processes_are_killed_at_once_the_lease_gives_back(
+    queue, kit, journal, start_worker, long_job, capsys
+):
     kit.options(QUEUES=QUICK)
     victim = start_worker("--threads", 1)
     long_job()
@@ -133,6 +135,8 @@ def test_where_all_processes_are_killed_at_once_the_lease_gives_back(queue, kit,
     assert [again.pid] == children(other)
     (lost,) = lost_workers()
     assert (lost.supervisor_pid, lost.jobs, lost.host) == (victim.pid, 1, socket.gethostname())
+    call_command("rk_queues")
+    assert "as it ended without signing off: others took 1 job from it." in capsys.readouterr().out
     stopped(other, signal.SIGQUIT, within=10)
     assert lost_workers()[0][:4] == lost[:4]  # one that stops in order is none
 
