@@ -31,7 +31,7 @@ class Queues(Component):
         "redis_kit.queues.panels.panels.QueuesPanel",
         "redis_kit.queues.panels.job_list_page.JobsPanel",
         "redis_kit.queues.panels.tasks_page.TasksPanel",
-        "redis_kit.queues.panels.panels.WorkersPanel",
+        "redis_kit.queues.panels.workers_page.WorkersPanel",
         "redis_kit.queues.panels.schedules_page.SchedulesPanel",
         "redis_kit.queues.panels.workflows.page.WorkflowsPanel",
         "redis_kit.queues.panels.handovers_page.HandOversPanel",

@@ -42,6 +42,7 @@ class QueueKeys(NamedTuple):
     done: str
     tasks: str
     past: str
+    lost: str
 
     @classmethod
     def of(cls, base: str) -> "QueueKeys":

@@ -14,10 +14,11 @@ from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import QueueCommand, jobs, unreadable
 from redis_kit.queues.commands.tables import lateness, per_minute, table, task_table
 from redis_kit.queues.jobs.run_counts import TaskStats
+from redis_kit.queues.monitoring.lost import HOUR, LostWorker, workers_and_lost
 from redis_kit.queues.monitoring.report import QueueStats
-from redis_kit.queues.monitoring.stats import Errors, list_workers, queue_names, queue_stats
+from redis_kit.queues.monitoring.stats import Errors, queue_names, queue_stats
 from redis_kit.queues.monitoring.task_runs import stored_runs
-from redis_kit.queues.monitoring.workers import DEAD, WorkerInfo
+from redis_kit.queues.monitoring.workers import DEAD, UNRESPONSIVE, WorkerInfo
 from redis_kit.queues.store.hourly import HOURS
 from redis_kit.queues.store.unknown_calls import UnknownCalls
 
@@ -93,12 +94,19 @@ class Command(QueueCommand):
 
 
 def _warnings(names: list[str], using: str) -> list[str]:
-    """Return a line if workers have seen the server's clock go back, and one for each dead worker that has jobs."""
-    errors: Errors = {}
-    workers = list_workers(names, using=using, errors=errors)
+    """Return a line if workers have seen the server's clock go back, and one for each worker in trouble.
+
+    These are dead workers that have jobs, workers that do not respond, and those that were lost in the last hour.
+    """
+    workers, lost = workers_and_lost(names, using=using, errors={})
     back = max((worker.clock_back for worker in workers), default=0)
     text = f"The server's clock went back by {back:,} s: scheduled jobs and the jobs of dead workers are late."
-    return [text] * bool(back) + [_dead(worker) for worker in workers if worker.state == DEAD and worker.jobs]
+    return [
+        *[text] * bool(back),
+        *(_dead(worker) for worker in workers if worker.state == DEAD and worker.jobs),
+        *(_unresponsive(worker) for worker in workers if worker.state == UNRESPONSIVE),
+        *(_lost(worker) for worker in lost if worker.age < HOUR),
+    ]
 
 
 def _plain_task(stats: TaskStats) -> dict[str, Any]:
@@ -110,6 +118,20 @@ def _dead(worker: WorkerInfo) -> str:
     queues, count = clean(", ".join(worker.queues)), len(worker.jobs)
     late = f"Worker {clean(worker.id)} of {queues} has sent no heartbeat for {duration(worker.silent)}"
     return f"{late}: its {jobs(count)} wait{'s' if count == 1 else ''} until another worker runs."
+
+
+def _unresponsive(worker: WorkerInfo) -> str:
+    silent = f"{_process(worker)} has not responded for {duration(worker.unresponsive)}"
+    return f"{silent}: it was stopped, or a job holds the interpreter."
+
+
+def _lost(worker: LostWorker) -> str:
+    taken = f"others took {jobs(worker.jobs)} from it" if worker.jobs else "it held no jobs"
+    return f"{_process(worker)} was lost {duration(worker.age)} ago, as it ended without signing off: {taken}."
+
+
+def _process(worker: WorkerInfo | LostWorker) -> str:
+    return clean(f"Worker {worker.id} ({worker.host}, process {worker.pid}) of {', '.join(worker.queues)}")
 
 
 def _text(reports: dict[str, QueueStats], errors: Errors) -> Iterable[str]:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from redis_kit.queues.jobs.run_counts import Percentiles, TaskStats
     from redis_kit.queues.monitoring.handovers import ahand_overs, hand_overs
     from redis_kit.queues.monitoring.history import QueueHistory, aqueue_history, queue_history
+    from redis_kit.queues.monitoring.lost import LostWorker, alost_workers, lost_workers
     from redis_kit.queues.monitoring.report import QueueStats
     from redis_kit.queues.monitoring.stats import (
         acontrol_worker,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HandOvers",
+    "LostWorker",
     "Percentiles",
     "QueueHistory",
     "QueueStats",
@@ -39,6 +41,7 @@ __all__ = [
     "acontrol_worker",
     "ahand_overs",
     "alist_workers",
+    "alost_workers",
     "aqueue_counts",
     "aqueue_history",
     "aqueue_names",
@@ -48,6 +51,7 @@ __all__ = [
     "control_worker",
     "hand_overs",
     "list_workers",
+    "lost_workers",
     "queue_counts",
     "queue_history",
     "queue_names",
@@ -61,6 +65,7 @@ __getattr__, __dir__ = lazily(
     {
         "handovers": ("HandOvers", "ahand_overs", "hand_overs"),
         "history": ("QueueHistory", "aqueue_history", "queue_history"),
+        "lost": ("LostWorker", "alost_workers", "lost_workers"),
         "report": ("QueueStats", "UnknownCalls"),
         "stats": (
             *(

@@ -3,8 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
+from typing import Any
 
 from redis_kit.core.flow import Flow
+from redis_kit.core.gather import gather
 from redis_kit.core.metrics.families import (
     MINUTES,
     Histogram,
@@ -16,8 +18,9 @@ from redis_kit.core.metrics.families import (
 )
 from redis_kit.queues.jobs import run_counts
 from redis_kit.queues.jobs.run_counts import TaskStats
+from redis_kit.queues.monitoring import lost, task_runs
 from redis_kit.queues.monitoring.report import QueueStats
-from redis_kit.queues.monitoring.stats import Errors, read_all
+from redis_kit.queues.monitoring.stats import Errors, read_names, read_reports, read_workers
 from redis_kit.queues.monitoring.task_runs import ByTask
 from redis_kit.queues.monitoring.workers import WorkerInfo
 
@@ -54,12 +57,13 @@ LONGEST = Metric(
 DAMAGED = Metric("redis_kit_queues_damaged", "gauge", "Queues that can't be read, as a key has another type.")
 OMITTED = Metric("redis_kit_queues_omitted", "gauge", "Queues beyond the limit, whose metrics are left out.")
 WORKERS = Metric("redis_kit_workers", "gauge", "Worker processes, by state.", ("state",))
+LOST = Metric("redis_kit_workers_lost", "gauge", "Workers that ended without signing off in the last hour.")
 RUNNING = Metric("redis_kit_workers_running_jobs", "gauge", "Running jobs of all workers.")
 THREADS = Metric("redis_kit_workers_threads", "gauge", "Threads of all workers: the jobs that can run at once.")
 MEMORY = Metric("redis_kit_workers_memory_bytes", "gauge", "Resident memory of all workers.")
 BOUNDS = [4**power / 1000 for power in range(11)]  # seconds: 1 ms to 17 minutes, each at the end of a class
 NO_RUNS = run_counts.stats(Counter())
-STATES = ("working", "quiet", "stopping", "dead", "damaged")
+STATES = ("working", "quiet", "stopping", "unresponsive", "dead", "damaged")
 
 
 class QueueMetrics(MetricSource):
@@ -67,17 +71,24 @@ class QueueMetrics(MetricSource):
 
     metrics = (
         *(JOBS, WAIT, DONE, FAILED, BEGUN, LATE, LATEST, PAUSED, CLAIMING, UNKNOWN, LONGEST, DAMAGED, OMITTED),
-        *(WORKERS, RUNNING, THREADS, MEMORY, RUN_TIME, TASK_FAILED),
+        *(WORKERS, LOST, RUNNING, THREADS, MEMORY, RUN_TIME, TASK_FAILED),
     )
 
     def read(self, using: str, limit: int) -> Flow[list[Sample]]:
         """Return the samples. Two round trips."""
         errors: Errors = {}
-        stats, workers, tasks = yield from read_all(MINUTES, using, errors)
+        names = yield from read_names()
+        parts: list[Flow[Any]] = [
+            read_reports(names, MINUTES, using, errors),
+            read_workers(names, using, errors),
+            lost.read(names, using),
+            task_runs.latest_hours(names, using),
+        ]
+        stats, workers, gone, (present, before) = yield from gather(parts, combine=True)
         shown = dict(list(stats.items())[:limit])
         samples = [sample for name, queue in shown.items() for sample in _queue(name, queue)]
-        samples += _workers(workers, shown)
-        samples += _tasks(*tasks, shown, limit)
+        samples += [*_workers(workers, shown), LOST.sample(sum(worker.age < lost.HOUR for worker in gone))]
+        samples += _tasks(present, before, shown, limit)
         return [*samples, DAMAGED.sample(len(errors)), OMITTED.sample(len(stats) - len(shown))]
 
 

@@ -8,7 +8,6 @@ from typing import Any, Literal, get_args
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict, RedisFailure
 from redis_kit.core.flow import Flow
-from redis_kit.core.gather import gather
 from redis_kit.core.keys import encode
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.primitive import Primitive
@@ -21,10 +20,9 @@ from redis_kit.queues import validation
 from redis_kit.queues.jobs.job import QueueCounts
 from redis_kit.queues.jobs.shard import shard_names
 from redis_kit.queues.keys import names_key
-from redis_kit.queues.monitoring import report, task_runs
+from redis_kit.queues.monitoring import report
 from redis_kit.queues.monitoring import workers as workerinfo
 from redis_kit.queues.monitoring.report import QueueStats
-from redis_kit.queues.monitoring.task_runs import ByTask
 from redis_kit.queues.monitoring.workers import WorkerInfo
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings, whole
@@ -151,20 +149,6 @@ def read_stats(minutes: int, using: str, errors: Errors) -> Flow[dict[str, Queue
     return (yield from read_reports(names, minutes, using, errors))
 
 
-def read_all(
-    minutes: int, using: str, errors: Errors
-) -> Flow[tuple[dict[str, QueueStats], list[WorkerInfo], tuple[ByTask, ByTask]]]:
-    """Read the numbers and the workers of all queues, and their tasks in this hour and the last. Two round trips."""
-    names = yield from read_names()
-    parts: list[Flow[Any]] = [
-        read_reports(names, minutes, using, errors),
-        read_workers(names, using, errors),
-        task_runs.latest_hours(names, using),
-    ]
-    stats, workers, tasks = yield from gather(parts)
-    return stats, workers, tasks
-
-
 def _over(using: str) -> _Overview:
     return _Overview("all", using=using)
 
@@ -185,6 +169,11 @@ def read_names() -> Flow[list[str]]:
     members = yield Call("SMEMBERS", names_key())
     used = sorted(name.decode("utf-8", "replace") for name in members)
     return [*dict.fromkeys([*conf.section(QueueSettings).NAMES, *map(whole, filter(_is_name, used))])]
+
+
+def read_chosen(queues: Iterable[str] | None) -> Flow[list[str]]:
+    """Return the names of these queues, or read those of all. No round trip or one."""
+    return (yield from read_names()) if queues is None else _listed(queues)
 
 
 def _never_used(queues: Sequence[str], using: str) -> Flow[set[str]]:
@@ -260,7 +249,7 @@ def read_workers(
     queues: Iterable[str] | None, using: str, errors: Errors | None = None, *, most_bytes: int = MOST_BYTES
 ) -> Flow[list[WorkerInfo]]:
     """See list_workers(). With no bytes, the tasks and ages of jobs are not read."""
-    looked_at = (yield from read_names()) if queues is None else _listed(queues)
+    looked_at = yield from read_chosen(queues)
     replies = yield from _of_each(
         looked_at,
         using,

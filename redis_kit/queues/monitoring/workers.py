@@ -8,7 +8,8 @@ from redis_kit.queues.jobs.message import task_of
 from redis_kit.queues.store import calls
 
 DEAD = "dead"  # the state of a worker whose lease is over
-NUMBERS = ("pid", "supervisor_pid", "threads", "memory", "clock_back")
+UNRESPONSIVE = "unresponsive"  # the state of a worker process that gives no sign of life, though its supervisor does
+NUMBERS = ("pid", "supervisor_pid", "threads", "memory", "clock_back", "unresponsive")
 
 
 class RunningJob(NamedTuple):
@@ -31,6 +32,9 @@ class WorkerInfo(NamedTuple):
     many seconds the supervisor has seen the server's clock go back, until the clock has caught up, and for an hour at
     least. ``held`` are its running jobs in detail.
 
+    A worker process that has given its supervisor no sign of life for 30 seconds has the state "unresponsive": it was
+    stopped, or a job holds the interpreter in C code. ``unresponsive`` is for how many seconds, else 0.
+
     A worker without a heartbeat for ``WORKER_TIMEOUT`` has the state "dead", until the heartbeat or claim of another
     worker of the queue removes it and makes its jobs ready. A worker whose record is damaged has the state "damaged",
     the host "?" and the pid 0.
@@ -49,13 +53,14 @@ class WorkerInfo(NamedTuple):
     memory: int | None = None
     held: tuple[RunningJob, ...] = ()
     clock_back: int = 0
+    unresponsive: int = 0
 
 
 def worker(queue: str, id: bytes, left: int, information: bytes, jobs: list[Any]) -> WorkerInfo:
     """Return a worker in the reply of LIST_WORKERS."""
     report = _about(information)
     held = tuple(_held(queue, *parts) for parts in batched(jobs, 3))
-    memory = report.get("memory")
+    unresponsive = report.get("unresponsive", 0)
     return WorkerInfo(
         id.decode("utf-8", "replace"),
         str(report["host"]),
@@ -66,10 +71,11 @@ def worker(queue: str, id: bytes, left: int, information: bytes, jobs: list[Any]
         str(report.get("supervisor", "")),
         report.get("supervisor_pid", 0),
         report.get("threads", 0),
-        DEAD if left < 0 else str(report.get("state", "")),
-        memory,
+        DEAD if left < 0 else UNRESPONSIVE if unresponsive else str(report.get("state", "")),
+        report.get("memory"),
         held,
         report.get("clock_back", 0),
+        unresponsive,
     )
 
 

@@ -175,7 +175,7 @@ class SupervisorTarget(NamedTuple):
     @property
     def shown(self) -> str:
         """Return its name for confirmations and the log."""
-        return _("%(host)s, process %(pid)d") % {"host": self.host, "pid": self.pid}
+        return process_name(self.host, self.pid)
 
     def effect_of_stop(self) -> str:
         """Return what the command stop will do. Two round trips. Raises InvalidValue if it is gone."""
@@ -216,6 +216,11 @@ class SupervisorTarget(NamedTuple):
         if command == "resume":
             return _("Resumed: %(process)s claims jobs again.") % {"process": self.shown}
         return _("Stopping: %(process)s finishes its jobs and exits.") % {"process": self.shown}
+
+
+def process_name(host: str, pid: int) -> str:
+    """Return the name of a process for people."""
+    return _("%(host)s, process %(pid)d") % {"host": host, "pid": pid}
 
 
 def effect_of_pause(name: str) -> str:

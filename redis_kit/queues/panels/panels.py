@@ -1,4 +1,4 @@
-"""The dashboard's panels of queues and workers."""
+"""The dashboard's panel of queues."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -12,8 +12,8 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.panels import MOST_ROWS, Content, Field, Panel, Search, Table, Tile, action
 from redis_kit.core.panels.ranges import range_of
 from redis_kit.queues.jobs import ids
-from redis_kit.queues.panels import actions, history, job_page, limits_table, queues_page, workers_page
-from redis_kit.queues.panels.actions import GroupTarget, JobTarget, SupervisorTarget, effect_of_retrying_dead
+from redis_kit.queues.panels import actions, alerts, history, job_page, limits_table, queues_page
+from redis_kit.queues.panels.actions import GroupTarget, JobTarget, effect_of_retrying_dead
 from redis_kit.queues.panels.limits_table import LimitTarget
 from redis_kit.queues.settings import whole
 
@@ -26,10 +26,6 @@ TIME = _("Duration, such as 15m or 2h (empty: until resumed)")
 
 def _job(value: str) -> str:
     return JobTarget.parse(value).shown
-
-
-def _supervisor(value: str) -> str:
-    return SupervisorTarget.parse(value).shown
 
 
 def _group(value: str) -> str:
@@ -52,22 +48,11 @@ def _effect_of_retry(value: str) -> str:
     return GroupTarget.parse(value).effect_of_retry()
 
 
-def _effect_of_stop(value: str) -> str:
-    return SupervisorTarget.parse(value).effect_of_stop()
-
-
 def _read_stats() -> Flow[Any]:
     from redis_kit.queues.monitoring import stats
 
     errors: stats.Errors = {}
     return (yield from stats.read_stats(HOUR, "default", errors)), errors
-
-
-def _read_workers() -> Flow[Any]:
-    from redis_kit.queues.monitoring import stats
-
-    errors: stats.Errors = {}
-    return (yield from stats.read_workers(None, "default", errors, most_bytes=0)), errors
 
 
 class QueuesPanel(Panel):
@@ -116,11 +101,11 @@ class QueuesPanel(Panel):
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
         """Return the jobs that wait and run, the longest wait, and the jobs done in the last hour."""
         reports, errors = replies["default"]
-        figures = [*queues_page.figures(reports), *queues_page.outbox(), *queues_page.unreadable(errors)]
-        shown = [figures[0], figures[2], figures[4]]  # ready, running, oldest wait
-        tile = Tile.of([*shown, *(figure for figure in figures if figure not in shown)], history.trend(reports))
-        late = queues_page.late(reports, linked=self.viewer.may(MANAGE))
-        return replace(tile, alerts=[*tile.alerts, *late]) if tile else None
+        ready, _scheduled, running, _dead, wait, *rest = queues_page.figures(reports)
+        figures = [ready, running, wait, *rest, *queues_page.outbox(), *queues_page.unreadable(errors)]
+        tile = Tile.of(figures, history.trend(reports))
+        urgent = alerts.of_queues(reports, linked=self.viewer.may(MANAGE))  # of dead jobs too, by queue
+        return replace(tile, alerts=[*tile.alerts, *urgent]) if tile else None
 
     def _looked_up(self, names: list[str], queue: str, id: str) -> Iterator[Content]:
         from redis_kit.queues.monitoring.lookup import look_up
@@ -251,49 +236,3 @@ class QueuesPanel(Panel):
 
     def _asked(self, field: str) -> str:
         return self.viewer.asked.get(field, "").strip()
-
-
-class WorkersPanel(Panel):
-    """The workers: their jobs, memory and last heartbeats."""
-
-    slug = "workers"
-    title = _("Workers")
-
-    def content(self) -> Iterator[Content]:
-        """Yield figures and the workers by supervisor. Two round trips."""
-        from redis_kit.queues.monitoring.stats import Errors, list_workers
-
-        errors: Errors = {}
-        workers = list_workers(errors=errors)
-        supervisors, linked = workers_page.supervisors(workers), self.viewer.may(MANAGE)
-        yield from workers_page.figures(workers, supervisors)
-        yield from queues_page.unreadable(errors)
-        yield workers_page.supervisors_table(supervisors[:MOST_ROWS])
-        yield from workers_page.worker_processes(supervisors, linked=linked)
-        if alone := [worker for worker in workers if not worker.supervisor]:
-            yield workers_page.others(alone[:MOST_ROWS], linked=linked)
-
-    def reads(self) -> dict[str, Flow[Any]]:
-        """Return the workers of all queues. Two round trips."""
-        return {"default": _read_workers()}
-
-    def tile(self, replies: Mapping[str, Any]) -> Tile | None:
-        """Return the number of workers, their running jobs and their memory."""
-        workers, errors = replies["default"]
-        figures = workers_page.figures(workers, workers_page.supervisors(workers))
-        return Tile.of([*figures, *queues_page.unreadable(errors)])
-
-    @action(_("Quiet"), permission=MANAGE, asks=None, named=_supervisor)
-    def quiet(self, value: str) -> str:
-        """Stop a supervisor's workers from claiming jobs; they finish those that they run."""
-        return SupervisorTarget.parse(value).send("quiet")
-
-    @action(_("Resume"), permission=MANAGE, asks=None, named=_supervisor)
-    def resume(self, value: str) -> str:
-        """Let the workers of a quiet supervisor claim jobs again."""
-        return SupervisorTarget.parse(value).send("resume")
-
-    @action(_("Stop"), permission=MANAGE, asks=None, named=_supervisor, confirm=True, effect=_effect_of_stop)
-    def stop(self, value: str) -> str:
-        """Let a supervisor's workers finish their jobs, within its grace period, and exit."""
-        return SupervisorTarget.parse(value).send("stop")

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
-from redis_kit.core.panels import MOST_ROWS, Alert, Figure, Lines, Link, Table
+from redis_kit.core.panels import MOST_ROWS, Figure, Lines, Link, Table
 from redis_kit.core.steps import Batch
 from redis_kit.queues.jobs import job
 from redis_kit.queues.jobs.job import JobInfo, QueueCounts, State, cause
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from redis_kit.queues.store.limits import LimitInfo
     from redis_kit.queues.store.unknown_calls import UnknownCalls
 
-LATE = 300  # seconds for which a queue's next job has been due, before that is an alert
 OVERDUE = timedelta(minutes=1)  # for a call in the outbox
 QUEUES = _("Queues")
 TASKS_IN_HINT = 5
@@ -165,15 +164,6 @@ def _call(calls: "UnknownCalls") -> Any:
 def unrunnable(report: "QueueStats") -> list["UnknownCalls"]:
     """Return the calls in a queue that no living worker can run."""
     return [calls for calls in report.unknown if not calls.known]
-
-
-def late(reports: Mapping[str, "QueueStats"], *, linked: bool) -> Iterator[Alert]:
-    """Yield the queues whose next job has been due for long although they have workers and are not paused."""
-    for name, report in reports.items():
-        if report.wait is not None and report.wait > LATE and not report.paused and not report.deserted:
-            hint = _("The next job has been due for this time.")
-            asked = {"queue": name} if linked else {}
-            yield Alert(_("Late queue: %s") % name, timedelta(seconds=report.wait), hint, asked)
 
 
 def groups(findings: "Findings", dead: int, *, linked: bool) -> Table:

@@ -50,6 +50,7 @@ PUT, PUT_UNIQUE, NACK, DEFER, RECALL = map(QueueScript, ("put", "put_unique", "n
 SNOOZE = QueueScript("snooze")
 ACK, ACK_AND_CLAIM, RETURN_CLAIMED = map(QueueScript, ("ack", "ack_and_claim", "return_claimed"))
 HEARTBEAT, SIGN_OFF, REAP, SWEEP = map(QueueScript, ("heartbeat", "sign_off", "reap", "sweep"))
+LIST_LOST_WORKERS = QueueScript("list_lost_workers")
 COUNT, QUEUE_STATS, LIST_WORKERS, SEND_COMMAND = map(
     QueueScript, ("count", "queue_stats", "list_workers", "send_command")
 )

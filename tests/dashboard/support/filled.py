@@ -1,6 +1,7 @@
 """Something of each component, so that each page of the dashboard has rows, links and buttons."""
 
 import json
+import time
 from typing import Any
 
 from django.test import TestCase
@@ -65,7 +66,7 @@ def _throttle(text: str) -> Throttle:
 
 def _queues(text: str) -> None:
     mail = Queue("mail")
-    die(Queue("archive"), *["OSError: full"] * 5)
+    die(Queue("archive"), *["OSError: full"] * 20)
     Queue("archive").put_many([text, text, text], delay=600)
     die(mail, *[f"ValueError: {text}"] * 3, *["OSError: full"] * 12)
     put(mail, "p1", "shop.tasks.send", (text,), {text: text})
@@ -79,8 +80,11 @@ def _queues(text: str) -> None:
 
 def _workers(text: str) -> None:
     said = {"host": text, "pid": 7, "supervisor": "s1", "supervisor_pid": 5, "threads": 4, "state": "working"}
-    for worker, about in (("w1", said), ("w2", {**said, "supervisor": "s2", "state": "quiet"}), ("w3", {"host": text})):
+    quiet, frozen = {**said, "supervisor": "s2", "state": "quiet"}, {**said, "unresponsive": 85}
+    for worker, about in (("w1", said), ("w2", quiet), ("w3", {"host": text}), ("w4", frozen)):
         calls.heartbeat(Queue("mail").key(""), worker, json.dumps(about)).run(connections.client())
+    ended = f"{time.time() - 60:.0f}000 3 8 5 {text}"
+    connections.client().call("HSET", Queue("mail").key("lost"), "w5", ended)
 
 
 def _schedules() -> None:

@@ -5,7 +5,8 @@ import pytest
 from redis_kit.core.errors import InvalidValue
 from redis_kit.queues import Queue
 from redis_kit.queues.panels.actions import GroupTarget, JobTarget, SupervisorTarget
-from redis_kit.queues.panels.panels import QueuesPanel, WorkersPanel
+from redis_kit.queues.panels.panels import QueuesPanel
+from redis_kit.queues.panels.workers_page import WorkersPanel
 from redis_kit.queues.store import calls
 
 

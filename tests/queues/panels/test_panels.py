@@ -4,7 +4,8 @@ import pytest
 
 from redis_kit.core.panels import Bars, Figure, StackedBars, Table, Viewer
 from redis_kit.queues import Queue
-from redis_kit.queues.panels.panels import QueuesPanel, WorkersPanel
+from redis_kit.queues.panels.panels import QueuesPanel
+from redis_kit.queues.panels.workers_page import WorkersPanel
 from redis_kit.testing.jobs import drain
 
 

@@ -15,7 +15,7 @@ from redis_kit.queues.database.models import OutboxMessage
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.jobs.job import PauseInfo
 from redis_kit.queues.monitoring.stats import queue_stats
-from redis_kit.queues.panels import history, queues_page
+from redis_kit.queues.panels import alerts, history
 from redis_kit.testing.jobs import drain
 from tests.dashboard.support.attacks import FEW, harmless_links, without_titles
 from tests.dashboard.support.html import page, refused, row_buttons, said, whole_page
@@ -564,28 +564,54 @@ def test_outbox_is_shown_if_a_task_has_one(mail, boss, kit):
     assert shown().startswith(" 1 Alarm The oldest call has waited for 30")
 
 
-def test_queue_is_late_only_if_it_has_workers_and_is_not_paused(kit):
+def urgent(reports):
+    return [(str(one.text), one.value, dict(one.asked)) for one in alerts.of_queues(reports, linked=True)]
+
+
+def test_late_queue_has_workers_and_paused_one_has_jobs_that_are_due(kit):
     stats = queue_stats(["mail"])["mail"]._replace(wait=301.0, workers=1)
     others = {
         "quick": stats._replace(wait=300.0),
         "deserted": stats._replace(workers=0),
         "empty": stats._replace(wait=None),
     }
-    paused = stats._replace(paused=PauseInfo(0.0, None))
-    (alert,) = queues_page.late({"mail": stats, "paused": paused, **others}, linked=True)
-    assert (str(alert.text), alert.value, alert.asked) == (
-        "Late queue: mail",
-        timedelta(seconds=301),
-        {"queue": "mail"},
-    )
-    assert not next(queues_page.late({"mail": stats}, linked=False)).asked
+    paused = {f"paused {name}": one._replace(paused=PauseInfo(0.0, None)) for name, one in others.items()}
+    span = timedelta(seconds=301)
+    late, stopped = urgent({"mail": stats, **others, **paused})
+    assert late == ("Late queue: mail", span, {"queue": "mail"})
+    assert stopped == ("Paused queue: paused deserted", span, {"queue": "paused deserted"})
+    assert not next(alerts.of_queues({"mail": stats}, linked=False)).asked
 
 
-def test_overview_tells_of_dead_jobs(mail, boss):
+def test_queue_of_whose_attempts_half_failed_is_an_alert(kit):
+    stats = queue_stats(["mail"], minutes=60)["mail"]
+    older, few = [100] * 30 + [0] * 30, [0] * 59
+    reports = {
+        "mail": stats._replace(done=[*few, 5], failed=[*few, 11]),
+        "half": stats._replace(done=[*few, 5], failed=[*few, 5]),
+        "fine": stats._replace(done=[*few, 6], failed=[*few, 5]),
+        "few": stats._replace(done=[*few, 0], failed=[*few, 9]),
+        "before": stats._replace(done=stats.done, failed=older),
+    }
+    found = urgent(reports)
+    assert found == [
+        ("Failing queue: mail", "69 %", {"queue": "mail"}),
+        ("Failing queue: half", "50 %", {"queue": "half"}),
+    ]
+
+
+def test_three_queues_of_a_kind_are_named_and_the_others_counted(kit):
+    stats = queue_stats(["mail"])["mail"]
+    reports = {f"q{count}": stats._replace(counts=QueueCounts(0, 0, 0, count)) for count in range(6)}
+    named = [(f"Dead jobs: q{count}", count, {"queue": f"q{count}"}) for count in (5, 4, 3)]
+    assert urgent(reports) == [*named, ("Dead jobs: 2 other queues", 3, {})]
+
+
+def test_overview_tells_of_dead_jobs_and_links_to_their_queue(mail, boss):
     found = page(boss.get(ADMIN))
     (box,) = found.find("section", class_="rk-attention")
-    assert "Queues: Dead" in box.words
-    assert f"{ADMIN}queues/" in [one.attributes["href"] for one in found.find("a")]
+    assert "Queues: Dead jobs: mail 13 They failed for good." in box.words
+    assert f"{ADMIN}queues/?queue=mail" in [one.attributes["href"] for one in found.find("a")]
 
 
 def test_page_of_one_queue_has_a_choice_of_ranges(mail, boss):

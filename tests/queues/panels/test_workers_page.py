@@ -136,6 +136,23 @@ def test_new_information_of_a_worker_is_stored_with_its_heartbeat_alone(four_wor
     assert (found.state, found.memory, found.supervisor) == ("quiet", 120, "s1")
 
 
+def test_workers_that_do_not_respond_and_lost_ones_are_alerts(four_workers, boss, kit):
+    heartbeat("w1", state="working", unresponsive=85)
+    lost = four_workers.key("lost")
+    seconds = kit.client.time()[0]
+    kit.client.hset(lost, mapping={f"l{age}": f"{seconds - age}000 3 17 15 web7" for age in (60, 7200, 90_000)})
+    found = page(boss.get(PAGE))
+    row = next(one for one in rows(found, "Worker processes of web1, process 5") if one[""].startswith("w1"))
+    assert row["State"] == "does not respond for 1 min 25 s"
+    recent, older = rows(found, "Lost workers of the last 24 hours")
+    assert (recent[""], recent["Host"]) == ("l60 process 17 of supervisor process 15", "web7")
+    assert (recent["Queues"], recent["Jobs that others took"]) == ("mail", "3")
+    assert older[""].startswith("l7200")
+    (box,) = page(boss.get(ADMIN)).find("section", class_="rk-attention")
+    assert "Workers that do not respond 1 web1, process 7: stopped by a signal, or a job holds" in box.words
+    assert "Workers lost in the last hour 1 They ended without signing off: web7, process 17." in box.words
+
+
 NO_SUPERVISORS = (
     "",
     "junk",
@@ -178,7 +195,7 @@ def test_token_and_post_are_required(four_workers, boss, signed_in, name):
 
 
 def test_page_takes_two_round_trips(four_workers, trips):
-    from redis_kit.queues.panels.panels import WorkersPanel
+    from redis_kit.queues.panels.workers_page import WorkersPanel
 
     list(WorkersPanel().content())  # the server learns the scripts
     trips.clear()
@@ -262,6 +279,8 @@ def test_supervisor_is_stopped_with_the_keyboard(visit, monkeypatch, four_worker
         (["quiet", "working"], "working"),
         (["quiet", "stopping"], "stopping"),
         (["dead", ""], ""),
+        (["unresponsive", "working"], "working"),
+        (["unresponsive", "dead"], "unresponsive"),
     ],
 )
 def test_supervisor_has_the_state_of_its_workers(states, shown):

@@ -21,6 +21,7 @@
 -- KEYS[17]  lanes      hash: id -> its rank in its lane, and that
 -- KEYS[18]  parked     zset of scores 0: what waits for a limit
 -- KEYS[19]  sequence   counter of jobs that got ready
+-- KEYS[20]  lost       hash: worker -> when it was lost, ms, its jobs, pid, its supervisor's pid, host
 -- ARGV[1]   worker
 -- ARGV[2]   lease        ms
 -- ARGV[3]   information  what the worker reports about itself
@@ -36,7 +37,7 @@
 -- notice: a lease from when the first of them was alive, marked by a half in its end. After it any worker may act.
 
 local workers, info, running, jobs, ready, scheduled, signal, dead, reasons, answers, paused = unpack(KEYS)
-local orders, cancels, unique, owners, unknown, lanes, parked, sequence = unpack(KEYS, 12)
+local orders, cancels, unique, owners, unknown, lanes, parked, sequence, lost = unpack(KEYS, 12)
 local worker, lease, information, most, dead_limit = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -54,7 +55,8 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _free_places
 -- @include _return_jobs
 -- @include _up_since
--- @check_types running, ready, scheduled, dead, info, jobs, reasons, unknown, signal, lanes, parked
+-- @include _note_lost
+-- @check_types running, ready, scheduled, dead, info, jobs, reasons, unknown, signal, lanes, parked, lost
 if redis.call("EXISTS", lanes) == 1 then
 -- @include _raise_sequence
     raise_sequence()
@@ -87,7 +89,8 @@ for at = 1, #silent, 2 do
     if now < notice and not noticed then
         redis.call("ZADD", workers, string.format("%.0f.5", notice), other)
     elseif room > 0 then
-        room = room - return_jobs(other, room, function(id, priority, attempts, crashes, _, payload)
+        local report = redis.call("HGET", info, other) or ""
+        local taken = return_jobs(other, room, function(id, priority, attempts, crashes, _, payload)
             write_record(id, priority, attempts, crashes + 1, now, payload)
             if crashes + 1 < most then
                 reply[3] = reply[3] + 1
@@ -95,6 +98,8 @@ for at = 1, #silent, 2 do
             end
             bury_poison(reply, id, crashes + 1, payload, any_unique)
         end)
+        note_lost(other, taken, report)
+        room = room - taken
     end
 end
 local coming = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]

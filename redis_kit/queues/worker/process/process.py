@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from functools import partial
+from math import inf
 from queue import Empty, SimpleQueue
 from threading import Event
 from time import monotonic
@@ -32,6 +33,7 @@ from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
+SIGN_OF_LIFE = 2.0  # seconds between two
 
 
 class WorkerProcess:
@@ -165,12 +167,15 @@ class WorkerProcess:
         self._processor.cancel(job)
 
     def _wait_for(self, *events: str, seconds: float | None = None) -> str:
-        deadline = None if seconds is None else monotonic() + seconds
+        deadline = inf if seconds is None else monotonic() + seconds
         while True:
+            self._board.note_alive()
             try:
-                event = self._events.get(timeout=None if deadline is None else max(0.0, deadline - monotonic()))
+                event = self._events.get(timeout=max(0.0, min(deadline - monotonic(), SIGN_OF_LIFE)))
             except Empty:
-                return ""
+                if monotonic() >= deadline:
+                    return ""
+                continue
             if event in events:
                 return event
 

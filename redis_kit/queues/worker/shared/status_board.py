@@ -1,18 +1,19 @@
 """The state of a worker process in shared memory: its supervisor reads it even after a SIGKILL.
 
 The layout is in 8-byte words, each written at once: jobs done, which half of the log is in use, how full each half is,
-and for how many microseconds jobs ran. Then come the slots, one per thread, and the halves of the log. Data is written
-before the word that says it is there.
+for how many microseconds jobs ran, and when the process last gave a sign of life. Then come the slots, one per thread,
+and the halves of the log. Data is written before the word that says it is there.
 """
 
 import math
 import mmap
 import struct
 from threading import Lock
+from time import monotonic
 from typing import NamedTuple
 
-DONE, HALF, USED, RAN = 0, 1, 2, 4  # words; USED is followed by that of the other half
-HEAD = 5 * 8
+DONE, HALF, USED, RAN, ALIVE = 0, 1, 2, 4, 5  # words; USED is followed by that of the other half
+HEAD = 6 * 8
 SLOT = 1024
 MILLION = 1_000_000
 IDLE, WRITING, BUSY = 0, 1, 2  # the lower bits of a slot's word; the others count changes
@@ -45,6 +46,16 @@ class StatusBoard:
         self._words = whole[: self._log].cast("Q")
         whole.release()
         self._lock = Lock()
+        self.note_alive()
+
+    def note_alive(self) -> None:
+        """Give a sign of life: the code of this process runs."""
+        self._words[ALIVE] = round(monotonic() * MILLION)
+
+    @property
+    def silence(self) -> float:
+        """Return for how many seconds the process has given no sign of life."""
+        return monotonic() - self._words[ALIVE] / MILLION
 
     def begin(self, slot: int, source: int, token: str, id: str, deadline: float | None) -> None:
         """Note that a slot's thread runs a job from now on. If the names are too long, only its deadline is stored."""

@@ -23,6 +23,7 @@ from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.channel import Channel, pair
+from redis_kit.queues.worker.shared.logs import named
 from redis_kit.queues.worker.shared.memory import resident_of
 from redis_kit.queues.worker.shared.status_board import Running, StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import PAGE, SupervisedQueue, WorkerQueue
@@ -31,6 +32,7 @@ from redis_kit.queues.worker.supervisor.os_signals import Signals, held_back
 logger = logging.getLogger("redis_kit.worker")
 SUSPECTS = 10_000  # of one child and queue, at most
 FAILED = 70  # exit code of a child whose own code failed, not a job's
+UNRESPONSIVE = 30.0  # seconds without a sign of life from which on that is reported
 SPARE = 0.4  # seconds beyond its grace after which a child that was told to end is killed
 
 
@@ -76,21 +78,34 @@ class Child:
     cancelled: dict[int, list[str]] = field(default_factory=dict)  # by queue, as of the last heartbeat
     suspects: defaultdict[str, Suspects] = field(default_factory=lambda: defaultdict(Suspects))  # by queue
     about: Callable[..., str] = ids.information
-    _said: tuple[str, float, int] = ("", 0.0, 0)
+    _said: tuple[str, float, int, int] = ("", 0.0, 0, 0)
 
     def say_how(self, *, quiet: bool, clock_back: int) -> None:
         """Have the next heartbeat report the state, and the memory if that changed by more than 5 %.
 
-        ``clock_back`` is by how many seconds the server's clock went back.
+        It reports for how many seconds the child has given no sign of life, from 30 on. ``clock_back`` is by how many
+        seconds the server's clock went back.
         """
         state = "stopping" if self.stopping else "quiet" if quiet or self.recycling else "working"
-        size, (before, reported, back) = resident_of(self.pid) or 0.0, self._said
-        if (state, clock_back) != (before, back) or abs(size - reported) > reported * 0.05:
-            self._said = state, size, clock_back
-            numbers = {"memory": round(size), "clock_back": clock_back}
+        silence = int(self.board.silence)
+        unresponsive = silence if silence >= UNRESPONSIVE else 0
+        size, (before, reported, back, was_unresponsive) = resident_of(self.pid) or 0.0, self._said
+        self._log_silence(unresponsive, was_unresponsive)
+        said = state, clock_back, unresponsive
+        if said != (before, back, was_unresponsive) or abs(size - reported) > reported * 0.05:
+            self._said = state, size, clock_back, unresponsive
+            numbers = {"memory": round(size), "clock_back": clock_back, "unresponsive": unresponsive}
             about = self.about(state=state, **{name: number for name, number in numbers.items() if number})
             for source in self.sources:
                 source.about = about
+
+    def _log_silence(self, seconds: int, before: int) -> None:
+        if seconds and not before:
+            text = "Child %d, worker %s, has not responded for %d s: it was stopped, or a job holds the interpreter%s."
+            jobs = named([job.id for job in self.board.running()])
+            logger.warning(text, self.pid, self.worker, seconds, f"; it runs {jobs}" if jobs else "")
+        elif before and not seconds:
+            logger.warning("Child %d, worker %s, responds again.", self.pid, self.worker)
 
     @property
     def claims(self) -> bool:

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import time
 import urllib.error
@@ -10,9 +11,10 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 
 from redis_kit.queues import Queue, QueueCounts
-from redis_kit.queues.monitoring import control_worker, list_workers
+from redis_kit.queues.monitoring import control_worker, list_workers, lost_workers
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.shared.channel import pair
 from redis_kit.queues.worker.shared.status_board import StatusBoard
@@ -115,7 +117,9 @@ def test_child_without_a_supervisor_gives_back_its_jobs_and_ends(queue, journal,
     wait_for(lambda: queue.counts() == EMPTY)
 
 
-def test_where_all_processes_are_killed_at_once_the_lease_gives_back(queue, kit, journal, start_worker, long_job):
+def test_where_all_processes_are_killed_at_once_the_lease_gives_back(
+    queue, kit, journal, start_worker, long_job, capsys
+):
     kit.options(QUEUES=QUICK)
     victim = start_worker("--threads", 1)
     long_job()
@@ -129,6 +133,46 @@ def test_where_all_processes_are_killed_at_once_the_lease_gives_back(queue, kit,
     print(f"back after {again.at - killed:.3f} s, with a lease of {QUICK['WORKER_TIMEOUT']} s")
     assert again.at - killed < 10  # of another worker; the default lease is longer
     assert [again.pid] == children(other)
+    (lost,) = lost_workers()
+    assert (lost.supervisor_pid, lost.jobs, lost.host) == (victim.pid, 1, socket.gethostname())
+    call_command("rk_queues")
+    assert "as it ended without signing off: others took 1 job from it." in capsys.readouterr().out
+    stopped(other, signal.SIGQUIT, within=10)
+    assert lost_workers()[0][:4] == lost[:4]  # one that stops in order is none
+
+
+# Thirty seconds are long for a test.
+IMPATIENT = """
+import sys
+from django.core.management import execute_from_command_line
+from redis_kit.queues.worker.process import process
+from redis_kit.queues.worker.supervisor import child
+
+process.SIGN_OF_LIFE, child.UNRESPONSIVE = 0.1, 1.5
+execute_from_command_line(sys.argv[2:])
+"""
+
+
+def test_child_that_is_frozen_is_said_not_to_respond(queue, kit, start_worker, capsys):
+    kit.options(QUEUES=LASTING)
+    worker = start_worker("--threads", 1, program=["-c", IMPATIENT])
+
+    def state():
+        return [one.state for one in list_workers()]
+
+    wait_for(lambda: state() == ["working"])
+    (frozen,) = children(worker)
+    os.kill(frozen, signal.SIGSTOP)
+    wait_for(lambda: state() == ["unresponsive"])
+    (found,) = list_workers()
+    assert (found.unresponsive >= 1, found.silent < 5) == (True, True)
+    call_command("rk_queues")
+    assert f"process {frozen}) of default, elsewhere has not responded for" in capsys.readouterr().out
+    os.kill(frozen, signal.SIGCONT)
+    wait_for(lambda: state() == ["working"])
+    assert f"Child {frozen}, worker {found.id}, has not responded for ".encode() in worker.log.read_bytes()
+    wait_for(lambda: f"Child {frozen}, worker {found.id}, responds again.".encode() in worker.log.read_bytes())
+    stopped(worker, within=10)
 
 
 def test_poison_of_every_kind_is_dead_after_the_limit(queue, kit, journal, start_worker):
