@@ -16,6 +16,7 @@ from django.template.loader import get_template, render_to_string
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.cache import get_conditional_response
+from django.utils.html import format_html
 from django.utils.http import quote_etag, urlencode
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
@@ -167,7 +168,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
 
     def _run_action(self, request: HttpRequest, panel: Panel, confirmation: Confirmation) -> HttpResponse:
         try:
-            message = str(getattr(panel, confirmation.button.name)(*confirmation.arguments))
+            answer = cell(getattr(panel, confirmation.button.name)(*confirmation.arguments), MAX_MESSAGE)
         except RedisKitError as error:
             reason = visible(text_of(error))[:MAX_MESSAGE]
             if isinstance(error, InvalidValue) and confirmation.button.wants:
@@ -177,7 +178,10 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
                 return redirect(self._back(panel))
             message = _("The outcome is unknown.")
         else:
-            self.message_user(request, visible(message)[:MAX_MESSAGE], messages.SUCCESS)
+            message = answer.text
+            link = self._url("changelist") + answer.link
+            shown = format_html('<a href="{}">{}</a>', link, message) if answer.link else message
+            self.message_user(request, shown, messages.SUCCESS)
         entry = self.model(slug=panel.slug, title=visible(confirmation.subject)[:MAX_SUBJECT])
         self.log_change(request, entry, confirmation.entry(message, MAX_MESSAGE))
         return redirect(self._back(panel))

@@ -59,14 +59,14 @@ def action(
 ) -> Callable[[AnyCallable], AnyCallable]:
     """Mark a panel's method as a button: POST only, permission checked (``redis_kit.release_locks``), logged.
 
-    The method takes the button's value as text and returns the sentence to show. The value comes from the row of a
-    table that names the action, or from a text field labelled ``asks``; with ``asks=None`` from a row alone, and with
-    ``asks=""`` there is none, and it is "". ``named`` returns the name that is shown and logged for a value. With
-    ``confirm`` the viewer is asked first, and may state a reason for the log; with ``typed`` the viewer has to type
-    that name, too. ``effect`` returns sentences about what will happen for a value: how many, whose, what runs. It may
-    ask a server, and a RedisKitError of it ends the action. ``wants`` labels a further field on that page, whose text
-    is the method's second argument. A button that asks first is red, as one that deletes something, unless it is
-    ``harmless``.
+    The method takes the button's value as text and returns the sentence to show, or a Link with that text. The value
+    comes from the row of a table that names the action, or from a text field labelled ``asks``; with ``asks=None`` from
+    a row alone, and with ``asks=""`` there is none, and it is "". ``named`` returns the name that is shown and logged
+    for a value. With ``confirm`` the viewer is asked first, and may state a reason for the log; with ``typed`` the
+    viewer has to type that name, too. ``effect`` returns sentences about what will happen for a value: how many, whose,
+    what runs. It may ask a server, and a RedisKitError of it ends the action. ``wants`` labels a further field on that
+    page, whose text is the method's second argument. A button that asks first is red, as one that deletes something,
+    unless it is ``harmless``.
     """
 
     def mark(method: AnyCallable) -> AnyCallable:

@@ -76,15 +76,13 @@ class SchedulesPanel(Panel):
         return _("Resumed: %(schedule)s.") % {"schedule": unquote(value)}
 
     @action(gettext_lazy("Run now"), permission=MANAGE, asks=None, named=unquote)
-    def run_now(self, value: str) -> str:
-        """Add a job of a schedule now."""
+    def run_now(self, value: str) -> Link:
+        """Add a job of a schedule now, and lead to its page."""
         from redis_kit.queues.tasks.schedules import control
 
         queue, job = control.run(unquote(value))
-        return _("Added to %(queue)s: job %(job)s. Enter this id on the page Queues to see what becomes of it.") % {
-            "queue": queue,
-            "job": job,
-        }
+        added = _("Added to %(queue)s: job %(job)s.") % {"queue": queue, "job": job}
+        return Link(added, "queues", {"queue": queue, "id": job})
 
 
 def figures(coming: "Listing", ticks: int) -> Iterator[Figure]:

@@ -41,6 +41,10 @@ class TasksPanel(QueueChoicePanel):
     title = _("Tasks")
     _tasks: Sequence[str] = ()  # those that ran
 
+    def heading(self) -> Any:
+        """Return the name of the chosen task, or the title."""
+        return self.asked("task") or self.title
+
     def search(self) -> Search:
         """Return the choice of a queue and a task."""
         task = Field("task", _("Task"), lambda: self.choices(self._tasks), any=_("All tasks"), optional=True)

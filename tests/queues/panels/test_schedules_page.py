@@ -87,8 +87,10 @@ def test_pause_resume_and_run_now(three, boss, django_capture_on_commit_callback
     with django_capture_on_commit_callbacks(execute=True):
         assert said(boss.post(URLS["resume"], {"row": labels["Pause: hourly"]}))[-1] == "Resumed: hourly."
     response = boss.post(URLS["run_now"], {"row": labels["Run now: hourly"]})
-    assert said(response)[-1].startswith("Added to default: job ")
-    assert Queue("default").counts().ready == 1
+    (job,) = Queue("default").peek()
+    (link,) = [one for one in whole_page(boss.get(response.url)).find("a") if one.words.startswith("Added")]
+    assert link.words == f"Added to default: job {job.id}."
+    assert link.attributes["href"] == f"{ADMIN}queues/?queue=default&id={job.id}"
     assert "has not ended" in said(boss.post(URLS["run_now"], {"row": labels["Run now: hourly"]}))[-1]
 
 

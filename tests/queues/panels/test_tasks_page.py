@@ -82,6 +82,7 @@ def test_one_task_is_shown_by_hour(mail, boss, trips):
     found = look(boss, task=SEND, range="6")
     assert len(trips) == 2
     assert [(row[""], row["Attempts"]) for row in rows(found, "Tasks")] == [(SEND, "110")]
+    assert found.find("h1")[0].words == SEND
     titles = ["Attempts by hour", "Run time by hour (s)", "Wait by hour (s)"]
     assert [one.words for one in found.find("h2")][-3:] == titles
     attempts, run_time, wait = tasks_page.charts(task_history("mail", SEND, hours=3))
