@@ -48,13 +48,15 @@ def crawled(links_of: Callable[[str], list[str]], start: str = ADMIN, *, alike: 
     return found
 
 
-def links_with(client):
-    """Return a function that returns the links of a page, which must be whole."""
+def links_with(client, pages=None):
+    """Return a function that returns the links of a page, which must be whole; ``pages`` gets the text of each."""
+    pages = {} if pages is None else pages
 
     def links_of(url):
         response = client.get(url)
         if response["Content-Type"].startswith("text/csv"):
             return []
+        pages[url] = response.content.decode()
         found = whole_page(response)
         assert not [one.words for one in found.elements if "rk-error" in (one.attributes.get("class") or "")], url
         return [one.attributes["href"] for one in found.find("a") if one.attributes.get("href")]
@@ -96,11 +98,11 @@ def test_refused_access_is_told_on_every_page(filled, boss):
         assert re.match("Redis refused access.* 'bitcount' command", error.words)
 
 
-def buttons_on(client, urls):
+def buttons_on(pages):
     """Return for each action a page with its button: where actions share pages, one may take what another needs."""
     found, used = {}, Counter()
-    for url in sorted(urls, key=lambda url: ("id=" not in url, "state=" not in url)):
-        for action in re.findall(r'formaction="([^"?]*/do/[^"?]*)', client.get(url).content.decode()):
+    for url in sorted(pages, key=lambda url: ("id=" not in url, "state=" not in url)):
+        for action in re.findall(r'formaction="([^"?]*/do/[^"?]*)', pages[url]):
             found.setdefault(action, []).append(url)
     for action, where in sorted(found.items(), key=lambda item: len({*item[1]})):
         found[action] = min(where, key=used.__getitem__)
@@ -142,7 +144,9 @@ def confirm(client, shown):
 
 @pytest.mark.urls("tests.dashboard.test_custom_site")
 def test_every_button_works_in_a_site_of_a_project(filled, boss):
-    buttons = buttons_on(boss, crawled(links_with(boss), OFFICE))
+    pages = {}
+    crawled(links_with(boss, pages), OFFICE)
+    buttons = buttons_on(pages)
     actions = {f"{OFFICE}{panel.slug}/do/{name}/" for panel in panels() for name in panel.actions()}
     assert actions - {*buttons} == set(), "fill() gives these no button"
     answers = {action: press(boss, url, action) for action, url in buttons.items()}
