@@ -4,7 +4,6 @@ import logging
 
 from redis_kit.core.values.numbers import seconds, whole_number
 from redis_kit.queues.jobs import log_line
-from redis_kit.queues.tasks import current_job
 
 LINES = (1, 1000)
 TTL = (1.0, 2_592_000.0)  # seconds
@@ -26,6 +25,10 @@ class JobLogHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Note a line of the job that runs here, if one does. No round trip."""
+        from redis_kit.queues.tasks import (
+            current_job,
+        )  # here, as a wrong task framework must not be an error of LOGGING
+
         current = current_job.get()
         if current is None or current.log is None:
             return
