@@ -17,7 +17,7 @@ def test_nothing_is_stuck_nor_lost_beyond_what_the_server_lost(how):
     found = outcome.violations()
     assert not found, "\n".join([str(outcome), *found[:20], outcome.logs[-4000:]])
     assert any(put.sent > outcome.losses[0].died for put in outcome.puts)
-    assert outcome.settled_again()
+    assert outcome.settled_again() or outcome.repeats()
 
 
 @pytest.mark.seeded
