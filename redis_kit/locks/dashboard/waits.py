@@ -56,5 +56,5 @@ def trend(waits: Sequence["LockWaits"]) -> Sparkline:
 def lost(waits: Sequence["LockWaits"]) -> Iterator[Alert]:
     """Yield the leases that were lost within the last hour, if there are any."""
     if count := sum(each.lost for each in waits):
-        hint = _("They ended before their holders released or extended them, so others may have held the locks.")
+        hint = _("They ended before their holders released them, or were released by force.")
         yield Alert(_("Leases lost in an hour"), count, hint)

@@ -127,7 +127,7 @@ def _unresponsive(worker: WorkerInfo) -> str:
 
 def _lost(worker: LostWorker) -> str:
     taken = f"others took {jobs(worker.jobs)} from it" if worker.jobs else "it held no jobs"
-    return f"{_process(worker)} was lost {duration(worker.age)} ago, as it ended without signing off: {taken}."
+    return f"{_process(worker)} was found lost {duration(worker.age)} ago, as it ended without signing off: {taken}."
 
 
 def _process(worker: WorkerInfo | LostWorker) -> str:

@@ -90,7 +90,7 @@ def figures(coming: "Listing", ticks: int) -> Iterator[Figure]:
     hint = _("%d of them tick") % coming.active if coming.active < coming.total else ""
     yield Figure(_("Schedules"), coming.total, hint=hint)
     shown = f"{ticks}+" if ticks >= MOST_ROWS else ticks
-    yield Figure(_("Ticks in 24 hours"), shown)
+    yield Figure(_("Ticks in the next 24 hours"), shown)
     stuck = [info.name for info in coming.schedules if info.problem]
     if stuck:
         hint = ", ".join(stuck[:5]) + ", …" * (len(stuck) > 5)

@@ -138,7 +138,7 @@ def others(workers: Sequence["WorkerInfo"], *, linked: bool) -> Table:
 def lost_workers(lost: "Sequence[LostWorker]") -> Iterator[Table]:
     """Yield the workers that were lost in the last 24 hours, if there are any."""
     if lost:
-        columns = (_("Worker"), _("Host"), _("Queues"), _("Lost"), _("Jobs that others took"))
+        columns = (_("Worker"), _("Host"), _("Queues"), _("Found lost"), _("Jobs that others took"))
         yield Table(_("Lost workers of the last 24 hours"), columns, [_lost(worker) for worker in lost[:MOST_ROWS]])
 
 

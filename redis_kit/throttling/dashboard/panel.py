@@ -134,7 +134,7 @@ class ThrottlesPanel(Panel):
         return summary.reads(built_throttles()[:MOST_ROWS])
 
     def tile(self, replies: Mapping[str, Any]) -> Tile:
-        """Return the calls that throttles allowed and refused in the last hour; those in shadow mode are left out."""
+        """Return the calls that throttles allowed and refused in the last hour."""
         from redis_kit.throttling.dashboard import summary
 
         return summary.tile(replies)

@@ -7,6 +7,7 @@ from django.utils.translation import ngettext
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.panels import Figure, Sparkline, Tile
+from redis_kit.throttling.dashboard.tables import true_calls
 from redis_kit.throttling.engine.base import BaseThrottle
 from redis_kit.throttling.statistics import counters
 from redis_kit.throttling.statistics.counters import ThrottleCalls
@@ -19,14 +20,13 @@ def reads(throttles: Sequence[BaseThrottle]) -> dict[str, Flow[Calls]]:
     """Return the flows that read the last hour, by connection. One round trip each."""
     by_connection: dict[str, list[BaseThrottle]] = {}
     for throttle in throttles:
-        if not throttle.shadow:
-            by_connection.setdefault(throttle.using, []).append(throttle)
+        by_connection.setdefault(throttle.using, []).append(throttle)
     return {using: counters.read(several, HOUR) for using, several in by_connection.items()}
 
 
 def tile(replies: Mapping[str, Calls]) -> Tile:
     """Return the tile of all throttles, from the results of the flows."""
-    throttles = [minutes for calls in replies.values() for minutes in calls.values()]
+    throttles = [true_calls(*each) for calls in replies.values() for each in calls.items()]
     allowed = sum(minute.allowed for minutes in throttles for minute in minutes)
     refused = [sum(minute.refused for minute in same) for same in zip(*throttles, strict=True)]
     text = ngettext("%(count)d call refused in an hour", "%(count)d calls refused in an hour", sum(refused))

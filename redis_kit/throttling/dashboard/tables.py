@@ -87,11 +87,16 @@ def rule(in_force: "Rule | None") -> Any:
     return in_force and Lines((_kind(in_force), in_force.until))
 
 
-def true_minutes(figures: "ThrottleFigures") -> list["ThrottleCalls"]:
-    """Return what happened: a throttle in shadow mode allowed all calls."""
-    if not figures.throttle.shadow:
-        return figures.minutes
-    return [minute._replace(allowed=minute.allowed + minute.refused, refused=0) for minute in figures.minutes]
+def true_minutes(figures: "ThrottleFigures") -> Sequence["ThrottleCalls"]:
+    """Return the calls by minute, see true_calls()."""
+    return true_calls(figures.throttle, figures.minutes)
+
+
+def true_calls(throttle: "BaseThrottle", calls: Sequence["ThrottleCalls"]) -> Sequence["ThrottleCalls"]:
+    """Return the true decisions: a throttle in shadow mode allowed all calls."""
+    if not throttle.shadow:
+        return calls
+    return [each._replace(allowed=each.allowed + each.refused, refused=0) for each in calls]
 
 
 def _throttle(figures: "ThrottleFigures") -> tuple[Any, ...]:

@@ -70,7 +70,7 @@ def test_schedule_that_can_not_run_says_why_and_is_not_overdue(kit, boss):
     coming = control.listed("due")
     late = [info._replace(due=coming.now - 120_000) for info in coming.schedules]
     labels = [str(figure.label) for figure in figures(coming._replace(schedules=late), 0)]
-    assert labels == ["Schedules", "Ticks in 24 hours", "Schedules that can't run"]
+    assert labels == ["Schedules", "Ticks in the next 24 hours", "Schedules that can't run"]
     well = [info._replace(problem="") for info in late]
     assert list(figures(coming._replace(schedules=well), 0))[-1].value == timedelta(minutes=2)
 

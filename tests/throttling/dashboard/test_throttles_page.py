@@ -8,7 +8,7 @@ from django.utils import translation
 
 from redis_kit.core import component, connections
 from redis_kit.core.keys import hashed
-from redis_kit.throttling import Throttle
+from redis_kit.throttling import Throttle, throttle
 from redis_kit.throttling.throttles.throttle import registry
 from tests.dashboard.support.attacks import SAMPLE, harmless_links, without_titles
 from tests.dashboard.support.html import page, refused, row_buttons, said, whole_page
@@ -182,6 +182,16 @@ def test_value_of_no_row_does_no_harm(login, boss, name, value):
     assert response.status_code in (302, 400)
     assert [rule.kind for rule in login.rules.list()] == ["ban"]
     assert not LogEntry.objects.exists()
+
+
+@pytest.mark.parametrize(("given", "meant"), [("203.0.113.7", "ip:203.0.113.7"), ("usr:42", "user:42")])
+def test_identity_that_no_key_makes_is_not_looked_up(kit, boss, given, meant):
+    view = throttle("5/m", name="export")(lambda request: None)
+    found = page(boss.get(PAGE, {"throttle": "export", "identity": given}))
+    told = [one.words for one in found.find("p", class_="rk-hint")]
+    assert f"No key of this throttle makes this identity. Did you mean {meant}?" in told
+    assert "Did you mean" not in str(page(boss.get(PAGE, {"throttle": "export", "identity": meant})).elements)
+    assert view  # which keeps the throttle
 
 
 def test_identity_is_looked_up_and_changed(login, signed_in):

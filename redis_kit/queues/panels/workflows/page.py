@@ -106,7 +106,14 @@ class WorkflowsPanel(Panel):
             raise InvalidValue(_("Nothing was cancelled: the workflow %(id)s has ended.") % {"id": value})
         return _("Cancelled: workflow %(id)s.") % {"id": value}
 
-    @action(gettext_lazy("Retry failed steps"), permission=MANAGE, asks=None, confirm=True, effect=_effect_of_retry)
+    @action(
+        gettext_lazy("Retry failed steps"),
+        permission=MANAGE,
+        asks=None,
+        confirm=True,
+        effect=_effect_of_retry,
+        harmless=True,
+    )
     def retry(self, value: str) -> str:
         """Run the failed steps of a workflow again."""
         count = _workflow(value).retry()
