@@ -6,7 +6,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.panels import MOST_ROWS, Content, Field, Link, Pages, Panel, Search, Table
-from redis_kit.dashboard.collect import panels
+from redis_kit.dashboard.collect import may_view, panels
 
 
 class AuditPanel(Panel):
@@ -33,7 +33,7 @@ class AuditPanel(Panel):
         if asked:
             entries = entries.filter(change_message__icontains=asked)
         total, start = entries.count(), (self.viewer.page - 1) * MOST_ROWS
-        pages = {panel.slug: Link(panel.title, panel.slug) for panel in panels() if self._may_view(panel)}
+        pages = {panel.slug: Link(panel.title, panel.slug) for panel in panels() if may_view(panel, self.viewer.may)}
         yield Table(
             _("Actions of users, the latest first"),
             (_("Time"), _("User"), _("Page"), _("Action")),
@@ -52,6 +52,3 @@ class AuditPanel(Panel):
 
     def tile(self, replies: Mapping[str, Any]) -> None:
         """Return nothing: the overview shows the present."""
-
-    def _may_view(self, panel: Panel) -> bool:
-        return not panel.permission or self.viewer.may(panel.permission)

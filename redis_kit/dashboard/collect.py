@@ -1,7 +1,7 @@
 """The content of panels, collected so that a panel that fails does not hide the others."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -23,6 +23,11 @@ REASONS = {
     "Redis can't serve now": gettext_lazy("Redis can't serve now"),
     "The Cluster has no node that answers.": gettext_lazy("The Cluster has no node that answers."),
 }
+
+
+def may_view(panel: Panel, may: Callable[[str], bool]) -> bool:
+    """Return whether somebody may view a panel, given whether they have a permission."""
+    return not panel.permission or may(panel.permission)
 
 
 @dataclass

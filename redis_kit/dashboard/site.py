@@ -27,7 +27,7 @@ from redis_kit.core.panels import Panel, Viewer
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.values.csv_rows import CSVWriter
 from redis_kit.dashboard.cells import cell, visible
-from redis_kit.dashboard.collect import collect, panels, text_of
+from redis_kit.dashboard.collect import collect, may_view, panels, text_of
 from redis_kit.dashboard.confirmation import Confirmation
 from redis_kit.dashboard.forms import ActionButton, action_buttons, search_view
 from redis_kit.dashboard.overview import TileView, outages, tiles
@@ -215,7 +215,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         self._require(request)
         for panel in panels():
             if slug in (panel.slug, quote(panel.slug)):
-                if not _may_view(request, panel):
+                if not may_view(panel, request.user.has_perm):
                     raise PermissionDenied
                 panel.viewer = Viewer(request.user.has_perm, request.GET.dict())
                 return panel
@@ -257,11 +257,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
 
 
 def _panels(request: HttpRequest) -> list[Panel]:
-    return [panel for panel in panels() if _may_view(request, panel)]
-
-
-def _may_view(request: HttpRequest, panel: Panel) -> bool:
-    return not panel.permission or request.user.has_perm(panel.permission)
+    return [panel for panel in panels() if may_view(panel, request.user.has_perm)]
 
 
 def _outages(views: Sequence[TileView]) -> dict[str, Any]:

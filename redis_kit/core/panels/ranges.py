@@ -32,6 +32,10 @@ class Range(NamedTuple):
         size = self.bar // 60 if self.by_hour else self.bar
         return [numbers[at : at + size] for at in range(0, len(numbers), size)]
 
+    def last_minute(self, start: datetime) -> int:
+        """Return the last minute of the range, counted since 1970, given the start of its last minute or hour."""
+        return int(start.timestamp()) // 60 + (59 if self.by_hour else 0)
+
     def labels(self, last: int) -> list[str]:
         """Return the label of each bar, given the last minute of the range, counted since 1970."""
         starts = range(last + 1 - self.minutes, last + 1, self.bar)

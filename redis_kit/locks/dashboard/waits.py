@@ -32,8 +32,7 @@ def charts(waits: Sequence["LockWaits"], chosen: Range) -> Iterator[Ranges | Sta
     if not any(each.waits or each.lost for each in waits):
         yield Table(_("Waits that ended"), (), [], empty=_("No caller has waited in this time, and no lease was lost."))
         return
-    last = int(waits[-1].start.timestamp()) // 60 + (59 if chosen.by_hour else 0)
-    labels = chosen.labels(last)
+    labels = chosen.labels(chosen.last_minute(waits[-1].start))
     acquired = map(sum, chosen.bars([each.waits - each.timeouts for each in waits]))
     timeouts = map(sum, chosen.bars([each.timeouts for each in waits]))
     longest = map(max, chosen.bars([each.longest for each in waits]))

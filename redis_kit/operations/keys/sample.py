@@ -1,7 +1,7 @@
 """The memory of each component, estimated from some of the keys."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from statistics import mean
 from typing import Any, NamedTuple
@@ -48,8 +48,9 @@ def merged(nodes: Sequence[Sequence[ComponentMemory]]) -> list[ComponentMemory]:
 
 def _read() -> Flow[list[ComponentMemory]]:
     total, page = yield Batch([Call("DBSIZE"), scanning(0)])
-    sizes = (yield Batch(measuring(page))) if page[1] else []
-    return measured(page, sizes, total)
+    keys = by_component(page)
+    sizes = (yield Batch(measuring(keys))) if keys else []
+    return measured(page, keys, sizes, total)
 
 
 def component_of(key: str) -> str:
@@ -72,30 +73,32 @@ def scanning(cursor: int, pattern: str = "*", count: int = LOOKED_AT) -> Call:
     return Call("SCAN", cursor, "MATCH", f"{conf.section(KitSettings).PREFIX}:{pattern}", "COUNT", count)
 
 
-def measuring(page: Sequence[Any]) -> list[Call]:
-    """Return the steps that measure keys of a reply of SCAN, as many of each component."""
-    by_component = _by_component(page)
+def by_component(page: Sequence[Any]) -> dict[str, list[bytes]]:
+    """Return the keys in a reply of SCAN, by component."""
+    grouped: dict[str, list[bytes]] = {}
+    for key in page[1]:
+        grouped.setdefault(component_of(key.decode("utf-8", "replace")), []).append(key)
+    return grouped
+
+
+def measuring(keys: Mapping[str, Sequence[bytes]]) -> list[Call]:
+    """Return the steps that measure keys, as many of each component."""
     return [
         Call("MEMORY", "USAGE", key, "SAMPLES", SAMPLES)
-        for keys in by_component.values()
-        for key in keys[: MEASURED // len(by_component)]
+        for of_component in keys.values()
+        for key in of_component[: MEASURED // len(keys)]
     ]
 
 
-def measured(page: Sequence[Any], sizes: Sequence[int | None], total: int) -> list[ComponentMemory]:
-    """Return the components in a reply of SCAN from the cursor 0, the largest first."""
+def measured(
+    page: Sequence[Any], keys: Mapping[str, Sequence[bytes]], sizes: Sequence[int | None], total: int
+) -> list[ComponentMemory]:
+    """Return the components in a reply of SCAN from the cursor 0, the largest first, given what measuring() found."""
     cursor, left, rows = int(page[0]), iter(sizes), []
     share = min(1.0, max(share_of(cursor), LOOKED_AT / max(total, 1))) if cursor else 1.0
-    by_component = _by_component(page)
-    for name, keys in by_component.items():
-        of_component = [size for size in islice(left, min(len(keys), MEASURED // len(by_component))) if size]
-        size = mean(of_component) if of_component else 0  # keys may be gone again
-        rows.append(ComponentMemory(name, round(len(keys) / share), round(len(keys) * size / share), share))
+    for name, of_component in keys.items():
+        own_sizes = [size for size in islice(left, min(len(of_component), MEASURED // len(keys))) if size]
+        size = mean(own_sizes) if own_sizes else 0  # keys may be gone again
+        count = len(of_component)
+        rows.append(ComponentMemory(name, round(count / share), round(count * size / share), share))
     return sorted(rows, key=lambda row: -row.size)
-
-
-def _by_component(page: Sequence[Any]) -> dict[str, list[bytes]]:
-    by_component: dict[str, list[bytes]] = {}
-    for key in page[1]:
-        by_component.setdefault(component_of(key.decode("utf-8", "replace")), []).append(key)
-    return by_component

@@ -16,7 +16,7 @@ from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.steps import Call, TolerantBatch
-from redis_kit.operations.keys.sample import ComponentMemory, measured, measuring, scanning
+from redis_kit.operations.keys.sample import ComponentMemory, by_component, measured, measuring, scanning
 from redis_kit.operations.server.rights import MissingRights, asking, missing_rights
 
 SLOWEST = 32  # entries of the slow log
@@ -123,8 +123,9 @@ def _report(using: str, where: str, sample: bool) -> Flow[ServerReport]:
     memory = []
     page = _or_none(answers[-1]) if sample else None
     if page:
-        sizes = yield TolerantBatch(measuring(page))
-        memory = measured(page, [_or_none(size) for size in sizes], replies["dbsize"] or 0)
+        keys = by_component(page)
+        sizes = yield TolerantBatch(measuring(keys))
+        memory = measured(page, keys, [_or_none(size) for size in sizes], replies["dbsize"] or 0)
         refused += ("memory|usage",) if sizes and isinstance(sizes[0], RedisFailure) else ()
     elif sample:
         refused += ("scan",)

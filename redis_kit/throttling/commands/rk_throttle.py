@@ -24,7 +24,7 @@ from redis_kit.throttling.statistics.history import HOURS, throttle_history
 from redis_kit.throttling.statistics.reset import reset_by_hash
 from redis_kit.throttling.statistics.shadow_report import shadow_report
 from redis_kit.throttling.throttles.throttle import Throttle
-from redis_kit.throttling.values.identity_shape import counted_by, fits, suggestion
+from redis_kit.throttling.values.identity_shape import counted_by, fits, has_any_text, named, suggestion
 from redis_kit.throttling.values.titles import title
 
 ACTIONS = {
@@ -221,7 +221,7 @@ class Command(terminal.KitCommand):
         """Return a throttle. Raises CommandError if none of its keys makes the identity: a rule would do nothing."""
         throttle = _throttle(name, **options)
         wrong = "" if as_is else _wrong_kind(throttle, identity, **options)
-        if wrong and () not in {part for shape in throttle.identity_shapes for part in shape}:
+        if wrong and not has_any_text(throttle.identity_shapes):
             raise CommandError(f"Nothing was changed. {wrong} Give --as-is to use it all the same.")
         self._warn(wrong)
         return throttle
@@ -255,8 +255,7 @@ def _subject(identity: str | None, **options: Any) -> dict[str, Any]:
 
 def _wrong_kind(throttle: Throttle, identity: str | None, *, hash: bool = False, **options: Any) -> str:
     """Return what to say about an identity that the keys of a throttle don't make; empty text for any other."""
-    shapes = throttle.identity_shapes
-    kinds = {shape: None for shape in shapes if any(shape)}  # a function alone may make anything
+    kinds = named(throttle.identity_shapes)
     if not identity or hash or not kinds or fits(identity, kinds):
         return ""
     combined = (parts for shape in kinds for parts in product(*(starts or ("...",) for starts in shape)))

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.keys import hashed
 from redis_kit.core.panels import Meter
-from redis_kit.throttling.values.identity_shape import fits, suggestion
+from redis_kit.throttling.values.identity_shape import fits, has_any_text, named, suggestion
 
 if TYPE_CHECKING:
     from redis_kit.throttling.rules.storage import Rule
@@ -34,9 +34,9 @@ class Standing(NamedTuple):
 
 def look_up(throttle: "Throttle", identity: str) -> Standing:
     """Return the standing of an identity, without counting. Raises InvalidName, or InvalidValue for a wrong kind."""
-    kinds = {shape: None for shape in throttle.identity_shapes if any(shape)}
-    any_text = any(() in shape for shape in throttle.identity_shapes)  # made by a function
-    if kinds and not any_text and not fits(identity, kinds):
+    shapes = throttle.identity_shapes
+    kinds = named(shapes)
+    if kinds and not has_any_text(shapes) and not fits(identity, kinds):
         likely = suggestion(identity, kinds)
         guess = " " + _("Did you mean %s?") % likely if likely else ""
         raise InvalidValue(_("No key of this throttle makes this identity.") + guess)

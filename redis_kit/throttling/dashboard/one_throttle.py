@@ -45,7 +45,7 @@ def chart(
 ) -> Iterator[Ranges | StackedBars]:
     """Yield the choice of a range, and the calls in it. ``asked`` is the search for the throttle."""
     yield chosen.choice("throttles", asked)
-    last = int(calls[-1].start.timestamp()) // 60 + (59 if chosen.by_hour else 0)
+    last = chosen.last_minute(calls[-1].start)
     allowed = [sum(bar) for bar in chosen.bars([each.allowed for each in calls])]
     refused = [sum(bar) for bar in chosen.bars([each.refused for each in calls])]
     parts = [(_("Allowed"), allowed), (_refused(of_throttle), refused)]

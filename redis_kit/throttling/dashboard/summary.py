@@ -18,9 +18,7 @@ Calls = dict[BaseThrottle, list[ThrottleCalls]]
 
 def reads(throttles: Sequence[BaseThrottle]) -> dict[str, Flow[Calls]]:
     """Return the flows that read the last hour, by connection. One round trip each."""
-    by_connection: dict[str, list[BaseThrottle]] = {}
-    for throttle in throttles:
-        by_connection.setdefault(throttle.using, []).append(throttle)
+    by_connection = counters.by_connection(throttles)
     return {using: counters.read(several, HOUR) for using, several in by_connection.items()}
 
 

@@ -32,7 +32,7 @@ def recent(throttles: Sequence[AnyThrottle], *, minutes: int = 30) -> dict[AnyTh
     counted with its next call that reaches the server. Raises RedisUnavailable and InvalidValue.
     """
     by_throttle: dict[AnyThrottle, list[ThrottleCalls]] = {}
-    for using, of_connection in _by_connection(throttles).items():
+    for using, of_connection in by_connection(throttles).items():
         by_throttle |= flow.run(read(of_connection, minutes), connections.client(using))
     return by_throttle
 
@@ -40,7 +40,7 @@ def recent(throttles: Sequence[AnyThrottle], *, minutes: int = 30) -> dict[AnyTh
 async def arecent(throttles: Sequence[AnyThrottle], *, minutes: int = 30) -> dict[AnyThrottle, list[ThrottleCalls]]:
     """See recent()."""
     by_throttle: dict[AnyThrottle, list[ThrottleCalls]] = {}
-    for using, of_connection in _by_connection(throttles).items():
+    for using, of_connection in by_connection(throttles).items():
         by_throttle |= await flow.arun(read(of_connection, minutes), connections.aclient(using))
     return by_throttle
 
@@ -67,11 +67,12 @@ def decoded(wanted: int, last: int, latest: int, stored: bytes) -> list[Throttle
     ]
 
 
-def _by_connection(throttles: Sequence[AnyThrottle]) -> dict[str, list[AnyThrottle]]:
-    by_connection: dict[str, list[AnyThrottle]] = {}
+def by_connection(throttles: Sequence[AnyThrottle]) -> dict[str, list[AnyThrottle]]:
+    """Return the throttles of each connection."""
+    grouped: dict[str, list[AnyThrottle]] = {}
     for throttle in throttles:
-        by_connection.setdefault(throttle.using, []).append(throttle)
-    return by_connection
+        grouped.setdefault(throttle.using, []).append(throttle)
+    return grouped
 
 
 def _count(number: int, minute: int) -> int:

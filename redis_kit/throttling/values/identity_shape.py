@@ -12,6 +12,16 @@ ADDRESSES = (ADDRESS, "ident:")  # kinds whose values may be addresses
 Shape = tuple[tuple[str, ...], ...]
 
 
+def named(shapes: Iterable[Shape]) -> list[Shape]:
+    """Return the shapes that say how an identity begins. A key that is a function alone may make anything."""
+    return [shape for shape in shapes if any(shape)]
+
+
+def has_any_text(shapes: Iterable[Shape]) -> bool:
+    """Return whether a part of an identity may be any text."""
+    return any(() in shape for shape in shapes)
+
+
 def fits(identity: str, shapes: Iterable[Shape]) -> bool:
     """Return whether a key with one of these shapes may make the identity."""
     return any(
