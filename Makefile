@@ -63,7 +63,9 @@ bench: $(STAMP)
 	@exec $(BIN)/python -m benchmarks $(ARGS)
 
 matrix:
-	@exec .ci/matrix $(ARGS)
+	@.ci/matrix $(ARGS)
+	@.ci/database postgresql
+	@.ci/database mariadb
 
 check: $(STAMP)
 	$(BIN)/python manage.py check

@@ -30,7 +30,7 @@ class Migration(migrations.Migration):
                 "verbose_name_plural": "days of sign-ins",
                 "default_permissions": (),
                 "constraints": [
-                    models.UniqueConstraint(fields=("label", "object_id", "day"), name="redis_kit_signinday")
+                    models.UniqueConstraint(fields=("label", "object_id", "day"), name="redis_kit_signinday_unique")
                 ],
             },
         ),

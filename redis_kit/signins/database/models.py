@@ -25,7 +25,7 @@ class SignInDay(models.Model):
         default_permissions = ()
         verbose_name = _("day of a sign-in")
         verbose_name_plural = _("days of sign-ins")
-        constraints = [models.UniqueConstraint(fields=["label", "object_id", "day"], name="redis_kit_signinday")]
+        constraints = [models.UniqueConstraint(fields=["label", "object_id", "day"], name="redis_kit_signinday_unique")]
 
     def __str__(self) -> str:
         return f"{self.label} {self.object_id}: {self.day}"

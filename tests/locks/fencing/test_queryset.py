@@ -132,7 +132,7 @@ def test_rows_may_match_because_of_others(late, newer, accounts, number):
     assert stored() == [(0, newer.fence), (0, newer.fence), (10, 0)]
     # PostgreSQL looks again at a row that it had to wait for, but not at what a subquery found before.
     (update,) = (query["sql"] for query in queries if query["sql"].startswith("UPDATE"))
-    assert '"fence" <= ' in update
+    assert f"{connection.ops.quote_name('fence')} <= " in update
     assert "SELECT" not in update
 
 

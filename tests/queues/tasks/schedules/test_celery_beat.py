@@ -1,7 +1,9 @@
 """The schedules of django-celery-beat are taken over from tables with the columns of its release 2.8."""
 
 import json
+import re
 from datetime import UTC, datetime
+from itertools import count
 
 import pytest
 from django.db import connection
@@ -11,7 +13,7 @@ from redis_kit.queues.tasks.schedules import celery_beat, control
 from tests.queues.support.scheduled import scheduler, tick
 from tests.queues.support.tasks import remember
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.django_db(transaction=True)  # MariaDB commits with each new table
 TASK = remember.module_path
 TABLES = """
 CREATE TABLE django_celery_beat_intervalschedule (id integer PRIMARY KEY, every integer, period varchar(24));
@@ -43,30 +45,35 @@ INSERT INTO django_celery_beat_crontabschedule VALUES
 def beat(kit):
     """The tables, and a function that adds an entry."""
     with connection.cursor() as cursor:
-        for statement in TABLES.strip().split(";\n"):
+        moment = "timestamp with time zone" if connection.vendor == "postgresql" else "datetime"
+        for statement in TABLES.replace("datetime", moment).strip().split(";\n"):
             cursor.execute(statement.rstrip(";"))
+    ids = count(1)
 
     def add(name, **given):
-        values = {"name": name, "task": TASK, "args": "[1]", "kwargs": "{}", "headers": "{}", "enabled": 1, **given}
+        stored = {"id": next(ids), "name": name, "task": TASK, "args": "[1]", "kwargs": "{}", "headers": "{}"}
+        values = {**stored, "enabled": True, "one_off": False, **given}
         with connection.cursor() as cursor:
             marks = ", ".join(["%s"] * len(values))
             insert = f"INSERT INTO django_celery_beat_periodictask ({', '.join(values)}) VALUES ({marks})"  # noqa: S608
             cursor.execute(insert, [*values.values()])
 
-    return add
+    yield add
+    with connection.cursor() as cursor:
+        for table in re.findall(r"TABLE (\w+)", TABLES):
+            cursor.execute(f"DROP TABLE {table}")
 
 
-def test_entries_become_rows_and_a_second_import_changes_nothing(beat, shell, django_capture_on_commit_callbacks):
+def test_entries_become_rows_and_a_second_import_changes_nothing(beat, shell):
     beat("interval", interval_id=1, queue="mail")
-    beat("nightly", crontab_id=1, enabled=0)
+    beat("nightly", crontab_id=1, enabled=False)
     beat("office", crontab_id=2, task="shop.of_celery", kwargs='{"a": 1}', priority=5)
-    beat("clocked", clocked_id=1, one_off=1)
+    beat("clocked", clocked_id=1, one_off=True)
     code, said, _ = shell("rk_schedule", "import", "--dry-run")
     assert (code, Schedule.objects.count()) == (0, 0)
     assert "Would import: 4." in said
     assert "disabled" in next(line for line in said.splitlines() if line.startswith("nightly"))
-    with django_capture_on_commit_callbacks(execute=True):
-        assert "Imported: 4." in shell("rk_schedule", "import")[1]
+    assert "Imported: 4." in shell("rk_schedule", "import")[1]
     found = {row.name: row for row in Schedule.objects.all()}
     assert (found["interval"].every, found["interval"].queue, found["interval"].kind) == (600, "mail", "task")
     nightly = found["nightly"]
@@ -86,7 +93,7 @@ def test_entries_become_rows_and_a_second_import_changes_nothing(beat, shell, dj
 
 
 def test_entry_that_could_not_run_is_named_with_its_reason(beat):
-    beat("unfit", interval_id=1, args="[1, 2, 3]", enabled=0)
+    beat("unfit", interval_id=1, args="[1, 2, 3]", enabled=False)
     (entry,) = celery_beat.entries()
     assert entry.outcome == "new"
     assert entry.note.startswith(f"disabled. can't run: arguments do not fit {TASK}(")
@@ -98,7 +105,7 @@ def test_entry_that_could_not_run_is_named_with_its_reason(beat):
         ({"solar_id": 1}, "solar events are not supported"),
         ({"crontab_id": 3}, "means something else here"),
         ({"interval_id": 2}, "every must be 0.1 to"),
-        ({"interval_id": 1, "one_off": 1}, "an interval that runs once is not supported"),
+        ({"interval_id": 1, "one_off": True}, "an interval that runs once is not supported"),
         ({}, "it has no time"),
         ({"interval_id": 9}, "it has no time"),
         ({"interval_id": 1, "args": "not json"}, "Expecting value"),

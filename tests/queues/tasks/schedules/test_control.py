@@ -199,13 +199,19 @@ def test_row_is_saved_while_redis_is_away_and_workers_store_it_later(kit, commit
     assert Schedule.objects.count() == 1
 
 
+@pytest.mark.django_db(transaction=True)
 def test_missing_table_means_no_rows_and_pause_says_so(kit):
     declared(TASK, "hourly", every=3600)
-    with connection.cursor() as cursor:
-        cursor.execute(f"ALTER TABLE {Schedule._meta.db_table} RENAME TO elsewhere")
-    rows.store_all()
-    with pytest.raises(InvalidValue, match=r"no such table.*Is the app migrated\?"):
-        control.pause("hourly")
+    table = Schedule._meta.db_table
+    with connection.schema_editor() as editor:
+        editor.alter_db_table(Schedule, table, "elsewhere")
+    try:
+        rows.store_all()
+        with pytest.raises(InvalidValue, match=rf"(?s){table}.*Is the app migrated\?"):
+            control.pause("hourly")
+    finally:
+        with connection.schema_editor() as editor:
+            editor.alter_db_table(Schedule, "elsewhere", table)
 
 
 def test_tick_for_another_backend_goes_through_a_job(kit, settings):
