@@ -1,6 +1,9 @@
 """Sign-ins as a component."""
 
+import sys
 from typing import Any
+
+from django.apps import apps
 
 from redis_kit.core.component import Component
 from redis_kit.signins.settings import SignInSettings
@@ -18,14 +21,26 @@ class SignIns(Component):
     metrics = ("redis_kit.signins.metrics.SignInMetrics",)
 
     def ready(self) -> None:
-        """Connect the receiver that signs in users who log in. It does nothing unless the setting is on."""
+        """Connect the receivers of log-ins, which does nothing unless the setting is on, and of deletions."""
         from django.contrib.auth.signals import user_logged_in
+        from django.db.models.signals import post_delete
 
         user_logged_in.connect(_logged_in, dispatch_uid="redis_kit.signins.logged_in")
+        mixin = sys.modules.get("redis_kit.signins.mixin")  # a project without sign-ins does not import it
+        models = [model for model in apps.get_models() if mixin and issubclass(model, mixin.SignInMixin)]
+        # An instance of a proxy may be deleted as one of its parent, too.
+        for model in {*models, *(model._meta.concrete_model for model in models)}:
+            post_delete.connect(_deleted, sender=model, dispatch_uid="redis_kit.signins.deleted")
 
 
-# The module loads the client library, so it is imported at the first log-in, not at start-up.
+# These modules load the client library, so they are imported at the first log-in or deletion, not at start-up.
 def _logged_in(*, user: Any, **kwargs: Any) -> None:
-    from redis_kit.signins import logins
+    from redis_kit.signins import receivers
 
-    logins.logged_in(user)
+    receivers.logged_in(user)
+
+
+def _deleted(*, instance: Any, using: str, **kwargs: Any) -> None:
+    from redis_kit.signins import receivers
+
+    receivers.deleted(instance, using)

@@ -1,5 +1,6 @@
 """The day of a sign-in: a date in the user's time zone. It may begin later than at midnight."""
 
+from collections.abc import Callable
 from datetime import date, datetime, timedelta, tzinfo
 from functools import reduce
 from typing import Any, NamedTuple
@@ -29,12 +30,13 @@ class Moment(NamedTuple):
 def zone(instance: Any) -> tzinfo:
     """Return an instance's time zone by the setting ``TIMEZONE``.
 
-    Raises InvalidValue for a zone that does not exist, and ConfigurationError for a missing attribute.
+    Raises InvalidValue for a zone that does not exist, and ConfigurationError if the setting's attribute or function
+    fails.
     """
     where = conf.section(SignInSettings).TIMEZONE
     if where is None or instance is None:
         return timezone.get_current_timezone()
-    value = where(instance) if callable(where) else _attribute(instance, where)
+    value = _value(instance, where)
     if isinstance(value, tzinfo):
         return value
     if not value:
@@ -84,11 +86,12 @@ def between(start: date, end: date) -> list[date]:
     return dates.between(checked("start", start), checked("end", end))
 
 
-def _attribute(instance: Any, path: str) -> Any:
+def _value(instance: Any, where: str | Callable[[Any], Any]) -> Any:
     try:
-        return reduce(getattr, path.split("."), instance)
-    except AttributeError as error:
-        wrong = f"REDIS_KIT['SIGNINS']['TIMEZONE'] is {path!r}, which can't be read: {error}."
+        return where(instance) if callable(where) else reduce(getattr, where.split("."), instance)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}".removesuffix(": ")
+        wrong = f"REDIS_KIT['SIGNINS']['TIMEZONE'] is {where!r}, which can't be read: {reason}."
         raise ConfigurationError(f"{wrong} {REMEDY}") from error
 
 

@@ -39,7 +39,7 @@ class SignInMixin:
     def sign_in(self, at: datetime | date | None = None, *, token: str = "") -> "SignIn":
         """Sign in now, or at an earlier time or day. The first sign-in on a day is ``new``, and sends ``signed_in``.
 
-        Two or three round trips for a day before others. Raises InvalidValue for a datetime without a time zone if
+        Two to four round trips for a day before others. Raises InvalidValue for a datetime without a time zone if
         ``USE_TZ`` is on, and for a day before 2000 or in the future. If the reply is lost, the call is repeated once.
         If RedisUnavailable is ``indeterminate``, sign in again: the day counts once. With the same ``token``, which is
         any text, the second call returns what the first one would have returned, with its milestones.
@@ -164,19 +164,22 @@ class SignInMixin:
     def erase_sign_ins(self) -> bool:
         """Delete all sign-ins of this instance, and return whether Redis had any. Two round trips and a query.
 
+        The deletion of an instance does so by itself. Only the primary key is needed: ``User(pk=42).erase_sign_ins()``.
         Counts of active users keep it as a number without a name, for ``RETENTION``.
         """
         from redis_kit.signins.database.record import rows_of
 
+        changes = _changes(self, saved=False)
         rows_of(self).delete()  # first, or they could be restored
-        return _changes(self).erase()
+        return changes.erase()
 
     async def aerase_sign_ins(self) -> bool:
         """See erase_sign_ins()."""
         from redis_kit.signins.database.record import rows_of
 
+        changes = _changes(self, saved=False)
         await rows_of(self).adelete()
-        return await _changes(self).aerase()
+        return await changes.aerase()
 
 
 def _sent(instance: Any, result: "SignIn", kind: str) -> "SignIn":
@@ -213,11 +216,11 @@ def _history(instance: Any) -> "History":
     return History(type(instance), pk_of(instance))
 
 
-def _changes(instance: Any) -> "Changes":
+def _changes(instance: Any, *, saved: bool = True) -> "Changes":
     from redis_kit.signins.users.base import pk_of
     from redis_kit.signins.users.changes import Changes
 
-    return Changes(type(instance), pk_of(instance))
+    return Changes(type(instance), pk_of(instance, saved=saved))
 
 
 def _range(start: date | None, end: date | None) -> tuple[date, date]:

@@ -8,18 +8,21 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from functools import reduce
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call, Spread
+from redis_kit.core.values.numbers import whole_number
+from redis_kit.core.values.sequences import batched
 from redis_kit.signins import keys
 from redis_kit.signins.cohorts.base import SignInModel
 
 DAY, FIRST = "day", "first"
 FEW = 8  # days whose bitmaps are read by one command: a longer one would keep the server from others
 CHUNK = 1000  # ids in one round trip
+MOST = 10_000_000  # ids
 
 
 class Part(NamedTuple):
@@ -72,7 +75,10 @@ class Segment:
         return await self.activity.arun_flow(self._count())
 
     def ids(self, limit: int = CHUNK) -> list[Any]:
-        """Return the primary keys of at most ``limit`` users, in no order. A round trip more for each 1000 of them."""
+        """Return the primary keys of at most ``limit`` users, in no order. A round trip more for each 1000 of them.
+
+        Raises InvalidValue for a limit below 1.
+        """
         return self.activity.run_flow(self._ids(limit))
 
     async def aids(self, limit: int = CHUNK) -> list[Any]:
@@ -90,41 +96,41 @@ class Segment:
             parts = list(self.parts)
             users = yield from read_joined(parts, keys.tags(self.activity.encoded))
             return self.joined(dict(zip(parts, users, strict=True))).bit_count()
-        return sum(users.bit_count() for users in (yield from self._by_bucket()))
+        return sum(users.bit_count() for users in (yield from self._by_bucket()))  # without those erased
 
     def _ids(self, limit: int) -> Flow[list[Any]]:
+        whole_number("limit", limit, (1, MOST))
         tags, by_bucket = keys.tags(self.activity.encoded), (yield from self._by_bucket())
-        calls = [
+        calls = (
             Call("LINDEX", keys.members(tag), place)
             for tag, users in zip(tags, by_bucket, strict=True)
             for place in places(users)
-        ]
+        )
         ids: list[bytes] = []
-        for start in range(0, min(limit, len(calls)), CHUNK):
-            ids += yield Batch(calls[start : min(start + CHUNK, limit)])
+        for some in batched(islice(calls, limit), CHUNK):
+            ids += yield Batch(some)
         to_python = self.activity.model._meta.pk.to_python
         return [to_python(id.decode()) for id in ids if id]
 
     def _by_bucket(self) -> Flow[list[int]]:
-        parts, tags = sorted(self.parts, key=repr), keys.tags(self.activity.encoded)
-        if is_complement := self._is_complement():
-            parts.append(EVERYONE)
-        bitmaps = yield from read(parts, tags)
-        return [self.joined(each) & each[EVERYONE] if is_complement else self.joined(each) for each in bitmaps]
+        """Return the users of each bucket as a number, without erased ones."""
+        bitmaps = yield from _read(sorted(self.parts, key=repr), keys.tags(self.activity.encoded))
+        return [self.joined(each) & each[EVERYONE] for each in bitmaps]
 
     def _is_complement(self) -> bool:
         # A number below 0 is one with all further bits set: the complement of a set, which ends with the last user.
         return self.joined(dict.fromkeys(self.parts, 0)) < 0
 
 
-def read(parts: Sequence[Part], tags: Sequence[str]) -> Flow[list[Bitmaps]]:
-    """Return the bitmaps of each bucket, as numbers. One round trip."""
-    in_keys = [part.in_key for part in parts]
+def _read(parts: Sequence[Part], tags: Sequence[str]) -> Flow[list[Bitmaps]]:
+    """Return the bitmaps of each bucket as numbers, and that of all users who were not erased. One round trip."""
+    in_keys = [part.in_key for part in (*parts, EVERYONE)]
     calls = [Call("MGET", *keys.in_bucket(tag, in_keys)) for tag in tags]
-    calls += [Call("LLEN", keys.members(tag)) for tag in tags] if EVERYONE in parts else []
-    replies = yield Batch(calls)
-    lengths: Iterable[int] = replies[len(tags) :] or [0] * len(tags)
-    return [_numbers(parts, bitmaps, length) for bitmaps, length in zip(replies, lengths, strict=False)]
+    replies = yield Batch([*calls, *(Call("LLEN", keys.members(tag)) for tag in tags)])
+    return [
+        _numbers(parts, bitmaps, length)
+        for bitmaps, length in zip(replies[: len(tags)], replies[len(tags) :], strict=True)
+    ]
 
 
 def read_joined(parts: Sequence[Part], tags: Sequence[str]) -> Flow[list[int]]:
@@ -147,10 +153,8 @@ def places(users: int) -> Iterable[int]:
 
 
 def _numbers(parts: Sequence[Part], bitmaps: Sequence[bytes | None], length: int) -> Bitmaps:
-    numbers = {part: int.from_bytes(bits or b"", "little") for part, bits in zip(parts, bitmaps, strict=True)}
-    if EVERYONE in numbers:
-        numbers[EVERYONE] = _first_places(length) & ~numbers[EVERYONE]
-    return numbers
+    *users, erased = (int.from_bytes(bits or b"", "little") for bits in bitmaps)
+    return {**dict(zip(parts, users, strict=True)), EVERYONE: _first_places(length) & ~erased}
 
 
 def _first_places(number: int) -> int:

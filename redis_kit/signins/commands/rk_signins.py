@@ -87,12 +87,17 @@ class Command(terminal.KitCommand):
             writer.writerows(rows)
 
     def _rebuild(self, model: Any, **options: Any) -> None:
-        rebuild, count, days = Rebuild(model), 0, 0
+        rebuild, count, days, deleted = Rebuild(model), 0, 0, 0
         for batch in batched(record.days_of(rebuild.name), BATCH):
-            rebuild.add(batch)
-            days += sum(len(each) for _, each in batch)
-            count = self._counted(count, len(batch))
-        if not count:
+            stored = record.existing(model, [id for id, _ in batch])
+            users = [(id, each) for id, each in batch if id in stored]
+            rebuild.add(users)
+            days += sum(len(each) for _, each in users)
+            deleted += len(batch) - len(users)
+            count = self._counted(count, len(users))
+        if deleted:
+            self.stderr.write(f"Left out, as they were deleted: {_number(deleted, 'user')}.")
+        if not count and not deleted:
             hint = "Days are recorded if REDIS_KIT['SIGNINS']['RECORD'] is True, and by rk_signins export --to-database"
             raise CommandError(f"Nothing was restored: the database has no days of {model._meta.label}. {hint}.")
         text = f"In Redis: {_number(days, 'day')} of {_number(count, 'user')}."

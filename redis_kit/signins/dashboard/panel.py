@@ -2,30 +2,56 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from time import monotonic
+from typing import Any, NamedTuple
 
 from django.contrib.auth import get_permission_codename
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from redis_kit.core import conf
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.panels import Content, Downloads, Field, Figure, Lines, Link, Panel, Search, Sparkline, Table, Tile
 from redis_kit.signins import discovery
 from redis_kit.signins.cohorts import counts, retention, standings
 from redis_kit.signins.cohorts.activity import MONTH, WEEK, Activity
+from redis_kit.signins.cohorts.counts import ActiveDay
+from redis_kit.signins.cohorts.retention import Cohort
 from redis_kit.signins.cohorts.standings import Standing
 from redis_kit.signins.dashboard import charts, files
 from redis_kit.signins.days import today
 from redis_kit.signins.users.history import History
 
 LINES, LEADERS = 28, 10  # days, users
+DAYS = 63  # before which no week, month or cohort of the page begins
+STALE_AFTER = 60.0  # seconds, while only today's numbers change
 NO_MODEL = gettext_lazy(
     "No model counts sign-ins. Add SignInMixin to the user model: class User(SignInMixin, AbstractUser). If "
     "the site already uses Django's User, add a proxy model: class Customer(SignInMixin, User) with proxy = True in "
     "its Meta. Then call sign_in() when a user is here, or set REDIS_KIT['SIGNINS']['AT_LOG_IN']."
 )
+
+
+class _Joined(NamedTuple):
+    """Figures from the bitmaps of many days, with the number of users on each of these days at that time."""
+
+    daily: list[ActiveDay]
+    until: float
+    weekly: list[ActiveDay]
+    monthly: list[ActiveDay]
+    cohorts: list[Cohort]
+
+    def is_current(self, daily: list[ActiveDay]) -> bool:
+        """Return whether nothing changed. While only today's number grows, that holds for a minute."""
+        if self.daily[:-1] != daily[:-1]:
+            return False
+        return self.daily[-1] == daily[-1] or monotonic() < self.until
+
+
+_joined: dict[str, _Joined] = {}
+conf.on_change(_joined.clear)
 
 
 class SignInsPanel(Panel):
@@ -42,7 +68,7 @@ class SignInsPanel(Panel):
         return Search(gettext_lazy("Show"), [*fields, user]) if labels else None
 
     def content(self) -> Iterator[Content]:
-        """Return the content. Two round trips for a model, one for a user."""
+        """Return the content. Three round trips for a model, one if no day changed; one for a user."""
         model, user = self._asked()
         if model is None:
             yield Table(_("Sign-ins by day"), (), [], empty=NO_MODEL)
@@ -54,7 +80,9 @@ class SignInsPanel(Panel):
     def file(self, name: str) -> Iterable[Sequence[Any]] | None:
         """Return the rows of a file. Two round trips for the cohorts, one for others."""
         model, user = self._asked()
-        return files.rows(name, model, user) if model else None
+        if model is None or (user and not self._may_view(model)):
+            return None
+        return files.rows(name, model, user)
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the active users of the first model on the last days. One round trip."""
@@ -88,44 +116,56 @@ class SignInsPanel(Panel):
         return models.get(self.viewer.asked.get("model", ""), first), self.viewer.asked.get("user", "").strip()
 
     def _model(self, model: Any) -> Iterator[Content]:
-        last, name = today(), {"name": model._meta.verbose_name_plural}
-        activity, year = Activity(model), charts.year_to(last)
+        activity, last = Activity(model), today()
         flows: list[Flow[Any]] = [
-            counts.by_day(activity.encoded, year),
-            counts.by_windows(activity.encoded, year[-LINES:], [WEEK, MONTH]),
-            retention.cohorts(activity.encoded, files.last_weeks(last)),
+            counts.by_day(activity.encoded, charts.year_to(last)),
             standings.leaders(model, last, LEADERS),
             standings.count_at_risk(activity.encoded, last, 3),
         ]
-        daily, (weekly, monthly), cohorts, leaders, at_risk = activity.run_flow(gather(flows, combine=True))
-        yield Figure(_("Signed in today: %(name)s") % name, daily[-1].users)
-        yield Figure(_("Signed in yesterday: %(name)s") % name, daily[-2].users)
-        yield Figure(_("In 7 days"), weekly[-1].users)
-        yield Figure(_("In 30 days"), monthly[-1].users)
+        daily, leaders, at_risk = activity.run_flow(gather(flows, combine=True))
+        joined = _joined_days(activity, daily[-DAYS:])
+        yield Figure(_("Signed in today"), daily[-1].users)
+        yield Figure(_("Signed in yesterday"), daily[-2].users)
+        yield Figure(_("In 7 days"), joined.weekly[-1].users)
+        yield Figure(_("In 30 days"), joined.monthly[-1].users)
         yield Figure(_("Streaks that end today"), at_risk, hint=_("Of 3 days or more."))
-        lines = [(_("On the day"), daily[-LINES:]), (_("In 7 days"), weekly), (_("In 30 days"), monthly)]
-        yield charts.active_users(_("Active users: %(name)s (* so far)") % name, lines)
-        yield charts.year_of_days(_("Sign-ins by day: %(name)s") % name, last, dict(daily))
-        yield charts.cohort_table(_("Users who come back, by the week of their first sign-in (* so far)"), cohorts)
+        lines = [(_("On the day"), daily[-LINES:]), (_("In 7 days"), joined.weekly), (_("In 30 days"), joined.monthly)]
+        yield charts.active_users(_("Active users (* so far)"), lines)
+        yield charts.year_of_days(_("Sign-ins by day"), last, dict(daily))
+        yield charts.cohort_table(
+            _("Users who come back, by the week of their first sign-in (* so far)"), joined.cohorts
+        )
         yield self._leaders(model, leaders)
         offered = [(_("Active users of 53 weeks"), files.ACTIVE), (_("Users who come back"), files.COHORTS)]
         yield Downloads(self.slug, offered, {"model": model._meta.label})
 
     def _leaders(self, model: Any, leaders: list[Standing]) -> Table:
         names = self._names(model, [id for id, _streak in leaders])
-        rows = [
-            (Lines((Link(str(id), self.slug, {"model": model._meta.label, "user": str(id)}), names.get(id))), streak)
-            for id, streak in leaders
-        ]
+        rows = [(self._leader(model, id, names.get(id)), streak) for id, streak in leaders]
         return Table(_("Longest streaks"), (_("Primary key"), _("Days in a row")), rows, empty=_("No streak goes on."))
+
+    def _leader(self, model: Any, id: Any, name: str | None) -> Any:
+        if not self._may_view(model):
+            return str(id)
+        return Lines((Link(str(id), self.slug, {"model": model._meta.label, "user": str(id)}), name))
 
     def _names(self, model: Any, ids: list[Any]) -> dict[Any, str]:
         """Return the names of users, for viewers who may view them in the admin."""
-        if not self.viewer.may(f"{model._meta.app_label}.{get_permission_codename('view', model._meta)}"):
+        if not self._may_view(model):
             return {}
         return {user.pk: str(user) for user in model._default_manager.filter(pk__in=ids)}
 
+    def _may_view(self, model: Any) -> bool:
+        """Return whether the viewer may view instances of a model in the admin: their names, and the days of each."""
+        return self.viewer.may(f"{model._meta.app_label}.{get_permission_codename('view', model._meta)}")
+
     def _user(self, model: Any, id: str) -> Iterator[Content]:
+        if not self._may_view(model):
+            refused = _("The days of one user need the permission to view %(model)s.") % {
+                "model": model._meta.verbose_name
+            }
+            yield Table(_("Sign-ins of %(name)s") % {"name": id}, (), [], empty=refused)
+            return
         last = today()
         history = History(model, id)
         summary, days = history.overview(charts.year_to(last)[0], last)
@@ -133,11 +173,28 @@ class SignInsPanel(Panel):
             none = _("No user with this primary key has signed in.")
             yield Table(_("Sign-ins of %(name)s") % {"name": id}, (), [], empty=none)
             return
+        pk = model._meta.pk.to_python(id)
+        names = self._names(model, [pk])
+        name = f"{names[pk]} ({id})" if names else id
         yield Figure(_("Days in a row"), summary.streak)
         yield Figure(_("Longest streak"), summary.longest)
         yield Figure(_("Sign-ins"), summary.total)
         yield Figure(_("First sign-in"), date_format(summary.first, "DATE_FORMAT"))
         signed = {day: 1 for day, kind in days if kind != "freeze"}
-        yield charts.year_of_days(_("Sign-ins of %(name)s") % {"name": id}, last, signed)
+        yield charts.year_of_days(_("Sign-ins of %(name)s") % {"name": name}, last, signed)
         yield charts.covered_days(_("Days that were made up or frozen"), days)
         yield Downloads(self.slug, [(_("All days"), files.DAYS)], {"model": model._meta.label, "user": id})
+
+
+def _joined_days(activity: Activity, daily: list[ActiveDay]) -> _Joined:
+    """Return weeks, months and cohorts. None or two round trips, which transfer a bit for each user and day."""
+    key, last = f"{activity.using} {activity.key('')}", daily[-1].day
+    joined = _joined.get(key)
+    if joined is None or not joined.is_current(daily):
+        flows: list[Flow[Any]] = [
+            counts.by_windows(activity.encoded, [day.day for day in daily[-LINES:]], [WEEK, MONTH]),
+            retention.cohorts(activity.encoded, files.last_weeks(last)),
+        ]
+        (weekly, monthly), cohorts = activity.run_flow(gather(flows, combine=True))
+        joined = _joined[key] = _Joined(daily, monotonic() + STALE_AFTER, weekly, monthly, cohorts)
+    return joined

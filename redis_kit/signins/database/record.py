@@ -1,9 +1,11 @@
 """Writes days to the database, if the setting ``RECORD`` is on."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import date
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.db import connections, router
 from django.db.models import QuerySet
 
@@ -41,6 +43,15 @@ def write(rows: Iterable[SignInDay]) -> int:
 def rows_of(instance: Any) -> QuerySet[SignInDay]:
     """Return the rows of an instance."""
     return SignInDay.objects.filter(label=keys.label(type(instance)), object_id=str(instance.pk))
+
+
+def existing(model: Any, ids: Sequence[str]) -> set[str]:
+    """Return those of the ids whose instances are in the database. One query."""
+    pks = []
+    for id in ids:
+        with suppress(ValidationError):  # the model had another primary key
+            pks.append(model._meta.pk.to_python(id))
+    return {str(pk) for pk in model._base_manager.filter(pk__in=pks).values_list("pk", flat=True)}
 
 
 def days_of(label: str) -> Iterator[tuple[str, list[tuple[date, str]]]]:

@@ -38,9 +38,9 @@ class SignInUser(Primitive):
         return keys.year(self.tag(), self.member, year)
 
 
-def pk_of(instance: Any) -> Any:
-    """Return the primary key of an instance. Raises InvalidValue if it is not saved."""
-    if instance.pk is None or instance._state.adding:
+def pk_of(instance: Any, *, saved: bool = True) -> Any:
+    """Return the primary key of an instance. Raises InvalidValue without one, and unless it is saved if it must be."""
+    if instance.pk is None or (saved and instance._state.adding):
         raise InvalidValue(f"{instance!r} is not saved. Save it before it signs in.")
     return instance.pk
 

@@ -59,6 +59,23 @@ def test_funnel_is_one_round_trip(crowd, trips, twin):
 
 
 @pytest.mark.django_db
+def test_erased_users_take_no_place_in_a_list_of_limited_length(kit):
+    for number in range(1, 32):
+        saved(number).sign_in()
+    for number in range(1, 16):
+        saved(number).erase_sign_ins()
+    for segment in (User.sign_ins.on(today()), ~User.sign_ins.on(today() - timedelta(1))):
+        assert set(segment.ids(limit=16)) == set(range(16, 32))
+        assert len(segment.ids(limit=3)) == 3
+
+
+@pytest.mark.parametrize("limit", [0, -1, 2.5, None])
+def test_limit_of_a_list_is_a_number(kit, limit):
+    with pytest.raises(InvalidValue, match="limit must be a whole number from 1"):
+        User.sign_ins.on(today()).ids(limit=limit)
+
+
+@pytest.mark.django_db
 def test_erased_user_is_in_no_list_and_not_among_the_others(kit):
     day = today()
     for number in range(1, 40):

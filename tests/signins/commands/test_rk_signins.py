@@ -30,6 +30,7 @@ def test_stats_count_users_and_streaks(users, shell):
 
 
 def test_days_come_back_after_export_to_the_database(users, kit, shell):
+    User.objects.bulk_create(User(pk=number, username=f"user{number}") for number in range(5))
     before = [saved(number).sign_in_summary() for number in range(5)]
     code, text, _ = shell("rk_signins", "export", "--to-database", "--model", "app.User")
     assert (code, text.strip()) == (0, "In the table: 10 days.")
@@ -38,6 +39,16 @@ def test_days_come_back_after_export_to_the_database(users, kit, shell):
     code, text, _ = shell("rk_signins", "rebuild", "--model", "app.User")
     assert (code, text.strip()) == (0, "In Redis: 10 days of 4 users.")
     assert [saved(number).sign_in_summary() for number in range(5)] == before
+
+
+def test_days_of_deleted_users_do_not_come_back(users, kit, shell):
+    User.objects.create(pk=1, username="joe")
+    shell("rk_signins", "export", "--to-database", "--model", "app.User")
+    kit.client.delete(*kit.keys())
+    code, text, errors = shell("rk_signins", "rebuild", "--model", "app.User")
+    assert (code, text.strip()) == (0, "In Redis: 1 day of 1 user.")
+    assert errors.strip() == "Left out, as they were deleted: 3 users."
+    assert [saved(number).sign_in_count() for number in range(5)] == [0, 1, 0, 0, 0]
 
 
 def test_export_is_csv_that_no_spreadsheet_takes_for_a_formula(kit, shell):

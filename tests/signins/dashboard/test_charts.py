@@ -1,3 +1,4 @@
+import itertools
 from datetime import date, timedelta
 
 import pytest
@@ -6,17 +7,18 @@ from django.utils import translation
 from redis_kit.core.panels import Downloads, Figure, HeatMap, LineChart, Shade, Table, Viewer
 from redis_kit.signins.cohorts.counts import ActiveDay
 from redis_kit.signins.cohorts.retention import Cohort
-from redis_kit.signins.dashboard import charts
+from redis_kit.signins.dashboard import charts, panel
 from redis_kit.signins.dashboard.panel import SignInsPanel
 from redis_kit.signins.days import today
+from tests.app.models import User
 from tests.signins.people import saved
 from tests.signins.support.crowd import Crowd
 
 
-def shown(**asked):
-    panel = SignInsPanel()
-    panel.viewer = Viewer(asked=asked)
-    return list(panel.content())
+def shown(may=True, **asked):
+    page = SignInsPanel()
+    page.viewer = Viewer(lambda permission: may, asked)
+    return list(page.content())
 
 
 def only(kind, content):
@@ -37,14 +39,19 @@ def test_year_has_53_weeks_that_begin_as_the_language_wants(language, first):
         assert 52 * 7 < len(chart.cells) <= 53 * 7
 
 
-def test_page_of_a_model_is_that_of_sets_in_two_round_trips(kit, trips):
+def figures_of(content):
+    return {str(figure.label): figure.value for figure in only(Figure, content)}
+
+
+def test_page_of_a_model_is_that_of_sets_in_three_round_trips(kit, trips, monkeypatch):
     crowd = Crowd(60, 40).sign_in()
-    shown(model="app.User")  # loads the scripts
+    shown(may=False, model="app.User")  # loads the scripts
+    monkeypatch.setattr(panel, "_joined", {})
     trips.clear()
-    content = shown(model="app.User")
-    assert len(trips) == 2
-    figures = {str(figure.label): figure.value for figure in only(Figure, content)}
-    assert figures["Signed in today: users"] == len(crowd.on(crowd.last))
+    content = shown(may=False, model="app.User")
+    assert len(trips) == 3
+    figures = figures_of(content)
+    assert figures["Signed in today"] == len(crowd.on(crowd.last))
     assert figures["In 7 days"] == len(crowd.on(crowd.last - timedelta(6), crowd.last))
     (lines,), (year,) = only(LineChart, content), only(HeatMap, content)
     assert [len(values) for _, values in lines.lines] == [28] * 3
@@ -55,6 +62,24 @@ def test_page_of_a_model_is_that_of_sets_in_two_round_trips(kit, trips):
     assert len(leaders.rows) == 10
     (downloads,) = only(Downloads, content)
     assert [name for _, name in downloads.files] == ["active-users", "cohorts"]
+
+
+def test_bitmaps_of_many_days_are_read_again_when_a_day_changed(kit, trips, monkeypatch):
+    clock = itertools.count(0, 20).__next__  # seconds: a page looks once, and stores once more
+    monkeypatch.setattr(panel, "monotonic", clock)
+    crowd = Crowd(10, 40).sign_in()
+    figures = figures_of(shown(may=False, model="app.User"))
+    trips.clear()
+    assert figures_of(shown(may=False, model="app.User")) == figures
+    assert len(trips) == 1
+    saved(11).sign_in(crowd.last)
+    grown = figures_of(shown(may=False, model="app.User"))
+    assert (grown["Signed in today"], grown["In 7 days"]) == (figures["Signed in today"] + 1, figures["In 7 days"])
+    for _ in range(4):
+        later = figures_of(shown(may=False, model="app.User"))
+    assert later["In 7 days"] == figures["In 7 days"] + 1  # after a minute
+    saved(12).sign_in(crowd.last - timedelta(1))
+    assert figures_of(shown(may=False, model="app.User"))["In 7 days"] == figures["In 7 days"] + 2  # at once
 
 
 def test_what_goes_on_is_marked(kit):
@@ -70,6 +95,7 @@ def test_what_goes_on_is_marked(kit):
     assert charts.cohort_table("Cohorts", [done]).rows[0][2].value == "50 %"
 
 
+@pytest.mark.django_db
 def test_page_of_a_user_is_one_round_trip(kit, trips):
     crowd = Crowd(5, 40).sign_in()
     trips.clear()
@@ -80,8 +106,21 @@ def test_page_of_a_user_is_one_round_trip(kit, trips):
         today() - timedelta(len(year.cells) - 1 - at) for at, cell in enumerate(year.cells) if cell.value
     } == crowd.days[3]
     assert [figure.value for figure in only(Figure, content)][2] == len(crowd.days[3])
+    assert year.title == "Sign-ins of 3"
+    User.objects.create(pk=3, username="ann")
+    (year,) = only(HeatMap, shown(model="app.User", user="3"))
+    assert year.title == "Sign-ins of ann (3)"
 
 
+def test_days_of_a_user_need_the_permission_to_view_the_model(kit):
+    saved(3).sign_in()
+    (table,) = shown(may=False, model="app.User", user="3")
+    assert str(table.empty) == "The days of one user need the permission to view user."
+    *_, leaders = only(Table, shown(may=False, model="app.User"))
+    assert leaders.rows == [("3", 1)]
+
+
+@pytest.mark.django_db
 def test_page_of_a_user_lists_days_that_were_made_up_or_frozen(kit):
     user, last = saved(3), today()
     for ago in (6, 5, 3):

@@ -7,9 +7,9 @@ from tests.signins.people import saved
 from tests.signins.support.crowd import Crowd
 
 
-def rows(name, **asked):
+def rows(name, may=True, **asked):
     panel = SignInsPanel()
-    panel.viewer = Viewer(asked={"model": "app.User", **asked})
+    panel.viewer = Viewer(lambda permission: may, {"model": "app.User", **asked})
     found = panel.file(name)
     return found and [tuple(row) for row in found]
 
@@ -56,4 +56,5 @@ def test_days_of_a_user_have_their_kinds(kit):
 
 
 def test_other_names_are_no_files(kit):
+    assert rows("days", may=False, user="7") is None
     assert rows("days") is rows("cohorts", user="7") is rows("others") is None

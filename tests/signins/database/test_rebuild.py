@@ -2,10 +2,8 @@ import random
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from django.contrib.auth.signals import user_logged_in
 
 from redis_kit.core.errors import RedisUnavailable
-from redis_kit.signins.cohorts.activity import Activity
 from redis_kit.signins.database import record
 from redis_kit.signins.database.models import SignInDay
 from redis_kit.signins.database.rebuild import Rebuild
@@ -125,15 +123,3 @@ def test_all_days_of_redis_are_listed(kit):
     crowd = Crowd(130, 20).sign_in()
     listed = dict(user for batch in Rebuild(User).users() for user in batch)
     assert {int(id): {day for day, _ in days} for id, days in listed.items()} == crowd.days
-
-
-def test_log_in_counts_if_the_setting_is_on(kit, caplog):
-    user = User.objects.create(username="ann")
-    user_logged_in.send(User, request=None, user=user)
-    assert Activity(User).active() == 0
-    kit.options(SIGNINS={"AT_LOG_IN": True})
-    user_logged_in.send(User, request=None, user=user)
-    assert Activity(User).active() == 1
-    kit.options(CONNECTIONS={"default": {"URL": "redis://127.0.0.1:1/0"}})
-    user_logged_in.send(User, request=None, user=user)
-    assert "a log-in was not counted" in caplog.text
