@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 from itertools import count
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pytest
 from asgiref.sync import SyncToAsync
@@ -168,6 +168,34 @@ def test_cookie_is_signed_and_stored_by_the_browser(get, site):
         assert "rk_visitor" in get("/", client=get.client).cookies
     top()
     assert PageViews("/").visitors() == 1 + len(forged)
+
+
+@pytest.mark.parametrize(
+    ("headers", "is_shared"),
+    [
+        ({}, False),
+        ({"Cache-Control": "private, max-age=600"}, False),
+        ({"Cache-Control": "max-age=600, no-store"}, False),
+        ({"Cache-Control": "no-cache"}, False),
+        ({"Cache-Control": "max-age=600"}, True),
+        ({"Cache-Control": "Public, max-age=600"}, True),
+        ({"Cache-Control": "s-maxage=600, private"}, True),
+        ({"Expires": "Wed, 22 Nov 2056 10:00:00 GMT"}, True),
+    ],
+    ids=str,
+)
+def test_response_that_shared_caches_may_store_has_no_cookie(get, site, headers, is_shared):
+    site.options(PAGEVIEWS={"VISITOR": "cookie"})
+    path = f"/with-headers/?{urlencode(headers)}"
+    first = get(path)
+    assert ("rk_visitor" in first.cookies) is (not is_shared)
+    assert ("Cookie" in first.headers.get("Vary", "")) is (not is_shared)
+    get("/", client=get.client)
+    again = get(path, client=get.client)
+    assert "rk_visitor" not in again.cookies
+    assert again.headers.get("Vary") == first.headers.get("Vary")
+    top()
+    assert (PageViews("with-headers").views(), PageViews("with-headers").visitors()) == (2, 1 if is_shared else 2)
 
 
 def test_nothing_of_a_visitor_is_stored(get, site):

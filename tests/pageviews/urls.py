@@ -63,6 +63,11 @@ async def html_async(request, **kwargs):
     return HttpResponse("<p>Hello")
 
 
+def with_headers(request, **kwargs):
+    """Answer with the headers that the query has."""
+    return HttpResponse("<p>Hello", headers=request.GET.dict())
+
+
 def missing(request):
     raise Http404
 
@@ -152,6 +157,7 @@ urlpatterns = [
     path("market/", Shop.as_view(page="market")),
     path("article/<slug:slug>/", Article.as_view()),
     path("json/", lambda request: JsonResponse({})),
+    path("with-headers/", with_headers, name="with-headers"),
     path("stream/", lambda request: StreamingHttpResponse(iter(["<p>Hello"])), name="stream"),
     path("missing/", missing),
     path("", include("redis_kit.pageviews.urls")),
