@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from types import EllipsisType
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.http import HttpRequest
@@ -11,25 +11,14 @@ from django.urls import Resolver404, ResolverMatch, resolve
 from redis_kit.core.errors import InvalidName
 from redis_kit.core.keys import encode
 from redis_kit.core.text import shortened
+from redis_kit.core.web.page_marks import AnyView, PageMark, mark_of, marked
 
 Key = str | int | UUID
 # A name, a name with the key of an object, or None for a page that does not count.
 Named = str | tuple[str, Key] | None
-AnyView = TypeVar("AnyView", bound=Callable[..., Any])
 
 SITE = "(site)"
 OTHER = "(other)"
-_MARK = "redis_kit_page"
-
-
-class Mark(NamedTuple):
-    """The page of a view, and whether the beacon counts it. Without a name it is the URL pattern."""
-
-    name: Any = ...
-    beacon: bool = False
-
-
-UNMARKED = Mark()
 
 
 def page(
@@ -44,11 +33,7 @@ def page(
     if not callable(name) and not isinstance(name, EllipsisType):
         checked(name)
 
-    def mark(view: AnyView) -> AnyView:
-        setattr(view, _MARK, Mark(name, beacon))
-        return view
-
-    return mark
+    return lambda view: marked(view, PageMark(name, beacon))
 
 
 class PageViewMixin:
@@ -94,12 +79,6 @@ def is_reported(request: HttpRequest) -> bool:
     """Return whether the beacon counts the views of a request's page, and not the middleware."""
     match = _match(request)
     return match is not None and mark_of(match.func).beacon
-
-
-def mark_of(view: Callable[..., Any]) -> Mark:
-    """Return the mark of a view, or of its class."""
-    mark: Mark = getattr(view, _MARK, getattr(getattr(view, "view_class", None), _MARK, UNMARKED))
-    return mark
 
 
 def checked(named: Named) -> tuple[str, str] | None:

@@ -8,8 +8,8 @@ from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, r
 from django.utils.module_loading import import_string
 
 from redis_kit.core import conf
+from redis_kit.core.web.page_marks import UNMARKED, PageMark, mark_of
 from redis_kit.pageviews.http.beacon import INCLUDE, ROUTE
-from redis_kit.pageviews.pages import UNMARKED, Mark, mark_of
 from redis_kit.pageviews.settings import PageViewSettings
 
 OURS = "redis_kit.pageviews.middleware.PageViewMiddleware"
@@ -37,7 +37,7 @@ def messages() -> Iterator[CheckMessage]:
         yield from _uncounted(dict(_marked(get_resolver().url_patterns)), has_middleware=place is not None)
 
 
-def _uncounted(marked: dict[str, Mark], *, has_middleware: bool) -> Iterator[CheckMessage]:
+def _uncounted(marked: dict[str, PageMark], *, has_middleware: bool) -> Iterator[CheckMessage]:
     reported = [path for path, mark in marked.items() if mark.beacon]
     named = [path for path, mark in marked.items() if mark.name is not None]
     if reported:
@@ -97,7 +97,7 @@ def _has_beacon() -> bool | None:
     return True
 
 
-def _marked(patterns: Iterable[URLPattern | URLResolver]) -> Iterator[tuple[str, Mark]]:
+def _marked(patterns: Iterable[URLPattern | URLResolver]) -> Iterator[tuple[str, PageMark]]:
     """Yield the dotted path and the mark of each view with a mark to which a URL leads."""
     for pattern in patterns:
         if isinstance(pattern, URLResolver):
