@@ -49,12 +49,23 @@ class PageViewMixin:
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Callable[..., Any]:
         """Return the view with its page."""
-        view: Callable[..., Any] = super().as_view(**initkwargs)  # type: ignore[misc]
-        beacon = initkwargs.get("page_beacon", cls.page_beacon)
-        return page(lambda request, **kwargs: cls(**initkwargs).get_page(request, **kwargs), beacon=beacon)(view)
 
-    def get_page(self, request: HttpRequest, **kwargs: Any) -> Named:
-        """Return the page's name, optionally with a key; None if it does not count."""
+        def name(request: HttpRequest, *args: Any, **kwargs: Any) -> Named:
+            view: Any = cls(**initkwargs)
+            if cls.get_page is not PageViewMixin.get_page:  # a setup() of the project may take queries
+                view.setup(request, *args, **kwargs)
+            named: Named = view.get_page(request, *args, **kwargs)
+            return named
+
+        view: Callable[..., Any] = super().as_view(**initkwargs)  # type: ignore[misc]
+        return page(name, beacon=initkwargs.get("page_beacon", cls.page_beacon))(view)
+
+    def get_page(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Named:
+        """Return the page's name, optionally with a key; None if it does not count.
+
+        Your own is called after ``setup()``, but on an instance that has not answered: ``self.kwargs`` is there, and
+        ``self.object`` is not.
+        """
         match = _match(request)
         name = self.page or (_pattern(match) if match else OTHER)
         return (name, kwargs[self.page_key]) if self.page_key else name

@@ -75,6 +75,13 @@ def test_project_can_name_the_page(get):
     assert PageViews.site().views() == 8
 
 
+def test_mixin_takes_positional_arguments_and_sets_its_view_up(get):
+    for path in ("/shop/7/", "/archive/2026/"):
+        assert get(path).status_code == 200
+    assert top() == {"shop": 1, "archive": 1}
+    assert PageViews("archive").top() == [("2026", 1)]
+
+
 def test_only_page_views_are_counted(get):
     for path in ("/json/", "/missing/", "/nowhere/", "/failing/", "/empty/", "/changed/", "/login/"):
         get(path)
