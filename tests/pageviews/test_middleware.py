@@ -315,6 +315,19 @@ def test_page_from_the_cache_counts(site, settings):
     assert top() == {"by-name": 3}
 
 
+def test_navigation_to_an_unchanged_page_counts(get, settings):
+    settings.MIDDLEWARE = [settings.MIDDLEWARE[0], "django.middleware.http.ConditionalGetMiddleware"]
+    etag = get("/html/1/").headers["ETag"]
+    for headers, views in (
+        ({"sec_fetch_dest": "document"}, 2),
+        ({}, 2),
+        ({"sec_fetch_dest": "empty"}, 2),
+        ({"sec_fetch_dest": "document", "sec_purpose": "prefetch"}, 2),
+    ):
+        assert get("/html/1/", if_none_match=etag, **headers).status_code == 304
+        assert top() == {"by-name": views}
+
+
 def test_view_is_counted_within_two_seconds_by_itself(get):
     get("/named/")
     wait_for(lambda: PageViews("front").views() == 1, timeout=5)

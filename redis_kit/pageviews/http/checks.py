@@ -13,11 +13,10 @@ from redis_kit.pageviews.http.beacon import INCLUDE, ROUTE
 from redis_kit.pageviews.settings import PageViewSettings
 
 OURS = "redis_kit.pageviews.middleware.PageViewMiddleware"
-# Middleware that answers without the rest, or changes the status: ours must see what it answers.
+# Middleware that answers without the rest: ours must see what it answers.
 CHANGING = (
     "django.middleware.cache.UpdateCacheMiddleware",
     "django.middleware.cache.FetchFromCacheMiddleware",
-    "django.middleware.http.ConditionalGetMiddleware",
 )
 NEEDED = {
     "session": "sessions.middleware.SessionMiddleware",
@@ -60,7 +59,7 @@ def _wrong_place(before: list[str]) -> Iterator[CheckMessage]:
             other = path.rpartition(".")[2]
             yield Warning(
                 f"PageViewMiddleware comes after {other} in MIDDLEWARE, so it does not see what that answers.",
-                hint="Put it first, or pages from the cache are not counted and those that did not change are.",
+                hint="Put it first, or pages from the cache are not counted.",
                 id="redis_kit.W024",
             )
 
