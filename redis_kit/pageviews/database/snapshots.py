@@ -107,9 +107,7 @@ def _store(period: ClosedPeriod, names: list[str], site: PageViews) -> SnapshotR
     return SnapshotResult(len(new), len(grown), len(stored) - len(grown))
 
 
-def _row(
-    period: ClosedPeriod, name: str, views: int, visitors: int, bots: int, *, distinct: bool
-) -> PageViewSnapshot:
+def _row(period: ClosedPeriod, name: str, views: int, visitors: int, bots: int, *, distinct: bool) -> PageViewSnapshot:
     page, _, key = name.partition(":")
     figures = {"views": views, "visitors": visitors, "distinct": distinct, "bots": bots}
     return PageViewSnapshot(
