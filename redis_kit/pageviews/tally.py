@@ -81,7 +81,6 @@ class Tally:
         if event.campaign:
             self.campaigns[_source(event.campaign)] += 1
 
-
     def visitors_by_age(self) -> tuple[list[str], int]:
         """Return the visitors, those online at the latest view first, and the number of these."""
         begin = self.last - ONLINE

@@ -165,7 +165,7 @@ def _with_rows(report: Report, rows: list[PageViewSnapshot]) -> Report:
 
 
 def _visitors(union: Visitors | None, in_redis: list[Day], days: list[Day]) -> Visitors | None:
-    """Return the visitors of a range of which the database may have further days.
+    """Return the visitors of a range. The database may have days that Redis lacks.
 
     If each day has its own identities, the union is the sum of the days. Else only sketches tell who came again.
     """

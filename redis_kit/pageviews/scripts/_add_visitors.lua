@@ -1,6 +1,6 @@
 -- Add visitors to sketches: of a minute, an hour, a day, a week and a month, each a key with its expiry. A visitor who
 -- does not change one is in the longer ones, too; but the days of a week may be in two months. The minute gets the
--- first visitors, who are online, and not those who waited for longer.
+-- first visitors only: the others are not online any more.
 -- needs  nothing
 -- gives  wrong_sketch, add_visitors
 
