@@ -326,6 +326,9 @@ def test_navigation_to_an_unchanged_page_counts(get, settings):
     ):
         assert get("/html/1/", if_none_match=etag, **headers).status_code == 304
         assert top() == {"by-name": views}
+    settings.MIDDLEWARE = settings.MIDDLEWARE[::-1]
+    assert get("/html/1/", if_none_match=etag).status_code == 304
+    assert top() == {"by-name": 3}
 
 
 def test_view_is_counted_within_two_seconds_by_itself(get):
