@@ -26,6 +26,7 @@ from redis_kit.core.errors import InvalidValue, RedisKitError
 from redis_kit.core.panels import Panel, Viewer
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.values.csv_rows import CSVWriter
+from redis_kit.core.web.page_marks import uncounted
 from redis_kit.dashboard.cells import cell, visible
 from redis_kit.dashboard.collect import collect, may_view, panels, text_of
 from redis_kit.dashboard.confirmation import Confirmation
@@ -92,6 +93,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
             request, "overview", {"title": _("Dashboard"), "fragment": fragment}, self._url("overview_fragment")
         )
 
+    @uncounted
     def overview_fragment(self, request: HttpRequest) -> HttpResponse:
         """Return the part of the overview that changes; 304 if it did not."""
         return _conditional(request, self._overview(request))
@@ -111,6 +113,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         }
         return self._page(request, "panel", context, self._url("panel_fragment", panel.slug) + _query(panel))
 
+    @uncounted
     def panel_fragment(self, request: HttpRequest, slug: str) -> HttpResponse:
         """Return the part of a panel's page that changes; 304 if it did not."""
         panel = self._panel(request, slug)

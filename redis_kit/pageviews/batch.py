@@ -138,9 +138,10 @@ def counting(
     ]
     lists.append(list(admission))
     figures = [last.hour, last.day, int(last.timestamp()), options.TRENDING_HALF_LIFE, counted.views, counted.bots]
-    arguments = [number, *ttls, *figures, *map(len, lists), *chain(*lists), *counted.visitors]
+    visitors, online = counted.visitors_by_age()
+    arguments = [number, *ttls, *figures, *map(len, lists), online, writer, *chain(*lists), *visitors]
     sets = _admission_keys(f"{last:%Y-%m-%d}") if admission else []
-    return COUNT([*keys.hour_keys(name, last, writer=writer), *sets], arguments)
+    return COUNT([*keys.hour_keys(name, last), *sets], arguments)
 
 
 def lasting_errors(targets: Iterable[Key], replies: list[Any]) -> dict[Key, Exception]:

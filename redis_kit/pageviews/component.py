@@ -13,7 +13,7 @@ class PageViews(Component):
 
     settings = PageViewSettings
     commands = (
-        "del get getrange hget hincrby hmget pexpire pfadd pfcount pfmerge sadd scard set sismember smembers zadd "
+        "del get getrange hget hincrby hmget hset pexpire pfadd pfcount pfmerge sadd scard set sismember smembers zadd "
         "zcard zincrby zmscore zpopmin zrange zremrangebyrank zscore"
     )
     panels = ("redis_kit.pageviews.dashboard.panel.PageViewsPanel",)

@@ -23,9 +23,9 @@ Period = Literal["day", "week", "month"]
 class PageViews(Primitive):
     """The views and visitors of a page by its name, or of one object of it by its key.
 
-    Views are exact. Visitors are an estimate with a standard error of 0.81 % (HyperLogLog, Flajolet et al. 2007).
-    Days are in Django's ``TIME_ZONE``. A range includes both ends and has at most 366 days; the default is today.
-    Reading costs one round trip, and returns 0 while Redis is unavailable unless the policy is ``raise``.
+    Views are counted one by one. Visitors are estimated, with a standard error of 0.81 % (HyperLogLog, Flajolet et al.
+    2007). Days are in Django's ``TIME_ZONE``. A range includes both ends and has at most 366 days; its default is
+    today. Reading costs one round trip, and returns 0 while Redis is unavailable unless the policy is ``raise``.
     """
 
     component, settings = "pageviews", PageViewSettings
@@ -68,7 +68,7 @@ class PageViews(Primitive):
         """Return the number of unique visitors: the union of all days, with an ``error`` of 0.81 %.
 
         It is not ``distinct`` if a visitor may count more than once, as with ``VISITOR = "daily_salt"`` in a range of
-        several days. 90 days are read from at most 20 sketches. Raises InvalidValue for a wrong range.
+        several days. 90 days are read from at most 16 sketches. Raises InvalidValue for a wrong range.
         """
         return self.run_flow(numbers.visitors(self.encoded, periods.days(start, end)), if_open=Visitors(0))
 

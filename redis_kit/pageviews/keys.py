@@ -13,7 +13,7 @@ BOTS, DROPPED = "b", "d"  # before the day of the month, in the hash of a month'
 class HourKeys(NamedTuple):
     """The keys in which one hour of a page, an object or the site is counted, in the order of the script."""
 
-    batch: str
+    batches: str
     hours: str
     days: str
     minutely_visitors: str
@@ -29,12 +29,12 @@ class HourKeys(NamedTuple):
     campaigns: str
 
 
-def hour_keys(name: str, last: datetime, *, writer: str) -> HourKeys:
+def hour_keys(name: str, last: datetime) -> HourKeys:
     """Return the keys of the hour of a time; the minute is that time's."""
     day, hour = last.date(), f"{last:%Y-%m-%dT%H}"
     week, month = periods.week_of(day), periods.month_of(day)
     return HourKeys(
-        batch=_key(name, f"batch:{writer}:{hour}"),
+        batches=_key(name, f"batches:{hour}"),
         hours=views(name, day),
         days=views(name, month),
         minutely_visitors=visitors(name, periods.minute_of(last)),

@@ -60,7 +60,7 @@ class PageViewMiddleware:
 
 
 def _counts(request: HttpRequest, response: HttpResponseBase, options: PageViewSettings) -> bool:
-    if request.method != "GET" or response.status_code != 200:
+    if request.method != "GET" or response.status_code not in (200, 304):
         return False
     headers = headers_of(request)
     if not is_page_view(request.method, response.status_code, response.headers.get("Content-Type", ""), headers):

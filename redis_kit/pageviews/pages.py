@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from types import EllipsisType
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.http import HttpRequest
@@ -11,25 +11,14 @@ from django.urls import Resolver404, ResolverMatch, resolve
 from redis_kit.core.errors import InvalidName
 from redis_kit.core.keys import encode
 from redis_kit.core.text import shortened
+from redis_kit.core.web.page_marks import AnyView, PageMark, mark_of, marked
 
 Key = str | int | UUID
 # A name, a name with the key of an object, or None for a page that does not count.
 Named = str | tuple[str, Key] | None
-AnyView = TypeVar("AnyView", bound=Callable[..., Any])
 
 SITE = "(site)"
 OTHER = "(other)"
-_MARK = "redis_kit_page"
-
-
-class Mark(NamedTuple):
-    """The page of a view, and whether the beacon counts it. Without a name it is the URL pattern."""
-
-    name: Any = ...
-    beacon: bool = False
-
-
-UNMARKED = Mark()
 
 
 def page(
@@ -44,11 +33,7 @@ def page(
     if not callable(name) and not isinstance(name, EllipsisType):
         checked(name)
 
-    def mark(view: AnyView) -> AnyView:
-        setattr(view, _MARK, Mark(name, beacon))
-        return view
-
-    return mark
+    return lambda view: marked(view, PageMark(name, beacon))
 
 
 class PageViewMixin:
@@ -64,12 +49,23 @@ class PageViewMixin:
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Callable[..., Any]:
         """Return the view with its page."""
-        view: Callable[..., Any] = super().as_view(**initkwargs)  # type: ignore[misc]
-        beacon = initkwargs.get("page_beacon", cls.page_beacon)
-        return page(lambda request, **kwargs: cls(**initkwargs).get_page(request, **kwargs), beacon=beacon)(view)
 
-    def get_page(self, request: HttpRequest, **kwargs: Any) -> Named:
-        """Return the page's name, optionally with a key; None if it does not count."""
+        def name(request: HttpRequest, *args: Any, **kwargs: Any) -> Named:
+            view: Any = cls(**initkwargs)
+            if cls.get_page is not PageViewMixin.get_page:  # a setup() of the project may take queries
+                view.setup(request, *args, **kwargs)
+            named: Named = view.get_page(request, *args, **kwargs)
+            return named
+
+        view: Callable[..., Any] = super().as_view(**initkwargs)  # type: ignore[misc]
+        return page(name, beacon=initkwargs.get("page_beacon", cls.page_beacon))(view)
+
+    def get_page(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Named:
+        """Return the page's name, optionally with a key; None if it does not count.
+
+        Your own is called after ``setup()``, but on an instance that has not answered: ``self.kwargs`` is there, and
+        ``self.object`` is not.
+        """
         match = _match(request)
         name = self.page or (_pattern(match) if match else OTHER)
         return (name, kwargs[self.page_key]) if self.page_key else name
@@ -94,12 +90,6 @@ def is_reported(request: HttpRequest) -> bool:
     """Return whether the beacon counts the views of a request's page, and not the middleware."""
     match = _match(request)
     return match is not None and mark_of(match.func).beacon
-
-
-def mark_of(view: Callable[..., Any]) -> Mark:
-    """Return the mark of a view, or of its class."""
-    mark: Mark = getattr(view, _MARK, getattr(getattr(view, "view_class", None), _MARK, UNMARKED))
-    return mark
 
 
 def checked(named: Named) -> tuple[str, str] | None:

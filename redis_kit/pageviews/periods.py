@@ -72,7 +72,7 @@ def minute_of(moment: datetime) -> str:
 def sketches(wanted: list[date]) -> list[str]:
     """Return the periods whose sketches cover the days of a range: whole months, then whole weeks, then single days.
 
-    A week may reach into a month that is there too: a union counts nobody twice. Any 90 days take at most 20.
+    A week may reach into a month that is there too: a union counts nobody twice. Any 90 days take at most 16.
     """
     months_inside = [month for month, part in months(wanted).items() if len(part) == _length(part[0])]
     left = [day for day in wanted if month_of(day) not in months_inside]

@@ -45,13 +45,13 @@ _WHOLE = ("node", "got", "java")
 def is_page_view(method: str, status: int, content_type: str, headers: Mapping[str, str]) -> bool:
     """Return whether a person saw a page: a GET that was answered with 200 and HTML, and not prefetched.
 
-    A 304 is not counted: it has no content type, and its visitor has seen the page before. Browsers announce prefetches
-    and prerenders in ``Sec-Purpose`` (older ones in ``Purpose`` or ``X-Moz``). They set ``Sec-Fetch-Dest`` if a script
-    or a frame makes the request.
+    A 304 has no content type. It counts if the browser says that a person opens a document. Browsers announce
+    prefetches and prerenders in ``Sec-Purpose`` (older ones in ``Purpose`` or ``X-Moz``). They set ``Sec-Fetch-Dest``,
+    to another value than ``document`` if a script or a frame makes the request.
     """
-    if method != "GET" or status != 200 or not _is_html(content_type):
+    if method != "GET" or not (status == 304 or (status == 200 and _is_html(content_type))):
         return False
-    if headers.get("Sec-Fetch-Dest", "document") != "document":
+    if headers.get("Sec-Fetch-Dest", "document" if status == 200 else "") != "document":
         return False
     return not is_early(headers)
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from redis_kit.core.keys import hashed
@@ -12,6 +12,7 @@ from redis_kit.pageviews.settings import PageViewSettings
 
 Target = tuple[str, str]  # an encoded name, and an hour
 
+ONLINE = timedelta(minutes=5)  # before the latest view of a batch; visitors of that time are in the minute's sketch
 LONGEST_SOURCE = 64  # characters: Redis stores a list of longer texts in ten times the memory
 
 
@@ -51,12 +52,15 @@ class Event(NamedTuple):
 
 @dataclass
 class Tally:
-    """The views and visitors of a page, an object or the site in one hour. ``last`` is the time of the latest view."""
+    """The views of a page, an object or the site in one hour, and each visitor's latest time.
+
+    ``last`` is the time of the latest view.
+    """
 
     last: datetime
     views: int = 0
     bots: int = 0
-    visitors: set[str] = field(default_factory=set)
+    visitors: dict[str, datetime] = field(default_factory=dict)
     members: Counter[str] = field(default_factory=Counter)
     referrers: Counter[str] = field(default_factory=Counter)
     campaigns: Counter[str] = field(default_factory=Counter)
@@ -69,13 +73,20 @@ class Tally:
             return
         self.views += 1
         if event.visitor:
-            self.visitors.add(event.visitor)
+            self.visitors[event.visitor] = max(event.moment, self.visitors.get(event.visitor, event.moment))
         if member:
             self.members[member] += 1
         if event.referrer:
             self.referrers[_source(event.referrer)] += 1
         if event.campaign:
             self.campaigns[_source(event.campaign)] += 1
+
+    def visitors_by_age(self) -> tuple[list[str], int]:
+        """Return the visitors, those online at the latest view first, and the number of these."""
+        begin = self.last - ONLINE
+        online = [visitor for visitor, moment in self.visitors.items() if moment >= begin]
+        before = [visitor for visitor, moment in self.visitors.items() if moment < begin]
+        return online + before, len(online)
 
 
 def tally(events: Iterable[Event]) -> dict[Target, Tally]:

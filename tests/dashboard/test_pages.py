@@ -7,9 +7,11 @@ from redis_kit.core.errors import ConfigurationError, KeyConflict, RedisUnavaila
 from redis_kit.core.panels import Alert, Figure, Sparkline, Table, Tile
 from redis_kit.core.steps import Call
 from redis_kit.dashboard.settings import DashboardSettings
+from redis_kit.pageviews import PageViews, flush
 from tests.dashboard.support import parts
 from tests.dashboard.support.html import Parsed, page, whole_page
 from tests.fixtures.dashboard import ADMIN
+from tests.pageviews.urls import BROWSER
 
 PAGES = [ADMIN, f"{ADMIN}stock/", f"{ADMIN}mirror/"]
 MISSING = "These parts show nothing, or not everything, until it answers again:"
@@ -147,6 +149,14 @@ def test_pages_have_no_inline_script_or_style(stock, boss):
         assert all(one.attributes.get("src") for one in found.find("script"))
         names = {name for one in found.elements for name in one.attributes}
         assert not [name for name in names if name == "style" or name.startswith("on")]
+
+
+def test_refreshes_are_not_page_views(stock, boss, settings):
+    settings.MIDDLEWARE = ["redis_kit.pageviews.middleware.PageViewMiddleware", *settings.MIDDLEWARE]
+    for url in (ADMIN, *FRAGMENTS):
+        assert boss.get(url, headers={"user-agent": BROWSER}).status_code == 200
+    assert flush()
+    assert PageViews.site().views() == 1
 
 
 @pytest.mark.parametrize("url", FRAGMENTS)

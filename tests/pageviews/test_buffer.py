@@ -164,6 +164,20 @@ def test_batch_that_is_sent_twice_counts_once(request, settings, servers):
     kit.close()
 
 
+def test_batches_of_all_processes_take_one_key_of_each_name_and_hour(kit):
+    moment = now()
+    for writer in ("a", "b", "c"):
+        for number in (1, 2, 2):
+            events = [Event(moment, "post", str(key), "") for key in range(3)]
+            batch = ViewBatch(events, using="default", writer=writer, number=number)
+            flow.run(batch.send(), connections.client("default", "worker"))
+    assert PageViews.site().views() == 18
+    keys = [name for name in kit.keys() if ":batches:" in name]
+    assert len(keys) == 2 + 3  # the site, the page and its objects
+    assert all(3_500_000 < kit.client.pttl(name) <= 3_600_000 for name in keys)
+    assert not [name for name in kit.keys() if "batch:" in name]
+
+
 def test_server_that_freezes_counts_nothing_twice(own_kit, no_thread, hasty):
     record(10)
     wait_for(flush)

@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 from itertools import count
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pytest
 from asgiref.sync import SyncToAsync
@@ -73,6 +73,13 @@ def test_project_can_name_the_page(get):
     assert PageViews("post", 7).views() == 2
     assert PageViews("article", "a-b").views() == 1
     assert PageViews.site().views() == 8
+
+
+def test_mixin_takes_positional_arguments_and_sets_its_view_up(get):
+    for path in ("/shop/7/", "/archive/2026/"):
+        assert get(path).status_code == 200
+    assert top() == {"shop": 1, "archive": 1}
+    assert PageViews("archive").top() == [("2026", 1)]
 
 
 def test_only_page_views_are_counted(get):
@@ -168,6 +175,34 @@ def test_cookie_is_signed_and_stored_by_the_browser(get, site):
         assert "rk_visitor" in get("/", client=get.client).cookies
     top()
     assert PageViews("/").visitors() == 1 + len(forged)
+
+
+@pytest.mark.parametrize(
+    ("headers", "is_shared"),
+    [
+        ({}, False),
+        ({"Cache-Control": "private, max-age=600"}, False),
+        ({"Cache-Control": "max-age=600, no-store"}, False),
+        ({"Cache-Control": "no-cache"}, False),
+        ({"Cache-Control": "max-age=600"}, True),
+        ({"Cache-Control": "Public, max-age=600"}, True),
+        ({"Cache-Control": "s-maxage=600, private"}, True),
+        ({"Expires": "Wed, 22 Nov 2056 10:00:00 GMT"}, True),
+    ],
+    ids=str,
+)
+def test_response_that_shared_caches_may_store_has_no_cookie(get, site, headers, is_shared):
+    site.options(PAGEVIEWS={"VISITOR": "cookie"})
+    path = f"/with-headers/?{urlencode(headers)}"
+    first = get(path)
+    assert ("rk_visitor" in first.cookies) is (not is_shared)
+    assert ("Cookie" in first.headers.get("Vary", "")) is (not is_shared)
+    get("/", client=get.client)
+    again = get(path, client=get.client)
+    assert "rk_visitor" not in again.cookies
+    assert again.headers.get("Vary") == first.headers.get("Vary")
+    top()
+    assert (PageViews("with-headers").views(), PageViews("with-headers").visitors()) == (2, 1 if is_shared else 2)
 
 
 def test_nothing_of_a_visitor_is_stored(get, site):
@@ -277,6 +312,22 @@ def test_page_from_the_cache_counts(site, settings):
     cache.clear()
     for _ in range(3):
         Client().get("/html/1/", headers={"user-agent": BROWSER})
+    assert top() == {"by-name": 3}
+
+
+def test_navigation_to_an_unchanged_page_counts(get, settings):
+    settings.MIDDLEWARE = [settings.MIDDLEWARE[0], "django.middleware.http.ConditionalGetMiddleware"]
+    etag = get("/html/1/").headers["ETag"]
+    for headers, views in (
+        ({"sec_fetch_dest": "document"}, 2),
+        ({}, 2),
+        ({"sec_fetch_dest": "empty"}, 2),
+        ({"sec_fetch_dest": "document", "sec_purpose": "prefetch"}, 2),
+    ):
+        assert get("/html/1/", if_none_match=etag, **headers).status_code == 304
+        assert top() == {"by-name": views}
+    settings.MIDDLEWARE = settings.MIDDLEWARE[::-1]
+    assert get("/html/1/", if_none_match=etag).status_code == 304
     assert top() == {"by-name": 3}
 
 

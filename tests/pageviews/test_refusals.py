@@ -135,7 +135,7 @@ REFUSALS = [
     (without("zmscore"), PermissionDenied),
     (without("pexpire"), PermissionDenied),
     (without("pfadd"), PermissionDenied),
-    (without("set"), PermissionDenied),
+    (without("hset"), PermissionDenied),
     (without_keys, PermissionDenied),
     (full, OutOfMemory),
     (read_only, RedisUnavailable),

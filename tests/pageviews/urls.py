@@ -63,6 +63,11 @@ async def html_async(request, **kwargs):
     return HttpResponse("<p>Hello")
 
 
+def with_headers(request, **kwargs):
+    """Answer with the headers that the query has."""
+    return HttpResponse("<p>Hello", headers=request.GET.dict())
+
+
 def missing(request):
     raise Http404
 
@@ -100,7 +105,7 @@ def broken(request):
 class Shop(PageViewMixin, View):
     page = "shop"
 
-    def get(self, request):
+    def get(self, request, *args):
         return HttpResponse("<p>Hello")
 
 
@@ -114,6 +119,16 @@ class Article(PageViewMixin, View):
     page, page_key = "article", "slug"
 
     def get(self, request, slug):
+        return HttpResponse("<p>Hello")
+
+
+class Archive(PageViewMixin, View):
+    """A page that is named by a positional argument of its URL, which a view has after setup()."""
+
+    def get_page(self, request, *args, **kwargs):
+        return "archive", self.args[0]
+
+    def get(self, request, year):
         return HttpResponse("<p>Hello")
 
 
@@ -151,7 +166,10 @@ urlpatterns = [
     path("plain/", Plain.as_view()),
     path("market/", Shop.as_view(page="market")),
     path("article/<slug:slug>/", Article.as_view()),
+    re_path(r"^archive/([0-9]+)/$", Archive.as_view()),
+    re_path(r"^shop/([0-9]+)/$", Shop.as_view()),
     path("json/", lambda request: JsonResponse({})),
+    path("with-headers/", with_headers, name="with-headers"),
     path("stream/", lambda request: StreamingHttpResponse(iter(["<p>Hello"])), name="stream"),
     path("missing/", missing),
     path("", include("redis_kit.pageviews.urls")),

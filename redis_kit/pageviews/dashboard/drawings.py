@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any
 
 from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
-from django.utils.formats import date_format
+from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -14,7 +14,7 @@ from redis_kit.core.dates import first_weekday
 from redis_kit.core.panels import DonutChart, Figure, HeatCell, HeatMap, LineChart, Link, Sparkline, Table, Tile
 from redis_kit.pageviews.dashboard.report import DAYS, Report, Summary
 from redis_kit.pageviews.pages import OTHER
-from redis_kit.pageviews.questions.values import Day, Overlap, Visitors
+from redis_kit.pageviews.questions.values import Day, Overlap
 
 SLUG = "pageviews"
 HOURS = 24
@@ -23,7 +23,7 @@ HOURS = 24
 def overview(summary: Summary) -> Tile:
     """Return the tile of today's numbers and the views of the last 24 hours."""
     views = sum(summary.hours)
-    text = ngettext("%(count)d view in 24 hours", "%(count)d views in 24 hours", views) % {"count": views}
+    text = ngettext("%(count)s view in 24 hours", "%(count)s views in 24 hours", views) % {"count": _grouped(views)}
     figures = [
         Figure(_("Views today"), summary.today.views),
         Figure(_("Visitors today"), summary.today.visitors),
@@ -36,12 +36,12 @@ def figures(report: Report, *, is_site: bool) -> Iterator[Figure]:
     """Yield today's numbers, those of the last days with their change, and the share of bots."""
     yield from _today(report.days[-1], report.online)
     yield Figure(_("Views in %d days") % DAYS, report.views, hint=_change(report.views, report.views_before))
-    yield Figure(_("Visitors in %d days") % DAYS, int(report.visitors), hint=_visitors_hint(report))
+    yield _visitors(report, hint=_visitors_hint(report))
     requests = report.views + report.bots
     share = f"{100 * report.bots / requests:.0f} %" if requests else None
-    bots = _("%(bots)d of %(requests)d requests in %(days)d days") % {
-        "bots": report.bots,
-        "requests": requests,
+    bots = _("%(bots)s of %(requests)s requests in %(days)d days") % {
+        "bots": _grouped(report.bots),
+        "requests": _grouped(requests),
         "days": DAYS,
     }
     yield Figure(_("Requests of bots"), share, hint=bots)
@@ -49,7 +49,7 @@ def figures(report: Report, *, is_site: bool) -> Iterator[Figure]:
         hint = _("They count under %s. Raise MAX_PAGES, or name pages by @page.") % OTHER
         yield Figure(_("Views of pages beyond MAX_PAGES today"), report.beyond_limit, hint=hint, alarm=True)
     if is_site and any(report.dropped):
-        hint = _("%d of them today. The log of each process says why.") % report.dropped[-1]
+        hint = _("%s of them today. The log of each process says why.") % _grouped(report.dropped[-1])
         yield Figure(_("Dropped views in %d days") % DAYS, sum(report.dropped), hint=hint, alarm=report.dropped[-1] > 0)
 
 
@@ -79,14 +79,20 @@ def lists(report: Report, page: str, key: str) -> Iterator[Table | DonutChart]:
     )
 
 
-def comparison(names: Sequence[str], reports: Sequence[Report], overlap: Overlap) -> Iterator[Figure | LineChart]:
+def comparison(
+    names: Sequence[str], reports: Sequence[Report], overlap: Overlap | None
+) -> Iterator[Figure | LineChart]:
     """Yield the common visitors of two pages, and their views and visitors by day."""
-    hint = "" if overlap.distinct else _("Each day has its own identities, so this counts visits by day.")
-    yield Figure(_("Common visitors in %d days") % DAYS, f"{overlap.common} ± {overlap.error}", hint=hint)
+    if overlap is None:
+        common, hint = None, _lacking()
+    else:
+        common = f"{_grouped(overlap.common)} ± {_grouped(overlap.error)}"
+        hint = "" if overlap.distinct else _("Each day has its own identities, so this counts visits by day.")
+    yield Figure(_("Common visitors in %d days") % DAYS, common, hint=hint)
     for name, report in zip(names, reports, strict=True):
         yield Figure(_("Views in %d days") % DAYS, report.views, hint=name)
     for name, report in zip(names, reports, strict=True):
-        yield Figure(_("Visitors in %d days") % DAYS, int(report.visitors), hint=name)
+        yield _visitors(report, hint=name)
     days = [_label(day.day) for day in reports[0].days]
     for title, field in ((_("Views by day"), "views"), (_("Unique visitors by day"), "visitors")):
         lines = [(name, _values(report.days, field)) for name, report in zip(names, reports, strict=True)]
@@ -137,19 +143,35 @@ def _label(day: date) -> str:
     return date_format(day, "MONTH_DAY_FORMAT")
 
 
+def _visitors(report: Report, *, hint: str) -> Figure:
+    visitors = None if report.visitors is None else int(report.visitors)
+    return Figure(_("Visitors in %d days") % DAYS, visitors, hint=hint)
+
+
 def _visitors_hint(report: Report) -> str:
+    if report.visitors is None:
+        return _lacking()
     if not report.visitors.distinct:
         return _("A visitor counts once for each day, as identities change.")
-    return _change(report.visitors, report.visitors_before)
+    return "" if report.visitors_before is None else _change(report.visitors, report.visitors_before)
 
 
-def _change(now: int | Visitors, before: int | Visitors) -> str:
+def _lacking() -> str:
+    return _("Redis no longer has all of these days.")
+
+
+def _change(now: int, before: int) -> str:
     if not before:
         return _("none in the %d days before") % DAYS
+    change = round(100 * (now - before) / before)
     return _("%(change)s %% to the %(days)d days before") % {
-        "change": f"{100 * (now - before) / before:+.0f}",
+        "change": f"{'+' if change >= 0 else ''}{_grouped(change)}",
         "days": DAYS,
     }
+
+
+def _grouped(number: int) -> str:
+    return str(number_format(number, force_grouping=True))
 
 
 def _page_link(name: str) -> Any:

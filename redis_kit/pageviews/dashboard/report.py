@@ -33,12 +33,12 @@ class Summary(NamedTuple):
 
 
 class Report(NamedTuple):
-    """The numbers of a page, of an object or of the site."""
+    """The numbers of a page, of an object or of the site. ``visitors`` are None if nobody knows who came again."""
 
     days: list[Day]
     before: list[Day]
-    visitors: Visitors
-    visitors_before: Visitors
+    visitors: Visitors | None
+    visitors_before: Visitors | None
     hours: list[tuple[date, list[int]]]
     online: int
     top: list[tuple[str, int]]
@@ -47,6 +47,7 @@ class Report(NamedTuple):
     campaigns: list[tuple[str, int]]
     beyond_limit: int
     dropped: list[int]
+    is_whole: bool = True  # Redis has the visitors of all days of the chart
 
     @property
     def views(self) -> int:
@@ -84,8 +85,11 @@ def read(page: PageViews) -> Report:
     return _with_snapshots([page], [report], days)[0]
 
 
-def compare(first: PageViews, second: PageViews) -> tuple[Report, Report, Overlap]:
-    """Return the reports of two pages and their common visitors. One round trip, or two in a Cluster, and one query."""
+def compare(first: PageViews, second: PageViews) -> tuple[Report, Report, Overlap | None]:
+    """Return the reports of two pages and their common visitors, or None if Redis no longer has all of their days.
+
+    One round trip, or two in a Cluster, and one query.
+    """
     days, is_cluster = _days(), connections.client(first.using).is_cluster
     flows: list[Flow[Any]] = [
         _report(first.encoded, days),
@@ -94,7 +98,7 @@ def compare(first: PageViews, second: PageViews) -> tuple[Report, Report, Overla
     ]
     *reports, overlap = first.run_flow(gather(flows))
     of_first, of_second = _with_snapshots([first, second], reports, days)
-    return of_first, of_second, overlap
+    return of_first, of_second, overlap if of_first.is_whole and of_second.is_whole else None
 
 
 def _days() -> list[date]:
@@ -143,8 +147,32 @@ def _with_snapshots(pages: list[PageViews], reports: list[Report], days: list[da
             rows = list(rows_of([page.encoded for page in pages], days))
     except DatabaseError:
         return reports
-    own = [[row for row in rows if row.digest == digest_of(page.encoded)] for page in pages]
     return [
-        report._replace(days=merged(report.days, stored), before=merged(report.before, stored))
-        for report, stored in zip(reports, own, strict=True)
+        _with_rows(report, [row for row in rows if row.digest == digest_of(page.encoded)])
+        for page, report in zip(pages, reports, strict=True)
     ]
+
+
+def _with_rows(report: Report, rows: list[PageViewSnapshot]) -> Report:
+    days, before = merged(report.days, rows), merged(report.before, rows)
+    return report._replace(
+        days=days,
+        before=before,
+        visitors=_visitors(report.visitors, report.days, days),
+        visitors_before=_visitors(report.visitors_before, report.before, before),
+        is_whole=not _has_more(days, report.days),
+    )
+
+
+def _visitors(union: Visitors | None, in_redis: list[Day], days: list[Day]) -> Visitors | None:
+    """Return the visitors of a range. The database may have days that Redis lacks.
+
+    If each day has its own identities, the union is the sum of the days. Else only sketches tell who came again.
+    """
+    if union is None or not _has_more(days, in_redis):
+        return union
+    return None if union.distinct else Visitors(sum(day.visitors for day in days), distinct=False)
+
+
+def _has_more(days: list[Day], in_redis: list[Day]) -> bool:
+    return any(day.visitors > other.visitors for day, other in zip(days, in_redis, strict=True))

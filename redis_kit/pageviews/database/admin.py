@@ -6,13 +6,15 @@ from urllib.parse import unquote
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
+from redis_kit.core.errors import InvalidName
+from redis_kit.core.keys import encode
 from redis_kit.pageviews.database.models import PageViewSnapshot
 
 
 class PageViewSnapshotAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no parameters at run time
     """Periods that are over, to read, for users who may see the dashboard."""
 
-    list_display = ("page_name", "key_name", "period", "start", "views", "visitors", "bots")
+    list_display = ("page_name", "key_name", "period", "start", "views", "visitors", "distinct", "bots")
     list_filter = ("period",)
     list_per_page = 100
     date_hierarchy = "start"
@@ -40,6 +42,14 @@ class PageViewSnapshotAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has 
     def has_delete_permission(self, request: Any, obj: Any = None) -> bool:
         """Return False: rows come from Redis."""
         return False
+
+    def get_search_results(self, request: Any, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        """Return the rows whose page or key has each word of a search, as these are shown."""
+        try:
+            words = " ".join(map(encode, search_term.split()))
+        except InvalidName:  # no name is that long
+            return queryset.none(), False
+        return super().get_search_results(request, queryset, words)
 
     @admin.display(description=_("page"), ordering="page")
     def page_name(self, row: PageViewSnapshot) -> str:

@@ -28,6 +28,9 @@ class PageViewSnapshot(models.Model):
     key = models.TextField(_("key"), blank=True)
     views = models.PositiveBigIntegerField(_("views"))
     visitors = models.PositiveBigIntegerField(_("visitors"))
+    distinct = models.BooleanField(
+        _("distinct visitors"), default=False, help_text=_("If not, a visitor may count more than once in the period.")
+    )
     bots = models.PositiveBigIntegerField(_("requests of bots"))
 
     class Meta:

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from datetime import date, timedelta
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from asgiref.sync import sync_to_async
 from django.db import router, transaction
 
+from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.core.values.sequences import batched
@@ -93,29 +94,35 @@ def _listed(name: str, period: ClosedPeriod, site: PageViews, *, start: int = 0)
 
 
 def _store(period: ClosedPeriod, names: list[str], site: PageViews) -> SnapshotResult:
-    figures = site.run_flow(gather([numbers.closed(name, period.name, period.days) for name in names]))
-    rows = [_row(period, name, *counted) for name, counted in zip(names, figures, strict=True)]
+    flows: list[Flow[Any]] = [numbers.closed(name, period.name, period.days) for name in names]
+    distinct, *figures = site.run_flow(gather([numbers.distinct(period.days), *flows]))
+    rows = [_row(period, name, *counted, distinct=distinct) for name, counted in zip(names, figures, strict=True)]
     own = PageViewSnapshot.objects.filter(period=period.kind, start=period.days[0])
     with transaction.atomic(using=router.db_for_write(PageViewSnapshot)):
         stored = {row.digest: row for row in own.filter(digest__in=[row.digest for row in rows])}
         new = [row for row in rows if row.digest not in stored and row.views + row.bots]
         grown = [stored[row.digest] for row in rows if row.digest in stored and _raise(stored[row.digest], row)]
         PageViewSnapshot.objects.bulk_create(new, ignore_conflicts=True)  # another process may do the same
-        PageViewSnapshot.objects.bulk_update(grown, FIGURES)
+        PageViewSnapshot.objects.bulk_update(grown, (*FIGURES, "distinct"))
     return SnapshotResult(len(new), len(grown), len(stored) - len(grown))
 
 
-def _row(period: ClosedPeriod, name: str, views: int, visitors: int, bots: int) -> PageViewSnapshot:
+def _row(period: ClosedPeriod, name: str, views: int, visitors: int, bots: int, *, distinct: bool) -> PageViewSnapshot:
     page, _, key = name.partition(":")
-    figures = {"views": views, "visitors": visitors, "bots": bots}
+    figures = {"views": views, "visitors": visitors, "distinct": distinct, "bots": bots}
     return PageViewSnapshot(
         period=period.kind, start=period.days[0], digest=digest_of(name), page=page, key=key, **figures
     )
 
 
 def _raise(stored: PageViewSnapshot, now: PageViewSnapshot) -> bool:
-    """Raise the figures of a stored row to those of now, and return whether one was lower."""
+    """Raise the figures of a stored row to those of now, and return whether one was lower.
+
+    Whether visitors are distinct is that of the higher figure of visitors.
+    """
     higher = [name for name in FIGURES if getattr(now, name) > getattr(stored, name)]
+    if now.visitors >= stored.visitors and now.distinct != stored.distinct:
+        higher.append("distinct")
     for name in higher:
         setattr(stored, name, getattr(now, name))
     return bool(higher)

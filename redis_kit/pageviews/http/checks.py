@@ -8,16 +8,15 @@ from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, r
 from django.utils.module_loading import import_string
 
 from redis_kit.core import conf
+from redis_kit.core.web.page_marks import UNMARKED, PageMark, mark_of
 from redis_kit.pageviews.http.beacon import INCLUDE, ROUTE
-from redis_kit.pageviews.pages import UNMARKED, Mark, mark_of
 from redis_kit.pageviews.settings import PageViewSettings
 
 OURS = "redis_kit.pageviews.middleware.PageViewMiddleware"
-# Middleware that answers without the rest, or changes the status: ours must see what it answers.
+# Middleware that answers without the rest: ours must see what it answers.
 CHANGING = (
     "django.middleware.cache.UpdateCacheMiddleware",
     "django.middleware.cache.FetchFromCacheMiddleware",
-    "django.middleware.http.ConditionalGetMiddleware",
 )
 NEEDED = {
     "session": "sessions.middleware.SessionMiddleware",
@@ -37,7 +36,7 @@ def messages() -> Iterator[CheckMessage]:
         yield from _uncounted(dict(_marked(get_resolver().url_patterns)), has_middleware=place is not None)
 
 
-def _uncounted(marked: dict[str, Mark], *, has_middleware: bool) -> Iterator[CheckMessage]:
+def _uncounted(marked: dict[str, PageMark], *, has_middleware: bool) -> Iterator[CheckMessage]:
     reported = [path for path, mark in marked.items() if mark.beacon]
     named = [path for path, mark in marked.items() if mark.name is not None]
     if reported:
@@ -60,7 +59,7 @@ def _wrong_place(before: list[str]) -> Iterator[CheckMessage]:
             other = path.rpartition(".")[2]
             yield Warning(
                 f"PageViewMiddleware comes after {other} in MIDDLEWARE, so it does not see what that answers.",
-                hint="Put it first, or pages from the cache are not counted and those that did not change are.",
+                hint="Put it first, or pages from the cache are not counted.",
                 id="redis_kit.W024",
             )
 
@@ -97,7 +96,7 @@ def _has_beacon() -> bool | None:
     return True
 
 
-def _marked(patterns: Iterable[URLPattern | URLResolver]) -> Iterator[tuple[str, Mark]]:
+def _marked(patterns: Iterable[URLPattern | URLResolver]) -> Iterator[tuple[str, PageMark]]:
     """Yield the dotted path and the mark of each view with a mark to which a URL leads."""
     for pattern in patterns:
         if isinstance(pattern, URLResolver):

@@ -6,6 +6,7 @@ from secrets import compare_digest, token_urlsafe
 from typing import Any
 
 from django.http import HttpRequest, HttpResponseBase
+from django.utils.cache import patch_vary_headers
 
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.keys import hashed
@@ -48,9 +49,10 @@ def _of_the_day(request: HttpRequest, moment: datetime) -> str:
 
 def _by_cookie(request: HttpRequest, response: HttpResponseBase | None, options: PageViewSettings) -> str:
     token = signed_token(request.COOKIES.get(options.COOKIE_NAME, ""))
+    if response is None or _is_shared(response):
+        return f"cookie {token}" if token else ""
+    patch_vary_headers(response, ("Cookie",))
     if not token:
-        if response is None:
-            return ""
         token = token_urlsafe(TOKEN_BYTES)
         response.set_cookie(
             options.COOKIE_NAME,
@@ -61,6 +63,15 @@ def _by_cookie(request: HttpRequest, response: HttpResponseBase | None, options:
             samesite="Lax",
         )
     return f"cookie {token}"
+
+
+def _is_shared(response: HttpResponseBase) -> bool:
+    """Return whether a cache that serves many visitors may store the response: a cookie would reach all of them."""
+    directives = {part.strip() for part in response.headers.get("Cache-Control", "").lower().split(",")}
+    names = {directive.partition("=")[0] for directive in directives}
+    if names & {"public", "s-maxage"}:
+        return True
+    return ("max-age" in names or "Expires" in response.headers) and not directives & {"private", "no-store"}
 
 
 def signed(token: str) -> str:

@@ -69,6 +69,11 @@ def closed(name: str, period: str, days: list[date]) -> Flow[tuple[int, int, int
     return sum(_numbers(replies[:split])), count, sum(_numbers(replies[split:]))
 
 
+def distinct(days: list[date]) -> Flow[bool]:
+    """Return whether a visitor counts once in a range of days."""
+    return is_distinct(days, (yield Batch(identities(days))))
+
+
 def dropped(days: list[date]) -> Flow[list[int]]:
     """Return how many views all processes dropped on each of some days."""
     return _numbers((yield Batch(_by_month(SITE, days, keys.DROPPED))))

@@ -1,7 +1,7 @@
 #!lua
 -- Add the views of one hour to a page, an object, or the site.
 --
--- KEYS[1]   batch      string: number of the last batch of this writer that was added
+-- KEYS[1]   batches    hash: writer -> number of its last batch that was added
 -- KEYS[2]   hours      hash: hour of the day -> views
 -- KEYS[3]   days       hash: day of the month -> views; b and the day -> requests of bots; d and it -> dropped
 -- KEYS[4]   minutely   string: sketch of a minute's visitors
@@ -33,7 +33,9 @@
 -- ARGV[14]  #campaigns number of texts that follow those: campaigns, each with its views
 -- ARGV[15]  #admission number of texts that follow those: limit and ttl of pages, kind of identity, the number of
 --                      names that must be admitted, and the names; 0 without pages
--- ARGV[16...]          those texts, then the visitors
+-- ARGV[16]  online     number of visitors, the first ones, to add to the minute
+-- ARGV[17]  writer     of the batch
+-- ARGV[18...]          those texts, then the visitors
 -- returns   1 if added, 0 if this batch was added before, -1 if another number of names is admitted
 --
 -- Everything that can be refused is checked first, since a script can't undo its writes. Sketches are written before
@@ -42,7 +44,7 @@
 
 local number, ttl = tonumber(ARGV[1]), ARGV[3]
 local may = redis.acl_check_cmd
-local next_argument = 16
+local next_argument = 18
 
 -- @include _add_bounded
 -- @include _add_counts
@@ -61,7 +63,7 @@ end
 
 local members, hosts, sources, admission = take(ARGV[12]), take(ARGV[13]), take(ARGV[14]), take(ARGV[15])
 local visitors = take(#ARGV - next_argument + 1)
-local may_write = may("SET", KEYS[1], 1, "PX", 1) and may("HINCRBY", KEYS[2], 1, 1) and may("PFADD", KEYS[5], 1)
+local may_write = may("HSET", KEYS[1], 1, 1) and may("HINCRBY", KEYS[2], 1, 1) and may("PFADD", KEYS[5], 1)
     and may("PEXPIRE", KEYS[2], 1)
 local may_list = #members == 0 or may("ZADD", KEYS[9], 1, 1) and may("ZMSCORE", KEYS[9], 1)
     and may("ZREMRANGEBYRANK", KEYS[12], 0, 0)
@@ -69,7 +71,7 @@ local may_list_sources = #hosts + #sources == 0 or may("ZINCRBY", KEYS[13], 1, 1
 if not (may_write and may_list and may_list_sources) then
     return redis.error_reply("NOPERM Page views need the commands of their component: see the how-to about ACL")
 end
-if number > 0 and tonumber(redis.call("GET", KEYS[1]) or 0) >= number then
+if number > 0 and tonumber(redis.call("HGET", KEYS[1], ARGV[17]) or 0) >= number then
     return 0
 end
 if #admission > 0 then
@@ -100,7 +102,7 @@ if #hosts + #sources > 0 then
     -- @check_types referrers, campaigns
 end
 local sketches = {{KEYS[4], ARGV[5]}, {KEYS[5], ARGV[4]}, {KEYS[6], ttl}, {KEYS[7], ttl}, {KEYS[8], ttl}}
-local wrong = #visitors > 0 and (wrong_sketch(sketches) or add_visitors(sketches, visitors))
+local wrong = #visitors > 0 and (wrong_sketch(sketches) or add_visitors(sketches, visitors, tonumber(ARGV[16])))
 if wrong then
     return redis.error_reply("WRONGTYPE The HyperLogLog " .. wrong)
 end
@@ -124,6 +126,7 @@ for place, counts in pairs({[13] = hosts, [14] = sources}) do
     end
 end
 if number > 0 then
-    redis.call("SET", KEYS[1], ARGV[1], "PX", ARGV[2])
+    redis.call("HSET", KEYS[1], ARGV[17], number)
+    redis.call("PEXPIRE", KEYS[1], ARGV[2])
 end
 return 1

@@ -50,7 +50,7 @@ def test_deployment_check_looks_at_the_real_server(any_kit, settings):
 
 def test_warning_about_the_settings_does_not_hide_the_server(kit, settings):
     settings.MIDDLEWARE = [
-        "django.middleware.http.ConditionalGetMiddleware",
+        "django.middleware.cache.UpdateCacheMiddleware",
         "redis_kit.pageviews.middleware.PageViewMiddleware",
     ]
     assert [message.id for message in check_settings()] == ["redis_kit.W024"]

@@ -11,6 +11,7 @@ from redis_kit.pageviews.dashboard.report import DAYS
 from redis_kit.pageviews.tally import Event, identified
 
 pytestmark = pytest.mark.django_db
+PAGES = ("post", "front")
 
 
 @pytest.fixture(autouse=True)
@@ -115,6 +116,49 @@ def test_charts_are_there_after_redis_was_wiped(viewed):
     _, items = shown()
     (_, last), (_, before) = items["Views by day"].lines
     assert (last[-2:], before[-1]) == ([1, 0], 1)
+
+
+@pytest.mark.parametrize("mode", ["daily_salt", "session"])
+def test_visitors_of_days_that_only_the_database_has(kit, mode):
+    kit.options(PAGEVIEWS={"VISITOR": mode})
+    moment = periods.now()
+    events = [
+        Event(moment - timedelta(ago), page, "", identified(f"{ago if mode == 'daily_salt' else ''} anna"))
+        for ago in range(DAYS + 2)
+        for page in PAGES
+    ]
+    PageViews("any").run_flow(ViewBatch(events, using="default").send())
+    snapshot(days=2 * DAYS)
+    lost = f"visitors:{(moment - timedelta(2)).date()}"
+    kit.client.delete(PageViews.site().key(lost), *[PageViews(page).key(lost) for page in PAGES])
+    (figure,) = shown()[0]["Visitors in 28 days"]
+    figures, _ = shown(page="post", other="front")
+    (common,) = figures["Common visitors in 28 days"]
+    if mode == "daily_salt":
+        assert (figure.value, figure.hint[:34]) == (DAYS, "A visitor counts once for each day")
+        assert [one.value for one in figures["Visitors in 28 days"]] == [DAYS, DAYS]
+    else:
+        assert (figure.value, figure.hint) == (None, "Redis no longer has all of these days.")
+        assert [one.value for one in figures["Visitors in 28 days"]] == [None, None]
+    assert (common.value, common.hint) == (None, "Redis no longer has all of these days.")
+    kit.client.delete(*kit.keys())
+    assert shown()[0]["Visitors in 28 days"][0].value == (DAYS - 1 if mode == "daily_salt" else None)
+
+
+def test_numbers_of_captions_are_grouped(kit):
+    moment = periods.now()
+    events = [Event(moment, "post", "", identified("anna"))] * 1_500 + [Event(moment, "post", "", "", bot=True)] * 1_200
+    events += [Event(moment - timedelta(DAYS), "post", "", identified("anna"))]
+    PageViews("any").run_flow(ViewBatch(events, using="default").send())
+    PageViews.site().run_flow(batch.dropped_today(1_300))
+    figures, _ = shown()
+    assert figures["Views in 28 days"][0].hint == "+149,900 % to the 28 days before"
+    assert figures["Requests of bots"][0].hint == "1,200 of 2,700 requests in 28 days"
+    assert figures["Dropped views in 28 days"][0].hint.startswith("1,300 of them today.")
+    panel = PageViewsPanel()
+    (reads,) = panel.reads().values()
+    tile = panel.tile({"default": PageViews.site().run_flow(reads)})
+    assert tile.trend.value == "1,500 views in 24 hours"
 
 
 def test_views_beyond_the_limit_are_an_alarm(kit):

@@ -125,6 +125,41 @@ def test_weeks_and_months_have_unions_of_visitors(kit, monkeypatch):
     assert rows("week")["news", "", date(2024, 3, 25)] == rows("month")["news", "", date(2024, 3, 1)] == (7, 1, 0)
 
 
+def distinct():
+    return {row.period: row.distinct for row in PageViewSnapshot.objects.filter(page="news")}
+
+
+def test_snapshot_says_whether_a_visitor_may_count_more_than_once(kit, monkeypatch):
+    first = datetime(2024, 4, 1, tzinfo=UTC)
+    monkeypatch.setattr(periods, "now", lambda: first)
+    for ago in range(1, 8):
+        PageViews("news").add(f"day {ago}, anna", at=first - timedelta(ago))
+    assert kit.client.smembers(PageViews.site().key("identities:2024-03"))
+    snapshot(days=1)
+    assert distinct() == {"day": True, "week": False, "month": False}
+    kit.options(PAGEVIEWS={"VISITOR": "session"})  # the days say that they were counted under the setting before
+    assert snapshot(days=1).updated == 0
+    assert distinct() == {"day": True, "week": False, "month": False}
+    PageViews("news").add("ben", at=first - timedelta(1))
+    snapshot(days=1)
+    assert distinct() == {"day": False, "week": False, "month": False}
+    kit.client.delete(*kit.keys())
+    snapshot(days=1)
+    assert distinct() == {"day": False, "week": False, "month": False}
+
+
+def test_week_of_sessions_is_distinct_and_an_older_row_gets_its_mark(kit, monkeypatch):
+    kit.options(PAGEVIEWS={"VISITOR": "session"})
+    first = datetime(2024, 4, 1, tzinfo=UTC)
+    monkeypatch.setattr(periods, "now", lambda: first)
+    PageViews("news").add("anna", at=first - timedelta(1))
+    snapshot(days=1)
+    assert distinct() == {"day": True, "week": True, "month": True}
+    PageViewSnapshot.objects.update(distinct=False)
+    snapshot(days=1)
+    assert distinct() == {"day": True, "week": True, "month": True}
+
+
 @pytest.mark.parametrize("days", [0, 401, True, "3", 1.0])
 def test_wrong_number_of_days_is_refused(days):
     with pytest.raises(InvalidValue, match="1 to 400"):

@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from redis_kit.pageviews import PageViews
+from redis_kit.pageviews import PageViews, periods
 from redis_kit.pageviews.batch import ViewBatch
 from redis_kit.pageviews.periods import now
 from redis_kit.pageviews.tally import Event, identified
@@ -23,6 +23,23 @@ def test_online_counts_visitors_of_the_last_five_minutes_once(kit):
         page.add(visitor, at=moment - timedelta(minutes=minutes))
     assert page.online() == PageViews.site().online() == 2
     assert PageViews("other").online() == 0
+
+
+def test_views_that_waited_are_online_if_they_are_of_the_last_minutes(kit, monkeypatch):
+    end = NOON + timedelta(minutes=24, seconds=59)
+    monkeypatch.setattr(periods, "now", lambda: end)
+    ages = [timedelta(seconds=6 * number) for number in range(250)]
+    events = [Event(end - age, "news", "", identified(f"visitor {age}")) for age in ages]
+    PageViews("news").run_flow(ViewBatch(events, using="default").send())
+    page = PageViews("news")
+    assert page.online() == PageViews.site().online() == pytest.approx(50, abs=2)
+    assert page.by_hour(DAY)[12].visitors == page.visitors(DAY, DAY) == pytest.approx(250, rel=0.05)
+    # A visitor of a minute whose others are known, and a view without a visitor.
+    events = [Event(end, "news", "", identified(f"visitor {timedelta(0)}")), Event(end, "news", "", "")]
+    events += [Event(end - timedelta(minutes=20), "news", "", identified(f"new {number}")) for number in range(100)]
+    PageViews("news").run_flow(ViewBatch(events, using="default").send())
+    assert page.online() == pytest.approx(50, abs=2)
+    assert page.visitors(DAY, DAY) == pytest.approx(350, rel=0.05)
 
 
 def test_visitor_of_a_minute_is_in_all_longer_periods(kit):
