@@ -41,8 +41,8 @@ class Command(terminal.KitCommand):
     """Measure operations."""
 
     help = (
-        "Measure how long operations of each component take from this machine, with one caller and one call after the "
-        "other. The keys have a prefix of their own and are removed. The command keeps the server busy."
+        "Measure how long operations of locks, throttles and queues take from this machine, with one caller and one "
+        "call after the other. The keys have a prefix of their own and are removed. The command keeps the server busy."
     )
     exit_codes = "Exit codes: 0 done, 2 wrong arguments, 69 Redis is unavailable, 78 wrong settings."
 

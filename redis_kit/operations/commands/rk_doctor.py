@@ -84,7 +84,8 @@ def _lines(examination: Examination) -> Iterator[str]:
         yield f"{examination.connection}: {_about(report)}"
         for row in report.memory:
             about = "" if row.share == 1 else "about "
-            yield f"    {row.component or 'other'}: {about}{row.keys:,} keys, {byte_size(row.size)}"
+            keys = f"{row.keys:,} key{'' if row.keys == 1 else 's'}"
+            yield f"    {row.component or 'other'}: {about}{keys}, {byte_size(row.size)}"
         yield from _advised(of_server)
     if not examination.error and not examination.advice:
         yield "  Nothing to improve was found."

@@ -128,7 +128,10 @@ def _facts(report: ServerReport) -> list[tuple[Any, Any]]:
         (_("Eviction (maxmemory-policy)"), info.get("maxmemory_policy")),
         (_("Append-only file"), aof),
         (_("Last snapshot"), datetime.fromtimestamp(saved, UTC) if saved else _("none since the start")),
-        (_("The clock is ahead by"), Lines([timedelta(seconds=round(report.clock, 3) + 0.0)])),
+        (
+            _("The clock is behind by") if report.clock < 0 else _("The clock is ahead by"),
+            Lines([timedelta(seconds=abs(round(report.clock, 3)))]),
+        ),
         (_("User"), report.user),
     ]
 

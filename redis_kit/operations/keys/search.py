@@ -14,6 +14,8 @@ from redis_kit.operations.keys.sample import SAMPLES, component_of, scanning, sh
 LIMIT = (1, 1000)
 LONGEST = 128  # bytes of a pattern: servers compare it with each key
 STEP = (200, 20_000)  # keys that one SCAN looks at: few if many of them match
+GLOB = re.compile(rb"\\.|\[(?:\\.|[^]\\])+]|.", re.DOTALL)  # a character, a class of them, or a wildcard
+COLON = b"(?::|%3A)"
 CURSOR = re.compile(r"(\d{1,4})\.(\d{1,20})\.(\d{3,5})\.([0-9a-f]{16})?", re.ASCII)
 
 
@@ -36,6 +38,13 @@ class KeyPage(NamedTuple):
     keys: list[KeyInfo]
     cursor: str
     share: float
+
+
+class _Text(NamedTuple):
+    """A text to search for: the pattern of the server, which matches too much, and the exact one."""
+
+    pattern: str
+    exact: re.Pattern[bytes]
 
 
 class _Place(NamedTuple):
@@ -69,26 +78,26 @@ def find_keys(
     """
     if not LIMIT[0] <= limit <= LIMIT[1]:
         raise InvalidValue(f"limit must be {LIMIT[0]} to {LIMIT[1]}, not {shortened(limit)}.")
-    place, pattern = _place(cursor), _pattern(text, component)
+    place, wanted = _place(cursor), _wanted(text, component)
     client = connections.client(using, profile)
     nodes = sorted(client.primaries(), key=lambda node: node.where) if client.is_cluster else [client]
     if place.node >= len(nodes):
         raise InvalidValue(f"cursor names a node that does not exist: {shortened(cursor)}. Begin the search again.")
-    keys, following = flow.run(_page(place, pattern, limit), nodes[place.node])
+    keys, following = flow.run(_page(place, wanted, limit), nodes[place.node])
     if following is None:
         done = place.node + 1
         return KeyPage(keys, str(_Place(done)) if done < len(nodes) else "", done / len(nodes))
     return KeyPage(keys, str(following), (following.node + share_of(following.cursor)) / len(nodes))
 
 
-def _page(place: _Place, pattern: str, limit: int) -> Flow[tuple[list[KeyInfo], _Place | None]]:
+def _page(place: _Place, wanted: _Text, limit: int) -> Flow[tuple[list[KeyInfo], _Place | None]]:
     """Read a page of one node: its keys, and where the next one begins. None at the end of the node."""
     names: list[bytes] = []
     following: _Place | None = place
     for _ in range(2):
         if following is None or len(names) >= limit:
             break
-        matches, following = yield from _matches(following, pattern, limit - len(names))
+        matches, following = yield from _matches(following, wanted, limit - len(names))
         names += matches
     names.sort()
     if not names:
@@ -99,12 +108,13 @@ def _page(place: _Place, pattern: str, limit: int) -> Flow[tuple[list[KeyInfo], 
     return [key for key in keys if key.type != "none"], following
 
 
-def _matches(place: _Place, pattern: str, limit: int) -> Flow[tuple[list[bytes], _Place | None]]:
+def _matches(place: _Place, wanted: _Text, limit: int) -> Flow[tuple[list[bytes], _Place | None]]:
     """Read the matches of one SCAN behind ``place.after``, at most ``limit``, and where to go on.
 
     They are in the order of their digests, so that a page can end between two of them, whatever is added or removed.
     """
-    cursor, names = yield scanning(place.cursor, pattern, place.step)
+    cursor, scanned = yield scanning(place.cursor, wanted.pattern, place.step)
+    names = list(filter(wanted.exact.search, scanned))
     digests = sorted((digest, name) for name in set(names) if (digest := _digest(name)) > place.after)
     chosen = [name for _digest, name in digests[:limit]]
     if len(digests) > limit:
@@ -135,13 +145,29 @@ def _digest(name: bytes) -> str:
     return blake2b(name, digest_size=8).hexdigest()
 
 
-def _pattern(text: str, component: str) -> str:
+def _wanted(text: str, component: str) -> _Text:
     if len(text.encode("utf-8", "surrogatepass")) > LONGEST or "\0" in text:
         raise InvalidValue(f"text must be at most {LONGEST} bytes without NUL, not {shortened(text)}.")
     if component and not re.fullmatch("[a-z]{1,40}", component):
         raise InvalidValue(f"component must be the name of a component, such as 'locks', not {shortened(component)}.")
-    wanted = text.replace(":", "[:%]*")
-    return (f"{{{component}[-:}}]*" if component else "*") + (f"{wanted}*" if wanted else "")
+    tokens = [_token(token) for token in GLOB.findall(text.encode())]
+    pattern, exact = (b"".join(parts) for parts in zip(*tokens, strict=True)) if tokens else (b"", b"")
+    begin = f"{{{component}[-:}}]*" if component else "*"
+    return _Text(begin + (f"{pattern.decode()}*" if tokens else ""), re.compile(exact, re.DOTALL))
+
+
+def _token(token: bytes) -> tuple[bytes, bytes]:
+    """Return a part of a text as it is in a pattern of the server, and in the exact one."""
+    if token in (b"*", b"?"):
+        return token, {b"*": b".*", b"?": b"."}[token]
+    if token == b":":
+        return b"[:%]*", COLON
+    if len(token) > 2 and token.startswith(b"["):
+        one = token.replace(b"[", b"\\[").replace(b"\\[", b"[", 1)
+        return (token[:-1] + b"%]*", b"(?:" + one + b"|%3A)") if b":" in token else (token, one)
+    if token == b"[":
+        return b"\\[", rb"\["
+    return token, re.escape(token[-1:])
 
 
 def _place(cursor: str) -> _Place:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
+from math import ceil
 from typing import Literal, NamedTuple
 
 from django.utils import timezone
@@ -17,6 +18,7 @@ FULL = 0.9  # of a limit
 CLOCK = 1.0  # seconds that two clocks may differ
 LAG = 10  # seconds of a replica
 FRAGMENTED = 1.5, 100 * 2**20  # ratio and bytes of memory that the server holds and does not use
+ROOM = 1.5  # of what is used, or of a limit that is nearly reached
 OF_MACHINE = 0.7  # the part of a machine's memory for maxmemory: the rest is for copies while a snapshot is written
 RECENT = timedelta(hours=1)
 COMMANDS = {
@@ -117,13 +119,15 @@ def _persistence(report: ServerReport) -> Iterator[Advice]:
 
 def _memory(report: ServerReport) -> Iterator[Advice]:
     used, limit, machine = map(report.number, ("used_memory", "maxmemory", "total_system_memory"))
-    if limit and used > FULL * limit:
+    if limit and used >= limit:
+        wrong = _("%(percent)d %% of maxmemory is used: the server refuses writes or evicts keys now.")
+        yield Advice("error", wrong % {"percent": 100 * used // limit}, _more_memory(used, machine, used * ROOM))
+    elif limit and used > FULL * limit:
         wrong = _("%(percent)d %% of maxmemory is used. When it is full, the server refuses writes or evicts keys.")
-        command = f"CONFIG SET maxmemory {_mebibytes(limit * 1.5)}"
-        yield Advice("error" if used >= limit else "warning", wrong % {"percent": 100 * used // limit}, command)
+        yield Advice("warning", wrong % {"percent": 100 * used // limit}, _more_memory(used, machine, limit * ROOM))
     if report.info and not limit:
-        wrong = _("maxmemory is not set: a server that fills the machine's memory is killed.")
-        yield Advice("note", wrong, f"CONFIG SET maxmemory {_mebibytes(machine * OF_MACHINE)}")
+        wrong = _("maxmemory is not set: a server that fills the machine's memory, or its container's, is killed.")
+        yield Advice("note", wrong, _more_memory(used, machine, machine))
     if evicted := report.number("evicted_keys"):
         wrong = _("%(count)d keys were evicted since the start: locks and jobs may have been among them.")
         level: Level = "note" if report.info.get("maxmemory_policy") == "noeviction" else "warning"
@@ -135,8 +139,14 @@ def _memory(report: ServerReport) -> Iterator[Advice]:
         yield Advice("note", wrong % {"ratio": resident / max(used, 1)}, "CONFIG SET activedefrag yes")
 
 
-def _mebibytes(count: float) -> str:
-    return f"{max(1, round(count / 2**20))}mb"
+def _more_memory(used: float, machine: float, wanted: float) -> str:
+    """Return what raises maxmemory: the command for a limit above the use that the machine can bear, or words."""
+    limit = min(wanted, machine * OF_MACHINE)
+    if limit > used / FULL:
+        return f"CONFIG SET maxmemory {ceil(limit / 2**20)}mb"
+    return _(
+        "Give the server more memory, or shorten the RETENTION of what fills it. Then set maxmemory to 70 % of it."
+    )
 
 
 def _clients(report: ServerReport) -> Iterator[Advice]:

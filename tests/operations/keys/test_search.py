@@ -85,6 +85,29 @@ def test_text_may_stand_anywhere_and_colons_match_encoded_names(own_kit):
     lease.release()
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("user:7", ["user:7:2027"]),
+        ("lock:user:12", ["lock:user%3A12:holder:7"]),
+        ("lock:user:2", []),
+        ("lock:[a:b]", ["lock:%3A", "lock:a", "lock:b", "lock:a:键b"]),
+        ("lock:[ab]", ["lock:a", "lock:b", "lock:a:键b"]),
+        ("lock:[^a%u]", ["lock:b", "lock:[x"]),
+        ("lock:[x", ["lock:[x"]),
+        (r"lock:\[x", ["lock:[x"]),
+        ("us?r:[0-9]:", ["user:7:2027"]),
+        ("a:*b", ["lock:a:键b"]),
+        ("键", ["lock:a:键b"]),
+    ],
+)
+def test_only_names_with_the_text_are_found(own_kit, text, found):
+    names = ["user:7:2027", "lock:user%3A12:holder:7", "lock:%3A", "lock:a", "lock:b", "lock:[x", "lock:a:键b"]
+    start = f"{own_kit.prefix}:{{x}}:"
+    store(own_kit.client, [start + name for name in names])
+    assert {key.name.removeprefix(start) for key in find_keys(text).keys} == set(found)
+
+
 def test_keys_of_other_programs_are_not_shown(own_kit):
     own_kit.client.mset({"secret": "x", f"{own_kit.prefix}2:{{locks:0}}:secret": "x", f"x{own_kit.prefix}:secret": "x"})
     assert all_pages(text="secret")[-1].keys == all_pages()[-1].keys == []

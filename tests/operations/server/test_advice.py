@@ -26,6 +26,8 @@ WELL = ServerReport("default", "here", INFO, {"appendfsync": "everysec"}, 5, 0.0
 COMMANDS = ("CONFIG SET", "ACL SETUSER")
 REPLICA = "ip=10.0.0.2,port=6379,state=online,offset=1,lag=1"
 NOW = datetime.now(UTC)
+LARGE = {"total_system_memory": "16000000000"}
+MORE = "Give the server more memory, or shorten the RETENTION"
 
 
 def given(**fields):
@@ -45,8 +47,13 @@ def test_good_server_needs_no_advice():
         (given(aof_last_write_status="err"), "error", "log"),
         (given(rdb_last_bgsave_status="err"), "error", "log"),
         (WELL._replace(options={"appendfsync": "no"}), "warning", "CONFIG SET appendfsync everysec"),
-        (given(used_memory="950000000"), "warning", "CONFIG SET maxmemory 1431mb"),
-        (given(used_memory="1000000001"), "error", "CONFIG SET maxmemory 1431mb"),
+        (given(used_memory="950000000", **LARGE), "warning", "CONFIG SET maxmemory 1431mb"),
+        (given(used_memory="1000000001", **LARGE), "error", "CONFIG SET maxmemory 1431mb"),
+        (given(used_memory="2600000", maxmemory="1000000", **LARGE), "error", "CONFIG SET maxmemory 4mb"),
+        (given(used_memory="950000000", total_system_memory="1500000000"), "warning", MORE),  # 70 % are no room
+        (given(used_memory="950000000"), "warning", MORE),  # nobody says how much the machine has
+        (given(maxmemory="0", used_memory="900000000", total_system_memory="1000000000"), "note", MORE),
+        (given(maxmemory="0"), "note", MORE),
         (given(maxmemory="0", total_system_memory="1000000000"), "note", "CONFIG SET maxmemory 668mb"),
         (given(evicted_keys="3"), "note", "CONFIG RESETSTAT"),
         (given(used_memory_rss="500000000"), "note", "activedefrag"),
