@@ -163,8 +163,8 @@ def _token(token: bytes) -> tuple[bytes, bytes]:
     if token == b":":
         return b"[:%]*", COLON
     if len(token) > 2 and token.startswith(b"["):
-        one = token.replace(b"[", b"\\[").replace(b"\\[", b"[", 1)
-        return (token[:-1] + b"%]*", b"(?:" + one + b"|%3A)") if b":" in token else (token, one)
+        characters = token.replace(b"[", b"\\[").replace(b"\\[", b"[", 1)
+        return (token[:-1] + b"%]*", b"(?:" + characters + b"|%3A)") if b":" in token else (token, characters)
     if token == b"[":
         return b"\\[", rb"\["
     return token, re.escape(token[-1:])
