@@ -120,7 +120,7 @@ def test_figure_changes_without_a_reload_and_open_details_stay_open(visit, stock
         page.goto(f"{ADMIN}stock/")
         assert page.locator(IN_STOCK).inner_text().startswith("7")
         page.evaluate("window.marker = 1")
-        page.locator("summary").click()
+        page.locator("#rk-live summary").click()
         page.get_by_role("button", name="Sell one: nut").focus()
         with page.expect_response("**/fragment/"):
             pass
@@ -137,7 +137,9 @@ def test_figure_changes_without_a_reload_and_open_details_stay_open(visit, stock
 
 def shelf(number: int) -> list[Any]:
     """Return content that differs from one number to the next: rows and sections come, go and change."""
-    names = [f"new {number}", *(f"box {each}" for each in range(number % 3)), "nut", "bolt", f"later {number}"][:: (-1) ** number]
+    names = [f"new {number}", *(f"box {each}" for each in range(number % 3)), "nut", "bolt", f"later {number}"][
+        :: (-1) ** number
+    ]
     rows = [(Link(name, "mirror", {"name": name}), *[f"{name} {number}"] * 30) for name in names]
     columns = ["Part", *(f"column {each}" for each in range(30))]
     table = Table(f"Parts: {len(names)}", columns, rows, values=names, selects=("reflect",))
@@ -244,7 +246,7 @@ def test_signed_out_viewer_sees_a_message(visit, stock):
 
 def test_buttons_are_reached_and_pressed_with_the_keyboard(visit, stock):
     def look(page):
-        page.locator(".rk-tabs a").first.focus()
+        page.locator(".rk-groups a").first.focus()
         seen = []
         while not seen or seen[-1] != "Clear: bolt":
             page.keyboard.press("Tab")

@@ -1,3 +1,18 @@
+// The menu: an open group closes by Escape, and when the viewer goes elsewhere.
+(() => {
+  "use strict";
+  const groups = [...document.querySelectorAll(".rk-menu details")];
+  const closeOthers = (event) => groups.forEach((each) => (each.open &&= each.contains(event.target)));
+  document.addEventListener("click", closeOthers);
+  document.addEventListener("focusin", closeOthers);
+  document.addEventListener("keydown", (event) => {
+    const open = groups.find((each) => each.open);
+    if (event.key !== "Escape" || !open) return;
+    open.open = false;
+    open.querySelector("summary").focus();
+  });
+})();
+
 // Live refresh: loads the fragment while the tab is visible and changes what differs from the old one.
 (() => {
   "use strict";
