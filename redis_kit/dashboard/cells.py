@@ -12,9 +12,8 @@ from urllib.parse import quote, urlencode
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 
-from redis_kit.core.panels import Bytes, Downloads, Lines, Link, Meter, Ring, Shade, Sparkline, Words
-from redis_kit.core.terminal import duration
-from redis_kit.core.text import byte_size
+from redis_kit.core.panels import Bytes, Downloads, Estimate, Lines, Link, Meter, Ring, Shade, Sparkline, Words
+from redis_kit.core.text import byte_size, duration, estimate
 from redis_kit.dashboard.paths import highest, level, line_path
 
 MAX_SHOWN = 200  # characters
@@ -133,7 +132,7 @@ def cell(value: Any, cut: int = MAX_SHOWN) -> Cell:
         return first._replace(number=False, beside=tuple(rest))
     plain = readable(value)
     text = visible(plain[: MAX_TOOLTIP + 1])
-    number = isinstance(value, (int, float, Decimal, timedelta, Bytes)) and not isinstance(value, bool)
+    number = isinstance(value, (int, float, Decimal, timedelta, Estimate, Bytes)) and not isinstance(value, bool)
     if len(text) <= cut:
         return Cell(text, number=number)
     full = text if len(plain) <= MAX_TOOLTIP else text[:MAX_TOOLTIP] + "…"
@@ -158,6 +157,8 @@ def readable(value: Any) -> str:
         return byte_size(value.number)
     if isinstance(value, timedelta):
         return _duration(value.total_seconds())
+    if isinstance(value, Estimate):
+        return estimate(value.seconds)
     if isinstance(value, datetime):
         local = timezone.localtime(value) if timezone.is_aware(value) else value
         return local.strftime("%Y-%m-%d %H:%M:%S")

@@ -32,7 +32,7 @@ class Group(NamedTuple):
 
 
 def menu(here: str | None, *, may: Callable[[str], bool], url: Callable[..., str]) -> list[Group]:
-    """Return the pages that a viewer may see, the overview first. ``here`` is the slug of the present one, "" for it."""
+    """Return the pages that a viewer may see. ``here`` is the slug of the present one, "" for the overview."""
     overview = cell(_("Overview"))
     groups = {"": Group(overview, [Page(overview, url("changelist"), here == "")])}
     for component in components():

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from math import ceil
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -10,6 +11,16 @@ from django.utils.functional import Promise
 
 Text = str | Promise
 MOST_ROWS = 100
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A cell: an estimated time in seconds, shown in two digits and rounded up, such as ~1.1 s."""
+
+    seconds: float
+
+
+Value = float | timedelta | Estimate  # of a chart: times are shown as in tables
 
 
 @dataclass(frozen=True)
@@ -40,7 +51,7 @@ class Sparkline:
     """
 
     value: Any
-    values: Sequence[float | None]
+    values: Sequence[Value | None]
 
 
 @dataclass(frozen=True)
@@ -116,7 +127,7 @@ class Bars:
     """A bar chart: (label, value) from left to right, drawn from 0. It is shown with its data as a table."""
 
     title: Text
-    bars: Sequence[tuple[Text, float]]
+    bars: Sequence[tuple[Text, Value]]
 
 
 @dataclass(frozen=True)
@@ -140,7 +151,7 @@ class LineChart:
 
     title: Text
     labels: Sequence[Text]
-    lines: Sequence[tuple[Text, Sequence[float | None]]]
+    lines: Sequence[tuple[Text, Sequence[Value | None]]]
 
 
 @dataclass(frozen=True)

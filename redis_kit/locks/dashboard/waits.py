@@ -1,6 +1,7 @@
 """The charts of waits: of the range of time that the viewer chooses, and of the last hour."""
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext_lazy as _
@@ -32,15 +33,16 @@ def charts(waits: Sequence["LockWaits"], chosen: Range) -> Iterator[Ranges | Sta
     if not any(each.waits or each.lost for each in waits):
         yield Table(_("Waits that ended"), (), [], empty=_("No caller has waited in this time, and no lease was lost."))
         return
-    labels = chosen.labels(chosen.last_minute(waits[-1].start))
-    acquired = map(sum, chosen.bars([each.waits - each.timeouts for each in waits]))
-    timeouts = map(sum, chosen.bars([each.timeouts for each in waits]))
-    longest = map(max, chosen.bars([each.longest for each in waits]))
-    lost = list(map(sum, chosen.bars([each.lost for each in waits])))
+    last = chosen.last_minute(waits[-1].start)
+    labels = chosen.labels(last)
+    acquired = map(sum, chosen.bars([each.waits - each.timeouts for each in waits], last))
+    timeouts = map(sum, chosen.bars([each.timeouts for each in waits], last))
+    longest = [timedelta(seconds=max(bar)) for bar in chosen.bars([each.longest for each in waits], last)]
+    lost = list(map(sum, chosen.bars([each.lost for each in waits], last)))
     yield StackedBars(
         _("Waits that ended"), labels, [(_("Acquired"), list(acquired)), (_("Timed out"), list(timeouts))]
     )
-    yield Bars(_("Longest wait (s)"), list(zip(labels, longest, strict=True)))
+    yield Bars(_("Longest wait"), list(zip(labels, longest, strict=True)))
     if any(lost):
         yield Bars(_("Lost leases"), list(zip(labels, lost, strict=True)))
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Link, Pages, Panel, Table, Tile, action
-from redis_kit.core.terminal import duration
+from redis_kit.core.text import duration
 from redis_kit.queues.panels.job_page import STATUSES
 from redis_kit.queues.panels.panels import MANAGE
 
