@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from inspect import Parameter, signature
 from typing import Any
 
+from django.utils import formats
 from django.utils.translation import gettext as _
 
 MARGIN = "    | "  # of each further line: none of them looks like one that a program wrote by itself
@@ -80,6 +81,11 @@ def number(value: float) -> str:
     """Return a number without an exponent: ``34,560,000``, ``0.25``."""
     text = f"{value:,.6f}".rstrip("0").rstrip(".")
     return text if text.strip("-0.") or not value else f"{value:g}"
+
+
+def grouped(count: int) -> str:
+    """Return a whole number as pages show it: ``1,136``."""
+    return str(formats.number_format(count, force_grouping=True))
 
 
 def seconds_of(duration: str) -> float:

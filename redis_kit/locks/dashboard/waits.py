@@ -11,6 +11,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.panels import Alert, Bars, Ranges, Sparkline, StackedBars, Table
 from redis_kit.core.panels.ranges import Range
+from redis_kit.core.text import grouped
 
 if TYPE_CHECKING:
     from redis_kit.locks.inspection import Contended, LockWaits
@@ -50,8 +51,8 @@ def charts(waits: Sequence["LockWaits"], chosen: Range) -> Iterator[Ranges | Sta
 def trend(waits: Sequence["LockWaits"]) -> Sparkline:
     """Return the waits of the last hour by minute."""
     counts = [each.waits for each in waits]
-    text = ngettext("%(count)d wait in an hour", "%(count)d waits in an hour", sum(counts))
-    return Sparkline(text % {"count": sum(counts)}, counts)
+    text = ngettext("%(count)s wait in an hour", "%(count)s waits in an hour", sum(counts))
+    return Sparkline(text % {"count": grouped(sum(counts))}, counts)
 
 
 def lost(waits: Sequence["LockWaits"]) -> Iterator[Alert]:

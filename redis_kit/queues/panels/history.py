@@ -12,6 +12,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.panels import Bars, DonutChart, Ranges, Sparkline, StackedBars
 from redis_kit.core.panels.ranges import Range, label
+from redis_kit.core.text import grouped
 
 if TYPE_CHECKING:
     from redis_kit.queues.monitoring.history import QueueHistory
@@ -48,8 +49,8 @@ def trend(reports: Mapping[str, "QueueStats"]) -> Sparkline | None:
     if not reports:
         return None
     done = [sum(same) for same in zip(*(stats.done for stats in reports.values()), strict=True)]
-    ended = ngettext("%(count)d job done in an hour", "%(count)d jobs done in an hour", sum(done))
-    return Sparkline(ended % {"count": sum(done)}, done)
+    ended = ngettext("%(count)s job done in an hour", "%(count)s jobs done in an hour", sum(done))
+    return Sparkline(ended % {"count": grouped(sum(done))}, done)
 
 
 def read(queue: str, chosen: Range) -> "tuple[QueueStats, QueueStats | QueueHistory]":

@@ -598,6 +598,10 @@ def test_queue_of_whose_attempts_half_failed_is_an_alert(kit):
         ("Failing queue: mail", "69 %", {"queue": "mail"}),
         ("Failing queue: half", "50 %", {"queue": "half"}),
     ]
+    past = stats._replace(done=[0] * 60, failed=[*[0] * 40, 1500, *[0] * 19])
+    (alert,) = alerts.of_queues({"past": past}, linked=True)
+    how_many = "1,500 of the 1,500 attempts of the last 30 minutes failed"
+    assert alert.hint == f"{how_many}, the latest within the last 20 min."
 
 
 def test_three_queues_of_a_kind_are_named_and_the_others_counted(kit):
@@ -610,7 +614,7 @@ def test_three_queues_of_a_kind_are_named_and_the_others_counted(kit):
 def test_overview_tells_of_dead_jobs_and_links_to_their_queue(mail, boss):
     found = page(boss.get(ADMIN))
     (box,) = found.find("section", class_="rk-attention")
-    assert "Queues: Dead jobs: mail 13 They failed for good." in box.words
+    assert "Queues: Dead jobs: mail 13 · They failed for good." in box.words
     assert f"{ADMIN}queues/?queue=mail" in [one.attributes["href"] for one in found.find("a")]
 
 
