@@ -156,7 +156,7 @@ def refresh_by(page: Any, change: Callable[[], None]) -> None:
     wait_for(lambda: page.locator("#rk-live").inner_text() != before, page)
 
 
-def test_list_keeps_focus_scroll_and_selected_rows_over_ten_refreshes_that_change_it(visit, stock):
+def test_list_keeps_focus_and_scroll_over_ten_refreshes_that_change_it(visit, stock):
     parts.MIRROR[:] = shelf(0)
 
     def look(page):

@@ -47,7 +47,7 @@ class Meter:
 class Sparkline:
     """A cell: a text, and a small line without axes above or beside it, such as the numbers of the last hour.
 
-    It is drawn from 0; None leaves a gap. The text is its alternative, so it should say what the line shows.
+    It is drawn from 0; None leaves a gap. The text should say what the line shows.
     """
 
     value: Any
@@ -234,7 +234,7 @@ class Box:
 class Graph:
     """Boxes and arrows between them, given by their places among the boxes. ``summary`` says in words what it shows.
 
-    A drawing has at most 60 boxes. A table beside it should hold the same, as text.
+    It has at most 60 boxes. A table beside it should hold the same, as text.
     """
 
     title: Text
@@ -253,10 +253,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class Pages:
-    """Links to the previous and the next page of a list: page ``number`` of ``count``, each with the viewer's search.
-
-    ``slug`` is that of the panel, which finds the number of a page in ``self.viewer.asked["page"]``.
-    """
+    """Links to other pages of a list: ``number`` of ``count``. The panel finds it in ``self.viewer.asked["page"]``."""
 
     slug: str
     number: int

@@ -1,6 +1,6 @@
 """The alerts about queues on the dashboard's overview."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +20,7 @@ ATTEMPTS = 10  # fewer make no alert, whatever share of them failed
 NAMED = 3  # queues in alerts of one kind
 
 FAILED = _(
-    "%(failed)s of the %(attempts)s attempts of the last 30 minutes failed, the latest within the last %(minutes)d min."
+    "%(failed)s of the %(attempts)s attempts of the last 30 minutes failed, the latest at most %(minutes)d min ago."
 )
 
 
@@ -44,12 +44,13 @@ def of_queues(reports: Mapping[str, "QueueStats"], *, linked: bool) -> Iterator[
     paused = {name: wait for name, wait in waits.items() if reports[name].paused}
     ended = {name: _ended(report) for name, report in reports.items()}
     failing = {name: each for name, each in ended.items() if each.attempts >= ATTEMPTS and each.share >= FAILING}
-    for title, by_name, shown, hint in (
+    kinds: tuple[tuple[Any, Mapping[str, Any], Callable[[Any], Any], Any], ...] = (
         (_("Dead jobs: %s"), dead, int, _("They failed for good. Retry or delete them.")),
         (_("Late queue: %s"), late, _seconds, _("The next job has been due for this time.")),
         (_("Paused queue: %s"), paused, _seconds, _("It is paused, and its next job has been due for this time.")),
         (_("Failing queue: %s"), failing, _percent, FAILED),
-    ):
+    )
+    for title, by_name, shown, hint in kinds:
         names = sorted(by_name, key=by_name.__getitem__, reverse=True)
         for name in names[:NAMED]:
             asked = {"queue": name} if linked else {}

@@ -601,7 +601,7 @@ def test_queue_of_whose_attempts_half_failed_is_an_alert(kit):
     past = stats._replace(done=[0] * 60, failed=[*[0] * 40, 1500, *[0] * 19])
     (alert,) = alerts.of_queues({"past": past}, linked=True)
     how_many = "1,500 of the 1,500 attempts of the last 30 minutes failed"
-    assert alert.hint == f"{how_many}, the latest within the last 20 min."
+    assert alert.hint == f"{how_many}, the latest at most 20 min ago."
 
 
 def test_three_queues_of_a_kind_are_named_and_the_others_counted(kit):
