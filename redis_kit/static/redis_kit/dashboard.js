@@ -1,13 +1,14 @@
-// The menu: an open group closes by Escape, and when the viewer goes elsewhere.
+// The menu: an open list closes by Escape; one that lies over the page also when the viewer goes elsewhere.
 (() => {
   "use strict";
-  const groups = [...document.querySelectorAll(".rk-menu details")];
-  const closeOthers = (event) => groups.forEach((each) => (each.open &&= each.contains(event.target)));
+  const closeOthers = (event) => {
+    for (const each of document.querySelectorAll(".rk-groups details[open]")) each.open = each.contains(event.target);
+  };
   document.addEventListener("click", closeOthers);
   document.addEventListener("focusin", closeOthers);
   document.addEventListener("keydown", (event) => {
-    const open = groups.find((each) => each.open);
-    if (event.key !== "Escape" || !open) return;
+    const open = event.key === "Escape" && document.querySelector(".rk-menu details[open]");
+    if (!open) return;
     open.open = false;
     open.querySelector("summary").focus();
   });
@@ -48,14 +49,15 @@
     if (state.textContent !== text) state.textContent = text;
   }
 
-  // Rows and buttons are what they are for: one that is left out may not become another under the viewer's focus.
-  const OWN = ["TR", "BUTTON", "INPUT"];
+  // A row or a button never becomes another one: the viewer may be about to press it.
+  const OWN = ["TR", "LI", "BUTTON", "INPUT"];
   const KEPT = ["open", "tabindex"]; // set here or by the viewer, not by the server
 
   // Sections are known by their headings, whose numbers may change.
   function keyOf(node) {
     if (node.nodeType !== Node.ELEMENT_NODE) return node.nodeName;
-    const name = node.getAttribute("formaction") ?? node.querySelector(":scope > th > input")?.value ?? node.getAttribute("value")
+    const name = node.getAttribute("formaction") ?? node.getAttribute("value")
+      ?? node.querySelector(":scope > th > input")?.value
       ?? node.querySelector(":scope > :is(th, h2, h3, dt, a)")?.textContent ?? "";
     return `${node.nodeName} ${OWN.includes(node.nodeName) ? name : name.replace(/\d+/g, "")}`;
   }
