@@ -10,7 +10,7 @@ from django.utils.module_loading import import_string
 from redis_kit.components import BUILTIN
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
-from redis_kit.core.panels import Panel
+from redis_kit.core.panels import Panel, Text
 from redis_kit.core.settings import KitSettings
 
 
@@ -28,6 +28,9 @@ class Component:
     settings: ClassVar[type[conf.Section] | None] = None
     #: Dotted paths of the dashboard's panels.
     panels: ClassVar[tuple[str, ...]] = ()
+    #: The title of its panels in the dashboard's menu, with those of other components of the same group. By default the
+    #: title of the first one.
+    group: ClassVar[Text] = ""
     #: Dotted paths of subclasses of MetricSource.
     metrics: ClassVar[tuple[str, ...]] = ()
     #: Dotted paths of functions that take the alias of a connection, and yield Operation. Their keys are removed.

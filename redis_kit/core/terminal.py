@@ -13,7 +13,9 @@ from typing import Any, Literal
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser, SystemCheckError
+from django.utils import translation
 
+from redis_kit.core import text
 from redis_kit.core.client.addresses import aliases
 from redis_kit.core.errors import ConfigurationError, InvalidName, RedisFailure
 from redis_kit.core.keys import encode
@@ -200,17 +202,12 @@ def cut(text: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return seconds in words: ``7 ms``, ``41.2 s``, ``3 min 20 s``, ``12 d 5 h``; ``never`` for infinity."""
-    if math.isinf(seconds):
-        return "never"
-    if abs(seconds) < 0.9995:
-        return f"{round(seconds * 1000, 0 if abs(seconds) >= 0.001 else 1):g} ms"
-    if seconds < 59.95:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    hours, minutes = divmod(minutes, 60)
-    if hours < 48:
-        return f"{hours} h {minutes} min"
-    return f"{hours // 24:,} d {hours % 24} h"
+    """Return seconds in English words: ``7 ms``, ``41.2 s``, ``3 min 20 s``, ``12 d 5 h``; ``never`` for infinity."""
+    with translation.override(None):
+        return text.duration(seconds)
+
+
+def estimate(seconds: float) -> str:
+    """Return an estimated time in English words, in two digits and rounded up: ``~1.1 s``."""
+    with translation.override(None):
+        return text.estimate(seconds)

@@ -1,10 +1,14 @@
 """Text for messages: made safe to show, cut to a length, or with the name that was probably meant."""
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from inspect import Parameter, signature
 from typing import Any
+
+from django.utils import formats
+from django.utils.translation import gettext as _
 
 MARGIN = "    | "  # of each further line: none of them looks like one that a program wrote by itself
 LIKENESS = 0.5  # of 1: "mial" and "mail" are alike, "mial" and "default" are not
@@ -79,6 +83,11 @@ def number(value: float) -> str:
     return text if text.strip("-0.") or not value else f"{value:g}"
 
 
+def grouped(count: int) -> str:
+    """Return a whole number as pages show it: ``1,136``."""
+    return str(formats.number_format(count, force_grouping=True))
+
+
 def seconds_of(duration: str) -> float:
     """Return the seconds of a duration such as 90, 15m, 2h or 7 days. Raises ValueError for other text."""
     match = DURATION.fullmatch(duration.strip())
@@ -95,3 +104,43 @@ def byte_size(count: float) -> str:
             break
         count, unit = count / 1024, larger
     return f"{count:.0f} {unit}" if unit == "B" or count >= 100 else f"{count:.1f} {unit}"
+
+
+def duration(seconds: float) -> str:
+    """Return seconds in the active language: ``7 ms``, ``41.2 s``, ``3 min 20 s``, ``12 d 5 h``; or ``never``."""
+    if math.isinf(seconds):
+        return _("never")
+    if abs(seconds) < 0.9995:
+        return _("%s ms") % f"{round(seconds * 1000, 0 if abs(seconds) >= 0.001 else 1):g}"
+    if seconds < 59.95:
+        return _("%s s") % f"{seconds:.1f}"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return _("%(minutes)d min %(seconds)d s") % {"minutes": minutes, "seconds": rest}
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return _("%(hours)d h %(minutes)d min") % {"hours": hours, "minutes": minutes}
+    return _("%(days)s d %(hours)d h") % {"days": f"{hours // 24:,}", "hours": hours % 24}
+
+
+def estimate(seconds: float) -> str:
+    """Return an estimated time in the active language, in two digits and rounded up: ``~1.1 s``, ``~25 min``."""
+    for unit, words in ((86_400, _("%s d")), (3600, _("%s h")), (60, _("%s min")), (1, _("%s s"))):
+        if seconds > 0.99 * unit:
+            return f"~{words % _rounded_up(seconds / unit)}"
+    return f"~{_('%s ms') % _rounded_up(seconds * 1000)}"
+
+
+def whole_units(seconds: float) -> str:
+    """Return seconds in their largest whole unit, in the active language: ``5 s``, ``10 min``, ``1 d``."""
+    for unit, words in ((86_400, _("%s d")), (3600, _("%s h")), (60, _("%s min"))):
+        if seconds >= unit and seconds % unit == 0:
+            return words % f"{seconds / unit:.0f}"
+    return _("%s s") % number(seconds)
+
+
+def _rounded_up(value: float) -> str:
+    if value <= 0:
+        return "0"
+    digit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return f"{math.ceil(value / digit - 0.1) * digit:.6g}"  # 10.001 is 10

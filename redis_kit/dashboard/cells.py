@@ -12,13 +12,13 @@ from urllib.parse import quote, urlencode
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 
-from redis_kit.core.panels import Bytes, Downloads, Lines, Link, Meter, Ring, Shade, Sparkline, Words
-from redis_kit.core.terminal import duration
-from redis_kit.core.text import byte_size
+from redis_kit.core.panels import Bytes, Downloads, Estimate, Lines, Link, Meter, Ring, Shade, Sparkline, Words
+from redis_kit.core.text import byte_size, duration, estimate
 from redis_kit.dashboard.paths import highest, level, line_path
 
 MAX_SHOWN = 200  # characters
 MAX_UNBROKEN = 16  # characters that stay on one line; wide ones, as Chinese has, count twice
+MAX_ID = 24
 MAX_WORD = 40  # characters that are not broken, if they are one word
 BREAK = "\0"  # in no text that visible() returns
 DOTTED = re.compile(r"(?<!\S)[^\W\d]\w*(?:\.[^\W\d]\w*)+(?=[\s,:;()]|$)")
@@ -76,6 +76,12 @@ class Cell(NamedTuple):
         return not self.beside and len(self.text) <= MAX_UNBROKEN and text_width(self.text) <= MAX_UNBROKEN
 
     @property
+    def unbroken(self) -> bool:
+        """Return whether the text stays on one line: it is short, or one word, such as an id, which has hyphens."""
+        single = len(self.parts) == len(self.text.split()) == 1
+        return self.short or (single and text_width(self.text) <= MAX_ID)
+
+    @property
     def moment(self) -> list[str]:
         """Return the date and the time of a text that is both: a line may break only between them."""
         return self.text.split() if MOMENT.fullmatch(self.text) and not self.link else []
@@ -84,6 +90,11 @@ class Cell(NamedTuple):
     def parts(self) -> list[str]:
         """Return the text in parts, between which a line may break: after the dots of long names such as a.b.c."""
         return DOTTED.sub(_with_breaks, self.text).split(BREAK)
+
+    @property
+    def words(self) -> list[str]:
+        """Return the parts of a label, between which a line may break: after underscores."""
+        return re.split("(?<=_)", self.text)
 
     @property
     def long(self) -> bool:
@@ -133,7 +144,7 @@ def cell(value: Any, cut: int = MAX_SHOWN) -> Cell:
         return first._replace(number=False, beside=tuple(rest))
     plain = readable(value)
     text = visible(plain[: MAX_TOOLTIP + 1])
-    number = isinstance(value, (int, float, Decimal, timedelta, Bytes)) and not isinstance(value, bool)
+    number = isinstance(value, (int, float, Decimal, timedelta, Estimate, Bytes)) and not isinstance(value, bool)
     if len(text) <= cut:
         return Cell(text, number=number)
     full = text if len(plain) <= MAX_TOOLTIP else text[:MAX_TOOLTIP] + "…"
@@ -158,6 +169,8 @@ def readable(value: Any) -> str:
         return byte_size(value.number)
     if isinstance(value, timedelta):
         return _duration(value.total_seconds())
+    if isinstance(value, Estimate):
+        return estimate(value.seconds)
     if isinstance(value, datetime):
         local = timezone.localtime(value) if timezone.is_aware(value) else value
         return local.strftime("%Y-%m-%d %H:%M:%S")

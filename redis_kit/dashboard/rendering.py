@@ -60,6 +60,11 @@ class TableView:
     left_out: int = 0
     selects: Sequence[ActionButton] = ()
 
+    @property
+    def half(self) -> bool:
+        """Return whether it may stand beside another one, having two columns."""
+        return len(self.columns) == 2 and not self.has_buttons
+
 
 @dataclass(frozen=True)
 class ListingView:

@@ -31,6 +31,7 @@ from redis_kit.dashboard.cells import cell, visible
 from redis_kit.dashboard.collect import collect, may_view, panels, text_of
 from redis_kit.dashboard.confirmation import Confirmation
 from redis_kit.dashboard.forms import ActionButton, action_buttons, search_view
+from redis_kit.dashboard.menu import menu
 from redis_kit.dashboard.overview import TileView, outages, tiles
 from redis_kit.dashboard.settings import DashboardSettings
 
@@ -240,12 +241,9 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
     def _context(
         self, request: HttpRequest, *, panel: Panel | None = None, below: str = "", **context: Any
     ) -> dict[str, Any]:
-        tabs = [
-            (cell(each.title), self._url("change", each.slug), bool(panel and panel.slug == each.slug))
-            for each in _panels(request)
-        ]
-        here = {"tabs": tabs, "overview": self._url("changelist"), "opts": self.opts, "panel": panel}
-        here |= {"below": below, "breadcrumbs": self._breadcrumbs(panel, below)}
+        slug = panel.slug if panel else None if below else ""
+        here = {"menu": menu(slug, may=request.user.has_perm, url=self._url), "opts": self.opts}
+        here |= {"panel": panel, "below": below, "breadcrumbs": self._breadcrumbs(panel, below)}
         here |= {"breadcrumb_list": _has_breadcrumb_list()}
         return {**self.admin_site.each_context(request), **here, **context}
 

@@ -1,5 +1,7 @@
 """The component of operators: the state of the servers, and the keys there."""
 
+from django.utils.translation import gettext_lazy as _
+
 from redis_kit.core.component import Component
 from redis_kit.operations.settings import OperationsSettings
 
@@ -12,6 +14,7 @@ class Operations(Component):
         "redis_kit.operations.dashboard.keys_page.KeysPanel",
         "redis_kit.operations.dashboard.server_page.ServerPanel",
     )
+    group = _("Servers")
     metrics = ("redis_kit.operations.server.metrics.ServerMetrics",)
     permissions = (
         ("view_keys", "Can view the names of Redis keys"),

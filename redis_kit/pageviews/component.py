@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from django.core.checks import CheckMessage
+from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.component import Component
 from redis_kit.pageviews.settings import PageViewSettings
@@ -17,6 +18,7 @@ class PageViews(Component):
         "zcard zincrby zmscore zpopmin zrange zremrangebyrank zscore"
     )
     panels = ("redis_kit.pageviews.dashboard.panel.PageViewsPanel",)
+    group = _("Visitors")
     metrics = ("redis_kit.pageviews.dashboard.metrics.PageViewMetrics",)
 
     def forget(self) -> None:

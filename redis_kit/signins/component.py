@@ -4,6 +4,7 @@ import sys
 from typing import Any
 
 from django.apps import apps
+from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.component import Component
 from redis_kit.signins.settings import SignInSettings
@@ -18,6 +19,7 @@ class SignIns(Component):
         "setbit strlen unlink zadd zcard zcount zrange zrem zremrangebyscore"
     )
     panels = ("redis_kit.signins.dashboard.panel.SignInsPanel",)
+    group = _("Visitors")
     metrics = ("redis_kit.signins.metrics.SignInMetrics",)
 
     def ready(self) -> None:

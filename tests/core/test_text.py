@@ -1,8 +1,20 @@
 """Text for messages."""
 
 import pytest
+from django.utils import translation
 
-from redis_kit.core.text import did_you_mean, number, seconds_of, shortened, similar, unexpected
+from redis_kit.core import terminal
+from redis_kit.core.text import (
+    did_you_mean,
+    duration,
+    estimate,
+    number,
+    seconds_of,
+    shortened,
+    similar,
+    unexpected,
+    whole_units,
+)
 
 
 class Unreadable:
@@ -102,3 +114,33 @@ def test_duration_is_read(duration, seconds):
 def test_other_text_is_not_a_duration(text):
     with pytest.raises(ValueError, match="is not a duration"):
         seconds_of(text)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        *((0, "~0 ms"), (0.000125, "~0.13 ms"), (0.086, "~86 ms"), (0.866, "~870 ms"), (0.995, "~1 s")),
+        *(
+            (1.024, "~1.1 s"),
+            (10.001, "~10 s"),
+            (59.5, "~1 min"),
+            (93, "~1.6 min"),
+            (7300, "~2.1 h"),
+            (200_000, "~2.4 d"),
+        ),
+    ],
+)
+def test_estimate_has_two_digits_and_is_rounded_up(seconds, text):
+    assert estimate(seconds) == text
+
+
+def test_times_are_in_the_active_language():
+    with translation.override("zh-hans"):
+        assert duration(0.007) == "7 毫秒"
+        assert duration(41.2) == "41.2 秒"
+        assert duration(1058) == "17 分 38 秒"
+        assert duration(13_800) == "3 小时 50 分"
+        assert duration(1_054_800) == "12 天 5 小时"
+        assert estimate(90) == "~1.5 分钟"
+        assert whole_units(20) == "20 秒"
+        assert terminal.duration(1058) == "17 min 38 s"

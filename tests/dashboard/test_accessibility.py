@@ -1,28 +1,12 @@
 """The dashboard beside the Web Content Accessibility Guidelines, levels A and AA, by axe-core in Chromium."""
 
-from typing import Any
-
 import pytest
 
 from redis_kit.core.panels import Bars, Box, Figure, Graph, HeatCell, HeatMap, LineChart, Listing, Meter, Shade, Table
 from tests.dashboard.support import parts
-from tests.fixtures.dashboard import ADMIN
+from tests.fixtures.dashboard import ADMIN, findings
 
 pytestmark = pytest.mark.once
-GUIDELINES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}}
-
-
-def findings(page: Any) -> list[str]:
-    from axe_playwright_python.sync_playwright import Axe
-
-    found = []
-    for scheme, width in (("light", 1280), ("dark", 390)):
-        page.emulate_media(color_scheme=scheme)
-        page.set_viewport_size({"width": width, "height": 900})
-        page.evaluate("document.getAnimations().forEach((each) => each.finish())")
-        for violation in Axe().run(page, options=GUIDELINES).response["violations"]:
-            found += [f"{scheme}, {width} px: {violation['help']}: {node['html']}" for node in violation["nodes"]]
-    return found
 
 
 def test_pages_keep_to_the_guidelines(visit, stock):

@@ -17,6 +17,7 @@ from redis_kit.core.panels import (
     HeatMap,
     LineChart,
     Lines,
+    Link,
     Listing,
     Meter,
     Ring,
@@ -119,7 +120,7 @@ def test_figure_changes_without_a_reload_and_open_details_stay_open(visit, stock
         page.goto(f"{ADMIN}stock/")
         assert page.locator(IN_STOCK).inner_text().startswith("7")
         page.evaluate("window.marker = 1")
-        page.locator("summary").click()
+        page.locator("#rk-live summary").click()
         page.get_by_role("button", name="Sell one: nut").focus()
         with page.expect_response("**/fragment/"):
             pass
@@ -132,6 +133,64 @@ def test_figure_changes_without_a_reload_and_open_details_stay_open(visit, stock
         wait_for(lambda: re.fullmatch(r"updated \d+ s ago", page.locator("#rk-state").inner_text()), page)
 
     visit(look)
+
+
+def shelf(number: int) -> list[Any]:
+    """Return content that differs from one number to the next: rows and sections come, go and change."""
+    names = [f"new {number}", *(f"box {each}" for each in range(number % 3)), "nut", "bolt", f"later {number}"][
+        :: (-1) ** number
+    ]
+    rows = [(Link(name, "mirror", {"name": name}), *[f"{name} {number}"] * 30) for name in names]
+    columns = ["Part", *(f"column {each}" for each in range(30))]
+    table = Table(f"Parts: {len(names)}", columns, rows, values=names, selects=("reflect",))
+    once = [Table("Once in a while", ("A",), [(number,)])] if number % 2 else []
+    return [*once, table, Listing("Long", f"line {number}\n" * 99), Bars("Hours", [("0:00", 1), ("1:00", number)])]
+
+
+def refresh_by(page: Any, change: Callable[[], None]) -> None:
+    """Change what the page shows, and wait until it shows that."""
+    before = page.locator("#rk-live").inner_text()
+    change()
+    with page.expect_response("**/fragment/"):
+        page.clock.run_for(2000)
+    wait_for(lambda: page.locator("#rk-live").inner_text() != before, page)
+
+
+def test_list_keeps_focus_and_scroll_over_ten_refreshes_that_change_it(visit, stock):
+    parts.MIRROR[:] = shelf(0)
+
+    def look(page):
+        page.clock.install()
+        page.goto(f"{ADMIN}mirror/")
+        page.get_by_label("Select nut").check()
+        page.locator("summary").filter(has_text="Long").click()
+        page.get_by_role("link", name="bolt").focus()
+        page.evaluate("document.querySelector('.rk-listing').scrollTop = 90")
+        page.evaluate("document.querySelector('.rk-scroll:has(a)').scrollLeft = 150")
+        for number in range(1, 11):
+            refresh_by(page, lambda number=number: parts.MIRROR.__setitem__(slice(None), shelf(number)))
+            assert page.evaluate("document.activeElement.textContent") == "bolt", number
+            assert page.locator("tr:has(:focus) td").first.inner_text() == f"bolt {number}"
+            assert page.evaluate("document.querySelector('.rk-scroll:has(a)').scrollLeft") == 150
+            assert page.evaluate("document.querySelector('.rk-listing').scrollTop") == 90
+            assert [box.input_value() for box in page.locator("input:checked").all()] == ["nut"]
+
+    visit(look, window="clock")
+
+
+def test_focus_does_not_pass_to_another_row_when_its_own_goes(visit, stock):
+    def look(page):
+        page.clock.install()
+        page.goto(f"{ADMIN}stock/")
+        page.get_by_role("button", name="Clear: bolt").focus()
+        refresh_by(page, lambda: stock.client.hdel(parts.key("stock"), "bolt"))
+        assert page.evaluate("document.activeElement.localName") == "tbody"
+        refresh_by(page, lambda: stock.client.hset(parts.key("stock"), "nut", 5))
+        assert page.evaluate("document.activeElement.localName") == "tbody"
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.ariaLabel") == "Sell one: nut"
+
+    visit(look, window="clock")
 
 
 def test_refresh_stops_while_off_hidden_or_text_is_selected(visit, stock):
@@ -187,7 +246,7 @@ def test_signed_out_viewer_sees_a_message(visit, stock):
 
 def test_buttons_are_reached_and_pressed_with_the_keyboard(visit, stock):
     def look(page):
-        page.locator(".rk-tabs a").first.focus()
+        page.locator(".rk-groups a").first.focus()
         seen = []
         while not seen or seen[-1] != "Clear: bolt":
             page.keyboard.press("Tab")

@@ -82,7 +82,7 @@ def test_alarms_of_all_panels_are_at_the_top_of_the_overview(stock, boss):
     calm = [Figure(name, 1) for name in "abc"]
     parts.MIRROR[:] = [*calm, Figure("Bad", 2, "Look at it.", alarm=True)]
     (box,) = page(boss.get(ADMIN)).find("section", class_="rk-attention")
-    assert box.words == "Needs attention Stock: In stock 7 of all parts Mirror: Bad 2 Look at it."
+    assert box.words == "Needs attention Stock: In stock 7 · of all parts Mirror: Bad 2 · Look at it."
     parts.MIRROR.clear()
     stock.client.hset(parts.key("stock"), "bolt", 50)
     found = page(boss.get(ADMIN))
@@ -102,7 +102,7 @@ def test_own_tile_gets_replies_and_its_alerts_link_to_a_search(stock, boss, monk
     assert mirror.words == "Mirror Echo hello an hour"
     assert found.find("path")[-1].attributes["d"] == "M0 20.0h0L1 13.3M3 0.0h0"
     (alert,) = [one for one in found.find("li") if "Loud" in one.words]
-    assert alert.words == "Mirror: Loud 9 Hush."
+    assert alert.words == "Mirror: Loud 9 · Hush."
     assert f"{ADMIN}mirror/?name=a+b" in [one.attributes["href"] for one in found.find("a")]
 
 
@@ -119,7 +119,7 @@ def test_panel_page_has_everything_under_headings_in_order(stock, boss):
     found = page(boss.get(f"{ADMIN}stock/"))
     headings = [(one.tag, one.words) for one in found.elements if one.tag in ("h1", "h2", "h3")]
     assert headings == [("h1", "Stock"), ("h2", "Parts"), ("h2", "Left"), ("h2", "Actions")]
-    assert [one.words for one in found.find("a", aria_current="page")] == ["Stock"]
+    assert {one.words for one in found.find("a", aria_current="page")} == {"Stock"}
     assert len(found.find("rect")) == 2
 
 

@@ -1,6 +1,8 @@
+from datetime import timedelta
+
 import pytest
 
-from redis_kit.core.panels import Bars, HeatCell, HeatMap, LineChart, StackedBars, Table
+from redis_kit.core.panels import Bars, Estimate, HeatCell, HeatMap, LineChart, StackedBars, Table
 from redis_kit.dashboard.rendering import render
 
 
@@ -34,6 +36,29 @@ def test_few_bars_all_have_labels_and_many_fill_the_page():
     few, many = (render(Bars("B", [(str(n), n) for n in range(count)]), {}) for count in (7, 100))
     assert [label.text for label in few.drawn_labels] == list("0123456")
     assert (few.pixels, many.pixels) == (280, 900)
+
+
+def test_long_labels_have_room_and_a_chart_with_them_stands_alone():
+    short, long = (render(Bars("B", [(name * length, 1) for name in "abcdefg"]), {}) for length in (1, 14))
+    assert (short.pixels, short.half) == (280, True)
+    assert (long.pixels, long.half) == (826, False)
+    assert render(Bars("B", [(str(n) * 14, n) for n in range(48)]), {}).half  # three of its labels are shown
+
+
+def test_times_of_charts_are_shown_as_in_tables():
+    drawn = render(Bars("B", [("a", timedelta(seconds=0.1699)), ("b", timedelta(0))]), {})
+    assert (drawn.highest.text, [bar.value.text for bar in drawn.bars]) == ("170 ms", ["170 ms", "0 ms"])
+    assert [bar.height for bar in drawn.bars] == ["100.0", "0.0"]
+    lines = render(LineChart("L", ["a", "b"], [("p50", [Estimate(1.024), None])]), {})
+    assert (lines.highest.text, [value.text for point in lines.points for value in point.values]) == (
+        "~1.1 s",
+        ["~1.1 s", "–"],
+    )
+
+
+def test_value_between_two_gaps_is_a_dot():
+    (alone, line) = render(LineChart("L", list("abc"), [("one", [None, 2, None]), ("two", [1, 2, None])]), {}).lines
+    assert (alone.dots, line.dots) == ("M10 0.0h0", "")
 
 
 def test_chart_keeps_the_newest_of_too_many_bars():

@@ -65,7 +65,7 @@ def test_search_reaches_the_panel_and_stays_in_the_form(client):
     (chosen,) = [one for one in found.find("option") if "selected" in one.attributes and one.words in CHOICES]
     assert chosen.attributes["value"] == CHOICES[1]
     assert [one.words for one in found.find("label", **{"for": "rk-search-text"})] == ["Words"]
-    assert [one.words for one in found.find("a", href=PAGE)] == ["Finder", "Show all"]
+    assert [one.words for one in found.find("a", href=PAGE)] == ["Finder", "Finder", "Show all"]
 
 
 def test_refresh_repeats_the_search(client):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from math import ceil
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -10,6 +11,16 @@ from django.utils.functional import Promise
 
 Text = str | Promise
 MOST_ROWS = 100
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A cell: an estimated time in seconds, shown in two digits and rounded up, such as ~1.1 s."""
+
+    seconds: float
+
+
+Value = float | timedelta | Estimate  # of a chart: times are shown as in tables
 
 
 @dataclass(frozen=True)
@@ -36,11 +47,11 @@ class Meter:
 class Sparkline:
     """A cell: a text, and a small line without axes above or beside it, such as the numbers of the last hour.
 
-    It is drawn from 0; None leaves a gap. The text is its alternative, so it should say what the line shows.
+    It is drawn from 0; None leaves a gap. The text should say what the line shows.
     """
 
     value: Any
-    values: Sequence[float | None]
+    values: Sequence[Value | None]
 
 
 @dataclass(frozen=True)
@@ -116,7 +127,7 @@ class Bars:
     """A bar chart: (label, value) from left to right, drawn from 0. It is shown with its data as a table."""
 
     title: Text
-    bars: Sequence[tuple[Text, float]]
+    bars: Sequence[tuple[Text, Value]]
 
 
 @dataclass(frozen=True)
@@ -140,7 +151,7 @@ class LineChart:
 
     title: Text
     labels: Sequence[Text]
-    lines: Sequence[tuple[Text, Sequence[float | None]]]
+    lines: Sequence[tuple[Text, Sequence[Value | None]]]
 
 
 @dataclass(frozen=True)
@@ -223,7 +234,7 @@ class Box:
 class Graph:
     """Boxes and arrows between them, given by their places among the boxes. ``summary`` says in words what it shows.
 
-    A drawing has at most 60 boxes. A table beside it should hold the same, as text.
+    It has at most 60 boxes. A table beside it should hold the same, as text.
     """
 
     title: Text
@@ -242,10 +253,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class Pages:
-    """Links to the previous and the next page of a list: page ``number`` of ``count``, each with the viewer's search.
-
-    ``slug`` is that of the panel, which finds the number of a page in ``self.viewer.asked["page"]``.
-    """
+    """Links to other pages of a list: ``number`` of ``count``. The panel finds it in ``self.viewer.asked["page"]``."""
 
     slug: str
     number: int

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from django.utils import timezone
@@ -9,9 +10,14 @@ from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.panels.content import Ranges
 
+DAY = 24 * 60  # minutes
+
 
 class Range(NamedTuple):
-    """A range of time: its label, its minutes, those of one bar, and whether its numbers are read by hour."""
+    """A range of time: its label, its minutes, those of one bar, and whether its numbers are read by hour.
+
+    Bars begin at full multiples of their length on the clock, so the first and the last of a range may be shorter.
+    """
 
     label: Any
     minutes: int
@@ -27,10 +33,11 @@ class Range(NamedTuple):
         """Return the choice of a range on the page of a panel, with this one chosen. ``asked`` is the search there."""
         return Ranges(slug, [(each.label, each.hours) for each in RANGES.values()], self.hours, asked)
 
-    def bars(self, numbers: Sequence[float]) -> list[Sequence[float]]:
-        """Return the numbers of each bar, given those of each minute or hour of the range."""
-        size = self.bar // 60 if self.by_hour else self.bar
-        return [numbers[at : at + size] for at in range(0, len(numbers), size)]
+    def bars(self, numbers: Sequence[float], last: int) -> list[Sequence[float]]:
+        """Return the numbers of each bar, given those of each minute or hour, and the last minute of the range."""
+        first = last + 1 - self.minutes
+        places = [(start - first) // self._unit for start in self._starts(last)]
+        return [numbers[begin:end] for begin, end in pairwise([*places, len(numbers)])]
 
     def last_minute(self, start: datetime) -> int:
         """Return the last minute of the range, counted since 1970, given the start of its last minute or hour."""
@@ -38,8 +45,20 @@ class Range(NamedTuple):
 
     def labels(self, last: int) -> list[str]:
         """Return the label of each bar, given the last minute of the range, counted since 1970."""
-        starts = range(last + 1 - self.minutes, last + 1, self.bar)
-        return [label(start, day=self.minutes >= 24 * 60) for start in starts]
+        if self.bar == DAY:
+            return [_local(start).strftime("%m-%d") for start in self._starts(last)]
+        return [label(start, day=self.minutes >= DAY) for start in self._starts(last)]
+
+    @property
+    def _unit(self) -> int:
+        return 60 if self.by_hour else 1
+
+    def _starts(self, last: int) -> list[int]:
+        """Return the first minute of each bar."""
+        first, clock = last + 1 - self.minutes, _local(last)
+        over = (60 * clock.hour + clock.minute) % self.bar + 1  # minutes of the last bar
+        over = max(over - over % self._unit, self._unit)  # in zones whose hours begin at half an hour
+        return [first, *reversed(range(last + 1 - over, first, -self.bar))]
 
 
 RANGES = {
@@ -60,5 +79,8 @@ def range_of(asked: str) -> Range:
 
 def label(minute: int, *, day: bool) -> str:
     """Return the label of a minute, counted since 1970: its time, and its day if wanted."""
-    local = timezone.localtime(datetime.fromtimestamp(minute * 60, UTC))
-    return local.strftime("%m-%d %H:%M" if day else "%H:%M")
+    return _local(minute).strftime("%m-%d %H:%M" if day else "%H:%M")
+
+
+def _local(minute: int) -> datetime:
+    return timezone.localtime(datetime.fromtimestamp(minute * 60, UTC))

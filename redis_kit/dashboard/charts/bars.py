@@ -1,6 +1,5 @@
 """Bar charts."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -8,9 +7,10 @@ from typing import Any, ClassVar, NamedTuple
 from django.utils.translation import gettext as _
 
 from redis_kit.core.panels import Bars
+from redis_kit.core.panels.content import Value
 from redis_kit.dashboard.cells import Cell, Data, cell
 from redis_kit.dashboard.charts.axis import HEIGHT, MAX_VALUES, STEP, WIDTH, Axis
-from redis_kit.dashboard.paths import highest, level
+from redis_kit.dashboard.paths import highest, highest_value, level
 
 
 class Bar(NamedTuple):
@@ -56,12 +56,13 @@ def draw_bars(chart: Bars) -> BarsView:
     data = list(chart.bars)[-MAX_VALUES:]
     most = highest(level(value) for _label, value in data)
     bars = [_bar(index, label, value, most) for index, (label, value) in enumerate(data)]
-    return BarsView(cell(chart.title), bars, cell(most), max(len(bars), 1) * STEP)
+    tallest = highest_value(value for _label, value in data)
+    return BarsView(cell(chart.title), bars, cell(tallest), max(len(bars), 1) * STEP)
 
 
-def _bar(index: int, label: Any, value: float, most: float) -> Bar:
-    drawn = value > 0 and math.isfinite(value)
+def _bar(index: int, label: Any, value: Value, most: float) -> Bar:
+    drawn = level(value)
     # A value above 0 must be visible, however small it is beside the others.
-    height = max(HEIGHT * value / most, 0.5) if drawn else 0
+    height = max(HEIGHT * drawn / most, 0.5) if drawn else 0
     x = index * STEP + (STEP - WIDTH) // 2
     return Bar(x, f"{HEIGHT - height:.1f}", f"{height:.1f}", cell(label), cell(value))

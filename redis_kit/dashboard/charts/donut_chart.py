@@ -32,6 +32,7 @@ class DonutChartView:
     """A donut chart, and its data."""
 
     template: ClassVar[str] = "redis_kit/dashboard/_donut_chart.html"
+    half: ClassVar[bool] = True
     title: Cell
     parts: Sequence[Slice]
     flat: bool

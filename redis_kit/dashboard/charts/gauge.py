@@ -21,6 +21,7 @@ class GaugeView:
     """A gauge, and its data."""
 
     template: ClassVar[str] = "redis_kit/dashboard/_gauge.html"
+    half: ClassVar[bool] = True
     title: Cell
     value: Cell
     percent: str

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from redis_kit.core.panels import HeatMap
 from redis_kit.dashboard.cells import SHADES, Cell, Data, cell, shade
+from redis_kit.dashboard.charts.axis import HALF
 from redis_kit.dashboard.paths import highest, level
 
 MAX_SQUARES = 800
@@ -48,6 +49,11 @@ class HeatMapView:
     size: int
     is_long: bool
     shades: Sequence[int] = range(SHADES + 1)
+
+    @property
+    def half(self) -> bool:
+        """Return whether it may stand beside another chart."""
+        return self.width <= HALF
 
     @property
     def flat(self) -> bool:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from redis_kit.core.panels import LineChart
 from redis_kit.dashboard.cells import Cell, Data, cell
 from redis_kit.dashboard.charts.axis import HEIGHT, MAX_VALUES, STEP, Axis
-from redis_kit.dashboard.paths import highest, level, line_path
+from redis_kit.dashboard.paths import dots_path, highest, highest_value, level, line_path
 
 
 class Point(NamedTuple):
@@ -21,11 +21,12 @@ class Point(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One line: its place among them, counted from 1, its name and its path."""
+    """One line: its place among them, counted from 1, its name, its path and that of its dots."""
 
     number: int
     name: Cell
     path: str
+    dots: str
 
 
 @dataclass(frozen=True)
@@ -58,15 +59,20 @@ class LinesView(Axis):
 def draw_lines(chart: LineChart) -> LinesView:
     """Return the drawing of a line chart."""
     labels = list(chart.labels)[-MAX_VALUES:]
-    series = [(cell(name), [level(value) for value in values[-MAX_VALUES:]]) for name, values in chart.lines]
-    most = highest(value for _name, values in series for value in values)
+    series = [(cell(name), values[-MAX_VALUES:]) for name, values in chart.lines]
+    levels = [list(map(level, values)) for _name, values in series]
+    most = highest(each for line in levels for each in line)
     lines = [
-        Line(number, name, line_path(values, most, HEIGHT, STEP)) for number, (name, values) in enumerate(series, 1)
+        Line(number, name, line_path(line, most, HEIGHT, STEP), dots_path(line, most, HEIGHT, STEP))
+        for number, ((name, _values), line) in enumerate(zip(series, levels, strict=True), 1)
     ]
     by_label = zip(labels, *(values for _name, values in series), strict=True)
     points = [
-        Point(index * STEP - STEP // 2, cell(label), list(map(cell, values)))
+        Point(
+            index * STEP - STEP // 2, cell(label), [cell(None if level(value) is None else value) for value in values]
+        )
         for index, (label, *values) in enumerate(by_label)
     ]
+    tallest = highest_value(value for _name, values in series for value in values)
     width = max(len(labels) - 1, 1) * STEP
-    return LinesView(cell(chart.title), lines, points, cell(most), not most, width)
+    return LinesView(cell(chart.title), lines, points, cell(tallest), not most, width)

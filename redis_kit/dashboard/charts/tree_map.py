@@ -46,6 +46,7 @@ class TreeMapView:
     """A tree map, and its data."""
 
     template: ClassVar[str] = "redis_kit/dashboard/_tree_map.html"
+    half: ClassVar[bool] = True
     title: Cell
     areas: Sequence[DrawnArea]
     rows: Sequence[tuple[Cell, Sequence[Cell]]]

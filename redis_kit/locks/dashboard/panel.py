@@ -90,7 +90,7 @@ class LocksPanel(Panel):
         figures = [
             Figure(_("Held"), summary.held),
             Figure(_("Waiting now"), summary.waiting),
-            Figure(_("Waited in a day"), _seconds(sum(name.waited for name in summary.contended))),
+            _waited(summary.contended, _("Waited in a day"), _("by all callers together")),
         ]
         alerts = [*_blocking(summary.awaited), *waits.lost(summary.recent)]
         return Tile(figures, waits.trend(summary.recent), alerts)
@@ -130,11 +130,15 @@ class LocksPanel(Panel):
 def _figures(held: "HeldPage", most: Sequence["Contended"], search: str) -> Iterable[Figure]:
     yield Figure(_("Held"), held.held, _("locks and semaphores"))
     yield Figure(_("Waiting now"), held.waiting)
-    yield Figure(_("Waited"), _seconds(sum(name.waited for name in most)), _("in total, within the last day"))
+    yield _waited(most, _("Waited"), _("by all callers together, within the last day"))
     if search:
         yield Figure(_("Names that match"), held.matching)
     if held.left_out:
         yield Figure(_("Not listed"), held.left_out, hint=_("Only the 10,000 that end first are listed."))
+
+
+def _waited(most: Sequence["Contended"], label: Any, hint: Any) -> Figure:
+    return Figure(label, _seconds(sum(name.waited for name in most)), hint)
 
 
 def _blocking(locks: Sequence["HeldLock"]) -> Iterator[Alert]:

@@ -1,6 +1,7 @@
 """The charts of waits: of the range of time that the viewer chooses, and of the last hour."""
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext_lazy as _
@@ -10,6 +11,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.panels import Alert, Bars, Ranges, Sparkline, StackedBars, Table
 from redis_kit.core.panels.ranges import Range
+from redis_kit.core.text import grouped
 
 if TYPE_CHECKING:
     from redis_kit.locks.inspection import Contended, LockWaits
@@ -32,15 +34,16 @@ def charts(waits: Sequence["LockWaits"], chosen: Range) -> Iterator[Ranges | Sta
     if not any(each.waits or each.lost for each in waits):
         yield Table(_("Waits that ended"), (), [], empty=_("No caller has waited in this time, and no lease was lost."))
         return
-    labels = chosen.labels(chosen.last_minute(waits[-1].start))
-    acquired = map(sum, chosen.bars([each.waits - each.timeouts for each in waits]))
-    timeouts = map(sum, chosen.bars([each.timeouts for each in waits]))
-    longest = map(max, chosen.bars([each.longest for each in waits]))
-    lost = list(map(sum, chosen.bars([each.lost for each in waits])))
+    last = chosen.last_minute(waits[-1].start)
+    labels = chosen.labels(last)
+    acquired = map(sum, chosen.bars([each.waits - each.timeouts for each in waits], last))
+    timeouts = map(sum, chosen.bars([each.timeouts for each in waits], last))
+    longest = [timedelta(seconds=max(bar)) for bar in chosen.bars([each.longest for each in waits], last)]
+    lost = list(map(sum, chosen.bars([each.lost for each in waits], last)))
     yield StackedBars(
         _("Waits that ended"), labels, [(_("Acquired"), list(acquired)), (_("Timed out"), list(timeouts))]
     )
-    yield Bars(_("Longest wait (s)"), list(zip(labels, longest, strict=True)))
+    yield Bars(_("Longest wait"), list(zip(labels, longest, strict=True)))
     if any(lost):
         yield Bars(_("Lost leases"), list(zip(labels, lost, strict=True)))
 
@@ -48,8 +51,8 @@ def charts(waits: Sequence["LockWaits"], chosen: Range) -> Iterator[Ranges | Sta
 def trend(waits: Sequence["LockWaits"]) -> Sparkline:
     """Return the waits of the last hour by minute."""
     counts = [each.waits for each in waits]
-    text = ngettext("%(count)d wait in an hour", "%(count)d waits in an hour", sum(counts))
-    return Sparkline(text % {"count": sum(counts)}, counts)
+    text = ngettext("%(count)s wait in an hour", "%(count)s waits in an hour", sum(counts))
+    return Sparkline(text % {"count": grouped(sum(counts))}, counts)
 
 
 def lost(waits: Sequence["LockWaits"]) -> Iterator[Alert]:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
-from redis_kit.core.terminal import aligned, cut, duration
+from redis_kit.core.terminal import aligned, cut, duration, estimate
 from redis_kit.core.text import clean
 from redis_kit.queues.jobs.done import DoneJob
 from redis_kit.queues.jobs.job import JobInfo, cause
@@ -94,8 +94,9 @@ def _done_row(queue: str, info: DoneJob) -> tuple[str, ...]:
 
 
 def _task_row(queue: str, task: str, stats: TaskStats) -> tuple[str, ...]:
-    times = ["" if each is None else duration(each) for each in (stats.total, *stats.run_time, *stats.wait)]
-    return cut(clean(queue)), cut(clean(task)) or "(others)", f"{stats.runs:,}", f"{stats.failures:,}", *times
+    times = ["" if each is None else estimate(each) for each in (*stats.run_time, *stats.wait)]
+    counts = f"{stats.runs:,}", f"{stats.failures:,}", duration(stats.total)
+    return cut(clean(queue)), cut(clean(task)) or "(others)", *counts, *times
 
 
 def _workers(report: QueueStats) -> str:

@@ -1,7 +1,7 @@
 """How long attempts of a task took and waited: counts in classes of time, each 1.41 times as long as the one before.
 
-Counts of many processes and hours add up, and a percentile of the sum is off by a fifth at most. It is a histogram with
-exponential buckets, as in Prometheus and HdrHistogram, with two classes for each power of two.
+Counts of many processes and hours add up. It is a histogram with exponential buckets, as in Prometheus and
+HdrHistogram, with two classes for each power of two. A percentile is the longest time that the class allows.
 """
 
 import math
@@ -17,14 +17,13 @@ FIRST = 6  # classes below 1 ms
 ROUNDING = 1e-9  # the end of a class is in it
 FAILURES, RUN_MS, WAIT_MS = 128, 129, 130  # after the classes of run times and those of waits
 HOUR = 3600
-MIDDLE = 2**-0.25  # of a class, as a part of its end
 _COUNT = struct.Struct(">BI")
 _BLOCK = struct.Struct(">IH")
 _MOST = 2**32 - 1
 
 
 class Percentiles(NamedTuple):
-    """Seconds within which half, 95 % and 99 % of the attempts are; None without an attempt."""
+    """Seconds within which half, 95 % and 99 % of the attempts are, at most; None without an attempt."""
 
     p50: float | None
     p95: float | None
@@ -94,8 +93,8 @@ def stats(counts: Counter[int]) -> TaskStats:
     return TaskStats(
         sum(run_times),
         counts[FAILURES],
-        Percentiles(*(_percentile(run_times, share) for share in (0.5, 0.95, 0.99))),
-        Percentiles(*(_percentile(waits, share) for share in (0.5, 0.95, 0.99))),
+        _percentiles(run_times, counts[RUN_MS] / 1000),
+        _percentiles(waits, counts[WAIT_MS] / 1000),
         counts[RUN_MS] / 1000,
         tuple(run_times),
     )
@@ -116,11 +115,32 @@ def _blocks(text: bytes) -> Iterator[tuple[int, bytes]]:
             yield hour, text[begin:at]
 
 
-def _percentile(classes: list[int], share: float) -> float | None:
-    """Return the time that a share of the attempts do not exceed: the middle of the class of the nearest rank."""
-    rank = math.ceil(share * sum(classes))
-    number = next((number for number, below in enumerate(accumulate(classes)) if below >= rank > 0), None)
-    return None if number is None else end_of(number) * MIDDLE
+def _percentiles(classes: list[int], total: float) -> Percentiles:
+    """Return the percentiles of times that make up a total. The 99th is no less than their mean."""
+    if not (count := sum(classes)):
+        return Percentiles(None, None, None)
+    p50, p95, p99 = (_longest(classes, math.ceil(share * count), total) for share in (0.5, 0.95, 0.99))
+    return Percentiles(p50, p95, max(p99, total / count))
+
+
+def _longest(classes: list[int], rank: int, total: float) -> float:
+    """Return the longest time that the attempt of a rank may have taken, the shortest one first.
+
+    It is the end of its class; less, if it and the longer ones had taken more together than the total leaves for them.
+    Totals are in whole milliseconds, so that of short times may be 0.
+    """
+    number = next(number for number, below in enumerate(accumulate(classes)) if below >= rank)
+    shorter = rank - 1
+    left = total
+    for each in range(number + 1):
+        left -= min(classes[each], shorter) * _begin_of(each)
+        shorter -= min(classes[each], shorter)
+    each_of_the_rest = left / (sum(classes) - rank + 1) if left > 0 else math.inf
+    return max(_begin_of(number), min(end_of(number), each_of_the_rest))
+
+
+def _begin_of(number: int) -> float:
+    return end_of(number - 1) if number else 0.0
 
 
 _ENDS = [end_of(number) * (1 + ROUNDING) for number in range(CLASSES - 1)]  # the last class goes on for ever

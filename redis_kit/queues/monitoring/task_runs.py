@@ -66,9 +66,9 @@ class StoredRuns(NamedTuple):
 def task_stats(queue: str, *, hours: int = hourly.HOURS, using: str = "default") -> dict[str, TaskStats]:
     """Return the statistics of a queue's tasks by their names, of the last hours, 1 to 72, the present one among them.
 
-    Workers count attempts that ended, and send their counts every five seconds. A percentile is off by a fifth at most.
-    After 100 tasks of a queue, the others are counted together, as "". One round trip, two if the settings name SHARDS.
-    Raises InvalidValue.
+    Workers count attempts that ended, and send their counts every five seconds. A percentile is the longest time that
+    the counts allow. After 100 tasks of a queue, the others are counted together, as "". One round trip, two if the
+    settings name SHARDS. Raises InvalidValue.
     """
     return stored_runs([queue], hours, using).stats()[queue]
 

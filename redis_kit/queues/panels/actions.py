@@ -10,6 +10,7 @@ from django.utils.translation import ngettext
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.panels import duration
+from redis_kit.core.text import grouped
 from redis_kit.queues.jobs.message import task_of
 
 if TYPE_CHECKING:
@@ -226,8 +227,8 @@ def process_name(host: str, pid: int) -> str:
 def effect_of_pause(name: str) -> str:
     """Return what pause() will do. Two round trips. Raises InvalidValue."""
     counts = existing(name).counts()
-    numbers = {"running": counts.running, "ready": counts.ready, "scheduled": counts.scheduled}
-    now = _("Now: %(running)d running, %(ready)d ready, %(scheduled)d scheduled.") % numbers
+    numbers = {state: grouped(count) for state, count in counts._asdict().items()}
+    now = _("Now: %(running)s running, %(ready)s ready, %(scheduled)s scheduled.") % numbers
     return _("Workers finish the running jobs and claim no more. New jobs are accepted and wait.") + " " + now
 
 
@@ -279,8 +280,8 @@ def resume(name: str) -> str:
 
 def retried(count: int, queue: str) -> str:
     """Return the sentence about a number of jobs that are ready again."""
-    return ngettext("Retried %(count)d job of %(queue)s.", "Retried %(count)d jobs of %(queue)s.", count) % {
-        "count": count,
+    return ngettext("Retried %(count)s job of %(queue)s.", "Retried %(count)s jobs of %(queue)s.", count) % {
+        "count": grouped(count),
         "queue": queue,
     }
 

@@ -1,13 +1,14 @@
 """The alerts about queues on the dashboard's overview."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from redis_kit.core.panels import Alert
+from redis_kit.core.text import grouped
 from redis_kit.queues.panels import history
 
 if TYPE_CHECKING:
@@ -17,6 +18,19 @@ LATE = 300  # seconds for which a queue's next job has been due, before that is 
 FAILING = 0.5  # share of failed attempts from which on that is an alert
 ATTEMPTS = 10  # fewer make no alert, whatever share of them failed
 NAMED = 3  # queues in alerts of one kind
+
+FAILED = _(
+    "%(failed)s of the %(attempts)s attempts of the last 30 minutes failed, the latest at most %(minutes)d min ago."
+)
+
+
+class Ended(NamedTuple):
+    """Attempts of the last 30 minutes: the share and the number that failed, and minutes since the latest failure."""
+
+    share: float
+    failed: int
+    attempts: int
+    minutes: int
 
 
 def of_queues(reports: Mapping[str, "QueueStats"], *, linked: bool) -> Iterator[Alert]:
@@ -28,33 +42,43 @@ def of_queues(reports: Mapping[str, "QueueStats"], *, linked: bool) -> Iterator[
     waits = {name: report.wait for name, report in reports.items() if report.wait is not None and report.wait > LATE}
     late = {name: wait for name, wait in waits.items() if not (reports[name].paused or reports[name].deserted)}
     paused = {name: wait for name, wait in waits.items() if reports[name].paused}
-    shares = {name: _failed_share(report) for name, report in reports.items()}
-    failing = {name: share for name, share in shares.items() if share >= FAILING}
-    for title, by_name, shown, hint in (
+    ended = {name: _ended(report) for name, report in reports.items()}
+    failing = {name: each for name, each in ended.items() if each.attempts >= ATTEMPTS and each.share >= FAILING}
+    kinds: tuple[tuple[Any, Mapping[str, Any], Callable[[Any], Any], Any], ...] = (
         (_("Dead jobs: %s"), dead, int, _("They failed for good. Retry or delete them.")),
         (_("Late queue: %s"), late, _seconds, _("The next job has been due for this time.")),
         (_("Paused queue: %s"), paused, _seconds, _("It is paused, and its next job has been due for this time.")),
-        (_("Failing queue: %s"), failing, _percent, _("of the attempts of the last 30 minutes failed.")),
-    ):
+        (_("Failing queue: %s"), failing, _percent, FAILED),
+    )
+    for title, by_name, shown, hint in kinds:
         names = sorted(by_name, key=by_name.__getitem__, reverse=True)
         for name in names[:NAMED]:
-            yield Alert(title % name, shown(by_name[name]), hint, {"queue": name} if linked else {})
+            asked = {"queue": name} if linked else {}
+            yield Alert(title % name, shown(by_name[name]), _hint(hint, by_name[name]), asked)
         if others := names[NAMED:]:
             count = ngettext("%(count)d other queue", "%(count)d other queues", len(others)) % {"count": len(others)}
             numbers = [by_name[name] for name in others]
-            yield Alert(title % count, shown(sum(numbers) if by_name is dead else max(numbers)), hint)
+            number = sum(numbers) if by_name is dead else max(numbers)
+            yield Alert(title % count, shown(number), _hint(hint, number))
 
 
-def _failed_share(report: "QueueStats") -> float:
-    """Return the share of the attempts of the last 30 minutes that failed; 0 if there were few."""
-    failed = sum(report.failed[-history.MINUTES :])
-    ended = failed + sum(report.done[-history.MINUTES :])
-    return failed / ended if ended >= ATTEMPTS else 0.0
+def _ended(report: "QueueStats") -> Ended:
+    failed = report.failed[-history.MINUTES :]
+    attempts = sum(failed) + sum(report.done[-history.MINUTES :])
+    minutes = next((ago for ago, count in enumerate(reversed(failed), 1) if count), 0)
+    return Ended(sum(failed) / max(attempts, 1), sum(failed), attempts, minutes)
+
+
+def _hint(hint: Any, number: Any) -> Any:
+    if not isinstance(number, Ended):
+        return hint
+    numbers = {"failed": grouped(number.failed), "attempts": grouped(number.attempts), "minutes": number.minutes}
+    return hint % numbers
 
 
 def _seconds(wait: float) -> timedelta:
     return timedelta(seconds=wait)
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+def _percent(ended: Ended) -> str:
+    return f"{100 * ended.share:.0f} %"

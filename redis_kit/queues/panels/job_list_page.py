@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Lines, Link, Search, Table, action
+from redis_kit.core.text import grouped
 from redis_kit.queues.jobs.done import DoneJob
 from redis_kit.queues.jobs.job import JobInfo, State, cause
 from redis_kit.queues.jobs.message import tags_of, task_of
@@ -150,7 +151,7 @@ class JobsPanel(QueueChoicePanel):
         jobs, queue = page.jobs, self.queue()
         targets = [JobTarget(queue, info.id).value for info in jobs]
         searched = any(map(self.asked, TEXTS))
-        looked = _("Searched %d jobs; none of them matches.") % page.looked_at if searched else ""
+        looked = _("Searched %s jobs; none of them matches.") % grouped(page.looked_at) if searched else ""
         return Table(
             _("%(state)s in %(queue)s") % {"state": TITLES[self._state], "queue": queue},
             BY_STATE[self._state],

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.text import grouped
 from redis_kit.queues.jobs.message import task_of
 from redis_kit.queues.panels.actions import NAMED, JobTarget, existing, retried
 from redis_kit.queues.panels.job_page import OF_STATES
@@ -82,8 +83,8 @@ class JobSelection(NamedTuple):
 
         queue, ids = self._chosen()
         count = _some(queue.run_flow(bulk.run_now(queue, ids)))
-        return ngettext("Ready: %(count)d job of %(queue)s.", "Ready: %(count)d jobs of %(queue)s.", count) % {
-            "count": count,
+        return ngettext("Ready: %(count)s job of %(queue)s.", "Ready: %(count)s jobs of %(queue)s.", count) % {
+            "count": grouped(count),
             "queue": self.queue,
         }
 
@@ -94,9 +95,9 @@ class JobSelection(NamedTuple):
         queue, ids = self._chosen()
         waited, running = queue.run_flow(bulk.cancel(queue, ids))
         count = _some(waited + running)
-        text = ngettext("Cancelled %(count)d job of %(queue)s.", "Cancelled %(count)d jobs of %(queue)s.", count)
-        stopping = " " + _("%d of them are running; their workers stop them.") % running if running else ""
-        return text % {"count": count, "queue": self.queue} + stopping
+        text = ngettext("Cancelled %(count)s job of %(queue)s.", "Cancelled %(count)s jobs of %(queue)s.", count)
+        stopping = " " + _("%s of them are running; their workers stop them.") % grouped(running) if running else ""
+        return text % {"count": grouped(count), "queue": self.queue} + stopping
 
     def delete(self) -> str:
         """Delete its jobs that are not running. Raises InvalidValue if there are none."""
@@ -104,8 +105,8 @@ class JobSelection(NamedTuple):
 
         queue, ids = self._chosen()
         count = _some(queue.run_flow(bulk.delete(queue, ids)))
-        text = ngettext("Deleted %(count)d job of %(queue)s.", "Deleted %(count)d jobs of %(queue)s.", count)
-        return text % {"count": count, "queue": self.queue}
+        text = ngettext("Deleted %(count)s job of %(queue)s.", "Deleted %(count)s jobs of %(queue)s.", count)
+        return text % {"count": grouped(count), "queue": self.queue}
 
     def _chosen(self) -> "tuple[Queue, Sequence[str]]":
         queue = existing(self.queue)

@@ -14,6 +14,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.panels import MOST_ROWS, Figure, Lines, Link, Table
 from redis_kit.core.steps import Batch
+from redis_kit.core.text import grouped
 from redis_kit.queues.jobs import job
 from redis_kit.queues.jobs.job import JobInfo, QueueCounts, State, cause
 from redis_kit.queues.jobs.message import task_of
@@ -184,7 +185,7 @@ def groups(findings: "Findings", dead: int, *, linked: bool) -> Table:
 
 def group_title(dead: int, looked_at: int) -> Any:
     """Return the title of groups of dead jobs. If there are more, only the latest were looked at."""
-    latest = _("Dead jobs by task and error, the latest %d") % looked_at
+    latest = _("Dead jobs by task and error, the latest %s") % grouped(looked_at)
     return latest if dead > looked_at else _("Dead jobs by task and error")
 
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Link, Pages, Panel, Table, Tile, action
-from redis_kit.core.terminal import duration
+from redis_kit.core.text import duration
 from redis_kit.queues.panels.job_page import STATUSES
 from redis_kit.queues.panels.panels import MANAGE
 
@@ -40,7 +40,7 @@ class SchedulesPanel(Panel):
 
         coming = control.listed("due", limit=MOST_ROWS)
         page = control.listed(offset=(self.viewer.page - 1) * MOST_ROWS, limit=MOST_ROWS)
-        yield from figures(coming, len(control.next_ticks(coming, MOST_ROWS)))
+        yield from figures(coming)
         yield schedules_table(page, control.outcomes(page.schedules), linked=self.viewer.may(MANAGE))
         yield from Pages.of(SLUG, self.viewer.page, page.total)
         yield next_table(coming, control.next_ticks(coming, MOST_ROWS, each=OF_EACH))
@@ -53,11 +53,8 @@ class SchedulesPanel(Panel):
 
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
         """Return how many schedules there are, and those that are late; None without schedules."""
-        from redis_kit.queues.tasks.schedules import control
-
         coming = replies["default"]
-        ticks = control.next_ticks(coming, MOST_ROWS)
-        return Tile.of(figures(coming, len(ticks))) if coming.total else None
+        return Tile.of(figures(coming)) if coming.total else None
 
     @action(gettext_lazy("Pause"), permission=MANAGE, asks=None, named=unquote)
     def pause(self, value: str) -> str:
@@ -85,19 +82,18 @@ class SchedulesPanel(Panel):
         return Link(added, "queues", {"queue": queue, "id": job})
 
 
-def figures(coming: "Listing", ticks: int) -> Iterator[Figure]:
+def figures(coming: "Listing") -> Iterator[Figure]:
     """Yield how many schedules there are, which of the next ones can't run, and whether ticks are overdue."""
     hint = _("%d of them tick") % coming.active if coming.active < coming.total else ""
     yield Figure(_("Schedules"), coming.total, hint=hint)
-    shown = f"{ticks}+" if ticks >= MOST_ROWS else ticks
-    yield Figure(_("Ticks in the next 24 hours"), shown)
+    dues = [info.due for info in coming.schedules if info.due is not None and not info.problem]
+    first = min(dues, default=None)
+    yield Figure(_("Next tick in"), None if first is None else timedelta(milliseconds=max(0, first - coming.now)))
     stuck = [info.name for info in coming.schedules if info.problem]
     if stuck:
         hint = ", ".join(stuck[:5]) + ", …" * (len(stuck) > 5)
         yield Figure(_("Schedules that can't run"), len(stuck), hint=hint, alarm=True)
-    dues = [info.due for info in coming.schedules if info.due is not None and not info.problem]
-    late = coming.now - min(dues, default=coming.now)
-    if late > OVERDUE:
+    if first is not None and (late := coming.now - first) > OVERDUE:
         yield Figure(_("Overdue for"), timedelta(milliseconds=late), hint=_("No worker runs ticks."), alarm=True)
 
 

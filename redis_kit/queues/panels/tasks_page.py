@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext_lazy as _
@@ -10,6 +11,7 @@ from redis_kit.core.panels import (
     MOST_ROWS,
     Bars,
     Content,
+    Estimate,
     Field,
     Figure,
     LineChart,
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 SLUG = "tasks"
 RANGES = ((_("This hour"), 1), (_("6 hours"), 6), (_("24 hours"), 24), (_("72 hours"), 72))
 USUAL = 24  # hours
-SHOWN = 20  # tasks in the chart
+SHOWN = 7  # tasks in the chart, which has room for as many labels
 TIMES = (_("Run time p50"), _("Run time p95"), _("Run time p99"), _("Wait p50"), _("Wait p95"), _("Wait p99"))
 
 
@@ -79,7 +81,7 @@ class TasksPanel(QueueChoicePanel):
         )
 
     def _row(self, queue: str, task: str, stats: "TaskStats", *, several: bool, linked: bool) -> tuple[Any, ...]:
-        times = [None if each is None else timedelta(seconds=each) for each in (*stats.run_time, *stats.wait)]
+        times = map(_estimate, (*stats.run_time, *stats.wait))
         name: Any = task or _("other tasks")
         by_hour = Link(name, SLUG, {"queue": queue, "task": task, "range": str(self._hours)})
         return (
@@ -109,9 +111,14 @@ def charts(by_hour: "TaskHistory") -> Iterator[Content]:
     succeeded = [each.runs - each.failures for each in by_hour.stats]
     failed = [each.failures for each in by_hour.stats]
     yield StackedBars(_("Attempts by hour"), labels, [(_("Succeeded"), succeeded), (_("Failed"), failed)])
-    for title, name in ((_("Run time by hour (s)"), "run_time"), (_("Wait by hour (s)"), "wait")):
+    for title, name in ((_("Run time by hour"), "run_time"), (_("Wait by hour"), "wait")):
         times = [getattr(each, name) for each in by_hour.stats]
-        yield LineChart(title, labels, [("p95", [each.p95 for each in times]), ("p50", [each.p50 for each in times])])
+        lines = [(share, list(map(_estimate, map(attrgetter(share), times)))) for share in ("p95", "p50")]
+        yield LineChart(title, labels, lines)
+
+
+def _estimate(seconds: float | None) -> Estimate | None:
+    return None if seconds is None else Estimate(seconds)
 
 
 def _times(stats: "Sequence[tuple[str, str, TaskStats]]") -> Iterator[Bars]:
@@ -120,9 +127,8 @@ def _times(stats: "Sequence[tuple[str, str, TaskStats]]") -> Iterator[Bars]:
         totals[task] = totals.get(task, 0) + each.total
     longest = sorted(totals.items(), key=lambda pair: -pair[1])[:SHOWN]
     labels = _labels([task for task, _total in longest])
-    yield Bars(
-        _("Time that tasks took (s)"), [(label, total) for label, (_, total) in zip(labels, longest, strict=True)]
-    )
+    took = [timedelta(seconds=total) for _task, total in longest]
+    yield Bars(_("Time that tasks took"), list(zip(labels, took, strict=True)))
 
 
 def _labels(tasks: Sequence[str]) -> list[Any]:

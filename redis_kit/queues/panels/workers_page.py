@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Link, Panel, Table, Tile, action
-from redis_kit.core.terminal import duration
+from redis_kit.core.text import duration
 from redis_kit.queues.panels import queues_page
 from redis_kit.queues.panels.actions import SupervisorTarget, process_name
 from redis_kit.queues.panels.job_page import moment

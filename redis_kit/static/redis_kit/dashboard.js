@@ -1,4 +1,20 @@
-// Live refresh: loads the fragment while the tab is visible and replaces the old one.
+// The menu: an open list closes by Escape; one that lies over the page also when the viewer goes elsewhere.
+(() => {
+  "use strict";
+  const closeOthers = (event) => {
+    for (const each of document.querySelectorAll(".rk-groups details[open]")) each.open = each.contains(event.target);
+  };
+  document.addEventListener("click", closeOthers);
+  document.addEventListener("focusin", closeOthers);
+  document.addEventListener("keydown", (event) => {
+    const open = event.key === "Escape" && document.querySelector(".rk-menu details[open]");
+    if (!open) return;
+    open.open = false;
+    open.querySelector("summary").focus();
+  });
+})();
+
+// Live refresh: loads the fragment while the tab is visible and changes what differs from the old one.
 (() => {
   "use strict";
   const live = document.getElementById("rk-live");
@@ -33,21 +49,82 @@
     if (state.textContent !== text) state.textContent = text;
   }
 
-  // Opened details stay open, rows stay selected, and the focus stays on the same button of the same row.
-  function show(html) {
-    const open = [...live.querySelectorAll("details[open]")].map((each) => each.id);
-    const selected = [...live.querySelectorAll("input:checked")].map((each) => each.id);
-    const focus = live.contains(document.activeElement) ? document.activeElement : null;
-    const summary = focus && focus.parentElement.tagName === "DETAILS" ? focus.parentElement.id : "";
-    live.innerHTML = html;
-    for (const id of selected) {
-      const box = document.getElementById(id);
-      if (box) box.checked = true;
+  // A row or a button never becomes another one: the viewer may be about to press it.
+  const OWN = ["TR", "LI", "BUTTON", "INPUT"];
+  const KEPT = ["open", "tabindex"]; // set here or by the viewer, not by the server
+
+  // Sections are known by their headings, whose numbers may change.
+  function keyOf(node) {
+    if (node.nodeType !== Node.ELEMENT_NODE) return node.nodeName;
+    const name = node.getAttribute("formaction") ?? node.getAttribute("value")
+      ?? node.querySelector(":scope > th > input")?.value
+      ?? node.querySelector(":scope > :is(th, h2, h3, dt, a)")?.textContent ?? "";
+    return `${node.nodeName} ${OWN.includes(node.nodeName) ? name : name.replace(/\d+/g, "")}`;
+  }
+
+  // Returns for each new node the old one to patch, if there is one: of the same key, else of the same kind. And the rest.
+  function pairs(old, next) {
+    const left = new Map(old.map((node) => [node, keyOf(node)]));
+    const take = (fits) => {
+      for (const [node, key] of left) if (fits(node, key)) return left.delete(node) && node;
+    };
+    const found = new Map();
+    for (const node of next) {
+      const key = keyOf(node);
+      found.set(node, take((_old, each) => each === key));
     }
-    for (const id of open) document.getElementById(id)?.setAttribute("open", "");
-    const target = summary ? document.getElementById(summary)?.querySelector("summary")
-      : focus && focus.id ? document.getElementById(focus.id) : null;
-    target?.focus({ preventScroll: true });
+    for (const [node, match] of found) {
+      if (!match && !OWN.includes(node.nodeName)) found.set(node, take((each) => each.nodeName === node.nodeName));
+    }
+    return [found, left.keys()];
+  }
+
+  // Changes what differs, so that focus, scroll positions, opened details and selected rows stay.
+  function patch(old, next) {
+    if (old.isEqualNode(next)) return;
+    if (old.nodeType !== Node.ELEMENT_NODE) {
+      old.data = next.data;
+      return;
+    }
+    for (const { name } of [...old.attributes]) {
+      if (!next.hasAttribute(name) && !KEPT.includes(name)) old.removeAttribute(name);
+    }
+    for (const { name, value } of next.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+    patchChildren(old, next);
+  }
+
+  function patchChildren(old, next) {
+    const [found, left] = pairs([...old.childNodes], [...next.childNodes]);
+    for (const node of left) node.remove();
+    let at = old.firstChild;
+    for (const [node, match] of found) {
+      if (!match) {
+        old.insertBefore(node, at);
+        continue;
+      }
+      // What is moved loses its focus and its scroll position, so text makes way, and all make way for the focus.
+      while (at !== match && (at.nodeType === Node.TEXT_NODE || match.contains(document.activeElement))) {
+        const after = at.nextSibling;
+        old.append(at);
+        at = after;
+      }
+      if (at === match) at = at.nextSibling;
+      else old.insertBefore(match, at);
+      patch(match, node);
+    }
+  }
+
+  function show(html) {
+    const next = live.cloneNode(false);
+    next.innerHTML = html;
+    const around = [];
+    for (let each = document.activeElement; live.contains(each); each = each.parentElement) around.push(each);
+    patchChildren(live, next);
+    if (around.length && !live.contains(document.activeElement)) {
+      const nearest = around.find((each) => each.isConnected);
+      nearest.tabIndex = -1;
+      nearest.focus({ preventScroll: true });
+    }
   }
 
   async function load() {

@@ -46,8 +46,8 @@ def chart(
     """Yield the choice of a range, and the calls in it. ``asked`` is the search for the throttle."""
     yield chosen.choice("throttles", asked)
     last = chosen.last_minute(calls[-1].start)
-    allowed = [sum(bar) for bar in chosen.bars([each.allowed for each in calls])]
-    refused = [sum(bar) for bar in chosen.bars([each.refused for each in calls])]
+    allowed = [sum(bar) for bar in chosen.bars([each.allowed for each in calls], last)]
+    refused = [sum(bar) for bar in chosen.bars([each.refused for each in calls], last)]
     parts = [(_("Allowed"), allowed), (_refused(of_throttle), refused)]
     yield StackedBars(_("Calls"), chosen.labels(last), parts)
 

@@ -7,6 +7,7 @@ from django.utils.translation import ngettext
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.panels import Figure, Sparkline, Tile
+from redis_kit.core.text import grouped
 from redis_kit.throttling.dashboard.tables import true_calls
 from redis_kit.throttling.engine.base import BaseThrottle
 from redis_kit.throttling.statistics import counters
@@ -27,6 +28,6 @@ def tile(replies: Mapping[str, Calls]) -> Tile:
     throttles = [true_calls(*each) for calls in replies.values() for each in calls.items()]
     allowed = sum(minute.allowed for minutes in throttles for minute in minutes)
     refused = [sum(minute.refused for minute in same) for same in zip(*throttles, strict=True)]
-    text = ngettext("%(count)d call refused in an hour", "%(count)d calls refused in an hour", sum(refused))
+    text = ngettext("%(count)s call refused in an hour", "%(count)s calls refused in an hour", sum(refused))
     figures = [Figure(_("Allowed in an hour"), allowed), Figure(_("Refused in an hour"), sum(refused))]
-    return Tile(figures, Sparkline(text % {"count": sum(refused)}, refused) if throttles else None)
+    return Tile(figures, Sparkline(text % {"count": grouped(sum(refused))}, refused) if throttles else None)

@@ -149,8 +149,8 @@ def test_workers_that_do_not_respond_and_lost_ones_are_alerts(four_workers, boss
     assert (recent["Queues"], recent["Jobs that others took"]) == ("mail", "3")
     assert older[""].startswith("l7200")
     (box,) = page(boss.get(ADMIN)).find("section", class_="rk-attention")
-    assert "Workers that do not respond 1 web1, process 7: stopped by a signal, or a job holds" in box.words
-    assert "Workers lost in the last hour 1 They ended without signing off: web7, process 17." in box.words
+    assert "Workers that do not respond 1 · web1, process 7: stopped by a signal, or a job holds" in box.words
+    assert "Workers lost in the last hour 1 · They ended without signing off: web7, process 17." in box.words
 
 
 NO_SUPERVISORS = (

@@ -8,10 +8,9 @@ from django.utils.dates import WEEKDAYS
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from redis_kit.core.text import number
+from redis_kit.core.text import whole_units
 from redis_kit.queues.tasks.schedules.definition import Definition
 
-UNITS = ((86_400, "d"), (3600, "h"), (60, "min"))
 DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 STEP = re.compile(r"\*/(\d+)")
 
@@ -19,18 +18,10 @@ STEP = re.compile(r"\*/(\d+)")
 def when(definition: Definition) -> str:
     """Return when a schedule ticks, such as "every day at 04:00 Europe/Berlin"."""
     if definition.every:
-        return _("every %(time)s") % {"time": interval(definition.every / 1000)}
+        return _("every %(time)s") % {"time": whole_units(definition.every / 1000)}
     if definition.cron:
         return f"{_cron(definition.cron)} {definition.zone}"
     return _("once at %(time)s") % {"time": moment(definition.at, definition.zone)}
-
-
-def interval(seconds: float) -> str:
-    """Return a time in its largest whole unit: ``5 s``, ``10 min``, ``1 d``."""
-    for size, unit in UNITS:
-        if seconds >= size and seconds % size == 0:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{number(seconds)} s"
 
 
 def moment(ms: int, zone: str) -> str:
