@@ -4,9 +4,11 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from django.template.loader import render_to_string
+from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from redis_kit.core.component import components
 from redis_kit.core.errors import RedisKitError, RedisUnavailable
@@ -91,6 +93,29 @@ def collect(panel: Panel, buttons: Mapping[str, ActionButton]) -> PanelContent:
         for piece in panel.content():
             content.add(render(piece, buttons))
     return content
+
+
+class _Drawn(NamedTuple):
+    """The content of a page and its HTML."""
+
+    figures: list[FigureView]
+    items: list[ItemView]
+    html: str
+
+
+_drawn: dict[tuple[str, str | None, str], _Drawn] = {}
+
+
+def draw(content: PanelContent, base: str) -> str:
+    """Return the HTML of a panel's page. Most refreshes ask for the same, and to compare is quicker than to draw."""
+    key = content.panel.slug, get_language(), base
+    drawn = _drawn.get(key)
+    if drawn and not content.error and (drawn.figures, drawn.items) == (content.figures, content.items):
+        return drawn.html
+    html = render_to_string("redis_kit/dashboard/_panel.html", {"content": content, "base": base})
+    if not content.error:
+        _drawn[key] = _Drawn(content.figures, content.items, html)
+    return html
 
 
 def text_of(error: RedisKitError) -> str:

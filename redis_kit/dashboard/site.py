@@ -28,7 +28,7 @@ from redis_kit.core.settings import KitSettings
 from redis_kit.core.values.csv_rows import CSVWriter
 from redis_kit.core.web.page_marks import uncounted
 from redis_kit.dashboard.cells import cell, visible
-from redis_kit.dashboard.collect import collect, may_view, panels, text_of
+from redis_kit.dashboard.collect import collect, draw, may_view, panels, text_of
 from redis_kit.dashboard.confirmation import Confirmation
 from redis_kit.dashboard.forms import ActionButton, action_buttons, search_view
 from redis_kit.dashboard.menu import menu
@@ -203,8 +203,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
 
     def _content(self, panel: Panel, buttons: Sequence[ActionButton]) -> str:
         content = collect(panel, {button.name: button for button in buttons})
-        context = {"content": content, "base": self._url("changelist")}
-        return render_to_string("redis_kit/dashboard/_panel.html", context)
+        return draw(content, self._url("changelist"))
 
     def _buttons(self, request: HttpRequest, panel: Panel) -> list[ActionButton]:
         query = _query(panel)

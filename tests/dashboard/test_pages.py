@@ -1,11 +1,13 @@
 import pytest
 from django.core.management import call_command
+from django.template.loader import render_to_string
 from django.utils import translation
 
 from redis_kit.core import connections, flow
 from redis_kit.core.errors import ConfigurationError, KeyConflict, RedisUnavailable
 from redis_kit.core.panels import Alert, Figure, Sparkline, Table, Tile
 from redis_kit.core.steps import Call
+from redis_kit.dashboard import collect
 from redis_kit.dashboard.settings import DashboardSettings
 from redis_kit.pageviews import PageViews, flush
 from tests.dashboard.support import parts
@@ -171,6 +173,22 @@ def test_unchanged_fragment_answers_304(stock, boss, url):
     changed = boss.get(url, headers={"if-none-match": first.headers["ETag"]})
     assert changed.status_code == 200
     assert changed.headers["ETag"] != first.headers["ETag"]
+
+
+def test_page_is_drawn_again_only_if_it_differs(stock, boss, signed_in, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(collect, "render_to_string", lambda *given: drawn.append(1) or render_to_string(*given))
+    url = f"{ADMIN}stock/fragment/"
+    first = boss.get(url).content
+    drawn.clear()
+    assert boss.get(url).content == first
+    assert not drawn
+    with translation.override("zh-hans"):
+        assert boss.get(url).content != first
+    assert b"sell" not in signed_in("view_dashboard").get(url).content
+    stock.client.hincrby(parts.key("stock"), "nut", 1)
+    assert boss.get(url).content != first
+    assert len(drawn) == 3
 
 
 def test_page_carries_the_fragment_and_its_etag(stock, boss):

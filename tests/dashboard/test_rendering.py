@@ -119,6 +119,12 @@ def test_labels_of_columns_have_room_and_are_not_repeated():
     assert [label.text.text for label in hours.columns] == [f"{hour:02}" for hour in range(0, 24, 2)]
 
 
+def test_rows_of_a_long_heat_map_have_their_labels_at_both_ends():
+    year = render(HeatMap("H", ["Mon", "Tue"], ["Jan"] * 53, []), {})
+    assert [label.text.text for label in year.rows] == ["Mon", "Tue", "Mon", "Tue"]
+    assert {label.x for label in year.rows[2:]} < set(range(80 + 53 * 14, year.width))
+
+
 def test_column_of_numbers_is_marked_in_its_header():
     drawn = render(Table("T", ("A", "B", "C", "D", "E"), [("x", 1, "a", 1, ""), ("y", 2.5, 2, None, "")]), {})
     assert [column.number for column in drawn.columns] == [False, True, False, True, False]

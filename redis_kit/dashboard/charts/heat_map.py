@@ -13,7 +13,8 @@ from redis_kit.dashboard.paths import highest, level
 
 MAX_SQUARES = 800
 SQUARE, SMALL_SQUARE, MANY_COLUMNS = 22, 14, 31  # pixels from one square to the next; small ones in many columns
-LABEL_ROOM, ROW_LABELS, HEAD = 34, 80, 20  # pixels: between labels of columns, left of the squares, above them
+LABEL_ROOM, ROW_LABELS, HEAD = 34, 80, 20  # pixels: between labels of columns, beside the squares, above them
+GAP = 6  # pixels between the squares and the labels behind them
 
 
 class Square(NamedTuple):
@@ -81,8 +82,12 @@ def draw_heat_map(chart: HeatMap) -> HeatMapView:
         )
         for square in chart.cells[:MAX_SQUARES]
     ]
-    rows = [Label(0, HEAD + row * pitch + pitch // 2 + 3, cell(label)) for row, label in enumerate(chart.rows)]
-    width, height = ROW_LABELS + len(chart.columns) * pitch, HEAD + len(chart.rows) * pitch
+    end, height = ROW_LABELS + len(chart.columns) * pitch, HEAD + len(chart.rows) * pitch
+    # A long one shows its end first, and needs the labels of its rows there, too.
+    places = [0, end + GAP] if is_long else [0]
+    lines = [HEAD + row * pitch + pitch // 2 + 3 for row in range(len(chart.rows))]
+    rows = [Label(x, y, cell(label)) for x in places for y, label in zip(lines, chart.rows, strict=True)]
+    width = end + LABEL_ROOM if is_long else end
     columns = _column_labels(chart.columns, pitch)
     return HeatMapView(cell(chart.title), squares, rows, columns, cell(most), width, height, pitch - 2, is_long)
 
