@@ -22,6 +22,7 @@ OVERDUE = 60_000  # ms
 OF_EACH = 3  # next ticks of a schedule, so that frequent ones leave room for the others
 OUTCOMES = {
     "added": gettext_lazy("job added"),
+    "retried": gettext_lazy("retry of the job before"),
     "skipped": gettext_lazy("skipped: the job before had not ended"),
     "waits": gettext_lazy("waits for the running job"),
     "missed": gettext_lazy("missed"),

@@ -23,7 +23,7 @@ CHUNK = 200  # schedules in one call
 NOW = 1  # a due time that has passed
 STORED = "stored"  # when all rows of the database were stored, among the versions
 FORGET = "-"
-ADDED, REPEATED, SKIPPED, WAITS = 1, 0, -1, -2
+RETRIED, ADDED, REPEATED, SKIPPED, WAITS = 2, 1, 0, -1, -2
 
 
 class Schedules(Primitive):

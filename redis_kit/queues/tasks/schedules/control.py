@@ -107,7 +107,10 @@ def resume(name: str) -> None:
 
 
 def run(name: str) -> tuple[str, str]:
-    """Add a job of a schedule now; return the queue and id of the job. Raises InvalidValue if it can't."""
+    """Add a job of a schedule now, or start the retry of one that failed; return the queue and id of the job.
+
+    Raises InvalidValue if it can't.
+    """
     from redis_kit.queues.tasks import discovery
 
     discovery.discover()
@@ -123,7 +126,7 @@ def run(name: str) -> tuple[str, str]:
     if isinstance(answer, RedisFailure):
         raise answer
     outcome, job = answer
-    if outcome != store.ADDED:
+    if outcome not in (store.ADDED, store.RETRIED):
         raise InvalidValue(_("Nothing was added: the job %(job)s of the schedule has not ended.") % {"job": job})
     return call.queue, job
 

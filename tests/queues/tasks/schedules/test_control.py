@@ -4,6 +4,7 @@ import json
 import sys
 from datetime import timedelta
 from itertools import count
+from time import monotonic
 
 import pytest
 from django.core.checks import run_checks
@@ -18,6 +19,7 @@ from redis_kit.queues.store.schedules import Schedules
 from redis_kit.queues.tasks import unique
 from redis_kit.queues.tasks.schedules import checks, control, cron, rows, words
 from redis_kit.queues.tasks.schedules.definition import made
+from redis_kit.queues.worker.supervisor.scheduler import LEAST
 from redis_kit.testing.jobs import drain
 from tests.queues.support.scheduled import declared, due_now, scheduler, states, tick
 from tests.queues.support.tasks import done, fail, remember
@@ -266,7 +268,31 @@ def test_tick_is_added_once_whichever_answer_is_lost(kit, lost):
     tick(worker)
     tick(worker)
     assert Queue("default").counts().ready == 1
-    assert states()["hourly"].outcome == "added"
+    assert (states()["hourly"].outcome, states()["hourly"].runs) == ("added", 1)
+
+
+def test_job_that_failed_runs_again_at_the_next_tick(kit):
+    declared(fail.module_path, "hourly", every=3600, args=["x"])
+    worker, queue = scheduler(), Queue("default")
+    tick(worker)
+    control.run("hourly")
+    (job,) = queue.claim()
+    queue.nack(job, delay=600)
+    due_now(kit, "hourly")
+    tick(worker)
+    found = states()["hourly"]
+    assert (found.runs, found.skips, found.outcome, found.job) == (1, 0, "retried", job.id)
+    assert queue.counts()[:3] == (1, 0, 0)
+    queue.nack(*queue.claim(), delay=600)
+    assert control.run("hourly") == ("default", job.id)
+
+
+def test_supervisor_pauses_between_two_looks_whatever_they_find(kit, monkeypatch):
+    worker = scheduler()
+    monkeypatch.setattr(worker, "_look", lambda: 0.0)
+    before = monotonic()
+    tick(worker)
+    assert worker.at >= before + LEAST
 
 
 class Wordless(Exception):
