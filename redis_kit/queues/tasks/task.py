@@ -113,7 +113,8 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
         """Add a job that calls the task. Return its result, or an EnqueuedJob if none is stored. One round trip.
 
         In a transaction the job is added after the commit, and not at all after a rollback; ``enqueue_on_commit=False``
-        adds it now. Raises InvalidArguments, NotSerializable, PayloadTooLarge at once, and RedisUnavailable.
+        adds it now. Raises InvalidArguments, NotSerializable, PayloadTooLarge at once, and RedisUnavailable. After a
+        commit that one is logged in place of being raised.
         """
         backend = self.get_backend()
         return backend.enqueue(self._for(backend), args, kwargs)
