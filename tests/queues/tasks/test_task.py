@@ -147,7 +147,7 @@ def test_job_is_added_after_the_commit(queue):
 
 
 @pytest.mark.parametrize("part", ["call", "workflow"])
-def test_call_that_fails_after_the_commit_is_logged_and_what_else_waits_goes_on(kit, caplog, part):
+def test_error_after_the_commit_is_logged_and_other_callbacks_run(kit, caplog, part):
     kit.connect({"URL": "redis://127.0.0.1:1/0"})
     others = []
     with transaction.atomic():

@@ -29,6 +29,7 @@ from redis_kit.queues.tasks.schedules.state import State
 DAY = 86_400_000  # ms
 PAGE = 100
 MOST = 10_000
+OVERDUE = 10_000  # ms: a claim whose supervisor has died is over before that
 UNDECLARED = "undeclared"
 
 
@@ -50,13 +51,22 @@ class ScheduleInfo(NamedTuple):
         """Return whether it is off."""
         return self.definition is not None and not self.definition.enabled
 
+    def overdue(self, now: int) -> int:
+        """Return for how many ms its next tick has been due if that is too long, else 0."""
+        late = 0 if self.due is None or self.problem else now - self.due
+        return late if late >= OVERDUE else 0
+
 
 class Listing(NamedTuple):
-    """Some of ``total`` schedules. ``active`` is how many are due at some time; ``now`` is in ms."""
+    """Some of ``total`` schedules. ``active`` is how many are due at some time; ``now`` is in ms.
+
+    ``watched`` says whether a worker runs ticks.
+    """
 
     now: int
     total: int
     active: int
+    watched: bool
     schedules: list[ScheduleInfo]
 
 
@@ -69,7 +79,7 @@ def read(order: Literal["due", "names"], offset: int, limit: int) -> Flow[Listin
     """See listed()."""
     page: Page = yield from store.page(Schedules("all"), order, offset, limit)
     infos = [_info(schedule, page.versions, page.now) for schedule in page.schedules]
-    return Listing(page.now, page.total, page.active, infos)
+    return Listing(page.now, page.total, page.active, page.watched, infos)
 
 
 def next_ticks(listing: Listing, count: int, *, each: int | None = None) -> list[tuple[int, ScheduleInfo]]:

@@ -1,6 +1,7 @@
 """What people see of schedules and do with them: the list, the next ticks, pause, resume, run, prune, rows."""
 
 import json
+import re
 import sys
 from datetime import timedelta
 from itertools import count
@@ -21,7 +22,7 @@ from redis_kit.queues.tasks.schedules import checks, control, cron, rows, words
 from redis_kit.queues.tasks.schedules.definition import made
 from redis_kit.queues.worker.supervisor.scheduler import LEAST
 from redis_kit.testing.jobs import drain
-from tests.queues.support.scheduled import declared, due_now, scheduler, states, tick
+from tests.queues.support.scheduled import declared, due_now, overdue, scheduler, states, tick
 from tests.queues.support.tasks import done, fail, remember
 
 pytestmark = pytest.mark.django_db
@@ -142,6 +143,26 @@ def test_list_and_next_ticks_are_in_plain_words(kit, shell):
     assert [each["in"] for each in found] == sorted(each["in"] for each in found)
     plain = {each["schedule"]: each for each in json.loads(shell("rk_schedule", "--json")[1])}
     assert (plain["quick"]["runs"], plain["nightly"]["when"]) == (0, "every day at 04:00 Europe/Berlin")
+
+
+@pytest.mark.parametrize("arguments", [(), ("--next", "3")])
+def test_overdue_schedule_is_named_and_the_command_fails(kit, shell, arguments):
+    for name in ("quick", "rare", "broken"):
+        declared(TASK if name != "broken" else "shop.tasks.gone", name, every=5 if name == "quick" else 3600, args=[7])
+    worker = scheduler()
+    tick(worker)
+    assert shell("rk_schedule", *arguments)[0] == 0
+    overdue(kit, "quick", 8)  # a claim of a dead supervisor takes that long
+    assert shell("rk_schedule", *arguments)[0] == 0
+    overdue(kit, "quick", 46)
+    code, said, errors = shell("rk_schedule", *arguments)
+    assert (code, "overdue by 4" in said) == (1, True)
+    assert re.fullmatch(r"CommandError: 1 schedule is overdue by 4\d(\.\d)? s: no worker is running\.\n", errors)
+    code, said, _ = shell("rk_schedule", *arguments, "--json")
+    assert code == 1
+    assert arguments or [46 <= each["overdue"] < 60 for each in json.loads(said) if each["overdue"]] == [True]
+    kit.client.zadd(Schedules("all").key("watchers"), {"s": 10**15})
+    assert "see the log of the workers" in shell("rk_schedule", *arguments)[2]
 
 
 def test_command_says_that_there_are_none(kit, shell):
