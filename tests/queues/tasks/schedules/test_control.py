@@ -6,6 +6,7 @@ import sys
 from datetime import timedelta
 from itertools import count
 from time import monotonic
+from types import SimpleNamespace
 
 import pytest
 from django.core.checks import run_checks
@@ -20,6 +21,7 @@ from redis_kit.queues.store.schedules import Schedules
 from redis_kit.queues.tasks import unique
 from redis_kit.queues.tasks.schedules import checks, control, cron, rows, words
 from redis_kit.queues.tasks.schedules.definition import made
+from redis_kit.queues.worker.supervisor import loader
 from redis_kit.queues.worker.supervisor.scheduler import LEAST
 from redis_kit.testing.jobs import drain
 from tests.queues.support.scheduled import declared, due_now, overdue, scheduler, states, tick
@@ -207,6 +209,18 @@ def test_rows_are_stored_again_and_what_is_none_any_more_is_removed(kit):
     schedules.run_flow(store.store(schedules, [("gone", "{}")]))
     rows.store_all()
     assert set(schedules.run_flow(store.stored(schedules))[1]) == {"row0", "row1"}
+
+
+def test_rows_that_redis_refuses_are_said_to_be_refused(kit, monkeypatch, caplog):
+    schedules = Schedules("all")
+    Schedule.objects.bulk_create([Schedule(name="row", task=TASK, every=60, changed=timezone.now())])
+    kit.client.set(schedules.key("names"), "of another type")
+    monkeypatch.setattr(loader, "databases", SimpleNamespace(close_all=lambda: None))
+    monkeypatch.setattr(loader, "os", SimpleNamespace(_exit=lambda code: None))
+    loader.load()
+    (said,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert said.startswith("The schedules of the database can't be stored in Redis: ")
+    assert repr(schedules.key("names")) in said
 
 
 def test_row_that_no_worker_could_use_is_not_saved_by_code(kit):
