@@ -75,7 +75,7 @@ class ClaimedTicks(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Some of ``total`` schedules. ``active`` is how many are due at some time; ``watched`` says if a worker runs ticks."""
+    """Some of ``total`` schedules. ``active`` is how many are due at some time, ``watched`` whether a worker runs ticks."""
 
     now: int
     total: int

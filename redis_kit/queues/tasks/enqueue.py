@@ -31,7 +31,6 @@ from redis_kit.queues.tasks.options import outbox_of
 from redis_kit.queues.tasks.result import EnqueuedJob
 from redis_kit.queues.tasks.task import Task
 
-
 logger = logging.getLogger("redis_kit")
 LOST = (
     "The transaction was committed, but %s was not enqueued: %s. Enqueue it again. With an outbox, calls stay in the "
@@ -57,7 +56,7 @@ class WaitingCall:
         self._action, self._described, self.has_run = action, described, False
 
     def __call__(self) -> None:
-        """Add the job of the call. An error is logged: raised, it would keep Django from what else waits for the commit."""
+        """Add the job of the call. Log errors: raised, they would keep Django from what else waits for the commit."""
         self.has_run = True
         try:
             self._action()
@@ -136,7 +135,7 @@ def send(
 ) -> None:
     """Add a job now, or after the commit, and pass on which one there is then. ``call`` is called when it is stored.
 
-    A task with an outbox has it stored at once in its database. While Redis is unavailable it stays there, and so does a
+    A task with an outbox has it stored at once in its database. While Redis is unavailable it stays there, as does a
     call that replaces one which is still there.
     """
     alias = outbox_of(task)

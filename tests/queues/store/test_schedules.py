@@ -211,7 +211,9 @@ def test_earlier_job_is_in_the_way_as_the_policy_says(kit):
 
 
 @pytest.mark.parametrize("overlap", ["skip", "queue_one"])
-@pytest.mark.parametrize("lane", [None, lane_of("mail", "g"), lane_of("mail", "g", [NamedLimit("task=t", "task=t", "1 -")])])
+@pytest.mark.parametrize(
+    "lane", [None, lane_of("mail", "g"), lane_of("mail", "g", [NamedLimit("task=t", "task=t", "1 -")])]
+)
 def test_job_that_waits_for_its_retry_begins_it_at_the_next_tick(kit, overlap, lane):
     queue = Queue("mail")
     assert tick(1, lane=lane)[0] == 1

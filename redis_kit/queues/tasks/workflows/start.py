@@ -95,8 +95,8 @@ def _check_limits(task: Task[..., Any], step: Step) -> None:
     for name, value in bound.arguments.items():
         if name in names and is_source(value):
             raise InvalidWorkflow(
-                f"{task.module_path} has a limit by {name}, which is {value!r} in this step: a step gets its place in a "
-                f"limit before its results are known. Pass a value as {name}, or enqueue the task from another one."
+                f"{task.module_path} has a limit by {name}, which is {value!r} in this step: a step has its limits "
+                f"before any result is known. Pass a value as {name}, or enqueue the task from another one."
             )
 
 

@@ -169,7 +169,18 @@ def test_steps_go_on_through_both_hours_and_intervals_do_too():
 
 @pytest.mark.parametrize(
     "wrong",
-    ["61 * * * *", "* * *", "", "a b c d e", "0 0 31 2 *", "*/0 * * * *", "0 0 L-3 * *", "٣ * * * *", "0 4 * * * *", "* * * * * *"],
+    [
+        "61 * * * *",
+        "* * *",
+        "",
+        "a b c d e",
+        "0 0 31 2 *",
+        "*/0 * * * *",
+        "0 0 L-3 * *",
+        "٣ * * * *",
+        "0 4 * * * *",
+        "* * * * * *",
+    ],
 )
 def test_wrong_expression_names_the_grammar_or_the_reason(wrong):
     with pytest.raises(InvalidSchedule, match=r"five fields|no time in the next 50 years") as caught:
