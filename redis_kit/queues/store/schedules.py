@@ -75,7 +75,10 @@ class ClaimedTicks(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Some of ``total`` schedules. ``active`` is how many are due at some time, ``watched`` whether a worker runs ticks."""
+    """Some of ``total`` schedules. ``active`` is how many are due at some time.
+
+    ``watched`` says whether a worker runs ticks.
+    """
 
     now: int
     total: int

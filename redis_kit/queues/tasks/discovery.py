@@ -40,7 +40,7 @@ _lacking: dict[str, str] = {}  # schedule -> why it can't be read
 def discover() -> None:
     """Import the ``tasks`` modules of all installed apps, the modules of ``IMPORTS``, and that of ``CELERY_APP``.
 
-    Raises ConfigurationError for a module of ``IMPORTS`` that does not exist, and for schedules that lack their package.
+    Raises ConfigurationError for a module of ``IMPORTS`` that does not exist, and for a schedule without its package.
     """
     autodiscover_modules("tasks")
     if path := conf.section(QueueSettings).CELERY_APP:
