@@ -164,7 +164,7 @@ if TYPE_CHECKING:
         ) -> RedisTaskResult[Result]: ...
 
     class Decorator(Protocol):
-        """What ``@task(...)`` returns."""
+        """Makes a task of a function: ``@task(...)`` is one."""
 
         @overload
         def __call__(

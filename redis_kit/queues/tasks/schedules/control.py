@@ -117,7 +117,7 @@ def resume(name: str) -> None:
 
 
 def run(name: str) -> tuple[str, str]:
-    """Add a job of a schedule now, or start the retry of one that failed; return the queue and id of the job.
+    """Add a job of a schedule now, or start the waiting retry of its latest job; return the queue and id of the job.
 
     Raises InvalidValue if it can't.
     """
