@@ -200,5 +200,8 @@ def _info(schedule: StoredSchedule, versions: Versions, now: int) -> ScheduleInf
 
 def _ticks(info: ScheduleInfo, now: int, until: int, count: int) -> Iterator[tuple[int, ScheduleInfo]]:
     if info.definition and info.due is not None and info.state.next is not None:
-        for tick in upcoming(info.definition, max(info.state.next - 1, now - LATE), until, count):
-            yield tick, info
+        try:
+            for tick in upcoming(info.definition, max(info.state.next - 1, now - LATE), until, count):
+                yield tick, info
+        except ConfigurationError:  # workers have the package of cron, and this process has not
+            yield info.due, info

@@ -38,11 +38,12 @@ def periodic(
     fields, such as ``0 4 * * *``, in a time zone, by default ``TIME_ZONE``; it needs the extra ``cron``. Each tick
     calls the task with ``args`` and ``kwargs``. The name is that of the task unless given.
 
-    If a job of the schedule still waits or runs at a tick, ``overlap`` says what happens: "skip", the default, adds
-    none; "queue_one" adds one when the running job has ended; "allow" always adds one. Tasks of Celery and of other
-    backends allow "allow" only, as their end is not known. ``catch_up`` says how many missed ticks run when
-    workers are back: "none", the "last" one, or the last n. ``jitter`` delays each tick by a random time of at most
-    that. ``start`` and ``end`` limit the times; with ``every``, the first tick is at ``start``.
+    If a job of the schedule is ready or runs at a tick, ``overlap`` says what happens: "skip", the default, adds
+    none; "queue_one" adds one when the running job has ended; "allow" always adds one. With the first two, a job that
+    waits for its retry starts that at the tick. Tasks of Celery and of other backends allow "allow" only, as their end
+    is not known. ``catch_up`` says how many missed ticks run when workers are back: "none", the "last" one, or the last
+    n. ``jitter`` delays each tick by a random time of at most that, which is shorter than the time between two ticks.
+    ``start`` and ``end`` limit the times; with ``every``, the first tick is at ``start``.
 
     Raises InvalidSchedule. Without the package of ``cron`` the check E002 names the schedule, and workers do not start.
     """

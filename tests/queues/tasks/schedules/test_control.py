@@ -147,6 +147,14 @@ def test_list_and_next_ticks_are_in_plain_words(kit, shell):
     assert (plain["quick"]["runs"], plain["nightly"]["when"]) == (0, "every day at 04:00 Europe/Berlin")
 
 
+def test_process_without_the_package_of_cron_shows_the_next_tick(kit, shell, monkeypatch):
+    declared(TASK, "nightly", cron="0 4 * * *", timezone="Europe/Berlin")
+    tick(scheduler())
+    monkeypatch.setitem(sys.modules, "cronsim", None)
+    listing = control.listed("due")
+    assert control.next_ticks(listing, 9) == [(listing.schedules[0].due, listing.schedules[0])]
+
+
 @pytest.mark.parametrize("arguments", [(), ("--next", "3")])
 def test_overdue_schedule_is_named_and_the_command_fails(kit, shell, arguments):
     for name in ("quick", "rare", "broken"):
