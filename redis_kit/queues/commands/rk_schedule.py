@@ -19,8 +19,8 @@ class Command(terminal.KitCommand):
 
     help = "Show schedules and when they tick next; pause, resume or run one; forget those that no code declares."
     exit_codes = (
-        "Exit codes: 0 done, 1 no schedule of this name, nothing to do, or a schedule is overdue, 2 wrong arguments, 69 "
-        "Redis is unavailable."
+        "Exit codes: 0 done, 1 no schedule of this name, nothing to do, or a schedule is overdue, 2 wrong arguments, "
+        "69 Redis is unavailable."
     )
     actions = {
         "list": "show the schedules (default)",
