@@ -53,7 +53,7 @@ class Queues(Component):
             import_module("redis_kit.queues.celery.tasks")
 
     def checks(self) -> Iterator[CheckMessage]:
-        """Yield the modules in options that do not exist, and the problems of our backends in ``TASKS``."""
+        """Yield what does not exist: modules in options, packages. And the problems of our backends in ``TASKS``."""
         from redis_kit.queues.tasks import discovery
 
         for problem in (*discovery.problems(), *discovery.problems_of_paths()):
@@ -63,6 +63,11 @@ class Queues(Component):
             if name == CELERY and not find_spec(CELERY):
                 missing = f"{QUEUE_OPTIONS}[{queue!r}]['SINK'] is 'celery', and the package is not installed."
                 yield Error(missing, hint="pip install 'django-redis-kit[celery]'", id="redis_kit.E002")
+        if not find_spec("cronsim"):
+            if path := getattr(settings, "ROOT_URLCONF", None):
+                with suppress(Exception):  # Django's own check of it says what is wrong
+                    import_module(path)  # and, with the views, many modules of tasks
+            yield from (Error(text, id="redis_kit.E002") for text in discovery.lacking())
         if not settings.is_overridden("TASKS"):  # type: ignore[misc]
             return
         from redis_kit.queues import framework

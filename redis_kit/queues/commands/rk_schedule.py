@@ -18,6 +18,10 @@ class Command(terminal.KitCommand):
     """Show and control schedules."""
 
     help = "Show schedules and when they tick next; pause, resume or run one; forget those that no code declares."
+    exit_codes = (
+        "Exit codes: 0 done, 1 no schedule of this name, nothing to do, or a schedule is overdue, 2 wrong arguments, "
+        "69 Redis is unavailable."
+    )
     actions = {
         "list": "show the schedules (default)",
         "pause": "turn the schedule NAME off",
@@ -40,7 +44,7 @@ class Command(terminal.KitCommand):
         parser.add_argument("--json", action="store_true", help="print JSON, with times in seconds")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run the command. Exit code 1: no schedule of this name or nothing to do; 69: Redis is unavailable."""
+        """Run the command. Exit code 1: no schedule of this name, or one is overdue; 69: Redis is unavailable."""
         action, name = options["action"], options["name"]
         if (name is not None) != (action in NAMED):
             self.parser.error(f"{action} needs the NAME of a schedule" if name is None else f"{action} takes no NAME")

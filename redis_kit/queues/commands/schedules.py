@@ -1,8 +1,10 @@
 """The actions of ``rk_schedule``, and their output."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
+
+from django.core.management.base import CommandError
 
 from redis_kit.core.terminal import KitCommand, aligned, cut, duration
 from redis_kit.core.text import clean
@@ -72,29 +74,44 @@ def _show_next(command: KitCommand, options: Options) -> None:
     if options["json"]:
         rows = [{"schedule": info.name, "at": at / 1000, "in": (at - listing.now) / 1000} for at, info in ticks]
         command.stdout.write(json.dumps(rows, indent=2))
-        return
-    if not ticks:
+    elif not ticks:
         command.stdout.write("No schedule ticks within 24 hours.")
-        return
-    for line in aligned([("AT", "IN", "SCHEDULE"), *(_tick(listing, at, info) for at, info in ticks)]):
-        command.stdout.write(line)
+    else:
+        for line in aligned([("AT", "IN", "SCHEDULE"), *(_tick(listing, at, info) for at, info in ticks)]):
+            command.stdout.write(line)
+    _fail_if_overdue([listing])
 
 
 def _show_all(command: KitCommand, options: Options) -> None:
     listings = list(_all())
     infos = [info for listing in listings for info in listing.schedules]
     if options["json"]:
-        command.stdout.write(json.dumps([_plain(info) for info in infos], indent=2))
-        return
-    if not infos:
+        plain = [_plain(info, listing.now) for listing in listings for info in listing.schedules]
+        command.stdout.write(json.dumps(plain, indent=2))
+    elif not infos:
         command.stdout.write("There are no schedules. Workers declare those of the code when they start.")
-        return
+    else:
+        _write_table(command, listings)
+    _fail_if_overdue(listings)
+
+
+def _write_table(command: KitCommand, listings: Sequence[Listing]) -> None:
+    infos = [info for listing in listings for info in listing.schedules]
     rows = [_row(info, listing.now) for listing in listings for info in listing.schedules]
     for line in aligned([COLUMNS, *rows], right=range(5, 8)):
         command.stdout.write(line)
     for info in infos:
         if info.problem not in ("", control.UNDECLARED):
             command.stdout.write(f"{clean(info.name)} can't run: {clean(info.problem)}")
+
+
+def _fail_if_overdue(listings: Sequence[Listing]) -> None:
+    """End with 1 if a tick should have run long ago, and say whether a worker would run it."""
+    lates = [late for listing in listings for info in listing.schedules if (late := info.overdue(listing.now))]
+    if lates:
+        which = "1 schedule is" if len(lates) == 1 else f"{len(lates):,} schedules are"
+        why = "see the log of the workers" if listings[-1].watched else "no worker is running"
+        raise CommandError(f"{which} overdue by {duration(max(lates) / 1000)}: {why}.")
 
 
 def _described(entry: celery_beat.Entry) -> str:
@@ -133,15 +150,17 @@ def _state(info: ScheduleInfo) -> str:
 def _from_now(due: int | None, now: int) -> str:
     if due is None:
         return ""
+    if now - due >= control.OVERDUE:
+        return f"overdue by {duration((now - due) / 1000)}"
     return f"in {duration((due - now) / 1000)}" if due > now else "now"
 
 
 def _tick(listing: Listing, at: int, info: ScheduleInfo) -> tuple[str, str, str]:
     zone = info.definition.zone if info.definition else "UTC"
-    return f"{words.moment(at, zone)} {zone}", _from_now(at, listing.now) or "now", cut(clean(info.name))
+    return f"{words.moment(at, zone)} {zone}", _from_now(at, listing.now), cut(clean(info.name))
 
 
-def _plain(info: ScheduleInfo) -> dict[str, Any]:
+def _plain(info: ScheduleInfo, now: int) -> dict[str, Any]:
     became = info.state
     return {
         "schedule": info.name,
@@ -150,6 +169,7 @@ def _plain(info: ScheduleInfo) -> dict[str, Any]:
         "source": info.source,
         "paused": info.paused,
         "next": info.due and info.due / 1000,
+        "overdue": info.overdue(now) / 1000 or None,
         "last": became.tick / 1000 if became.tick else None,
         "outcome": became.outcome,
         "late": became.late / 1000,

@@ -5,6 +5,7 @@ whose calls Redis has known for some seconds: a server that comes back without i
 """
 
 import logging
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -70,6 +71,15 @@ def note_sent(alias: str, number: int, *, stays: bool) -> None:
     except DatabaseError as error:
         if _log_limit.allows(alias):
             logger.warning("A row of the outbox of database %a could not be changed: %s", alias, error)
+
+
+def has_older(alias: str, number: int, key: UniqueKey, *, sent: Collection[int] = ()) -> bool:
+    """Return whether a call that replaces others has older ones in the outbox, but those ``sent``. One statement.
+
+    It has to wait for them: sent later, they would replace it.
+    """
+    older = rows(alias).filter(unique_key=key.key, pk__lt=number, sent=None)
+    return bool(key.replace and older.exclude(pk__in=sent).exists())
 
 
 def note_failure(alias: str, error: RedisFailure) -> None:

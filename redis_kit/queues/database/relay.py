@@ -17,7 +17,7 @@ from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import signals
-from redis_kit.queues.database.outbox import PERIOD, key_of, rows
+from redis_kit.queues.database.outbox import PERIOD, has_older, key_of, rows
 from redis_kit.queues.jobs.lane import Lane
 from redis_kit.queues.jobs.unique import PutResult, UniqueKey
 from redis_kit.queues.keys import of_one
@@ -56,7 +56,7 @@ def relay(alias: str, queue_of: QueueOf) -> Relayed:
     while True:
         left = rows(alias).filter(sent=None, pk__gt=after, created__lte=now() - SETTLED).exclude(queue__in=refused)
         with _locked(alias, left) as batch:
-            done, stays, error = _send(batch, queue_of, refused)
+            done, stays, error = _send(alias, batch, queue_of, refused)
             rows(alias).filter(pk__in=stays).update(sent=now())
             rows(alias).filter(pk__in=done - stays).delete()
         if error:
@@ -112,13 +112,14 @@ def _ages(queue: Primitive, keys: Sequence[str]) -> Flow[list[int]]:
 
 
 def _send(
-    batch: Sequence[Any], queue_of: QueueOf, refused: set[str]
+    alias: str, batch: Sequence[Any], queue_of: QueueOf, refused: set[str]
 ) -> tuple[set[int], set[int], RedisUnavailable | None]:
     """Send rows. Return those that Redis has, those of them that stay, and its error if it is unavailable."""
     done: set[int] = set()
     stays: set[int] = set()
     for row in batch:
-        if row.queue in refused:
+        # Another worker may have an older call of the key in hand, and a queue may have refused one.
+        if row.queue in refused or has_older(alias, row.pk, _key(row), sent=done):
             continue
         try:
             queue = queue_of(row.queue)
@@ -138,6 +139,10 @@ def _send(
 
 
 def _put(queue: Primitive, row: Any) -> Flow[PutResult]:
-    key = UniqueKey(row.unique_key, row.unique_until, row.replace)
+    key = _key(row)
     job, lane = (row.job, row.body.encode()), Lane(row.lane) if row.lane else None
     return (yield from enqueue.put_one(queue, job, key, due=row.due, priority=row.priority, own=True, lane=lane))
+
+
+def _key(row: Any) -> UniqueKey:
+    return UniqueKey(row.unique_key, row.unique_until, row.replace)

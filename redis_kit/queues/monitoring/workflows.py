@@ -1,5 +1,6 @@
 """The workflows there are."""
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from redis_kit.core.errors import RedisFailure
@@ -8,6 +9,7 @@ from redis_kit.core.steps import Batch, Call, CombinedBatch
 from redis_kit.queues import workflow as handles
 from redis_kit.queues.keys import WorkflowLists
 from redis_kit.queues.queue import Queue
+from redis_kit.queues.store import calls as of_queue
 from redis_kit.queues.store.workflows import calls
 from redis_kit.queues.workflow import NodeInfo, Workflow, WorkflowStatus
 
@@ -30,6 +32,18 @@ def nodes(id: str, most: int) -> list[NodeInfo]:
     workflow = Workflow(id)
     read: list[NodeInfo] = workflow.run_flow(handles.nodes(workflow, most))
     return read
+
+
+def paused_queues(nodes: Iterable[NodeInfo]) -> set[str]:
+    """Return the paused ones of the queues in which steps are. One round trip, none without these steps."""
+    names = sorted({node.step.queue for node in nodes if node.step and node.step.state == "due"})
+    return Queue("default").run_flow(_paused(names)) if names else set()
+
+
+def _paused(names: Sequence[str]) -> Flow[set[str]]:
+    replies = yield CombinedBatch([of_queue.GET_PAUSE(Queue(name).key("")) for name in names], lenient=True)
+    each = zip(names, replies, strict=True)
+    return {name for name, reply in each if reply and not isinstance(reply, RedisFailure)}
 
 
 def read(offset: int, limit: int) -> Flow[Listing]:

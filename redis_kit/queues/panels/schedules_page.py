@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from redis_kit.queues.tasks.schedules.control import Listing, ScheduleInfo
 
 SLUG = "schedule"
-OVERDUE = 60_000  # ms
 OF_EACH = 3  # next ticks of a schedule, so that frequent ones leave room for the others
 OUTCOMES = {
     "added": gettext_lazy("job added"),
+    "retried": gettext_lazy("retry of the job before"),
     "skipped": gettext_lazy("skipped: the job before had not ended"),
     "waits": gettext_lazy("waits for the running job"),
     "missed": gettext_lazy("missed"),
@@ -93,15 +93,16 @@ def figures(coming: "Listing") -> Iterator[Figure]:
     if stuck:
         hint = ", ".join(stuck[:5]) + ", …" * (len(stuck) > 5)
         yield Figure(_("Schedules that can't run"), len(stuck), hint=hint, alarm=True)
-    if first is not None and (late := coming.now - first) > OVERDUE:
-        yield Figure(_("Overdue for"), timedelta(milliseconds=late), hint=_("No worker runs ticks."), alarm=True)
+    if late := max((info.overdue(coming.now) for info in coming.schedules), default=0):
+        hint = _("See the log of the workers.") if coming.watched else _("No worker is running.")
+        yield Figure(_("Overdue by"), timedelta(milliseconds=late), hint=hint, alarm=True)
 
 
 def next_table(coming: "Listing", ticks: "list[tuple[int, ScheduleInfo]]") -> Table:
     """Return the first ticks of each schedule in the next 24 hours."""
     columns = (_("Time"), _("In"), _("Schedule"))
     rows = [
-        (_moment(at), timedelta(milliseconds=max(0, at - coming.now)), Lines(_names(info)))
+        (_moment(at), _overdue(coming.now - at) or timedelta(milliseconds=max(0, at - coming.now)), Lines(_names(info)))
         for at, info in ticks
         if not info.problem
     ]
@@ -115,7 +116,7 @@ def schedules_table(page: "Listing", outcomes: dict[str, str], *, linked: bool) 
     return Table(
         _("Schedules by name"),
         columns,
-        [_row(info, outcomes.get(info.name, ""), linked=linked) for info in page.schedules],
+        [_row(info, page.now, outcomes.get(info.name, ""), linked=linked) for info in page.schedules],
         empty=_("There are no schedules. Workers declare those of the code when they start."),
         actions=("pause", "resume", "run_now"),
         values=[quote(info.name, safe="") for info in page.schedules],
@@ -123,7 +124,7 @@ def schedules_table(page: "Listing", outcomes: dict[str, str], *, linked: bool) 
     )
 
 
-def _row(info: "ScheduleInfo", status: str, *, linked: bool) -> tuple[Any, ...]:
+def _row(info: "ScheduleInfo", now: int, status: str, *, linked: bool) -> tuple[Any, ...]:
     from redis_kit.queues.tasks.schedules import words
 
     became = info.state
@@ -134,7 +135,7 @@ def _row(info: "ScheduleInfo", status: str, *, linked: bool) -> tuple[Any, ...]:
     return (
         Lines((*_names(info), _problem(info))),
         words.when(info.definition) if info.definition else "",
-        _next(info),
+        _next(info, now),
         Lines((_moment(became.tick), _("%s late") % duration(became.late / 1000))) if became.tick else "",
         Lines((OUTCOMES.get(became.outcome, ""), outcome)) if became.outcome else "",
         Lines((became.runs, *(text % count for count, text in counts if count))),
@@ -147,11 +148,17 @@ def _problem(info: "ScheduleInfo") -> str:
     return _("no worker declares it") if info.problem == UNDECLARED else info.problem
 
 
-def _next(info: "ScheduleInfo") -> Any:
+def _overdue(late: int) -> str:
+    from redis_kit.queues.tasks.schedules.control import OVERDUE
+
+    return _("overdue by %s") % duration(late / 1000) if late >= OVERDUE else ""
+
+
+def _next(info: "ScheduleInfo", now: int) -> Any:
     if info.problem:
         return _("can't run")
     if info.due is not None:
-        return _moment(info.due)
+        return Lines((_moment(info.due), _overdue(now - info.due)))
     return _("paused") if info.paused else ""
 
 

@@ -23,7 +23,7 @@ CHUNK = 200  # schedules in one call
 NOW = 1  # a due time that has passed
 STORED = "stored"  # when all rows of the database were stored, among the versions
 FORGET = "-"
-ADDED, REPEATED, SKIPPED, WAITS = 1, 0, -1, -2
+RETRIED, ADDED, REPEATED, SKIPPED, WAITS = 2, 1, 0, -1, -2
 
 
 class Schedules(Primitive):
@@ -75,12 +75,16 @@ class ClaimedTicks(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Some of ``total`` schedules. ``active`` is how many are due at some time."""
+    """Some of ``total`` schedules. ``active`` is how many are due at some time.
+
+    ``watched`` says whether a worker runs ticks.
+    """
 
     now: int
     total: int
     active: int
     versions: Versions
+    watched: bool
     schedules: list[StoredSchedule]
 
 
@@ -146,8 +150,8 @@ def put(steps: Sequence[ScriptCall]) -> Flow[list[tuple[int, str] | RedisFailure
 
 def page(schedules: Primitive, order: Literal["due", "names"], offset: int, limit: int) -> Flow[Page]:
     """Read schedules, by name or the next ones."""
-    now, total, active, versions, *rows = yield page_step(schedules, order, offset, limit)
-    return Page(now, total, active, _versions(versions), _schedules(rows))
+    now, total, active, versions, watchers, *rows = yield page_step(schedules, order, offset, limit)
+    return Page(now, total, active, _versions(versions), watchers > 0, _schedules(rows))
 
 
 def page_step(schedules: Primitive, order: str, offset: int, limit: int) -> ScriptCall:

@@ -1,5 +1,6 @@
 """Adds the calls of tasks to their queues."""
 
+import logging
 import math
 from collections.abc import Callable
 from functools import partial
@@ -30,6 +31,12 @@ from redis_kit.queues.tasks.options import outbox_of
 from redis_kit.queues.tasks.result import EnqueuedJob
 from redis_kit.queues.tasks.task import Task
 
+logger = logging.getLogger("redis_kit")
+LOST = (
+    "The transaction was committed, but %s was not enqueued: %s. Enqueue it again. With an outbox, calls stay in the "
+    "database until Redis has them."
+)
+
 
 class PackedCall(NamedTuple):
     """A call as it is stored: the body of its job and, for a unique task, the key."""
@@ -40,15 +47,21 @@ class PackedCall(NamedTuple):
 
 
 class WaitingCall:
-    """A call that waits for the commit. Django's tests never commit, and keep the functions that they ran."""
+    """A call that waits for the commit. Django's tests never commit, and keep the functions that they ran.
 
-    def __init__(self, action: Callable[[], None]) -> None:
-        self._action, self.has_run = action, False
+    ``described`` returns the call as text.
+    """
+
+    def __init__(self, action: Callable[[], None], described: Callable[[], str]) -> None:
+        self._action, self._described, self.has_run = action, described, False
 
     def __call__(self) -> None:
-        """Add the job of the call."""
+        """Add the job of the call. Log errors: raised, they would keep Django from what else waits for the commit."""
         self.has_run = True
-        self._action()
+        try:
+            self._action()
+        except Exception as error:
+            logger.error(LOST, self._described(), error, exc_info=not isinstance(error, RedisFailure))  # noqa: TRY400
 
 
 def enqueue(task: Task[..., Any], args: Any, kwargs: Any) -> EnqueuedJob:
@@ -96,10 +109,18 @@ def check_call(task: Task[..., Any], args: Any, kwargs: Any) -> None:
         raise InvalidArguments(f"{task.module_path}{task.signature}: {mismatch}. {hint and f'{hint}.'}".strip())
 
 
+def described(task: Task[..., Any]) -> str:
+    """Return a call as text: the task and the names of its arguments, but no values."""
+    return f"{task.module_path}({', '.join(task.signature.parameters)})"
+
+
 def after_commit(task: Task[..., Any], action: Callable[[], None], *, waits: bool = True) -> None:
-    """Run an action now, or after the commit if there is a transaction and the task waits for it."""
+    """Run an action now, or after the commit if there is a transaction and the task waits for it.
+
+    Only a transaction of the database ``default`` counts.
+    """
     if waits and task.enqueue_on_commit and transaction.get_connection().in_atomic_block:
-        transaction.on_commit(WaitingCall(action))
+        transaction.on_commit(WaitingCall(action, partial(described, task)))
     else:
         action()
 
@@ -114,7 +135,8 @@ def send(
 ) -> None:
     """Add a job now, or after the commit, and pass on which one there is then. ``call`` is called when it is stored.
 
-    A task with an outbox has it stored at once in its database. While Redis is unavailable it stays there.
+    A task with an outbox has it stored at once in its database. While Redis is unavailable it stays there, as does a
+    call that replaces one which is still there.
     """
     alias = outbox_of(task)
     if not alias:
@@ -125,6 +147,8 @@ def send(
     number = outbox.store(alias, _outbox_call(task, id, stored, key))
 
     def send_stored() -> None:
+        if outbox.has_older(alias, number, key):
+            return
         try:
             added = put(task, id, stored._replace(key=key), own=True)
         except RedisFailure as error:
@@ -133,7 +157,7 @@ def send(
         outbox.note_sent(alias, number, stays=added.created and not stored.key)
         sent(added)
 
-    transaction.on_commit(WaitingCall(send_stored), using=alias)
+    transaction.on_commit(WaitingCall(send_stored, partial(described, task)), using=alias)
 
 
 async def asend(task: Task[..., Any], id: str, call: PackedCall, sent: Callable[[PutResult], None]) -> bool:
@@ -144,6 +168,8 @@ async def asend(task: Task[..., Any], id: str, call: PackedCall, sent: Callable[
         return True
     key = call.key or outbox.key_of(id)
     number = await sync_to_async(outbox.store)(alias, _outbox_call(task, id, call, key))
+    if key.replace and await sync_to_async(outbox.has_older)(alias, number, key):
+        return False
     try:
         added = await aput(task, id, call._replace(key=key), own=True)
     except RedisFailure as error:

@@ -86,6 +86,11 @@ def declared_names(queue: str, tasks: Iterable[LimitOptions]) -> list[str]:
     return [*of_tasks, *(limit.name for limit in lane.of_queue(options_of(queue)))]
 
 
+def named_arguments(task: LimitOptions) -> set[str]:
+    """Return the names of the arguments by which a task has limits."""
+    return {name for limit in task.limits for name in limit.by}
+
+
 def lane_of_call(task: LimitOptions, args: Any, kwargs: Any) -> Lane | None:
     """Return the lane of a call: that of its group, and of the limits of its task and queue. None without any."""
     return lane.lane_of(task.queue_name, task.group, _named(task, args, kwargs))

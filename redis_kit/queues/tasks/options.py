@@ -1,7 +1,9 @@
-"""The options of a task, checked when it is defined."""
+"""The options of a task: checked when it is defined, and copied."""
 
 import inspect
+from dataclasses import fields
 from datetime import datetime
+from functools import cache
 from typing import Any, Literal, get_args
 
 from django.conf import settings
@@ -30,6 +32,20 @@ def outbox_of(task: Any) -> str:
     if isinstance(given, bool):
         return (conf.section(QueueSettings).OUTBOX or DEFAULT_DB_ALIAS) if given else ""
     return str(given)
+
+
+def copy(task: Any, kind: type[Any] | None = None, **changes: Any) -> Any:
+    """Return a copy of a task without checking it again: other settings may have applied when it was made."""
+    made: Any = kind or type(task)
+    copied = object.__new__(made)
+    for name, default in _fields(made):
+        object.__setattr__(copied, name, changes[name] if name in changes else getattr(task, name, default))
+    return copied
+
+
+@cache
+def _fields(kind: type[Any]) -> list[tuple[str, Any]]:
+    return [(field.name, field.default) for field in fields(kind)]
 
 
 def check_function(function: Any) -> None:

@@ -56,7 +56,8 @@ class Part:
         """Start a workflow of this part and return it. In a transaction it starts after the commit, as tasks do.
 
         Three to four round trips, and two for each further 100 steps that can start at once. Raises InvalidWorkflow,
-        InvalidArguments, NotSerializable, PayloadTooLarge before anything is sent, and RedisUnavailable.
+        InvalidArguments, NotSerializable, PayloadTooLarge before anything is sent, and RedisUnavailable. After a commit
+        that one is logged in place of being raised.
         """
         started: Workflow = self._starter("enqueue_workflow")(self)
         return started

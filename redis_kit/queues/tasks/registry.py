@@ -65,6 +65,13 @@ def is_registered(name: str) -> bool:
     return True
 
 
+def discovered(name: str) -> Any:
+    """Return a task as find() does, and import the modules of tasks if none has that name."""
+    if not is_registered(name):
+        discovery.discover()
+    return find(name)
+
+
 def can_run(shape: str) -> bool:
     """Return whether this process can run calls of a shape."""
     match call_shape.parts(shape):

@@ -4,19 +4,12 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
 from redis_kit.core.logs.error_text import path_of, traceback_of
 from redis_kit.core.text import shortened
 from redis_kit.queues import framework, hints
-from redis_kit.queues.errors import (
-    CorruptMessage,
-    NoResult,
-    NotSerializable,
-    PayloadTooLarge,
-    UnknownTask,
-    WorkerLost,
-)
+from redis_kit.queues.errors import CorruptMessage, NoResult, NotSerializable, PayloadTooLarge, WorkerLost
 from redis_kit.queues.framework import TaskError, TaskResultStatus
 from redis_kit.queues.jobs import history, message, payload
 from redis_kit.queues.jobs import progress as stored_progress
@@ -25,9 +18,17 @@ from redis_kit.queues.jobs.job import Job, read
 from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.jobs.progress import Progress
 from redis_kit.queues.settings import whole
-from redis_kit.queues.tasks import discovery, registry
-from redis_kit.queues.tasks.task import Task, copy
+from redis_kit.queues.tasks import registry
+from redis_kit.queues.tasks.options import copy
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # type checkers have it; that of Python knows no default before 3.13
+
+    Value = TypeVar("Value", default=Any)
+else:
+    from typing import TypeVar
+
+    Value = TypeVar("Value")
 UNSTORED = "The task's return value can't be stored:"
 
 
@@ -77,7 +78,7 @@ class EnqueuedJob:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RedisTaskResult(framework.TaskResult):  # type: ignore[type-arg, misc]
+class RedisTaskResult(framework.TaskResult, Generic[Value]):  # type: ignore[type-arg, misc]
     """The result of a call. ``id`` is the id of its job.
 
     ``created`` is False if the unique key of the call was in use by this job. It is None until the commit, and in a
@@ -89,12 +90,17 @@ class RedisTaskResult(framework.TaskResult):  # type: ignore[type-arg, misc]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_return_value", None)
-        if isinstance(self.task, Task) and not self.task.plain_json:
+        if not getattr(self.task, "plain_json", True):
             object.__setattr__(self, "args", list(self.args))
         else:
             framework.TaskResult.__post_init__(self)
 
-    if not TYPE_CHECKING:  # or it would take any attribute for right
+    if TYPE_CHECKING:
+
+        @property
+        def return_value(self) -> Value: ...
+
+    else:  # or it would take any attribute for right
 
         def __getattr__(self, name: str) -> NoReturn:
             raise hints.no_attribute("A result", name, hints.RESULT, self)
@@ -168,7 +174,7 @@ def read_reply(queue_name: str, id: str, reply: list[Any]) -> RedisTaskResult | 
             return None
         fields = dict(zip(reply[4::2], reply[5::2], strict=True))
         call = message.loads(stored.body)
-    task = _rebuilt(_discovered(call.task), queue_name, stored.priority, about)
+    task = _rebuilt(registry.discovered(call.task), queue_name, stored.priority, about)
     with _readable(queue_name, id):
         result = _result(task, id, call, TaskResultStatus(status.decode()), about=about, errors=_errors(fields))
         object.__setattr__(result, "progress", stored_progress.loads(fields.get(b"progress")))
@@ -281,14 +287,6 @@ def _result(
 
 def _rebuilt(task: Any, queue_name: str, priority: int, about: History) -> Any:
     return copy(task, priority=priority, queue_name=whole(queue_name), backend=about.backend, run_after=about.run_after)
-
-
-def _discovered(name: str) -> Any:
-    try:
-        return registry.find(name)
-    except UnknownTask:
-        discovery.discover()
-        return registry.find(name)
 
 
 def _copy(source: Any, target: Any) -> None:

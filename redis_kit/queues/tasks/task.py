@@ -1,12 +1,11 @@
 """Tasks: functions that run in a worker. Imports no Redis client, because Django imports tasks at start-up."""
 
 import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from dataclasses import replace as changed
 from datetime import datetime, timedelta
-from functools import cache
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, Protocol, Self, TypeVar, overload
 
 from django.conf import settings
 from django.utils import timezone
@@ -18,10 +17,13 @@ from redis_kit.queues.jobs.unique import Until
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks import signature as signatures
 from redis_kit.queues.tasks.limits import Limit
-from redis_kit.queues.tasks.options import OnCancel, check_function, check_options
+from redis_kit.queues.tasks.options import OnCancel, check_function, check_options, copy
 from redis_kit.queues.tasks.parts import Step
 from redis_kit.queues.tasks.retry import Backoff
 from redis_kit.queues.tasks.unique import By
+
+if TYPE_CHECKING:
+    from redis_kit.queues.tasks.result import RedisTaskResult
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -91,7 +93,7 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
         expires: float | timedelta | None = None,
         group: str | None = None,
         tags: Sequence[str] | None = None,
-    ) -> "Task[Parameters, Result]":
+    ) -> Self:
         """Return a copy of the task with another time, priority, queue, backend, expiry, group or tags.
 
         A time in the past means now. A timedelta counts from the moment at which the job is added. Groups, such as
@@ -109,19 +111,22 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
             changes |= {"run_in": None, "run_after": run_after}
         return changed(self, **changes)
 
-    def enqueue(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
+    def enqueue(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> "RedisTaskResult[Result]":
         """Add a job that calls the task. Return its result, or an EnqueuedJob if none is stored. One round trip.
 
         In a transaction the job is added after the commit, and not at all after a rollback; ``enqueue_on_commit=False``
-        adds it now. Raises InvalidArguments, NotSerializable, PayloadTooLarge at once, and RedisUnavailable.
+        adds it now. Raises InvalidArguments, NotSerializable, PayloadTooLarge at once, and RedisUnavailable. After a
+        commit that one is logged in place of being raised.
         """
         backend = self.get_backend()
-        return backend.enqueue(self._for(backend), args, kwargs)
+        result: RedisTaskResult[Result] = backend.enqueue(self._for(backend), args, kwargs)
+        return result
 
-    async def aenqueue(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
+    async def aenqueue(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> "RedisTaskResult[Result]":
         """See enqueue(). The job is added now: Django has no transactions in asynchronous code."""
         backend = self.get_backend()
-        return await backend.aenqueue(self._for(backend), args, kwargs)
+        result: RedisTaskResult[Result] = await backend.aenqueue(self._for(backend), args, kwargs)
+        return result
 
     def step(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Step:
         """Return a call of the task for a workflow; see chain() and group(). Nothing is sent."""
@@ -146,18 +151,31 @@ def extended(task: Any) -> Task[..., Any]:
     return copied
 
 
-def copy(task: Any, kind: type[Any] | None = None, **changes: Any) -> Any:
-    """Return a copy of a task without checking it again: other settings may have applied when it was made."""
-    made: Any = kind or type(task)
-    copied = object.__new__(made)
-    for name, default in _fields(made):
-        object.__setattr__(copied, name, changes[name] if name in changes else getattr(task, name, default))
-    return copied
+if TYPE_CHECKING:
+
+    class CoroutineTask(Task[Parameters, Coroutine[Any, Any, Result]]):
+        """The task of a coroutine function, as type checkers see it: its result is what an await of it returns."""
+
+        def enqueue(  # type: ignore[override]
+            self, *args: Parameters.args, **kwargs: Parameters.kwargs
+        ) -> RedisTaskResult[Result]: ...
+        async def aenqueue(  # type: ignore[override]
+            self, *args: Parameters.args, **kwargs: Parameters.kwargs
+        ) -> RedisTaskResult[Result]: ...
+
+    class Decorator(Protocol):
+        """Makes a task of a function: ``@task(...)`` is one."""
+
+        @overload
+        def __call__(
+            self, func: Callable[Parameters, Coroutine[Any, Any, Result]]
+        ) -> CoroutineTask[Parameters, Result]: ...
+        @overload
+        def __call__(self, func: Callable[Parameters, Result]) -> Task[Parameters, Result]: ...
 
 
-@cache
-def _fields(kind: type[Any]) -> list[tuple[str, Any]]:
-    return [(field.name, field.default) for field in fields(kind)]
+@overload
+def task(func: Callable[Parameters, Coroutine[Any, Any, Result]]) -> "CoroutineTask[Parameters, Result]": ...
 
 
 @overload
@@ -186,7 +204,7 @@ def task(
     on_cancel: OnCancel = "raise",
     outbox: bool | str | None = None,
     tags: Sequence[str] = (),
-) -> Callable[[Callable[Parameters, Result]], Task[Parameters, Result]]: ...
+) -> "Decorator": ...
 
 
 @hints.with_hints(hints.DECORATOR)

@@ -152,6 +152,43 @@ def test_unique_task_keeps_its_key_in_the_outbox(queue, dying):
     assert (result.id, result.created) == (ids[0], False)
 
 
+def index(document: int, version: int) -> None:
+    """A function that tests make a debounced task of."""
+
+
+@pytest.mark.parametrize("call", ["enqueue", "aenqueue"])
+def test_last_call_wins_though_an_earlier_one_is_still_in_the_outbox(queue, dying, call, django_assert_num_queries):
+    debounced = task(outbox=True, unique="queued", unique_by=("document",), replace=True)(index)
+    debounced.enqueue(7, 1)
+    dying.clear()
+    other, last = (
+        debounced.enqueue(document, 2) if call == "enqueue" else asyncio.run(debounced.aenqueue(document, 2))
+        for document in (8, 7)
+    )
+    assert (other.created, last.created) == (True, None)
+    assert relays.relay("default", Queue) == (3, None)  # the row of 8 too: in this test nobody deletes it
+    assert sorted(job.payload["args"] for job in queue.peek()) == [[7, 2], [8, 2]]
+    assert left() == []
+    with django_assert_num_queries(2):  # and the deletion, which this test leaves out
+        debounced.enqueue(9, 1)
+
+
+def test_relay_leaves_a_call_whose_older_one_another_worker_has_in_hand(queue, dying, monkeypatch):
+    debounced = task(outbox=True, unique="queued", unique_by=("document",), replace=True)(index)
+    ids = [debounced.enqueue(document, version).id for version in (1, 2) for document in (7, 8)]
+    original = relays._locked
+
+    def locked(alias, chosen):
+        return original(alias, chosen.exclude(job=ids[0]))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(relays, "_locked", locked)
+        assert relays.relay("default", Queue).sent == 2
+    assert left() == [ids[0], ids[2]]
+    assert relays.relay("default", Queue).sent == 2
+    assert sorted(job.payload["args"] for job in queue.peek()) == [[7, 2], [8, 2]]
+
+
 def test_rows_that_are_fresh_are_left_to_the_process_that_stored_them(queue, dying, monkeypatch):
     monkeypatch.setattr(relays, "SETTLED", timedelta(seconds=3))
     task(outbox=True)(work).enqueue(1)
@@ -300,7 +337,8 @@ def test_statements_are_two_and_round_trips_one(queue, kit, commands, django_ass
 @pytest.fixture(autouse=True)
 def _no_leftovers():
     yield
-    registry._tasks.pop(f"{__name__}.work", None)
+    for function in (work, index):
+        registry._tasks.pop(f"{__name__}.{function.__name__}", None)
 
 
 def test_call_that_a_worker_sends_has_its_group(made, queue, dying):

@@ -18,7 +18,7 @@ from redis_kit.testing.jobs import drain
 from tests.dashboard.support.attacks import FEW, harmless_links, without_titles
 from tests.dashboard.support.html import page, rows, said, whole_page
 from tests.fixtures.dashboard import ADMIN, layout_problems
-from tests.queues.support.scheduled import declared, due_now, scheduler, tick
+from tests.queues.support.scheduled import declared, due_now, overdue, scheduler, tick
 from tests.queues.support.tasks import remember
 
 PAGE = f"{ADMIN}schedule/"
@@ -76,6 +76,19 @@ def test_schedule_that_can_not_run_says_why_and_is_not_overdue(kit, boss):
     assert labels == ["Schedules", "Next tick in", "Schedules that can't run"]
     well = [info._replace(problem="") for info in late]
     assert list(figures(coming._replace(schedules=well)))[-1].value == timedelta(minutes=2)
+
+
+def test_overdue_ticks_are_an_alarm_that_names_the_missing_worker(kit, boss):
+    declared(TASK, "quick", every=5, args=[7])
+    tick(scheduler())
+    overdue(kit, "quick", 46)
+    found = page(boss.get(PAGE))
+    (row,) = rows(found, "Schedules by name")
+    assert "overdue by " in row["Next tick"]
+    assert all("overdue by " in each["In"] for each in rows(found, COMING))
+    figure = list(figures(control.listed("due"), 0))[-1]
+    assert (figure.label, figure.hint, figure.alarm) == ("Overdue by", "No worker is running.", True)
+    assert timedelta(seconds=46) <= figure.value < timedelta(seconds=60)
 
 
 def test_pause_resume_and_run_now(three, boss, django_capture_on_commit_callbacks):

@@ -8,9 +8,11 @@ import pytest
 from redis_kit.core import connections
 from redis_kit.core.errors import KeyConflict
 from redis_kit.queues import Queue
+from redis_kit.queues.jobs.lane import NamedLimit, lane_of
 from redis_kit.queues.jobs.unique import UniqueKey, chosen
 from redis_kit.queues.store import calls
 from redis_kit.queues.store import schedules as store
+from redis_kit.queues.store.claim import snooze
 from redis_kit.queues.store.schedules import Confirmation, Schedules
 from tests.fixtures.process import wait_for
 
@@ -176,8 +178,8 @@ def test_more_schedules_than_one_call_takes(schedules):
     assert run(schedules, store.page(schedules, "names", 440, 100)).schedules[-1].name == "s449"
 
 
-def step(number, *, id=None, overlap="skip", key=None):
-    about = {"schedule": "s", "tick": number, "overlap": overlap, "priority": 0}
+def step(number, *, id=None, overlap="skip", key=None, lane=None):
+    about = {"schedule": "s", "tick": number, "overlap": overlap, "priority": 0, "lane": lane}
     return calls.put_tick(Queue("mail").key(""), (id or f"j{number}", b"1"), key, **about)
 
 
@@ -208,6 +210,40 @@ def test_earlier_job_is_in_the_way_as_the_policy_says(kit):
     queue.ack(job)
 
 
+@pytest.mark.parametrize("overlap", ["skip", "queue_one"])
+@pytest.mark.parametrize(
+    "lane", [None, lane_of("mail", "g"), lane_of("mail", "g", [NamedLimit("task=t", "task=t", "1 -")])]
+)
+def test_job_that_waits_for_its_retry_begins_it_at_the_next_tick(kit, overlap, lane):
+    queue = Queue("mail")
+    assert tick(1, lane=lane)[0] == 1
+    (job,) = queue.claim()
+    queue.nack(job, delay=600)
+    assert tick(2, overlap="allow", lane=lane) == [1, b"j2"]
+    queue.ack(*queue.claim())
+    assert tick(3, lane=lane) == [1, b"j3"]  # j2, the latest job, is done
+    queue.nack(*queue.claim(), delay=600)
+    for number in (4, 5):
+        assert tick(number, overlap=overlap, lane=lane) == [2, b"j3"]
+        assert tick(number, overlap=overlap, lane=lane) == [0, b"j3"]
+        assert tick(number + 10, overlap=overlap, lane=lane) == [-1, b"j3"]
+        (again,) = queue.claim()
+        assert (again.id, again.attempt) == ("j3", number - 2)
+        assert tick(number + 10, lane=lane) == [-1, b"j3"]
+        queue.nack(again, delay=600)
+    assert tick(0, id="hand", lane=lane) == [2, b"j3"]
+    queue.nack(*queue.claim(), max_attempts=1)
+    assert tick(6, overlap=overlap, lane=lane) == [1, b"j6"]
+
+
+def test_job_that_snoozes_is_in_the_way(kit):
+    queue = Queue("mail")
+    assert tick(1)[0] == 1
+    (job,) = queue.claim()
+    run(queue, snooze(queue, job, 600, expires=0, why="", ttl_ms=0))
+    assert tick(2) == [-1, b"j1"]
+
+
 def test_run_by_hand_is_no_tick_and_still_in_the_way(kit):
     assert tick(5)[0] == 1
     queue = Queue("mail")
@@ -222,6 +258,7 @@ def test_unique_task_has_one_job_whoever_added_it(kit):
     queue = Queue("mail")
     id = queue.put(1, unique="k").encode()
     key = chosen("k", "done", False)
+    assert tick(1, key=key) == [-1, id]
     assert tick(1, key=key) == [-1, id]
     queue.ack(*queue.claim())
     assert tick(2, key=key) == [1, b"j2"]

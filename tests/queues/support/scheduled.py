@@ -39,6 +39,14 @@ def states() -> dict[str, state.State]:
     return {each.name: state.read(each.state) for each in page.schedules}
 
 
+def overdue(kit: Any, name: str, seconds: float) -> None:
+    """Let no worker have run the next tick of a schedule, which has been due for some time."""
+    schedules = Schedules("all")
+    before, (now, _) = state.read(kit.client.hget(schedules.key("state"), name)), kit.client.time()
+    kit.client.hset(schedules.key("state"), name, before._replace(next=int((now - seconds) * 1000)).dumps())
+    kit.client.delete(schedules.key("watchers"))
+
+
 def due_now(kit: Any, name: str) -> None:
     """Let the next tick of a schedule be due, as if its time had come: what is settled is set back."""
     key = Schedules("all").key("state")

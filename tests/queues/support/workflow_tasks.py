@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from redis_kit.queues import current_workflow, task
+from redis_kit.queues import Limit, current_workflow, task
 
 ran: list[Any] = []
 broken: set[Any] = set()  # for which work() fails
@@ -52,6 +52,11 @@ def unstorable() -> object:
 @task(unique=True)
 def unique() -> None:
     """One that can't be a step."""
+
+
+@task(limits=[Limit(concurrency=1, by=("tenant",))])
+def limited(tenant: str, value: Any = None) -> Any:
+    return value
 
 
 @task

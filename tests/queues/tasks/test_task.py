@@ -20,6 +20,7 @@ from redis_kit.queues import (
     Queue,
     QueueCounts,
     UnknownTask,
+    chain,
     task,
 )
 from redis_kit.queues.jobs import message
@@ -143,6 +144,26 @@ def test_job_is_added_after_the_commit(queue):
             tasks.remember.enqueue(1)
         assert queue.counts().ready == 0
     assert queue.counts().ready == 1
+
+
+@pytest.mark.parametrize("part", ["call", "workflow"])
+def test_error_after_the_commit_is_logged_and_other_callbacks_run(kit, caplog, part):
+    kit.connect({"URL": "redis://127.0.0.1:1/0"})
+    others = []
+    with transaction.atomic():
+        if part == "call":
+            result = tasks.remember.enqueue("confidential")
+        else:
+            chain(tasks.remember.step("confidential"), tasks.remember.step(2)).enqueue()
+        transaction.on_commit(lambda: others.append("cache"))
+    assert others == ["cache"]
+    path = tasks.remember.module_path
+    said = f"{path}(value, twice)" if part == "call" else f"the workflow {path} + 1"
+    (record,) = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert record.getMessage().startswith(f"The transaction was committed, but {said} was not enqueued: ")
+    assert "Enqueue it again." in record.getMessage()
+    assert "confidential" not in caplog.text
+    assert part == "workflow" or result.created is None
 
 
 def test_job_is_not_added_after_a_rollback(queue):

@@ -1,7 +1,7 @@
 """The drawing of a workflow: its steps as boxes from left to right, large groups and long rows as one box each."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from django.utils.translation import gettext as _
@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from redis_kit.core.panels import Box, Graph
 
 if TYPE_CHECKING:
-    from redis_kit.queues.workflow import NodeInfo
+    from redis_kit.queues.workflow import NodeInfo, StepInfo
 
 MOST_MEMBERS = 8  # of a group that is drawn
 LONGEST_ROW = 6  # steps, each with one before and one after it, that are drawn
@@ -110,8 +110,15 @@ class _Drawing:
                     del self.after[other]
 
 
-def drawing(nodes: Sequence["NodeInfo"]) -> Graph:
-    """Return the drawing of a workflow, without boxes if there would be too many."""
+def state_of(step: "StepInfo", paused: Collection[str]) -> Any:
+    """Return the state of a step as text, given the queues that are paused."""
+    if step.state == "due" and step.queue in paused:
+        return _("in its queue (paused)")
+    return STATES.get(step.state, step.state)
+
+
+def drawing(nodes: Sequence["NodeInfo"], paused: Collection[str] = ()) -> Graph:
+    """Return the drawing of a workflow, without boxes if there would be too many, given the queues that are paused."""
     drawing = _Drawing(nodes)
     total = Counter(node.state for steps in drawing.steps.values() for node in steps)
     summary = ", ".join(f"{STATES.get(word, word)}: {count}" for word, count in sorted(total.items()))
@@ -123,17 +130,17 @@ def drawing(nodes: Sequence["NodeInfo"]) -> Graph:
     for number in drawing.after:
         column = columns[number]
         places[number] = len(boxes)
-        boxes.append(_box(drawing.steps[number], column, rows[column]))
+        boxes.append(_box(drawing.steps[number], column, rows[column], paused))
         rows[column] += 1
     arrows = [(places[begin], places[end]) for begin, ends in drawing.after.items() for end in sorted(ends)]
     return Graph(_("Graph"), boxes, arrows, summary)
 
 
-def _box(steps: Sequence["NodeInfo"], column: int, row: int) -> Box:
+def _box(steps: Sequence["NodeInfo"], column: int, row: int, paused: Collection[str]) -> Box:
     words: Counter[str] = Counter(node.state for node in steps)
     failed = words["failed"] + words["cancelled"]
     if len(steps) == 1:
-        note: Any = STATES.get(steps[0].state, "")
+        note: Any = state_of(steps[0].step, paused) if steps[0].step else ""
     elif failed:
         note = _("%(done)d done, %(failed)d failed") % {"done": words["successful"], "failed": failed}
     else:

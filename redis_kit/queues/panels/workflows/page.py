@@ -1,6 +1,6 @@
 """The dashboard's panel of workflows: a list of them, and a page about one."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +72,9 @@ class WorkflowsPanel(Panel):
         return Search(gettext_lazy("Look up"), (Field("id", gettext_lazy("Id of a workflow"), optional=True),))
 
     def content(self) -> Iterator[Content]:
-        """Yield the workflow that was looked up, else the latest ones. Two round trips, and more for a large one."""
+        """Yield the workflow that was looked up, else the latest ones. Two round trips, and more for a large one,
+        or for steps that are in a queue, which may be paused.
+        """
         id = self.viewer.asked.get("id", "").strip()
         if id and self.viewer.may(MANAGE):
             yield from _content_of(id)
@@ -138,12 +140,13 @@ def _content_of(id: str) -> Iterator[Content]:
     try:
         status = _workflow(id).status()
         nodes = workflows.nodes(id, MOST_DRAWN)
+        paused = workflows.paused_queues(nodes)
     except (UnknownWorkflow, InvalidValue) as error:
         yield Table(title, (), [], empty=str(error))
         return
     yield _table(title, [(id, status)], linked=False)
-    yield graph.drawing(nodes)
-    yield _steps([node for node in nodes if node.step])
+    yield graph.drawing(nodes, paused)
+    yield _steps([node for node in nodes if node.step], paused)
 
 
 def _figures(workflows: "Iterable[WorkflowStatus]") -> Iterator[Figure]:
@@ -172,9 +175,9 @@ def _table(title: Any, workflows: list[tuple[str, "WorkflowStatus"]], *, linked:
     return Table(title, columns, rows, empty, actions=("cancel", "retry"), values=ids, offered=offered)
 
 
-def _steps(nodes: list["NodeInfo"]) -> Table:
+def _steps(nodes: list["NodeInfo"], paused: Collection[str]) -> Table:
     ordered = sorted(nodes, key=lambda node: (ORDER.index(node.state) if node.state in ORDER else -1, node.number))
-    rows = [_row(node.step) for node in ordered[:MOST_ROWS] if node.step]
+    rows = [_row(node.step, paused) for node in ordered[:MOST_ROWS] if node.step]
     columns = (_("Job"), _("State"), _("Since"), _("Run time"), _("Error"))
     title = _("Steps")
     if len(ordered) > MOST_ROWS:
@@ -182,10 +185,10 @@ def _steps(nodes: list["NodeInfo"]) -> Table:
     return Table(title, columns, rows)
 
 
-def _row(step: "StepInfo") -> tuple[Any, ...]:
+def _row(step: "StepInfo", paused: Collection[str]) -> tuple[Any, ...]:
     from redis_kit.queues.panels import redaction
 
     job = Link(step.id, "queues", {"queue": step.queue, "id": step.id})
     run_time = None if step.seconds is None else timedelta(seconds=step.seconds)
     error = redaction.text(step.error) if step.error else None
-    return Lines((step.task, job)), STATES.get(step.state, step.state), step.since, run_time, error
+    return Lines((step.task, job)), graph.state_of(step, paused), step.since, run_time, error

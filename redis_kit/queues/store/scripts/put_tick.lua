@@ -1,5 +1,6 @@
 #!lua
--- Add the job of a schedule's tick, unless it was added before or an earlier job of the schedule is in the way.
+-- Add the job of a schedule's tick, unless it was added before or an earlier job of the schedule is in the way. A job that
+-- failed and waits for its retry begins that now, in place of a new job.
 -- One script: of two workers that have the same tick, the second one must find the job of the first.
 --
 -- KEYS[1]   jobs       hash: id -> record
@@ -26,8 +27,9 @@
 -- ARGV[7]   key        unique key of the call; "" if its task is not unique
 -- ARGV[8]   until      see put_unique
 -- ARGV[9]   lane       of a job that has one, see _put_in_lane; else ""
--- returns   1 when it was added, 0 when it was added before, -1 when an earlier job waits, or runs and may have no
---           other beside it, -2 when the tick is to wait for a running job; then the id of the job that there is
+-- returns   1 when it was added, 2 when a retry was made ready in its place, 0 when one of the two was done before, -1 when
+--           an earlier job waits, or runs and may have no other beside it, -2 when the tick is to wait for a running job;
+--           then the id of the job that there is
 
 local jobs, ready, sequence, signal, paused, scheduled, dead, ticks, unique, owners, period = unpack(KEYS)
 local lanes, limits, parked, turns = unpack(KEYS, 12)
@@ -37,27 +39,47 @@ local schedule, tick, overlap, priority, id, payload, key, ending, lane = unpack
 -- @include _unique_holder
 -- @include _due_of
 -- @include _leave_lane
+-- @include _turns
+-- @include _wake
 -- @check_types jobs, ready, sequence, signal, scheduled, dead, ticks, unique, owners, lanes, limits, parked, turns
 local latest, job = string.match(redis.call("HGET", ticks, schedule) or "", "^(%d+) (%S+)$")
 if tick ~= "0" and tonumber(latest or 0) >= tonumber(tick) then
     return {0, job}
 end
-if job and overlap ~= "allow" and redis.call("HEXISTS", jobs, job) == 1 and not redis.call("ZSCORE", dead, job) then
+local clock = redis.call("TIME")
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+-- @include _make_ready
+local function is_retry(record)
+    local _, attempts, _, due = read_record(record)
+    return attempts > 0 and due > now and redis.call("ZSCORE", scheduled, job)
+end
+local function note_tick(id)
+    redis.call("HSET", ticks, schedule, (tick == "0" and latest or tick) .. " " .. id)
+    redis.call("PEXPIRE", ticks, 400 * 86400000)
+end
+local record = job and overlap ~= "allow" and redis.call("HGET", jobs, job)
+if record and is_retry(record) then
+    note_tick(job)
+    make_ready(job, record)
+    wake()
+    return {2, job}
+elseif record and not redis.call("ZSCORE", dead, job) then
     local waits = redis.call("ZSCORE", ready, job) or redis.call("ZSCORE", scheduled, job) or waits_in_lane(job)
     return {(waits or overlap == "skip") and -1 or -2, job}
 end
 local holder = key ~= "" and (redis.call("GET", period) or unique_holder(key))
-if holder or redis.call("HEXISTS", jobs, id) == 1 then
-    redis.call("HSET", ticks, schedule, (tick == "0" and latest or tick) .. " " .. (holder or id))
-    return {holder and -1 or 0, holder or id}
+if holder then
+    return {-1, holder}
+elseif redis.call("HEXISTS", jobs, id) == 1 then
+    note_tick(id)
+    return {0, id}
 end
 
-local due = due_of("0", redis.call("TIME"))
+local due = due_of("0", clock)
 redis.call("HSET", jobs, id, new_head(priority, due) .. payload)
 if lane == "" then
     redis.call("ZADD", ready, place_of(priority, redis.call("INCRBY", sequence, 1)), id)
 else
--- @include _turns
 -- @include _start_limits
 -- @include _put_in_lane
     put_in_lane(lane, {id}, priority)
@@ -68,8 +90,6 @@ elseif key ~= "" then
     redis.call("HSET", owners, id, ending .. " " .. key)
     redis.call("HSET", unique, key, id)
 end
-redis.call("HSET", ticks, schedule, (tick == "0" and latest or tick) .. " " .. id)
-redis.call("PEXPIRE", ticks, 400 * 86400000)
--- @include _wake
+note_tick(id)
 wake()
 return {1, id}

@@ -22,16 +22,13 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record
 -- @include _wake
 -- @include _turns
+-- @include _make_ready
 local record = redis.call("HGET", jobs, id)
 local signals = redis.call("LLEN", signal)
 -- @check_types ready, lanes, limits, turns
 if not record or not redis.call("ZSCORE", scheduled, id) then
     return 0
 end
-local last = redis.call("INCRBY", sequence, 1)
-local priority, attempts, crashes, _, payload = read_record(record)
-redis.call("ZREM", scheduled, id)
-write_record(id, priority, attempts, crashes, now, payload)
-if not ready_in_turn(id, priority) then redis.call("ZADD", ready, place_of(priority, last), id) end
+make_ready(id, record)
 wake(signals)
 return 1

@@ -29,6 +29,7 @@ from redis_kit.queues.tasks.schedules.state import State
 DAY = 86_400_000  # ms
 PAGE = 100
 MOST = 10_000
+OVERDUE = 10_000  # ms: a claim whose supervisor has died is over before that
 UNDECLARED = "undeclared"
 
 
@@ -50,13 +51,22 @@ class ScheduleInfo(NamedTuple):
         """Return whether it is off."""
         return self.definition is not None and not self.definition.enabled
 
+    def overdue(self, now: int) -> int:
+        """Return for how many ms its next tick has been due if that is too long, else 0."""
+        late = 0 if self.due is None or self.problem else now - self.due
+        return late if late >= OVERDUE else 0
+
 
 class Listing(NamedTuple):
-    """Some of ``total`` schedules. ``active`` is how many are due at some time; ``now`` is in ms."""
+    """Some of ``total`` schedules. ``active`` is how many are due at some time; ``now`` is in ms.
+
+    ``watched`` says whether a worker runs ticks.
+    """
 
     now: int
     total: int
     active: int
+    watched: bool
     schedules: list[ScheduleInfo]
 
 
@@ -69,7 +79,7 @@ def read(order: Literal["due", "names"], offset: int, limit: int) -> Flow[Listin
     """See listed()."""
     page: Page = yield from store.page(Schedules("all"), order, offset, limit)
     infos = [_info(schedule, page.versions, page.now) for schedule in page.schedules]
-    return Listing(page.now, page.total, page.active, infos)
+    return Listing(page.now, page.total, page.active, page.watched, infos)
 
 
 def next_ticks(listing: Listing, count: int, *, each: int | None = None) -> list[tuple[int, ScheduleInfo]]:
@@ -107,7 +117,10 @@ def resume(name: str) -> None:
 
 
 def run(name: str) -> tuple[str, str]:
-    """Add a job of a schedule now; return the queue and id of the job. Raises InvalidValue if it can't."""
+    """Add a job of a schedule now, or start the waiting retry of its latest job; return the queue and id of the job.
+
+    Raises InvalidValue if it can't.
+    """
     from redis_kit.queues.tasks import discovery
 
     discovery.discover()
@@ -123,7 +136,7 @@ def run(name: str) -> tuple[str, str]:
     if isinstance(answer, RedisFailure):
         raise answer
     outcome, job = answer
-    if outcome != store.ADDED:
+    if outcome not in (store.ADDED, store.RETRIED):
         raise InvalidValue(_("Nothing was added: the job %(job)s of the schedule has not ended.") % {"job": job})
     return call.queue, job
 
@@ -187,5 +200,8 @@ def _info(schedule: StoredSchedule, versions: Versions, now: int) -> ScheduleInf
 
 def _ticks(info: ScheduleInfo, now: int, until: int, count: int) -> Iterator[tuple[int, ScheduleInfo]]:
     if info.definition and info.due is not None and info.state.next is not None:
-        for tick in upcoming(info.definition, max(info.state.next - 1, now - LATE), until, count):
-            yield tick, info
+        try:
+            for tick in upcoming(info.definition, max(info.state.next - 1, now - LATE), until, count):
+                yield tick, info
+        except ConfigurationError:  # workers have the package of cron, and this process has not
+            yield info.due, info

@@ -1,10 +1,11 @@
 """Times in the notation of cron, by the package ``cronsim``."""
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from itertools import islice
+from itertools import groupby, islice, pairwise, takewhile
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -20,7 +21,9 @@ GRAMMAR = (
     f"cron has five fields: {FIELDS}; each is *, a number, a list such as 1,15, a range such as 1-5, or a step such as "
     "*/10. For instance '0 4 * * *' is every day at 04:00"
 )
-SPARE = 2  # times: around a change of the clocks, cronsim counts differently when it goes back
+FIELD_COUNT = 5  # cronsim takes a sixth one, seconds, in front
+DAY = 86_400_000  # ms
+COMPARED = 1000  # times, which are enough for each distance of less than a day
 MISSING = "cron= needs the package cronsim: pip install 'django-redis-kit[cron]'. every= works without it."
 
 
@@ -28,8 +31,8 @@ MISSING = "cron= needs the package cronsim: pip install 'django-redis-kit[cron]'
 class Cron:
     """The times of a cron expression in a time zone.
 
-    A time that a change of the clocks skips is at the first moment after the change. A time of a fixed hour that comes
-    twice counts at first only; if the minute or the hour begins with ``*``, times go on through both hours.
+    A time of a fixed minute and hour comes once a day: at first if the clocks show it twice, and at the first moment
+    after the change if they skip it. If the minute or the hour begins with ``*``, all times are those that clocks show.
     """
 
     expression: str
@@ -37,24 +40,58 @@ class Cron:
 
     def after(self, moment: int) -> int | None:
         """See Times."""
-        return next((time for time in self._from(moment) if time > moment), None)
+        return next(self._from(moment), None)
 
     def until(self, moment: int, count: int) -> list[int]:
         """See Times."""
-        back = self._from(moment + 60_000, reverse=True)  # it begins at a full minute
-        oldest = [moment, *islice(back, count + SPARE)][-1]
-        times: list[int] = []
-        for time in self._from(oldest - 60_000):
-            if time > moment:
-                break
-            times.append(time)
-        return times[: -count - 1 : -1]
+        back = simulated(self.expression, self._shown(moment) + timedelta(minutes=1), reverse=True)
+        firsts = (times[0] for shown in back if (times := self._times_of(shown)) and times[0] <= moment)
+        distinct = (time for time, _ in groupby(firsts))
+        oldest = min(islice(distinct, count), default=moment + 1)
+        return list(takewhile(lambda time: time <= moment, self._from(oldest - 1)))[: -count - 1 : -1]
 
-    def _from(self, moment: int, *, reverse: bool = False) -> Iterator[int]:
-        zone = ZoneInfo(self.timezone)
-        start = datetime.fromtimestamp(moment / 1000, UTC if zone.key == "UTC" else zone)
-        for time in simulated(self.expression, start, reverse=reverse):
-            yield round(time.timestamp() * 1000)
+    def _from(self, moment: int) -> Iterator[int]:
+        """Yield the times later than a moment."""
+        # When clocks go back within a day, times that they show now come again.
+        start = min(self._shown(moment), self._shown(moment + DAY) - timedelta(days=1))
+        latest = moment
+        for time in self._in_order(start):
+            if time > latest:
+                yield (latest := time)
+
+    def _in_order(self, start: datetime) -> Iterator[int]:
+        """Yield the times of what clocks show later than ``start``, and those that come a second time, in order."""
+        again: deque[int] = deque()
+        for shown in simulated(self.expression, start):
+            for first, *second in filter(None, [self._times_of(shown)]):
+                while again and again[0] < first:
+                    yield again.popleft()
+                yield first
+                again.extend(second)
+        yield from again
+
+    def _times_of(self, shown: datetime) -> list[int]:
+        """Return when clocks show a time: two moments if it comes twice."""
+        first = shown.replace(tzinfo=ZoneInfo(self.timezone))
+        second = first.replace(fold=1)
+        if first.timestamp() <= second.timestamp():
+            times = [first] if first.timestamp() == second.timestamp() or self._is_fixed else [first, second]
+        else:  # clocks never show it
+            times = [self._end_of_gap(first)] if self._is_fixed else []
+        return [round(time.timestamp() * 1000) for time in times]
+
+    def _end_of_gap(self, skipped: datetime) -> datetime:
+        while skipped.timestamp() > skipped.replace(fold=1).timestamp():
+            skipped += timedelta(minutes=1)
+        return skipped
+
+    def _shown(self, moment: int) -> datetime:
+        """Return what clocks show at a moment, without its zone."""
+        return datetime.fromtimestamp(moment / 1000, ZoneInfo(self.timezone)).replace(tzinfo=None)
+
+    @property
+    def _is_fixed(self) -> bool:
+        return not any(field.startswith("*") for field in self.expression.split()[:2])
 
 
 @lru_cache(maxsize=1024)
@@ -67,12 +104,24 @@ def check(expression: str) -> None:
     except Exception as error:  # CronSimError, and what its parser meets in odd text
         reason = str(error) or type(error).__name__
         raise InvalidSchedule(f"cron is {shortened(expression)}: {reason}. {GRAMMAR}.", "cron") from error
+    if (count := len(expression.split())) != FIELD_COUNT:
+        raise InvalidSchedule(f"cron is {shortened(expression)}, which has {count} fields. {GRAMMAR}.", "cron")
     if first is None:
         raise InvalidSchedule(f"cron is {shortened(expression)}, which has no time in the next 50 years.", "cron")
 
 
+@lru_cache(maxsize=1024)
+def shortest_distance(expression: str) -> int:
+    """Return the shortest distance of two times in ms, as far as clocks do not change."""
+    times = islice(Cron(expression, "UTC")._from(0), COMPARED)
+    return min((later - earlier for earlier, later in pairwise(times)), default=DAY * 366)
+
+
 def simulated(expression: str, start: datetime, *, reverse: bool = False) -> "CronSim":
-    """Return an iterator over the times after a start, or before it. Raises ConfigurationError without cronsim."""
+    """Return an iterator over the times after a start, or before it. Raises ConfigurationError without cronsim.
+
+    Give it no time zone: it steps by hours where clocks change by half an hour.
+    """
     try:
         from cronsim import CronSim
     except ImportError as error:

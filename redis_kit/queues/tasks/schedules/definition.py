@@ -114,7 +114,9 @@ def loaded(name: str, *layers: str) -> Definition:
         raise InvalidSchedule(f"Schedule {shortened(name)} names no task, and no code declares it.", "task")
     if not any(merged.get(key) for key in WHENS):
         raise InvalidSchedule(f"Schedule {shortened(name)} has no time. It needs one of every, cron and at.", "every")
-    return Definition(name, **merged)
+    definition = Definition(name, **merged)
+    _check_jitter(definition)  # a layer may have the time, and another one the jitter
+    return definition
 
 
 def made(
@@ -158,8 +160,7 @@ def made(
     )
     if overlap:
         check_overlap(overlap, is_ours=kind == "task", task=task)
-    if definition.every and definition.jitter >= definition.every:
-        raise InvalidSchedule("jitter must be shorter than every, or ticks would overtake each other.", "jitter")
+    _check_jitter(definition)
     if definition.end and definition.end <= definition.start:
         raise InvalidSchedule("end must be later than start.", "end")
     return definition
@@ -190,6 +191,17 @@ def checked_name(name: Any) -> str:
         wrong = f"name must be text of 1 to {LONGEST_NAME} printable characters, not {shortened(name)}."
         raise InvalidSchedule(wrong, "name")
     return name
+
+
+def _check_jitter(definition: Definition) -> None:
+    if not definition.jitter or definition.at:
+        return
+    what, distance = "every", definition.every
+    if not distance:
+        distance = cron.shortest_distance(definition.cron)
+        what = f"the shortest time between two ticks, {number(distance / 1000)} s"
+    if definition.jitter >= distance:
+        raise InvalidSchedule(f"jitter must be shorter than {what}, or ticks would overtake each other.", "jitter")
 
 
 def _check_when(every: Any, cron: Any, at: Any, timezone: Any) -> None:

@@ -6,9 +6,10 @@ from typing import Any, Literal, TypeVar
 
 from django.utils.module_loading import import_string
 
+from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues import framework, hints
 from redis_kit.queues.errors import InvalidSchedule
-from redis_kit.queues.tasks import signature
+from redis_kit.queues.tasks import discovery, signature
 from redis_kit.queues.tasks.schedules import definition, registry
 from redis_kit.queues.tasks.schedules.definition import Kind
 
@@ -37,13 +38,14 @@ def periodic(
     fields, such as ``0 4 * * *``, in a time zone, by default ``TIME_ZONE``; it needs the extra ``cron``. Each tick
     calls the task with ``args`` and ``kwargs``. The name is that of the task unless given.
 
-    If a job of the schedule still waits or runs at a tick, ``overlap`` says what happens: "skip", the default, adds
-    none; "queue_one" adds one when the running job has ended; "allow" always adds one. Tasks of Celery and of other
-    backends allow "allow" only, as their end is not known. ``catch_up`` says how many missed ticks run when
-    workers are back: "none", the "last" one, or the last n. ``jitter`` delays each tick by a random time of at most
-    that. ``start`` and ``end`` limit the times; with ``every``, the first tick is at ``start``.
+    If a job of the schedule is ready or runs at a tick, ``overlap`` says what happens: "skip", the default, adds
+    none; "queue_one" adds one when the running job has ended; "allow" always adds one. With the first two, a job that
+    waits for its retry starts that at the tick. Tasks of Celery and of other backends allow "allow" only, as their end
+    is not known. ``catch_up`` says how many missed ticks run when workers are back: "none", the "last" one, or the last
+    n. ``jitter`` delays each tick by a random time of at most that, which is shorter than the time between two ticks.
+    ``start`` and ``end`` limit the times; with ``every``, the first tick is at ``start``.
 
-    Raises InvalidSchedule, and ConfigurationError for a cron expression without the package cronsim.
+    Raises InvalidSchedule. Without the package of ``cron`` the check E002 names the schedule, and workers do not start.
     """
     given: dict[str, Any] = {"every": every, "cron": cron, "timezone": timezone, "args": args, "kwargs": kwargs}
     given |= {
@@ -60,7 +62,11 @@ def periodic(
         chosen = name if name is not None else path
         if name is None and registry.is_taken(chosen, function):
             chosen = f"{path} {f'every {every}' if every is not None else cron}"
-        made = definition.made(name=chosen, task=path, kind=kind, **given)
+        try:
+            made = definition.made(name=chosen, task=path, kind=kind, **given)
+        except ConfigurationError as error:
+            discovery.note_lacking(chosen, str(error))
+            return task
         if kind == "task" and overlap:
             definition.check_overlap(overlap, is_ours=runs_here(task), task=path)
         if kind == "task" and (wrong := mismatch(task, made.args, made.kwargs)):

@@ -1,5 +1,6 @@
 """Which ticks of a schedule run now, and when the next one is due."""
 
+from itertools import takewhile
 from typing import NamedTuple
 
 from redis_kit.queues.tasks.schedules.definition import Definition
@@ -11,8 +12,8 @@ FEW = 4  # ticks that are found one after the other
 class Plan(NamedTuple):
     """The ticks to run now, the oldest first, and how many more were missed.
 
-    No tick up to ``last`` runs any more; ``tick`` is the next one and ``due`` when it is to
-    run, with its jitter, both None if there is none.
+    No tick up to ``last`` runs any more; ``tick`` is the next one and ``due`` when it is to run, with its jitter, both
+    None if there is none. That is later than now.
     """
 
     run: list[int]
@@ -31,10 +32,9 @@ def plan(definition: Definition, last: int | None, now: int, *, waiting: bool = 
         return Plan([], 0, last, None, None)
     base = last if last is not None else now - (LATE if definition.at else 0)
     base = max(base, definition.start - 1)
-    due, total = _due(definition, base, now)
+    due, total, over = _due(definition, base, now)
     is_late = bool(due) and (waiting or now - due[0] - definition.delay(due[0]) <= LATE)
     run = due[: max(int(is_late), 0 if waiting else definition.catch_up)]
-    over = due[0] if due else base
     tick = _within(definition, definition.times.after(over))
     later = None if tick is None else tick + definition.delay(tick)
     return Plan(run[::-1], total - len(run), over, tick, later)
@@ -50,8 +50,8 @@ def upcoming(definition: Definition, after: int, until: int, count: int) -> list
     return ticks
 
 
-def _due(definition: Definition, base: int, now: int) -> tuple[list[int], int]:
-    """Return the ticks after ``base`` that are due, the latest first, as many as may run; and how many there are."""
+def _due(definition: Definition, base: int, now: int) -> tuple[list[int], int, int]:
+    """Return the ticks after ``base`` that are due, the latest first, as many as may run; how many; up to when."""
     ticks: list[int] = []
     tick = _within(definition, definition.times.after(base))
     while tick is not None and tick <= now and len(ticks) <= FEW:
@@ -63,8 +63,10 @@ def _due(definition: Definition, base: int, now: int) -> tuple[list[int], int]:
         latest = definition.times.until(min(now, definition.end or now), most)
         ticks = [each for each in reversed(latest) if each > base]
         total = max(len(ticks), (ticks[-1] - base) // definition.every if definition.every else 0)
-    due = [each for each in reversed(ticks) if each + definition.delay(each) <= now]
-    return due, total - (len(ticks) - len(due))
+        base = ticks[0] - 1
+    # In their order: a tick that is put off holds up those after it, so that none is passed over.
+    due = list(takewhile(lambda each: each + definition.delay(each) <= now, ticks))
+    return due[::-1], total - (len(ticks) - len(due)), due[-1] if due else base
 
 
 def _within(definition: Definition, tick: int | None) -> int | None:

@@ -11,7 +11,8 @@ from django.utils.module_loading import import_string
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues.errors import GiveUp
 from redis_kit.queues.tasks import registry
-from redis_kit.queues.tasks.task import Task, copy
+from redis_kit.queues.tasks.options import copy
+from redis_kit.queues.tasks.task import Task
 
 CELERY = "redis_kit.queues.celery.schedules.send"
 

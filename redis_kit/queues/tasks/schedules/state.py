@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from redis_kit.queues.tasks.schedules.definition import Definition
 
-ADDED, SKIPPED, WAITS, MISSED = "added", "skipped", "waits", "missed"
+ADDED, RETRIED, SKIPPED, WAITS, MISSED = "added", "retried", "skipped", "waits", "missed"
 
 
 class State(NamedTuple):

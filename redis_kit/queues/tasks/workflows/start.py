@@ -17,7 +17,7 @@ from redis_kit.queues.tasks import limits
 from redis_kit.queues.tasks.enqueue import WaitingCall, body_of, check_call
 from redis_kit.queues.tasks.parts import Group, Part, Step, steps_of
 from redis_kit.queues.tasks.task import Task, extended
-from redis_kit.queues.tasks.workflows.graph import Graph, Vertex
+from redis_kit.queues.tasks.workflows.graph import Graph, Vertex, is_source
 from redis_kit.queues.workflow import Workflow, aannounce, announce
 
 
@@ -29,7 +29,7 @@ def enqueue(part: Part) -> Workflow:
         announce(workflow.run_flow(transitions.create(workflow.name, name, nodes)))
 
     if transaction.get_connection().in_atomic_block and any(map(_waits, steps_of(part))):
-        transaction.on_commit(WaitingCall(send))
+        transaction.on_commit(WaitingCall(send, lambda: f"the workflow {name}"))
     else:
         send()
     return workflow
@@ -73,6 +73,7 @@ def _job(vertex: Vertex, step: Step, workflow: str) -> StepJob:
     task = extended(step.task)
     backend = _validated(task)
     check_call(task, step.args, step.kwargs)
+    _check_limits(task, step)
     places = {place for place, _ in vertex.sources}
     args = [None if place in places else value for place, value in enumerate(step.args)]
     kwargs = {name: None if name in places else value for name, value in step.kwargs.items()}
@@ -83,6 +84,20 @@ def _job(vertex: Vertex, step: Step, workflow: str) -> StepJob:
     id = ids.of_step(workflow, vertex.number, queue)
     alias, line = backend if task.store_result else None, lane.text if lane else ""
     return StepJob(id, queue, task.priority, _due(task), alias, line, body)
+
+
+def _check_limits(task: Task[..., Any], step: Step) -> None:
+    """Raise InvalidWorkflow if a limit names an argument whose value is known only when the step begins."""
+    names = limits.named_arguments(task)
+    if not names:
+        return
+    bound = task.signature.bind(*((None, *step.args) if task.takes_context else step.args), **step.kwargs)
+    for name, value in bound.arguments.items():
+        if name in names and is_source(value):
+            raise InvalidWorkflow(
+                f"{task.module_path} has a limit by {name}, which is {value!r} in this step: a step has its limits "
+                f"before any result is known. Pass a value as {name}, or enqueue the task from another one."
+            )
 
 
 def _validated(task: Task[..., Any]) -> str:

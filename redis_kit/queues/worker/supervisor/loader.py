@@ -9,12 +9,14 @@ from collections.abc import Callable
 
 from django.db import connections as databases
 
-from redis_kit.core.text import shortened
+from redis_kit.core.errors import RedisFailure
+from redis_kit.core.logs.error_text import text_of
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE
 from redis_kit.queues.worker.supervisor.os_signals import held_back
 
 logger = logging.getLogger("redis_kit.worker")
 LONGEST = 30  # seconds, after which the system ends it
+LONGEST_ERROR = 300  # characters
 
 
 class Loader:
@@ -40,7 +42,7 @@ class Loader:
         if pid:
             self._pid = pid
         else:
-            _load()
+            load()
 
     def reap(self) -> None:
         """Take note of its end."""
@@ -59,15 +61,18 @@ class Loader:
             self._pid = 0
 
 
-def _load() -> None:
+def load() -> None:
+    """Store the rows in Redis, and end the process."""
     try:
         from redis_kit.queues.tasks.schedules import rows
 
         rows.store_all()
     except UNAVAILABLE:
         pass  # the supervisor says so, and has them read again
+    except RedisFailure as error:
+        logger.warning("The schedules of the database can't be stored in Redis: %s", text_of(error)[:LONGEST_ERROR])
     except BaseException as error:
-        logger.warning("The schedules of the database can't be read: %s", shortened(str(error), 300))
+        logger.warning("The schedules of the database can't be read: %s", text_of(error)[:LONGEST_ERROR])
     finally:
         with contextlib.suppress(BaseException):
             databases.close_all()

@@ -37,10 +37,14 @@ EVERY = 2.0  # seconds between two looks
 IDLE = 10.0  # seconds between two looks if there are no schedules
 AGAIN = 0.5  # seconds to the next try while the server is unavailable
 ROUNDS = 5  # claims in one turn of the supervisor's loop
+LEAST = 0.01  # seconds between two looks, whatever they have found
 EARLY = 0.0005  # seconds: a look before its time finds nothing
 WAIT = 1000  # ms to the next look at a tick that waits for a running job
 UNABLE = 300.0  # seconds for which a schedule that this process can't run is left to others
 MOST_UNABLE = 500
+# A tick that was repeated is one that another supervisor added, and died before it counted it.
+RAN = (schedules.ADDED, schedules.RETRIED, schedules.REPEATED)
+OUTCOMES = {schedules.SKIPPED: state.SKIPPED, schedules.RETRIED: state.RETRIED}
 RELOAD, RELOAD_IDLE = 60_000, 600_000  # ms between two looks at the rows of the database
 
 
@@ -102,7 +106,7 @@ class Scheduler:
             return
         self.at = monotonic() + EVERY
         try:
-            self.at = monotonic() + self._look()
+            self.at = monotonic() + max(LEAST, self._look())
         except UNAVAILABLE as error:
             self._outage.say(error)
             self.at = monotonic() + AGAIN
@@ -229,7 +233,7 @@ class Scheduler:
             late=max(0, now - tick - definition.delay(tick)),
             job=job,
             queue=due.call.queue,
-            runs=due.before.runs + counts.count(schedules.ADDED),
+            runs=due.before.runs + sum(each in RAN for each in counts),
             skips=due.before.skips + counts.count(schedules.SKIPPED) + made.missed * waited,
             missed=due.before.missed + made.missed * (not waited),
             problem="",
@@ -238,10 +242,8 @@ class Scheduler:
             after = after._replace(last=tick - 1, outcome=state.WAITS)
             soon = now + WAIT
             return Confirmation(definition.name, min(soon, made.due or soon), after.dumps())
-        skipped = outcome == schedules.SKIPPED
-        return Confirmation(
-            definition.name, made.due, after._replace(outcome=state.SKIPPED if skipped else state.ADDED).dumps()
-        )
+        said = OUTCOMES.get(outcome, state.ADDED)
+        return Confirmation(definition.name, made.due, after._replace(outcome=said).dumps())
 
     def _left_to_others(self, stored: StoredSchedule, error: BaseException) -> Confirmation:
         self._unable[stored.name] = monotonic() + UNABLE

@@ -1,9 +1,12 @@
 """What people see of schedules and do with them: the list, the next ticks, pause, resume, run, prune, rows."""
 
 import json
+import re
 import sys
 from datetime import timedelta
 from itertools import count
+from time import monotonic
+from types import SimpleNamespace
 
 import pytest
 from django.core.checks import run_checks
@@ -18,8 +21,10 @@ from redis_kit.queues.store.schedules import Schedules
 from redis_kit.queues.tasks import unique
 from redis_kit.queues.tasks.schedules import checks, control, cron, rows, words
 from redis_kit.queues.tasks.schedules.definition import made
+from redis_kit.queues.worker.supervisor import loader
+from redis_kit.queues.worker.supervisor.scheduler import LEAST
 from redis_kit.testing.jobs import drain
-from tests.queues.support.scheduled import declared, due_now, scheduler, states, tick
+from tests.queues.support.scheduled import declared, due_now, overdue, scheduler, states, tick
 from tests.queues.support.tasks import done, fail, remember
 
 pytestmark = pytest.mark.django_db
@@ -142,6 +147,34 @@ def test_list_and_next_ticks_are_in_plain_words(kit, shell):
     assert (plain["quick"]["runs"], plain["nightly"]["when"]) == (0, "every day at 04:00 Europe/Berlin")
 
 
+def test_process_without_the_package_of_cron_shows_the_next_tick(kit, shell, monkeypatch):
+    declared(TASK, "nightly", cron="0 4 * * *", timezone="Europe/Berlin")
+    tick(scheduler())
+    monkeypatch.setitem(sys.modules, "cronsim", None)
+    listing = control.listed("due")
+    assert control.next_ticks(listing, 9) == [(listing.schedules[0].due, listing.schedules[0])]
+
+
+@pytest.mark.parametrize("arguments", [(), ("--next", "3")])
+def test_overdue_schedule_is_named_and_the_command_fails(kit, shell, arguments):
+    for name in ("quick", "rare", "broken"):
+        declared(TASK if name != "broken" else "shop.tasks.gone", name, every=5 if name == "quick" else 3600, args=[7])
+    worker = scheduler()
+    tick(worker)
+    assert shell("rk_schedule", *arguments)[0] == 0
+    overdue(kit, "quick", 8)  # a claim of a dead supervisor takes that long
+    assert shell("rk_schedule", *arguments)[0] == 0
+    overdue(kit, "quick", 46)
+    code, said, errors = shell("rk_schedule", *arguments)
+    assert (code, "overdue by 4" in said) == (1, True)
+    assert re.fullmatch(r"CommandError: 1 schedule is overdue by 4\d(\.\d)? s: no worker is running\.\n", errors)
+    code, said, _ = shell("rk_schedule", *arguments, "--json")
+    assert code == 1
+    assert arguments or [46 <= each["overdue"] < 60 for each in json.loads(said) if each["overdue"]] == [True]
+    kit.client.zadd(Schedules("all").key("watchers"), {"s": 10**15})
+    assert "see the log of the workers" in shell("rk_schedule", *arguments)[2]
+
+
 def test_command_says_that_there_are_none(kit, shell):
     assert "There are no schedules." in shell("rk_schedule")[1]
     assert shell("rk_schedule", "--next", "3")[1] == "No schedule ticks within 24 hours.\n"
@@ -184,6 +217,18 @@ def test_rows_are_stored_again_and_what_is_none_any_more_is_removed(kit):
     schedules.run_flow(store.store(schedules, [("gone", "{}")]))
     rows.store_all()
     assert set(schedules.run_flow(store.stored(schedules))[1]) == {"row0", "row1"}
+
+
+def test_rows_that_redis_refuses_are_said_to_be_refused(kit, monkeypatch, caplog):
+    schedules = Schedules("all")
+    Schedule.objects.bulk_create([Schedule(name="row", task=TASK, every=60, changed=timezone.now())])
+    kit.client.set(schedules.key("names"), "of another type")
+    monkeypatch.setattr(loader, "databases", SimpleNamespace(close_all=lambda: None))
+    monkeypatch.setattr(loader, "os", SimpleNamespace(_exit=lambda code: None))
+    loader.load()
+    (said,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert said.startswith("The schedules of the database can't be stored in Redis: ")
+    assert repr(schedules.key("names")) in said
 
 
 def test_row_that_no_worker_could_use_is_not_saved_by_code(kit):
@@ -272,7 +317,31 @@ def test_tick_is_added_once_whichever_answer_is_lost(kit, lost):
     tick(worker)
     tick(worker)
     assert Queue("default").counts().ready == 1
-    assert states()["hourly"].outcome == "added"
+    assert (states()["hourly"].outcome, states()["hourly"].runs) == ("added", 1)
+
+
+def test_job_that_failed_runs_again_at_the_next_tick(kit):
+    declared(fail.module_path, "hourly", every=3600, args=["x"])
+    worker, queue = scheduler(), Queue("default")
+    tick(worker)
+    control.run("hourly")
+    (job,) = queue.claim()
+    queue.nack(job, delay=600)
+    due_now(kit, "hourly")
+    tick(worker)
+    found = states()["hourly"]
+    assert (found.runs, found.skips, found.outcome, found.job) == (1, 0, "retried", job.id)
+    assert (queue.counts().ready, queue.counts().scheduled) == (1, 0)
+    queue.nack(*queue.claim(), delay=600)
+    assert control.run("hourly") == ("default", job.id)
+
+
+def test_supervisor_pauses_between_two_looks_whatever_they_find(kit, monkeypatch):
+    worker = scheduler()
+    monkeypatch.setattr(worker, "_look", lambda: 0.0)
+    before = monotonic()
+    tick(worker)
+    assert worker.at >= before + LEAST
 
 
 class Wordless(Exception):

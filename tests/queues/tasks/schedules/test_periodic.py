@@ -7,6 +7,8 @@ import pytest
 
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues import InvalidSchedule, periodic, task
+from redis_kit.queues.component import Queues
+from redis_kit.queues.tasks import discovery
 from redis_kit.queues.tasks.schedules import definition, registry
 
 
@@ -94,6 +96,7 @@ def test_name_of_another_schedule_is_refused(declared):
         ({"every": float("nan")}, "every must be"),
         ({"cron": "61 * * * *"}, r"'61 \* \* \* \*': Bad minute\. cron has five fields"),
         ({"cron": "* * *"}, "five fields"),
+        ({"cron": "0 4 * * * *"}, r"'0 4 \* \* \* \*', which has 6 fields\. cron has five fields"),
         ({"cron": 5}, "cron must be text"),
         ({"cron": "0 4 * * *", "timezone": "Europe/Berln"}, "Did you mean 'Europe/Berlin'"),
         ({"every": 5, "timezone": "UTC"}, "timezone belongs to cron"),
@@ -102,6 +105,9 @@ def test_name_of_another_schedule_is_refused(declared):
         ({"every": 5, "catch_up": 101}, "catch_up must be"),
         ({"every": 5, "jitter": 5}, "jitter must be shorter than every"),
         ({"every": 5, "jitter": -1}, "jitter must be 0 to"),
+        ({"cron": "* * * * *", "jitter": 600}, "shorter than the shortest time between two ticks, 60 s, or ticks"),
+        ({"cron": "50,10 23,0 * * *", "jitter": 1200}, "two ticks, 1,200 s"),
+        ({"cron": "0 0,12 1,31 * *", "jitter": 43_200}, "two ticks, 43,200 s"),
         ({"every": 5, "name": ""}, "name must be text of 1 to 200"),
         ({"every": 5, "name": "a\nb"}, "name must be"),
         ({"every": 5, "args": "ab"}, "args must be a list"),
@@ -143,11 +149,17 @@ def test_task_of_celery_is_registered_by_its_name(declared):
     )
 
 
-def test_cron_without_its_package_says_how_to_install_it(monkeypatch):
+def test_cron_without_its_package_is_an_error_of_the_checks_and_of_workers(monkeypatch, declared):
     monkeypatch.setitem(__import__("sys").modules, "cronsim", None)
+    monkeypatch.setattr(discovery, "_lacking", {})
+    assert periodic(cron="1 2 3 4 5")(report) is report  # so that its module can be imported
+    periodic(every=5, name="fine")(report)
+    assert list(declared) == ["fine"]
+    said = f"Schedule '{report.module_path}': cron= needs the package cronsim: pip install 'django-redis-kit[cron]'"
+    (found,) = [each.msg for each in Queues().checks() if each.id == "redis_kit.E002"]
+    assert found.startswith(said)
     with pytest.raises(ConfigurationError, match=r"pip install 'django-redis-kit\[cron\]'"):
-        periodic(cron="1 2 3 4 5")(report)
-    periodic(every=5)(report)
+        discovery.discover()
 
 
 def test_rows_override_code_and_fields_of_a_newer_release_are_refused():
@@ -155,5 +167,7 @@ def test_rows_override_code_and_fields_of_a_newer_release_are_refused():
         definition.loaded("x", '{"task": "t", "every": 5, "colour": 1}')
     with pytest.raises(InvalidSchedule, match="names no task"):
         definition.loaded("x", "", '{"enabled": false}')
+    with pytest.raises(InvalidSchedule, match="jitter must be shorter than the shortest time between two ticks"):
+        definition.loaded("x", '{"task": "t", "cron": "*/5 * * * *", "timezone": "UTC"}', '{"jitter": 300000}')
     merged = definition.loaded("x", '{"task": "t", "cron": "* * * * *", "timezone": "UTC"}', '{"every": 5000}')
     assert (merged.every, merged.cron, merged.timezone, merged.task) == (5000, "", "", "t")

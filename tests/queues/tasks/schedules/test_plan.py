@@ -1,7 +1,7 @@
 """Which ticks run now: on time, late, missed, and while a schedule is off."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from redis_kit.queues.tasks.schedules.definition import Definition
@@ -74,6 +74,39 @@ def test_upcoming_ticks_are_those_within_a_time():
     assert upcoming(hourly(), 20 * HOUR, 22 * HOUR, 9) == [21 * HOUR, 22 * HOUR]
     assert upcoming(hourly(), 20 * HOUR, 99 * HOUR, 1) == [21 * HOUR]
     assert upcoming(hourly(), 0, 10 * HOUR, 9) == [10 * HOUR]
+
+
+@given(
+    st.sampled_from([{"cron": "* * * * *"}, {"cron": "*/7 * * * *"}, {"every": 60_000}]),
+    st.integers(0, 3_600_000),
+    st.integers(0, 9),
+    st.lists(st.integers(1, 1_000_000), min_size=1, max_size=20),
+)
+@example({"cron": "* * * * *"}, 1_800_000, 1, [720_000] * 20)
+@settings(max_examples=60, deadline=None)
+def test_next_tick_is_ahead_however_long_the_jitter_is(times, jitter, caught_up, steps):
+    """As a release that allowed it may have stored it. A tick that has passed would be looked at without an end."""
+    chosen = Definition("x", "t", **times, timezone="UTC", jitter=jitter, catch_up=caught_up)
+    now = last = 10**12
+    for step in steps:
+        now += step
+        made = plan(chosen, last, now)
+        assert made.due is not None
+        assert made.due > now
+        assert made.tick == chosen.times.after(made.last)
+        assert not any(tick + chosen.delay(tick) > now for tick in made.run)
+        last = made.last
+
+
+def test_tick_that_is_put_off_holds_up_those_after_it_and_is_counted():
+    chosen = Definition("x", "t", every=1000, start=1, jitter=900)
+    ticks = range(10**12 + 1, 10**12 + 60_000, 1000)
+    now, last, over = 10**12, 10**12, 0
+    while now < ticks[-1] + 1000:
+        made = plan(chosen, last, now)
+        last, over = made.last, over + len(made.run) + made.missed
+        now = made.due
+    assert over == len(ticks)
 
 
 @given(

@@ -1,6 +1,7 @@
 """The times of schedules: intervals, cron expressions, and the changes of clocks."""
 
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -14,6 +15,7 @@ from redis_kit.queues.tasks.schedules.times import Every, Once, share
 
 ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Pacific/Apia", "UTC")
 EXPRESSIONS = ("30 2 * * *", "0 0 * * *", "*/20 * * * *", "15 */3 * * *", "0 1,2,3 * * *", "0 4 L * *", "5 4 * * SUN")
+DAYS = 2
 MOMENTS = st.integers(
     int(datetime(2024, 1, 1, tzinfo=UTC).timestamp()), int(datetime(2027, 1, 1, tzinfo=UTC).timestamp())
 )
@@ -59,6 +61,76 @@ def test_times_of_cron_are_the_same_forwards_and_backwards(moment, expression, z
     assert times.until(ahead[-1] - 1, 2) == ahead[-2:-4:-1]
 
 
+def field(most, least=0):
+    number = st.integers(least, most).map(str)
+    steps = st.integers(2, most).map("*/{}".format)
+    return st.one_of(st.just("*"), number, steps, st.lists(number, min_size=2, max_size=4).map(",".join))
+
+
+def matches(text, value, least):
+    if text.startswith("*"):
+        return (value - least) % int(text[2:] or 1) == 0
+    return str(value) in text.split(",")
+
+
+@cache
+def minutes_of(zone, start):
+    """Each minute of two days: when it is, what clocks show, and the minutes that they have skipped before it."""
+    found, before = [], datetime.fromtimestamp(start - 60, ZoneInfo(zone)).replace(tzinfo=None)
+    for moment in range(start, start + DAYS * 86_400, 60):
+        clock = datetime.fromtimestamp(moment, ZoneInfo(zone))
+        passed = (clock.replace(tzinfo=None) - before) // timedelta(minutes=1)
+        found.append((moment * 1000, clock, [before + timedelta(minutes=each) for each in range(1, passed)]))
+        before = clock.replace(tzinfo=None)
+    return found
+
+
+def shown_by_clocks(expression, zone, start):
+    """The times of an expression, found by a look at the clocks in each minute."""
+    minute, hour, day, _, _ = expression.split()
+    fixed = not (minute.startswith("*") or hour.startswith("*"))
+
+    def fits(clock):
+        return matches(minute, clock.minute, 0) and matches(hour, clock.hour, 0) and matches(day, clock.day, 1)
+
+    return [
+        moment
+        for moment, clock, skipped in minutes_of(zone, start)
+        if (fits(clock) and not (fixed and clock.fold)) or (fixed and any(map(fits, skipped)))
+    ]
+
+
+CHANGES = [
+    *(("Australia/Lord_Howe", 2026, 10, 3), ("Australia/Lord_Howe", 2026, 4, 4), ("Europe/Berlin", 2026, 3, 28)),
+    *(("Europe/Berlin", 2026, 10, 24), ("Antarctica/Troll", 2026, 3, 28), ("Antarctica/Troll", 2026, 10, 24)),
+    *(("Africa/Cairo", 2026, 4, 23), ("Africa/Cairo", 2026, 10, 29), ("America/Santiago", 2026, 9, 5)),
+    *(("America/Santiago", 2026, 4, 4), ("Pacific/Apia", 2011, 12, 29), ("America/St_Johns", 2026, 11, 1)),
+    *(("Asia/Kathmandu", 2026, 5, 1), ("UTC", 2026, 5, 1)),
+]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(CHANGES), field(59), field(23), st.sampled_from(["*", "*", "*/2", "1,4,25,30"]))
+@example(CHANGES[0], "*/17", "11", "*")
+@example(CHANGES[0], "54", "*", "*")
+@example(CHANGES[1], "13", "*/2", "*")
+@example(CHANGES[0], "*", "*", "*")
+@example(CHANGES[2], "*/30", "2", "*")
+@example(CHANGES[1], "10,20,45", "0,1", "*")
+@example(CHANGES[2], "10,20,45", "2,3", "*")
+def test_ticks_are_those_of_a_look_at_the_clocks_in_each_minute(change, minute, hour, day):
+    zone, *date = change
+    times, start = Cron(f"{minute} {hour} {day} * *", zone), int(datetime(*date, tzinfo=UTC).timestamp())
+    expected = shown_by_clocks(times.expression, zone, start)
+    found, moment = [], start * 1000 - 1
+    while (moment := times.after(moment)) < (start + DAYS * 86_400) * 1000:
+        found.append(moment)
+    assert found == expected
+    for place in range(0, len(found), 1 + len(found) // 20):
+        latest = times.until(found[place] + 30_000, 9)
+        assert latest[: place + 1] == found[: place + 1][::-1][:9]
+
+
 @given(st.sampled_from(ZONES[:-1]), st.integers(0, 364), st.integers(0, 23), st.integers(0, 59))
 @settings(max_examples=60)
 def test_daily_time_comes_once_on_each_day(zone, day, hour, minute):
@@ -96,7 +168,19 @@ def test_steps_go_on_through_both_hours_and_intervals_do_too():
 
 
 @pytest.mark.parametrize(
-    "wrong", ["61 * * * *", "* * *", "", "a b c d e", "0 0 31 2 *", "*/0 * * * *", "0 0 L-3 * *", "٣ * * * *"]
+    "wrong",
+    [
+        "61 * * * *",
+        "* * *",
+        "",
+        "a b c d e",
+        "0 0 31 2 *",
+        "*/0 * * * *",
+        "0 0 L-3 * *",
+        "٣ * * * *",
+        "0 4 * * * *",
+        "* * * * * *",
+    ],
 )
 def test_wrong_expression_names_the_grammar_or_the_reason(wrong):
     with pytest.raises(InvalidSchedule, match=r"five fields|no time in the next 50 years") as caught:
@@ -110,6 +194,7 @@ def test_any_text_is_an_expression_or_an_invalid_schedule(text):
         cron.check(text)
     except InvalidSchedule:
         return
+    assert len(text.split()) == 5
     assert Cron(text, "UTC").after(0) > 0
 
 

@@ -26,7 +26,7 @@ from redis_kit.queues.tasks.workflows.graph import Graph
 from redis_kit.queues.tasks.workflows.start import packed
 from redis_kit.testing.jobs import drain
 from tests.queues.support import workflow_tasks
-from tests.queues.support.workflow_tasks import add, ran, report, split, total, unique, unstorable, work
+from tests.queues.support.workflow_tasks import add, limited, ran, report, split, total, unique, unstorable, work
 
 
 @pytest.fixture(autouse=True)
@@ -310,6 +310,8 @@ def test_workflow_starts_after_the_commit(kit):
         (lambda: circle(), "Steps wait for each other: <Step .*work>, <Step .*work>"),
         (lambda: across(), "in another group"),
         (lambda: chain(unique.step()), "is unique"),
+        (lambda: chain(work.step(1), limited.step(previous)), r"\.limited has a limit by tenant, which is previous in"),
+        (lambda: chain(work.step(1), limited.step("a"), limited.step(tenant=[previous])), r"limit by tenant"),
         (lambda: nested(30), "at most 20 deep"),
         (lambda: group(work.step(number) for number in range(10_000)), "at most 10,000 steps"),
         (lambda: group(work.step(1)).on_done(work.step(2)).on_done(work.step(3)), "has a callback already"),
@@ -319,6 +321,12 @@ def test_parts_that_are_no_workflow_are_refused(kit, part, error):
     with pytest.raises(InvalidWorkflow, match=error):
         part().enqueue()
     assert not Queue("default").counts().ready
+
+
+def test_steps_have_the_limits_of_their_own_arguments(kit):
+    for tenant in "aab":
+        chain(limited.step(tenant)).enqueue()
+    assert sorted(job.payload["args"][0] for job in Queue("default").claim(10)) == ["a", "b"]
 
 
 @pytest.mark.parametrize(
