@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf
+from secrets import token_urlsafe
 from typing import Any
 
 from redis_kit.core.errors import RedisFailure
@@ -12,12 +13,13 @@ from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.jobs.job import Job, State
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import whole
-from redis_kit.queues.store import calls, claim, enqueue, hourly, results, unknown_calls
+from redis_kit.queues.store import calls, claim, enqueue, handover, hourly, results, unknown_calls
 from redis_kit.queues.store.claim import Claimed
 from redis_kit.queues.store.liveness import HeartbeatReply, heartbeat_reply
 from redis_kit.queues.store.unknown_calls import Recalled
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.validation import Delay
+from redis_kit.queues.worker.options import LoneJob
 
 PAGE = 100  # running jobs that a heartbeat lists
 WORKERS = 100  # that are asked how long they have been there
@@ -110,6 +112,28 @@ class WorkerQueue(PatientQueue):
     def _pass_on(self) -> Flow[None]:
         key = self.key("signal")
         yield Batch([Call("RPUSH", key, 1), Call("PEXPIRE", key, 10_000)])
+
+
+class LoneQueue(WorkerQueue):
+    """A queue of which the worker runs one job, that another worker claimed."""
+
+    def __init__(self, job: LoneJob, *, worker: str, about: str) -> None:
+        super().__init__(job.source, worker=worker, about=about)
+        self._lone_job: LoneJob | None = job
+        self._claim = token_urlsafe(6)
+
+    def exchange(self, limit: int, done: Sequence[Ack] = ()) -> Claimed:
+        """End jobs, and take over the job if that did not happen yet. A round trip for each; a repeat is safe."""
+        claimed = super().exchange(0, done) if done else Claimed([], None, [])
+        if limit and self._lone_job:
+            if job := self.run_flow(self._take_over(self._lone_job)):
+                claimed.jobs.append(job)
+            self._lone_job = None
+        return claimed
+
+    def _take_over(self, job: LoneJob) -> Flow[Job | None]:
+        given = {"version": job.version, "token": job.token, "about": self.about}
+        return handover.claim_job(self, self.worker, self._claim, job.id, **given)
 
 
 class SupervisedQueue(WorkerQueue):

@@ -14,6 +14,7 @@ from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store.liveness import HeartbeatReply, Poison
 from redis_kit.queues.worker.run.workflow_step import report_failure
 from redis_kit.queues.worker.shared import failpoints
+from redis_kit.queues.worker.shared.logs import counted
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat, forget_unused, waits
 from redis_kit.queues.worker.supervisor.child import Child
@@ -103,7 +104,7 @@ class Heartbeat:
     def _look_around(self, children: list[Child], wrong: dict[str, RedisFailure]) -> None:
         if not children:
             return
-        sources = children[0].sources
+        sources = max((child.sources for child in children), key=len)  # one that runs a single job has one queue
         self._note(sources)
         wrong.update(self._orphans.look(sources))
         self._caretaker.look(sources[0])
@@ -158,13 +159,15 @@ class Heartbeat:
             child.channel.say("cancel", index, id)
         child.compare(index, answer.held)
         if answer.returned:
-            logger.warning("Queue %a: %d jobs of dead workers are ready again.", source.name, answer.returned)
+            text = "Queue %a: %s of dead workers %s ready again."
+            jobs, verb = counted(answer.returned, "job"), "is" if answer.returned == 1 else "are"
+            logger.warning(text, source.name, jobs, verb)
         for job in answer.dead:
             buried(source, job)
 
 
 def buried(source: WorkerQueue, job: Poison) -> None:
-    """Announce that a job is dead because too many workers died with it; its workflow, if it has one, learns of it."""
+    """Announce that a job is dead as its processes died; its workflow, if it has one, learns of it."""
     task = f" ({job.task})" if job.task else ""
     logger.error("Job %a of queue %a%s is dead: %a", job.id, source.name, task, job.reason)
     send_safely(signals.job_dead, Heartbeat, queue=source.queue_name, id=job.id, reason="poison")
