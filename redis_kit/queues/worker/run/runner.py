@@ -12,6 +12,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import reset_queries
+from django.utils import timezone, translation
 
 from redis_kit.core.errors import CommandFailed, RedisFailure
 from redis_kit.core.logs.error_text import cut_frames, described
@@ -110,16 +111,15 @@ class JobRunner:
         self._routes.close()
 
     def process(self, slot: int, source: int, job: Job) -> list[Done]:
-        """Run a job. Record a failed attempt; during an outage, wait until that is over.
-
-        Return the job if it is done, and others that were handed over beside it.
-        """
+        """Run a job; record a failed attempt, waiting for the end of an outage. Return it if done, with others beside it."""
         if (begun := monotonic()) - getattr(self._own, "closed", 0.0) > IDLE:
             guarded("The database connections of a thread", tidy, None)
         try:
             return self.run(slot, source, job)
         finally:
             guarded("The database connections of a thread", tidy, None)
+            translation.deactivate()
+            timezone.deactivate()
             self._own.closed = monotonic()
             self._board.end(slot)
             self._board.tally(self._own.ended, self._own.closed - begun)

@@ -4,13 +4,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf
 from secrets import token_urlsafe
-from typing import Any
+from typing import Any, NamedTuple
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call, Pop
 from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.jobs.job import Job, State
+from redis_kit.queues.monitoring import report
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import whole
 from redis_kit.queues.store import calls, claim, enqueue, handover, hourly, results, unknown_calls
@@ -160,9 +161,16 @@ def recall(pairs: list[tuple[WorkerQueue, str]]) -> list[Recalled | RedisFailure
     return pairs[0][0].run_flow(_recall(pairs))
 
 
-def waits(sources: list[WorkerQueue]) -> list[float | RedisFailure | None]:
-    """Return for how many seconds the next job of each queue waits; None if none waits. One round trip."""
-    return sources[0].run_flow(_waits(sources))
+class Report(NamedTuple):
+    """For how many seconds the next job of a queue waits, None if none does; why the server refuses writes, or ""."""
+
+    wait: float | None
+    refused: str
+
+
+def reports(sources: list[WorkerQueue]) -> list[Report | RedisFailure]:
+    """Return how each queue is doing. One round trip."""
+    return sources[0].run_flow(_reports(sources))
 
 
 def forget_unused(sources: list[WorkerQueue]) -> None:
@@ -202,11 +210,11 @@ def _recall(pairs: list[tuple[WorkerQueue, str]]) -> Flow[list[Recalled | RedisF
     ]
 
 
-def _waits(sources: list[WorkerQueue]) -> Flow[list[float | RedisFailure | None]]:
+def _reports(sources: list[WorkerQueue]) -> Flow[list[Report | RedisFailure]]:
     replies = yield Batch([calls.QUEUE_STATS(source.key(""), 1) for source in sources], lenient=True)
-    return [reply if isinstance(reply, RedisFailure) else _wait(reply) for reply in replies]
+    return [reply if isinstance(reply, RedisFailure) else _report(reply) for reply in replies]
 
 
-def _wait(reply: list[int]) -> float | None:
+def _report(reply: list[Any]) -> Report:
     wait, paused_since = reply[4], reply[6]
-    return wait / 1000 if wait >= 0 > paused_since else None
+    return Report(wait / 1000 if wait >= 0 > paused_since else None, report.refusal(reply))
