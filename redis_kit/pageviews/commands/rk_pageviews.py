@@ -45,7 +45,9 @@ class Command(terminal.KitCommand):
             "--days", type=whole(1, MAX_DAYS), default=3, help=f"days to go back, 1 to {MAX_DAYS} (default: 3)"
         )
         for subparser in (of_export, of_top):
-            subparser.add_argument("--page", action=terminal.Once, type=terminal.name, help="name of a page (default: the whole site)")
+            subparser.add_argument(
+                "--page", action=terminal.Once, type=terminal.name, help="name of a page (default: the whole site)"
+            )
         for subparser in (of_export, of_dropped):
             subparser.add_argument("--start", type=_day, help=f"first day, YYYY-MM-DD (default: {EXPORTED} days)")
             subparser.add_argument("--end", type=_day, help="last day (default: today)")

@@ -32,8 +32,12 @@ class Command(QueueCommand):
         parser.add_argument(
             "--limit", type=terminal.whole(1, 1_000_000), metavar="N", help="at most N jobs, the oldest first"
         )
-        parser.add_argument("--task", action=terminal.Once, metavar="NAME", help="only jobs of this task, such as shop.tasks.send_mail")
-        parser.add_argument("--error", action=terminal.Once, metavar="NAME", help="only jobs with this error, such as ValueError")
+        parser.add_argument(
+            "--task", action=terminal.Once, metavar="NAME", help="only jobs of this task, such as shop.tasks.send_mail"
+        )
+        parser.add_argument(
+            "--error", action=terminal.Once, metavar="NAME", help="only jobs with this error, such as ValueError"
+        )
         parser.add_argument("--tag", action=terminal.Once, help="only jobs with this tag, such as billing")
         terminal.add_no_input(parser)
 

@@ -47,7 +47,7 @@ def test_job_that_ends_its_process_with_0_is_dead_after_the_limit(queue, journal
     assert b"ended by exit code 0" in worker.log.read_bytes()
 
 
-def test_only_attempt_of_a_job_that_kills_its_process_is_not_followed_by_another(queue, journal, start_worker):
+def test_only_attempt_of_a_job_that_kills_its_process_is_its_last(queue, journal, start_worker):
     result = die_once.enqueue("bad")
     worker = start_worker("--threads", 2, "--burst")
     assert worker.wait(30) == 0

@@ -69,7 +69,7 @@ def test_job_comes_back_in_its_old_place_with_its_crash_counted(queue, steady):
     assert [job.payload for job in queue.claim(2, worker=steady)] == ["c"]
 
 
-def test_jobs_that_a_worker_held_together_are_not_to_blame_and_each_is_claimed_alone(queue, kit):
+def test_jobs_held_together_are_not_to_blame_and_are_claimed_one_by_one(queue, kit):
     queue.put_many(["poison", "b", "c"])
     for held in (3, 1, 1, 1):
         name = f"w{held}"

@@ -111,7 +111,7 @@ class JobRunner:
         self._routes.close()
 
     def process(self, slot: int, source: int, job: Job) -> list[Done]:
-        """Run a job; record a failed attempt, waiting for the end of an outage. Return it if done, with others beside it."""
+        """Run a job; record a failed attempt, also after an outage. Return it if it is done, with others beside it."""
         if (begun := monotonic()) - getattr(self._own, "closed", 0.0) > IDLE:
             guarded("The database connections of a thread", tidy, None)
         try:

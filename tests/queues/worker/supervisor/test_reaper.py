@@ -159,7 +159,7 @@ def test_outcome_that_makes_no_sense_does_not_keep_the_others(child, any_kit):
     assert mail.claim()[0].payload == "torn"
 
 
-def test_child_that_ended_in_order_leaves_no_crash_and_one_killed_for_a_job_leaves_one_to_the_others(child):
+def test_end_in_order_leaves_no_crash_and_a_kill_one_to_the_other_jobs(child):
     mail = Queue("mail")
     mail.put_many(["a", "b"])
     begun(child, 0)
