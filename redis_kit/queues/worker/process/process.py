@@ -175,8 +175,8 @@ class WorkerProcess:
         """Have the supervisor run a job in a process of its own, and wait for its end or until the worker stops."""
         claim = f"{job.token}/{job.id}"
         ended = self._isolated[claim] = Event()
-        told = ("alone", number, job.id, job.token, version(job))
-        if self._channel and not self._stopping.is_set() and self._channel.say(*told):
+        message = ("alone", number, job.id, job.token, version(job))
+        if self._channel and not self._stopping.is_set() and self._channel.say(*message):
             ended.wait()
         del self._isolated[claim]
 

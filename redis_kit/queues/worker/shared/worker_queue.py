@@ -116,7 +116,7 @@ class WorkerQueue(PatientQueue):
 
 
 class LoneQueue(WorkerQueue):
-    """A queue of which the worker runs one job, that another worker claimed."""
+    """A queue whose worker runs one job, which another worker has claimed, and no other."""
 
     def __init__(self, job: LoneJob, *, worker: str, about: str) -> None:
         super().__init__(job.source, worker=worker, about=about)

@@ -115,9 +115,9 @@ class Heartbeat:
         if self._reports:
             answers = dict(zip([source.name for source in sources], reports(sources), strict=True))
             wrong.update({name: answer for name, answer in answers.items() if isinstance(answer, RedisFailure)})
-            found = {name: answer for name, answer in answers.items() if not isinstance(answer, RedisFailure)}
-            self.waits = {name: report.wait for name, report in found.items() if report.wait is not None}
-            self.refused = {name: report.refused for name, report in found.items() if report.refused}
+            states = {name: answer for name, answer in answers.items() if not isinstance(answer, RedisFailure)}
+            self.waits = {name: report.wait for name, report in states.items() if report.wait is not None}
+            self.refused = {name: report.refused for name, report in states.items() if report.refused}
 
     def _note(self, sources: list[WorkerQueue]) -> None:
         """Register the queues that are not registered yet, or that the server may have lost: else no round trip."""

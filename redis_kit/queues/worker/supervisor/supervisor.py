@@ -138,7 +138,7 @@ class Supervisor:
         return next((child for child in self.children if child.worker == worker), None)
 
     def _end_lone_job(self, job: LoneJob) -> None:
-        """Let the thread go on that has waited for the end of a job."""
+        """Release the thread that waited for the end of a job."""
         if child := self._holder(job):
             child.channel.say("ended", f"{job.token}/{job.id}")
 

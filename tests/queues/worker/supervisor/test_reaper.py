@@ -262,6 +262,18 @@ def test_queue_whose_heartbeat_fails_is_logged_once_and_others_get_theirs(child,
     assert beat.broken == {}
 
 
+def test_log_counts_the_jobs_of_dead_workers(child, any_kit, caplog):
+    mail, beat = Queue("mail"), Heartbeat(Outage())
+    beat.beat([child])
+    for count, text in ((1, "1 job of dead workers is ready again."), (2, "2 jobs of dead workers are ready again.")):
+        mail.put_many(range(count))
+        assert len(mail.claim(count, worker="gone")) == count
+        any_kit.client.zadd(mail.key("workers"), {"gone": 1.5})
+        beat.beat([child])
+        assert f"Queue 'mail': {text}" in [record.getMessage() for record in caplog.records]
+        mail.purge("ready")
+
+
 def test_log_tells_what_died_with_a_child(child, any_kit, caplog):
     any_kit.options(QUEUES={"MAX_CRASHES": 1})
     Queue("mail").put_many(["a", "b"])
