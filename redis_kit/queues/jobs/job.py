@@ -49,8 +49,8 @@ class Record(NamedTuple):
 class Job(NamedTuple):
     """A claimed job, to be ended with ``ack()`` or ``nack()``.
 
-    ``attempt`` counts from 1, with the present claim; ``crashes`` in how many processes that died it ran; ``due`` is when
-    it was to start, and ``claimed`` when it was claimed, in seconds since 1970 on the server's clock.
+    ``attempt`` counts from 1, with the present claim; ``crashes`` in how many processes that died it ran; ``due`` is
+    when it was to start, and ``claimed`` when it was claimed, in seconds since 1970 on the server's clock.
     """
 
     id: str

@@ -1,12 +1,16 @@
 """Jobs that end the process in which they run, those beside them, and those beside a job that had to be killed."""
 
+import os
+import signal
+
 import pytest
 
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.monitoring.lookup import look_up
 from tests.fixtures.process import wait_for
 from tests.queues.support.journal import LASTING
-from tests.queues.support.tasks import die, die_of, die_once, never_end, note_slowly
+from tests.queues.support.processes import children
+from tests.queues.support.tasks import die, die_of, die_once, never_end, note_in_twos, note_slowly, wait_for_file
 
 pytestmark = [pytest.mark.alone(40), pytest.mark.once]
 
@@ -67,3 +71,30 @@ def test_job_beside_one_that_had_to_be_killed_starts_anew_once(queue, kit, journ
     wait_for(lambda: queue.counts() == QueueCounts(0, 0, 0, 3))
     assert journal.names("begin").count("long") == 2
     assert journal.names() == ["long"]
+
+
+def test_jobs_that_run_alone_have_their_places_in_limits(queue, journal, start_worker):
+    start_worker("--threads", 4)
+    for number in range(2):
+        note_in_twos.enqueue(f"first{number}", 0.5)
+    wait_for(lambda: len(journal.names("begin")) == 2)
+    die_once.enqueue("bad")
+    for number in range(2):
+        note_in_twos.enqueue(f"second{number}", 0)
+    wait_for(lambda: queue.counts() == QueueCounts(0, 0, 0, 1))
+    assert journal.names()[:2] == ["first0", "first1"] or journal.names()[:2] == ["first1", "first0"]
+    assert sorted(journal.names()[2:]) == ["second0", "second1"]
+
+
+def test_worker_that_stops_lets_a_job_that_runs_alone_end(queue, journal, start_worker, tmp_path):
+    worker = start_worker("--threads", 2)
+    wait_for_file.enqueue("long", str(tmp_path / "go"))
+    wait_for(lambda: journal.names("begin") == ["long"])
+    os.kill(children(worker)[0], signal.SIGKILL)
+    wait_for(lambda: journal.names("begin") == ["long", "long"])
+    worker.send_signal(signal.SIGTERM)
+    wait_for(lambda: b"Stopping: 1 job is running" in worker.log.read_bytes())
+    (tmp_path / "go").touch()
+    assert worker.wait(20) == 0
+    assert journal.names() == ["long"]
+    assert queue.counts() == QueueCounts(0, 0, 0, 0)

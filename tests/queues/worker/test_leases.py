@@ -6,7 +6,9 @@ import time
 import pytest
 
 from redis_kit.queues import LeaseLost, Queue, QueueCounts
+from redis_kit.queues.jobs import ids
 from redis_kit.queues.monitoring.lookup import look_up
+from redis_kit.queues.store import liveness
 from tests.fixtures.process import wait_for
 
 pytestmark = pytest.mark.once
@@ -125,6 +127,31 @@ def test_job_that_kills_its_workers_is_dead_after_three_and_others_are_not(queue
     assert (dead.payload, dead.reason, dead.crashes) == ("poison", "poison: 3 processes died in which it ran alone", 3)
     assert [job.payload for job in queue.claim(5, worker=steady)] == ["fine"]
     assert set(kit.client.hkeys(queue.key("info"))) == {steady}
+
+
+@pytest.mark.parametrize(("more", "alone"), [({}, 0), ({"alone": True}, 1)], ids=["a worker", "a worker of one job"])
+def test_job_that_a_worker_held_is_to_blame_if_that_runs_no_others(queue, kit, more, alone):
+    about = ids.information(supervisor="s", threads=8, **more)
+    queue.put(1, id="a")
+    queue.claim(worker="dead")
+    queue.run_flow(liveness.heartbeat(queue, "dead", about))
+    kit.client.zadd(queue.key("workers"), {"dead": 1.5})
+    queue.heartbeat(worker="steady")
+    _, details = look_up(["mail"], "a")
+    assert (details.job.crashes, details.job.attempts, details.alone) == (1, alone, alone)
+
+
+def test_job_that_nobody_runs_alone_is_dead_at_last(queue, kit):
+    kit.options(QUEUES={"HEARTBEAT_INTERVAL": 0.1, "WORKER_TIMEOUT": LEASE, "MAX_CRASHES": 1})
+    queue.put(1)
+    for number in range(10):
+        queue.claim(worker="dead")
+        queue.run_flow(liveness.heartbeat(queue, "dead", ids.information(supervisor="s", number=number)))
+        kit.client.zadd(queue.key("workers"), {"dead": 1.5})
+        assert queue.counts().dead == 0
+        queue.heartbeat(worker="steady")
+    (dead,) = queue.peek(state="dead")
+    assert dead.reason == "poison: 10 processes died in which it ran"
 
 
 def test_many_reapers_give_each_job_back_once(queue, steady):
