@@ -75,8 +75,8 @@ def test_long_script_of_queues_says_why_it_is_one():
 
 
 def test_script_that_writes_is_refused_as_a_whole_on_a_full_server():
-    writing = [path for path in SCRIPTS if WRITES.search(_parts(path)[1])]
-    assert writing
+    writing = [path for path in SCRIPTS if WRITES.search(_parts(path)[1]) and path.name != "queue_stats.lua"]
+    assert writing  # that one looks whether writes are refused
     assert not [_name(path) for path in writing if not path.read_text().startswith("#!lua")]
 
 

@@ -102,6 +102,21 @@ def hint_for(message: str, options: Mapping[str, str]) -> str:
     return f". Use {options[given]} {','.join(values)}".rstrip() if given in options else ""
 
 
+class Once(argparse.Action):
+    """Stores the value of an option that may be given once: of two the first would be dropped without a word."""
+
+    _before: argparse.Namespace | None = None
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option_string: Any = None
+    ) -> None:
+        """Store it. A second one is an error."""
+        if self._before is namespace:
+            raise argparse.ArgumentError(self, "may be given only once")
+        self._before = namespace
+        setattr(namespace, self.dest, values)
+
+
 @contextmanager
 def failing() -> Iterator[None]:
     """End the command with 69 if Redis is unavailable, and with 78 if the settings are wrong."""

@@ -54,7 +54,7 @@ class Interrupted(BaseException):
 
 
 class WorkerLost(RedisKitError):
-    """Too many workers died with a job: the error of its result."""
+    """The processes of a job died, too many or that of its last attempt: the error of its result."""
 
 
 class UnknownTask(RedisKitError, LookupError):

@@ -25,6 +25,7 @@ class QueueKeys(NamedTuple):
     repeats: str
     orders: str
     cancels: str
+    crashed: str
     unique: str
     owners: str
     unknown: str

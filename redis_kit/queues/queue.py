@@ -107,8 +107,8 @@ class Queue(Shard):
 
         Jobs that are ``done``, at most 250, are acknowledged in the same call. Raises LeaseLost if another worker has
         one of them; then nothing is claimed. If the answer to a claim is lost, the worker's next claim returns the same
-        jobs. The first claim or ack of a process from a queue with unique keys, groups or limits takes another round
-        trip.
+        jobs. A job that ran in a process that died comes alone, whatever the limit. The first claim or ack of a process
+        from a queue with unique keys, groups or limits takes another round trip.
         """
         return self._jobs_of(self.run_flow(shards.claimed(self, limit, worker, done)), done)
 

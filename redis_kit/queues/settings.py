@@ -122,7 +122,7 @@ class QueueSettings(Section):
     #: Seconds for which a job waits for a worker that knows its task, and whose function takes its arguments, as in a
     #: deploy. A worker that meets the job later buries it. 0 means at once.
     UNKNOWN_TASK_TTL: float = 86_400.0
-    #: Workers that may die while they run a job before the job itself is dead.
+    #: Processes that may die while a job runs alone in them, before the job itself is dead.
     MAX_CRASHES: int = 3
     #: Dead jobs kept for each queue. The oldest make room for new ones, and any job is deleted after 30 days.
     DEAD_LIMIT: int = 10_000

@@ -97,3 +97,13 @@ def test_command_without_an_action_lists_the_actions(kit, command, name):
     module = importlib.import_module(f"redis_kit.management.commands.{name}")
     lines = errors.splitlines()[-len(module.Command.actions) :]
     assert [line.split(maxsplit=1) for line in lines] == [list(pair) for pair in module.Command.actions.items()]
+
+
+def test_option_that_may_be_given_once_refuses_a_second_value(capsys):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--state", action=terminal.Once)
+    for value in ("ready", "dead"):
+        assert parser.parse_args(["--state", value]).state == value
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--state", "ready", "--state", "dead"])
+    assert "argument --state: may be given only once" in capsys.readouterr().err

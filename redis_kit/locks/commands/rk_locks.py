@@ -56,8 +56,13 @@ class Command(terminal.KitCommand):
             for option in terminal.EVERYWHERE:
                 subparser.add_argument(option, help=argparse.SUPPRESS, default=argparse.SUPPRESS)
         self.release = release = actions.choices["release"]
-        release.add_argument("--kind", choices=KINDS, help="required if two kinds have this name")
-        release.add_argument("--fence", type=_fence, help="end only the lease with this fence (default: all leases)")
+        release.add_argument("--kind", action=terminal.Once, choices=KINDS, help="required if two kinds have this name")
+        release.add_argument(
+            "--fence",
+            action=terminal.Once,
+            type=_fence,
+            help="end only the lease with this fence (default: all leases)",
+        )
         terminal.add_no_input(release)
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:

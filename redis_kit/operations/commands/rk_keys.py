@@ -24,7 +24,7 @@ class Command(terminal.KitCommand):
         """Add the options."""
         add = parser.add_argument
         add("text", nargs="?", metavar="TEXT", help="text in the names of keys; *, ? and [a-z] are wildcards")
-        add("--component", metavar="NAME", help="list the keys of one component, such as locks")
+        add("--component", action=terminal.Once, metavar="NAME", help="list the keys of one component, such as locks")
         most = f"number of keys, {LIMIT[0]} to {LIMIT[1]:,} (default: 100)"
         add("--limit", type=terminal.whole(*LIMIT), default=100, help=most)
         add("--cursor", default="", help="continue a search: the cursor that it printed")

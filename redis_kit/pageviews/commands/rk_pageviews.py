@@ -45,11 +45,13 @@ class Command(terminal.KitCommand):
             "--days", type=whole(1, MAX_DAYS), default=3, help=f"days to go back, 1 to {MAX_DAYS} (default: 3)"
         )
         for subparser in (of_export, of_top):
-            subparser.add_argument("--page", type=terminal.name, help="name of a page (default: the whole site)")
+            subparser.add_argument(
+                "--page", action=terminal.Once, type=terminal.name, help="name of a page (default: the whole site)"
+            )
         for subparser in (of_export, of_dropped):
             subparser.add_argument("--start", type=_day, help=f"first day, YYYY-MM-DD (default: {EXPORTED} days)")
             subparser.add_argument("--end", type=_day, help="last day (default: today)")
-        of_export.add_argument("--key", type=terminal.name, help="key of an object of the page")
+        of_export.add_argument("--key", action=terminal.Once, type=terminal.name, help="key of an object of the page")
         of_top.add_argument("--day", type=_day, help="YYYY-MM-DD (default: today)")
         of_top.add_argument(
             "--period", choices=("day", "week", "month"), help="the day, or what it is in (default: day)"

@@ -40,6 +40,12 @@ def parse(text: str) -> tuple[tuple[str, ...], tuple[int, ...] | None]:
     return names, weights
 
 
+def checked(text: str) -> str:
+    """Return names as they were given, if parse() can read them."""
+    parse(text)
+    return text
+
+
 def of_tasks() -> list[str]:
     """Return the queues that the registered tasks and the setting ``TASKS`` name, sorted."""
     named = set(registry.queue_names())

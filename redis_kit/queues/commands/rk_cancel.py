@@ -45,7 +45,7 @@ class Command(QueueCommand):
         super().add_arguments(parser)
         parser.add_argument("ids", type=identifier, nargs="+", metavar="ID", help="id of a job")
         about = "their queue (default: that which the id names, else default)"
-        parser.add_argument("--queue", type=terminal.name, metavar="NAME", help=about)
+        parser.add_argument("--queue", action=terminal.Once, type=terminal.name, metavar="NAME", help=about)
 
     def run(self, *, ids: list[str], queue: str | None, using: str, **options: Any) -> None:
         """Cancel the jobs. Exit code 1 if none was. One round trip for each, and another one if it is not found."""

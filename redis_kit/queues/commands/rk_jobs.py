@@ -41,9 +41,11 @@ class Command(QueueCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
         super().add_arguments(parser)
-        parser.add_argument("--state", choices=(*STATES, "done"), help="only jobs of this state")
-        parser.add_argument("--task", metavar="NAME", help="only jobs of this task, such as shop.tasks.send_mail")
-        parser.add_argument("--tag", help="only jobs with this tag, such as billing")
+        parser.add_argument("--state", action=terminal.Once, choices=(*STATES, "done"), help="only jobs of this state")
+        parser.add_argument(
+            "--task", action=terminal.Once, metavar="NAME", help="only jobs of this task, such as shop.tasks.send_mail"
+        )
+        parser.add_argument("--tag", action=terminal.Once, help="only jobs with this tag, such as billing")
         limit = f"number of jobs of each state and queue, 1 to {LIMIT} (default: 20)"
         parser.add_argument("--limit", type=terminal.whole(1, LIMIT), default=20, metavar="N", help=limit)
 

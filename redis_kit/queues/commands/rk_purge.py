@@ -19,7 +19,9 @@ class Command(QueueCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
         super().add_arguments(parser)
-        parser.add_argument("--state", choices=PURGED, required=True, help="state of the jobs to delete")
+        parser.add_argument(
+            "--state", action=terminal.Once, choices=PURGED, required=True, help="state of the jobs to delete"
+        )
         terminal.add_no_input(parser)
 
     def run(self, *, name: str, using: str, state: Any, **options: Any) -> None:

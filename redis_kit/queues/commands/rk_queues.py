@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from redis_kit.core import terminal
 from redis_kit.core.errors import RedisUnavailable
@@ -59,6 +59,8 @@ class Command(QueueCommand):
             text = [json.dumps(_plain(reports, errors), indent=2)] if options["json"] else _text(reports, errors)
             self.write(text if options["json"] else [*text, *_warnings(names, using)])
             self.fail_for(errors, names, named=True)
+            if any(report.refused for report in reports.values()):
+                raise CommandError("Redis refuses writes.", returncode=terminal.UNAVAILABLE)
             return
         try:
             while True:
@@ -136,11 +138,16 @@ def _process(worker: WorkerInfo | LostWorker) -> str:
 
 def _text(reports: dict[str, QueueStats], errors: Errors) -> Iterable[str]:
     yield from table(reports)
-    yield "Means of the last 5 minutes and the current one. LATE: how late attempts began."
+    yield "Means of the last 5 minutes and the current one. RUNNING: claimed by workers. LATE: how late attempts began."
     if deserted := [name for name, report in reports.items() if report.deserted]:
         yield f"No worker works on: {clean(', '.join(deserted))}"
     if several := [f"{clean(name)}: {report.shards}" for name, report in reports.items() if report.shards > 1]:
         yield f"Shards: {', '.join(several)}"
+    by_reason: dict[str, list[str]] = {}
+    for name, report in reports.items():
+        by_reason.setdefault(report.refused, []).append(name)
+    for reason in filter(None, by_reason):
+        yield f"Redis refuses writes to {clean(', '.join(by_reason[reason]))}: {clean(reason)}"
     for name, report in reports.items():
         yield from (_unknown(name, calls) for calls in report.unknown if not calls.known)
     yield from unreadable(errors)
@@ -165,6 +172,7 @@ def _plain(reports: dict[str, QueueStats], errors: Errors) -> list[dict[str, Any
             "quiet_workers": report.quiet,
             "paused": report.paused and report.paused._asdict(),
             "shards": report.shards,
+            "refused": report.refused,
             "unknown": [calls._asdict() for calls in report.unknown],
         }
         for name, report in reports.items()

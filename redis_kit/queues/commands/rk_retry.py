@@ -32,9 +32,13 @@ class Command(QueueCommand):
         parser.add_argument(
             "--limit", type=terminal.whole(1, 1_000_000), metavar="N", help="at most N jobs, the oldest first"
         )
-        parser.add_argument("--task", metavar="NAME", help="only jobs of this task, such as shop.tasks.send_mail")
-        parser.add_argument("--error", metavar="NAME", help="only jobs with this error, such as ValueError")
-        parser.add_argument("--tag", help="only jobs with this tag, such as billing")
+        parser.add_argument(
+            "--task", action=terminal.Once, metavar="NAME", help="only jobs of this task, such as shop.tasks.send_mail"
+        )
+        parser.add_argument(
+            "--error", action=terminal.Once, metavar="NAME", help="only jobs with this error, such as ValueError"
+        )
+        parser.add_argument("--tag", action=terminal.Once, help="only jobs with this tag, such as billing")
         terminal.add_no_input(parser)
 
     def run(self, *, name: str, using: str, ids: list[str], **options: Any) -> None:

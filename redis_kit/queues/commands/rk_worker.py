@@ -2,6 +2,7 @@
 
 import logging
 import os
+from argparse import ArgumentTypeError
 from typing import Any
 
 from django.conf import settings
@@ -37,10 +38,11 @@ class Command(terminal.KitCommand):
         add = parser.add_argument
         add(
             "--queue-name",
-            type=queue_names.parse,
+            type=queue_names.checked,
+            action="append",
             metavar="NAMES",
-            help="queues in strict order, such as mail,default, or by weight, such as mail:3,default:1 (default: the "
-            "queues in NAMES, then those of all tasks)",
+            help="queues in strict order, such as mail,default, or by weight, such as mail:3,default:1; may be given "
+            "several times (default: the queues in NAMES, then those of all tasks)",
         )
         add(
             "--processes",
@@ -104,7 +106,7 @@ class Command(terminal.KitCommand):
             if os.environ.get(autoreload.TRIAL):
                 return
             used = dict.fromkeys([*conf.section(QueueSettings).NAMES, *queue_names.of_tasks()])
-            names, weights = options["queue_name"] or (tuple(used), None)
+            names, weights = _chosen(options["queue_name"]) if options["queue_name"] else (tuple(used), None)
             more = {name: options[name] for name in Options._fields[2:] if name in options}
             connections.client(profile="worker")  # a wrong address is reported here, not by each child process
             queue_names.check_options(used)
@@ -128,3 +130,10 @@ class Command(terminal.KitCommand):
             self.stdout.write(f"Working on {clean(', '.join(names))} with {size} ({where}). Stop with Ctrl-C.")
             self.stdout.flush()
         supervisor.run()
+
+
+def _chosen(given: list[str]) -> tuple[tuple[str, ...], tuple[int, ...] | None]:
+    try:
+        return queue_names.parse(",".join(given))
+    except ArgumentTypeError as error:
+        raise CommandError(f"--queue-name: {error}", returncode=2) from error

@@ -49,8 +49,8 @@ class Record(NamedTuple):
 class Job(NamedTuple):
     """A claimed job, to be ended with ``ack()`` or ``nack()``.
 
-    ``attempt`` counts from 1, with the present claim; ``crashes`` says how many workers died with it; ``due`` is when
-    it was to start, and ``claimed`` when it was claimed, in seconds since 1970 on the server's clock.
+    ``attempt`` counts from 1, with the present claim; ``crashes`` in how many processes that died it ran; ``due`` is
+    when it was to start, and ``claimed`` when it was claimed, in seconds since 1970 on the server's clock.
     """
 
     id: str
@@ -71,7 +71,7 @@ class Job(NamedTuple):
 
 
 class JobInfo(NamedTuple):
-    """A job as it is stored. ``attempts`` counts those begun, ``crashes`` the workers that died with it.
+    """A job as it is stored. ``attempts`` counts those begun, ``crashes`` the processes that died with it.
 
     ``due`` is when it was or is to start next, in seconds since 1970 on the server's clock. ``begun`` is when its last
     attempt began, None if the job stores no result. ``worker`` is the worker of a running job; ``died`` and ``reason``

@@ -58,7 +58,8 @@ class JobDetails(NamedTuple):
 
     ``key`` is the unique key that the job holds and ``until`` how long, both "" without a key; ``cancelling`` is
     True if the job is cancelled and its worker has not stopped it yet. ``log`` has the latest 100 lines that it logged,
-    the oldest first, if a JobLogHandler stores them.
+    the oldest first, if a JobLogHandler stores them. In ``alone`` crashes of processes it ran alone; ``beside`` has the
+    queue and id of each job that ran with it in the last other one.
     """
 
     job: JobInfo | None
@@ -69,6 +70,8 @@ class JobDetails(NamedTuple):
     until: str = ""
     cancelling: bool = False
     log: Sequence[LogLine] = ()
+    alone: int = 0
+    beside: Sequence[tuple[str, str]] = ()
 
 
 def look_up(queues: Sequence[str], id: str, *, using: str = "default") -> tuple[str, JobDetails | None]:
@@ -94,7 +97,7 @@ def steps(queue: Primitive, id: str) -> list[ScriptCall | Call]:
 def details(job_reply: list[bytes], reply: list[Any], log: Sequence[bytes]) -> JobDetails | None:
     """Return the details in the replies to steps(); None without a job and a result."""
     stored = manage.job_info(job_reply)
-    record, status, at, value, progress, cancelled, snoozed, owned, cancelling, *stored_errors = reply
+    record, status, at, value, progress, cancelled, snoozed, owned, cancelling, crashed, *stored_errors = reply
     if stored is None and not status:
         return None
     parts = job.read(record) if record else None
@@ -105,7 +108,8 @@ def details(job_reply: list[bytes], reply: list[Any], log: Sequence[bytes]) -> J
     until, _, key = _text(owned).partition(" ")
     call_history = history.read(parts.history) if parts else None
     lines = [line for line in map(log_line.loads, log) if line]
-    return JobDetails(stored, parts, call_history, result, key, until, bool(cancelling), lines)
+    alone, beside = _crashes(crashed, stored) if stored and stored.crashes else (0, [])
+    return JobDetails(stored, parts, call_history, result, key, until, bool(cancelling), lines, alone, beside)
 
 
 def _error(attempt: int, error: bytes) -> AttemptError | None:
@@ -115,6 +119,12 @@ def _error(attempt: int, error: bytes) -> AttemptError | None:
         return AttemptError(attempt, *payload.loads_error(error))
     except CorruptMessage:
         return AttemptError(attempt, "?", _text(error))
+
+
+def _crashes(crashed: bytes, stored: JobInfo) -> tuple[int, list[tuple[str, str]]]:
+    alone, *lines = _text(crashed).split("\n")
+    beside = [(queue, id) for queue, _, id in (line.rpartition("/") for line in lines) if id != stored.id]
+    return int(alone) if alone.isdigit() and len(alone) < 16 else 0, beside
 
 
 def _snoozes(stored: bytes) -> Snoozes | None:
@@ -143,4 +153,7 @@ def _look_up(queues: Sequence[str], id: str, using: str) -> Flow[tuple[str, JobD
     names = [(queue, shard) for queue in queues for shard in dict.fromkeys([*existing[queue], *_named(queue, id)])]
     replies = yield Batch([step for _, shard in names for step in steps(Queue(shard, using=using), id)])
     places = zip(names, map(details, replies[::3], replies[1::3], replies[2::3]), strict=True)
-    return next(((queue, stored) for (queue, _), stored in places if stored), (queues[0], None))
+    for (queue, _), stored in places:
+        if stored:  # scripts don't know the name of their queue
+            return queue, stored._replace(beside=[(name or queue, id) for name, id in stored.beside])
+    return queues[0], None

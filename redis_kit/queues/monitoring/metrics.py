@@ -25,7 +25,12 @@ from redis_kit.queues.monitoring.task_runs import ByTask
 from redis_kit.queues.monitoring.workers import WorkerInfo
 
 QUEUE = ("queue",)
-JOBS = Metric("redis_kit_queue_jobs", "gauge", "Jobs in a queue, by state.", ("queue", "state"))
+JOBS = Metric(
+    "redis_kit_queue_jobs",
+    "gauge",
+    "Jobs in a queue, by state; running are those that workers have claimed.",
+    ("queue", "state"),
+)
 WAIT = Metric("redis_kit_queue_wait_seconds", "gauge", "Seconds for which the next job has been due.", QUEUE)
 DONE = Metric("redis_kit_queue_jobs_done_total", "counter", "Jobs that ended.", QUEUE)
 FAILED = Metric("redis_kit_queue_attempts_failed_total", "counter", "Attempts that failed.", QUEUE)

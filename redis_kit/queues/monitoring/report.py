@@ -22,6 +22,7 @@ class QueueStats(NamedTuple):
     - ``workers``: living workers; ``quiet``: those among the first 100 that claim no jobs, as they are quiet or
       stopping.
     - ``unknown``: the calls that workers returned as they can't run them; first those that no living worker can run.
+    - ``refused``: why the server refuses writes to it, such as "OOM ..."; "" if it takes them.
     - ``shards``: over how many slots the queue is spread. The workers are then those that work on all of them.
     """
 
@@ -38,6 +39,7 @@ class QueueStats(NamedTuple):
     quiet: int = 0
     unknown: tuple[UnknownCalls, ...] = ()
     shards: int = 1
+    refused: str = ""
 
     @property
     def claiming(self) -> int:
@@ -58,7 +60,7 @@ def read(replies: Sequence[list[Any]]) -> QueueStats:
 
 def _read(reply: list[Any]) -> QueueStats:
     wait = None if reply[4] < 0 else reply[4] / 1000
-    done, failed, begun, late, latest = (reply[at::5] for at in range(11, 16))
+    done, failed, begun, late, latest = (reply[at::5] for at in range(12, 17))
     return QueueStats(
         QueueCounts(*reply[:4]),
         wait,
@@ -72,7 +74,13 @@ def _read(reply: list[Any]) -> QueueStats:
         reply[8],
         reply[9],
         unknown_calls.read(reply[10]),
+        refused=refusal(reply),
     )
+
+
+def refusal(reply: list[Any]) -> str:
+    """Return why the server refuses writes, as a reply of QUEUE_STATS has it."""
+    return str(reply[11].decode("utf-8", "replace").lstrip("-").partition(" script: ")[0])
 
 
 def _merged(reports: Sequence[QueueStats]) -> QueueStats:
@@ -92,6 +100,7 @@ def _merged(reports: Sequence[QueueStats]) -> QueueStats:
         *min((report.workers, report.quiet) for report in reports),
         unknown_calls.merged(call for report in reports for call in report.unknown),
         len(reports),
+        next((report.refused for report in reports if report.refused), ""),
     )
 
 

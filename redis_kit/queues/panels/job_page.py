@@ -48,6 +48,7 @@ def content(wanted: tuple[str, str], details: "JobDetails | None") -> Iterator[C
         return
     yield _job(title, JobTarget(*wanted), details)
     yield from _conditions(details)
+    yield from _beside(details)
     yield from _snoozes(details)
     if details.history:
         yield _result(details, details.history)
@@ -95,7 +96,7 @@ def _job(title: Any, target: JobTarget, details: "JobDetails") -> Table:
         (_("State"), Lines(_state(details))),
         (_("Priority"), record and record.priority),
         (_("Attempts"), record and _counted(record.attempts, details.history)),
-        (_("Crashes"), record and record.crashes),
+        (_("Crashes"), record and _crashes(record.crashes, details)),
         (_("Arguments"), redaction.payload(body)),
     ]
     names = OF_STATES.get(job.state, ()) if job else ()
@@ -109,6 +110,17 @@ def _counted(attempts: int, about: "History | None") -> Any:
     """Return the number of attempts. A retry of a dead job counts from 0 again, and leaves the list of its attempts."""
     in_all = len(about.begun) if about else 0
     return Lines((attempts, _("%d begun in all") % in_all)) if in_all > attempts else attempts
+
+
+def _crashes(number: int, details: "JobDetails") -> Any:
+    return Lines((number, _("alone in %d of them") % details.alone)) if number else number
+
+
+def _beside(details: "JobDetails") -> Iterator[Table]:
+    """Yield the jobs that ran in the same process when that died: each of them may have ended it."""
+    if details.beside:
+        rows = [(Link(id, "queues", {"queue": queue, "id": id}), queue) for queue, id in details.beside]
+        yield Table(_("Jobs beside it in a process that died"), (_("Job"), _("Queue")), rows)
 
 
 def _conditions(details: "JobDetails") -> Iterator[Table]:

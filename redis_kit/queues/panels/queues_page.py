@@ -63,6 +63,8 @@ def figures(reports: Mapping[str, "QueueStats"]) -> Iterator[Figure]:
     yield Figure(_("Running"), sum(count.running for count in counts))
     yield Figure(_("Dead"), dead, hint=_("They failed for good. Retry or delete them.") if dead else "", alarm=dead > 0)
     yield Figure(_("Oldest wait"), timedelta(seconds=max(waits)) if waits else None)
+    if refused := [report.refused for report in reports.values() if report.refused]:
+        yield Figure(_("Queues for which Redis refuses writes"), len(refused), hint=refused[0], alarm=True)
     if deserted := [name for name, report in reports.items() if report.deserted]:
         hint = _("Jobs are due in: %s") % ", ".join(deserted)
         yield Figure(_("Without a worker"), len(deserted), hint=hint, alarm=True)

@@ -23,7 +23,7 @@ WORKING, QUIET, STOPPING, DEAD, DAMAGED = "working", "quiet", "stopping", "dead"
 UNRESPONSIVE = "unresponsive"
 NAMED = 3  # workers in a hint
 HEARTBEAT = _("Last heartbeat (s\xa0ago)")
-BUTTONS = {QUIET: ("resume", "stop"), STOPPING: (), UNRESPONSIVE: ("quiet", "resume", "stop")}
+BUTTONS = {QUIET: ("resume", "stop"), STOPPING: (), DEAD: (), UNRESPONSIVE: ("quiet", "resume", "stop")}
 STATES = {
     **{WORKING: _("working"), QUIET: _("quiet"), STOPPING: _("stopping"), DAMAGED: _("damaged")},
     DEAD: _("dead: its jobs wait for another worker"),

@@ -238,11 +238,12 @@ def heartbeat(base: str, worker: str, about: str = "", *, after: bytes = b"", pa
     return HEARTBEAT(base, worker, *args, after, page, worker=worker)
 
 
-def reap(base: str, worker: str, started: Sequence[str]) -> ScriptCall:
-    """Return the step that returns the jobs of a worker that died, TAKEN at most; ``started`` are those it ran."""
+def reap(base: str, worker: str, started: Sequence[str], beside: Sequence[tuple[str, str]] = ()) -> ScriptCall:
+    """Return the step that returns the jobs of a dead worker; of this queue it ran ``started``, in all ``beside``."""
     options = conf.section(QueueSettings)
-    ids = [id.encode("utf-8", "surrogateescape") for id in started]
-    return REAP(base, worker, TAKEN, options.MAX_CRASHES, options.DEAD_LIMIT, *ids)
+    names = "".join(f"\n{queue}/{id}" for queue, id in beside)
+    texts = [text.encode("utf-8", "surrogateescape") for text in (names, *started)]
+    return REAP(base, worker, TAKEN, options.MAX_CRASHES, options.DEAD_LIMIT, *texts)
 
 
 def sign_off(base: str, worker: str, limit: int) -> ScriptCall:

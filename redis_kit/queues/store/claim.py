@@ -28,6 +28,7 @@ _STATES: dict[int, State] = {1: "ready", 2: "scheduled", 3: "dead"}
 # By connection, keys of the queue, and worker: queues of one name on two servers are two queues.
 _unanswered: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
 os.register_at_fork(after_in_child=_unanswered.clear)
+_one_by_one: set[tuple[str, str, str]] = set()  # those whose last claim gave a job that ran in a process that died
 _have_rare_keys: set[tuple[str, str]] = set()  # connection and keys of the queues whose scripts asked for them
 
 
@@ -48,7 +49,25 @@ def claim(queue: Primitive, limit: int, worker: str | None, about: str = "", don
     acks = _acks(done, options_of(queue.name).DONE_LIMIT) if done else ()
     if len(acks) > MOST_ACKS:
         raise InvalidValue(f"{len(acks)} jobs can't be acknowledged in one call; at most {MOST_ACKS} are allowed.")
-    return (yield from claim_and_reap(queue, worker_id(worker), limit, about, acks))
+    place = queue.using, queue.key(""), worker_id(worker)
+    reply = yield from claim_and_reap(queue, place[2], 1 if place in _one_by_one else limit, about, acks)
+    if not any(job.crashes for job in reply.jobs):
+        _one_by_one.discard(place)
+        return reply
+    _one_by_one.add(place)
+    return (yield from _isolated(queue, reply))
+
+
+def _isolated(queue: Primitive, reply: Claimed) -> Flow[Claimed]:
+    """Return jobs to the queue so that one that ran in a process that died is claimed alone."""
+    first, *others = reply.jobs
+    apart = [job for job in others if first.crashes or job.crashes]
+    try:
+        if apart:
+            yield calls.return_claimed(queue.key(""), apart)
+    except RedisFailure:
+        return reply
+    return reply._replace(jobs=[job for job in reply.jobs if job not in apart])
 
 
 def claim_and_reap(
@@ -197,3 +216,4 @@ def _asks(place: tuple[str, str]) -> bool:
 
 
 conf.on_change(_have_rare_keys.clear)  # an alias may lead to another server now
+conf.on_change(_one_by_one.clear)

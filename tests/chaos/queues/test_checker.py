@@ -80,7 +80,7 @@ def test_dead_job_that_did_not_fail_is_found():
 def test_poison_takes_as_many_kills_as_the_setting_says():
     its = [ran(1, at, None, pid=pid) for at, pid in ((1, 7), (3, 8), (5, 9))]
     kills = tuple(killed(at, pids=(pid,)) for at, pid in ((2, 7), (4, 8), (6, 9)))
-    poison = {"a": "poison: 3 workers died with it", "c": ""}
+    poison = {"a": "poison: 3 processes died in which it ran alone", "c": ""}
     status = {"a": "FAILED", "c": "FAILED"}
     assert not found(checker.lost, *its, *REST, kills=kills, dead=poison, status=status)
     assert not found(checker.late, *its, *REST, kills=kills, dead=poison, status=status)

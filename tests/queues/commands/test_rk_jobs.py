@@ -5,6 +5,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from redis_kit.queues import Queue
 from redis_kit.queues.monitoring import job_list
@@ -140,3 +141,11 @@ def test_without_done_jobs_the_option_is_named(mail, shell):
         0,
         "No done job is kept. The option DONE_LIMIT of a queue keeps the latest ones.",
     )
+
+
+@pytest.mark.parametrize(
+    "arguments", ["rk_jobs mail --state ready --state dead", "rk_purge mail --state dead --state ready"]
+)
+def test_state_that_is_given_twice_is_refused(kit, arguments):
+    with pytest.raises(CommandError, match="argument --state: may be given only once"):
+        call_command(*arguments.split())

@@ -150,6 +150,14 @@ def test_queues_have_a_strict_order_or_weights(text, names, weights):
     assert parse(text) == (names, weights)
 
 
+def test_queues_may_be_given_one_by_one(chosen):
+    call_command("rk_worker", "--queue-name", "poll", "--queue-name", "mail,poll", "--queue-name", "default")
+    call_command("rk_worker", "--queue-name", "poll:3", "--queue-name", "mail:1")
+    assert [options[:2] for options in chosen] == [(("poll", "mail", "default"), None), (("poll", "mail"), (3, 1))]
+    with pytest.raises(CommandError, match="give each queue one weight, or none of them"):
+        call_command("rk_worker", "--queue-name", "poll:3", "--queue-name", "mail")
+
+
 @pytest.mark.parametrize(
     ("names", "told"),
     [

@@ -16,7 +16,7 @@ def queue(kit):
 
 
 def test_jobs_are_grouped_by_task_and_error(queue):
-    die(queue, "ValueError: no 1", "ValueError: no 2", "KeyError: 'x'", "poison: 3 workers died with it")
+    die(queue, "ValueError: no 1", "ValueError: no 2", "KeyError: 'x'", "poison: 3 processes died")
     die(queue, "ValueError: no 3", task="shop.tasks.bill")
     queue.put({"id": 1})
     queue.nack(*queue.claim(), max_attempts=1)

@@ -106,6 +106,23 @@ def test_page_says_how_often_a_job_snoozed_and_why(mail, boss):
     assert "hunter" not in row["Reason"]
 
 
+def test_page_names_the_jobs_beside_it_in_a_process_that_died(mail, boss):
+    ids = mail.put_many([1, 2])
+    mail.claim(2, worker="w1")
+    mail.run_flow(died(mail, "w1", ids, [("mail", ids[0]), ("mail", ids[1]), ("news", "other")]))
+    mail.claim(1, worker="w2")
+    mail.run_flow(died(mail, "w2", ids[:1]))
+    found = look(boss, ids[0], "mail")
+    assert cells(found, "Job in mail")["Crashes"] == "2 alone in 1 of them"
+    beside = rows(found, "Jobs beside it in a process that died")
+    assert [(row[""], row["Queue"]) for row in beside] == [(ids[1], "mail"), ("other", "news")]
+    assert cells(look(boss, ids[1], "mail"), "Job in mail")["Crashes"] == "1 alone in 0 of them"
+
+
+def died(queue, worker, ids, beside=()):
+    yield calls.reap(queue.key(""), worker, ids, beside)
+
+
 def test_job_that_snoozed_is_due_at_its_next_start_although_it_expires(mail, boss):
     id = enqueued().id
     (job,) = mail.claim(worker="w1")

@@ -123,6 +123,14 @@ def test_buttons_fit_the_state_and_a_quiet_supervisor_can_resume(four_workers, b
     assert heartbeat("w3", supervisor="s2") == "work"
 
 
+def test_dead_supervisor_has_no_buttons(four_workers, boss, kit):
+    for name in ("mail", "news"):
+        kit.client.zadd(Queue(name).key("workers"), {"w1": 1, "w2": 1}, xx=True)
+    found = [one.attributes["aria-label"] for one in page(boss.get(PAGE)).find("button") if one.attributes.get("value")]
+    assert [label for label in found if "web1, process 5" in label] == []
+    assert [label for label in found if "web2, process 6" in label] != []
+
+
 def test_new_information_of_a_worker_is_stored_with_its_heartbeat_alone(four_workers, kit):
     def stored():
         return kit.client.hget(four_workers.key("info"), "w1")

@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.utils import timezone, translation
+from django.utils.timezone import get_current_timezone_name
+from django.utils.translation import get_language
 
 from redis_kit.core.activity import current_work
 from redis_kit.queues import TaskTimeout, progress, signals, task
@@ -86,6 +89,11 @@ def die(name: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@task(max_attempts=1)
+def die_once(name: str) -> None:
+    die.call(name)
+
+
 @task
 def remember(value: Any, *, twice: bool = False) -> Any:
     done.append(value)
@@ -112,6 +120,28 @@ def remember_doing() -> None:
 async def remember_doing_async() -> None:
     done.append(current_work.get())
     done.append(await sync_to_async(current_work.get)())
+
+
+@task
+def tell_locale() -> None:
+    done.append((get_language(), get_current_timezone_name()))
+
+
+@task
+async def tell_locale_async() -> None:
+    tell_locale.call()
+
+
+@task
+def activate(language: str, zone: str) -> None:
+    translation.activate(language)
+    timezone.activate(zone)
+    tell_locale.call()
+
+
+@task
+async def activate_async(language: str, zone: str) -> None:
+    await sync_to_async(activate.call)(language, zone)
 
 
 @task(max_attempts=2)
@@ -172,8 +202,8 @@ def remember_elsewhere(value: Any) -> None:
 @task
 def die_of(name: str, cause: str) -> None:
     journal(name, "begin")
-    if cause == "exit":
-        os._exit(3)
+    if cause in ("exit", "zero"):
+        os._exit(3 if cause == "exit" else 0)
     ctypes.string_at(0)
 
 

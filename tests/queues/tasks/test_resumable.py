@@ -114,7 +114,7 @@ def test_decorated_functions_get_each_row_and_the_arguments(places, queue):
 
 
 def test_at_most_every_rows_are_done_again_after_a_crash(places, queue, kit):
-    task(max_attempts=1)(looped).enqueue()
+    task(looped).enqueue()
     source = WorkerQueue("default", worker="a", about="{}")
     runner = processor([source])
     (job,) = source.claim(1, worker="a")
@@ -134,7 +134,7 @@ def test_at_most_every_rows_are_done_again_after_a_crash(places, queue, kit):
 
 
 def test_crashes_before_a_stored_row_do_not_count(places, queue, kit):
-    task(max_attempts=1)(looped).enqueue()
+    task(looped).enqueue()
     for _ in range(2):
         queue.claim(worker="gone")
         kit.client.zadd(queue.key("workers"), {"gone": 1.5})

@@ -4,11 +4,20 @@ import contextlib
 from datetime import timedelta
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from redis_kit.core.errors import OutOfMemory
 from redis_kit.queues import Queue, QueueCounts
-from redis_kit.queues.monitoring import list_workers
-from tests.fixtures.process import wait_for
+from redis_kit.queues.jobs import ids
+from redis_kit.queues.monitoring import list_workers, queue_stats
+from redis_kit.queues.panels import queues_page
+from redis_kit.queues.worker.options import Options
+from redis_kit.queues.worker.shared.channel import pair
+from redis_kit.queues.worker.shared.status_board import StatusBoard
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
+from redis_kit.queues.worker.supervisor.child import Child
+from redis_kit.queues.worker.supervisor.supervisor import Supervisor
+from tests.fixtures.process import free_port, wait_for
 from tests.queues.support.putting import put
 from tests.queues.support.tasks import fail, note, remember
 
@@ -53,6 +62,45 @@ def test_new_jobs_are_refused(queue, own_kit, twin):
     with pytest.raises(OutOfMemory):
         twin(queue.put_many, [1, 2])
     assert queue.counts() == QueueCounts(0, 0, 0, 0)
+
+
+def refuse_as_full(kit):
+    kit.client.config_set("maxmemory", 1)
+
+
+def refuse_as_replica(kit):
+    kit.client.replicaof("127.0.0.1", 1)
+
+
+@pytest.mark.parametrize(("refuse", "reason"), [(refuse_as_full, "OOM "), (refuse_as_replica, "READONLY ")])
+def test_refused_writes_are_shown(queue, own_kit, capsys, refuse, reason):
+    queue.put(1)
+    supervisor = Supervisor(Options(("default",), health_port=free_port()))
+    ours, theirs = pair()
+    source = WorkerQueue("default", worker="w", about=ids.information())
+    supervisor.children = [Child(0, "w", ours, StatusBoard(1), [source])]
+    supervisor._beat.beat(supervisor.children)
+    assert (supervisor._probes.health()["status"], supervisor._probes.health()["refused"]) == ("ok", {})
+    call_command("rk_queues")
+    assert "refuses" not in capsys.readouterr().out
+    refuse(own_kit)
+    assert queue_stats(["default"])["default"].refused.startswith(reason)
+    with pytest.raises(CommandError, match="refuses writes") as raised:
+        call_command("rk_queues")
+    assert raised.value.returncode == 69
+    assert f"Redis refuses writes to default: {reason}" in capsys.readouterr().out
+    (alarm,) = [figure for figure in queues_page.figures(queue_stats(["default"])) if figure.alarm]
+    assert (alarm.value, alarm.hint.startswith(reason)) == (1, True)
+    supervisor._beat.beat(supervisor.children)
+    health = supervisor._probes.health()
+    if refuse is refuse_as_full:
+        assert (health["status"], health["refused"]["default"][:4]) == ("degraded", reason)
+    else:  # no lease can be renewed
+        assert "read only replica" in health["error"]
+        own_kit.client.replicaof("NO", "ONE")
+    supervisor.children[0].let_go()
+    theirs.close()
+    supervisor._probes.close()
 
 
 def test_worker_drains_what_is_queued(queue, own_kit, full, journal, start_worker):

@@ -6,6 +6,9 @@ import time
 import pytest
 
 from redis_kit.queues import LeaseLost, Queue, QueueCounts
+from redis_kit.queues.jobs import ids
+from redis_kit.queues.monitoring.lookup import look_up
+from redis_kit.queues.store import liveness
 from tests.fixtures.process import wait_for
 
 pytestmark = pytest.mark.once
@@ -61,8 +64,28 @@ def test_job_comes_back_in_its_old_place_with_its_crash_counted(queue, steady):
     queue.put_many(["a", "b", "c"])
     queue.claim(1, worker="dead")
     wait_for(lambda: queue.counts().ready == 3)
-    first, second = queue.claim(2, worker=steady)
-    assert [(job.payload, job.attempt, job.crashes) for job in (first, second)] == [("a", 2, 1), ("b", 1, 0)]
+    assert queue.claim(3, worker="other")[0].payload == "a"  # what ran in a process that died is claimed alone
+    assert [queue.counts().running, queue.sign_off(worker="other")] == [1, 1]
+    jobs = [job for _ in range(2) for job in queue.claim(2, worker=steady)]
+    assert [(job.payload, job.attempt, job.crashes) for job in jobs] == [("a", 2, 1), ("b", 1, 0)]
+    assert [job.payload for job in queue.claim(2, worker=steady)] == ["c"]
+
+
+def test_jobs_held_together_are_not_to_blame_and_are_claimed_one_by_one(queue, kit):
+    queue.put_many(["poison", "b", "c"])
+    for held in (3, 1, 1, 1):
+        name = f"w{held}"
+        assert len(queue.claim(held, worker=name)) == held
+        kit.client.zadd(queue.key("workers"), {name: 1.5})  # its lease is over, and others were told so
+        queue.heartbeat(worker="steady")
+    (dead,) = queue.peek(state="dead")
+    assert (dead.payload, dead.reason) == ("poison", "poison: 3 processes died in which it ran alone")
+    assert (dead.crashes, dead.attempts) == (4, 3)
+    _, details = look_up(["mail"], dead.id)
+    assert (details.alone, details.beside) == (3, [("mail", job.id) for job in queue.peek()])
+    queue.put("d", priority=1)
+    assert [[job.payload for job in queue.claim(3, worker="steady")] for _ in range(4)] == [["d"], ["b"], ["c"], []]
+    assert kit.client.ttl(queue.key("crashed")) > 0
 
 
 def test_late_ack_is_refused_after_another_worker_did_the_job(queue, steady):
@@ -101,9 +124,34 @@ def test_job_that_kills_its_workers_is_dead_after_three_and_others_are_not(queue
         assert queue.claim(worker=f"w{number}")[0].payload == "poison"
         wait_for(lambda: queue.counts().running == 0)
     (dead,) = queue.peek(state="dead")
-    assert (dead.payload, dead.reason, dead.crashes) == ("poison", "poison: 3 workers died with it", 3)
+    assert (dead.payload, dead.reason, dead.crashes) == ("poison", "poison: 3 processes died in which it ran alone", 3)
     assert [job.payload for job in queue.claim(5, worker=steady)] == ["fine"]
     assert set(kit.client.hkeys(queue.key("info"))) == {steady}
+
+
+@pytest.mark.parametrize(("more", "alone"), [({}, 0), ({"alone": True}, 1)], ids=["a worker", "a worker of one job"])
+def test_job_that_a_worker_held_is_to_blame_if_that_runs_no_others(queue, kit, more, alone):
+    about = ids.information(supervisor="s", threads=8, **more)
+    queue.put(1, id="a")
+    queue.claim(worker="dead")
+    queue.run_flow(liveness.heartbeat(queue, "dead", about))
+    kit.client.zadd(queue.key("workers"), {"dead": 1.5})
+    queue.heartbeat(worker="steady")
+    _, details = look_up(["mail"], "a")
+    assert (details.job.crashes, details.job.attempts, details.alone) == (1, alone, alone)
+
+
+def test_job_that_nobody_runs_alone_is_dead_at_last(queue, kit):
+    kit.options(QUEUES={"HEARTBEAT_INTERVAL": 0.1, "WORKER_TIMEOUT": LEASE, "MAX_CRASHES": 1})
+    queue.put(1)
+    for number in range(10):
+        queue.claim(worker="dead")
+        queue.run_flow(liveness.heartbeat(queue, "dead", ids.information(supervisor="s", number=number)))
+        kit.client.zadd(queue.key("workers"), {"dead": 1.5})
+        assert queue.counts().dead == 0
+        queue.heartbeat(worker="steady")
+    (dead,) = queue.peek(state="dead")
+    assert dead.reason == "poison: 10 processes died in which it ran"
 
 
 def test_many_reapers_give_each_job_back_once(queue, steady):
@@ -126,7 +174,7 @@ def test_many_reapers_give_each_job_back_once(queue, steady):
     for thread in threads:
         thread.join()
     assert queue.counts() == QueueCounts(0, 350, 0, 0)
-    jobs = queue.claim(350, worker=steady)
+    jobs = [job for _ in range(350) for job in queue.claim(350, worker=steady)]
     assert [job.payload for job in jobs] == list(range(350))
     assert {job.crashes for job in jobs} == {1}
     assert len(held) == 350

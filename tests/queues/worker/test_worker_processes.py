@@ -71,7 +71,7 @@ def test_job_that_kills_workers_is_dead_after_the_limit(queue, kit, journal, sta
     worker = start_worker("--threads", 1, "--burst")
     assert worker.wait(30) == 0
     (dead,) = queue.peek(state="dead")
-    assert (dead.reason, dead.crashes) == ("poison: 2 workers died with it", 2)
+    assert (dead.reason, dead.crashes) == ("poison: 2 processes died in which it ran alone", 2)
     assert worker.log.read_bytes().count(b"ended by SIGKILL") == 2
     assert journal.names() == ["good"]
     assert len(journal.lines(name="bad")) == 2

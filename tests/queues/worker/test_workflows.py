@@ -47,7 +47,7 @@ def test_poison_and_timeout_fail_their_steps_and_the_callback_runs(queue, start_
     assert workflow.wait_until_finished(40)
     wait_for(lambda: journal.names() == ["fine", "callback-2"])
     poison, late, *_ = workflow.steps()
-    assert (poison.error, late.error[:11]) == ("poison: 2 workers died with it", "TaskTimeout")
+    assert (poison.error, late.error[:11]) == ("poison: 2 processes died in which it ran alone", "TaskTimeout")
 
 
 def test_running_steps_of_a_cancelled_workflow_are_stopped(queue, start_worker, journal, tmp_path):

@@ -6,14 +6,15 @@
 -- KEYS[3]  unique   hash: unique key -> id
 -- KEYS[4]  owners   hash: id -> until when it has a unique key, and that key
 -- KEYS[5]  cancels  hash: id -> 1 for jobs that are to be cancelled though they run
+-- KEYS[6]  crashed  hash: id -> in how many crashes it was alone, and a line for each job that ran in another one
 -- ARGV[1]  id
 -- ARGV[2]  errors   how many, at most: those of the latest attempts
 -- ARGV[3]  bytes    longest text of a result that is returned; "" takes the place of a longer one
 -- returns  its record, or that which it had at its end, "" without one; the result's status, when it ended in ms, value,
 --          progress, what cancelled it, and how often, when and why it snoozed, each "" without one; until when it has a unique key, and that key, or "";
---          1 when it is to be cancelled; then the number of each attempt that failed and its error, the latest first
+--          1 when it is to be cancelled; what is stored about its crashes, or ""; then the number of each attempt that failed and its error, the latest first
 
-local result, jobs, unique, owners, cancels = unpack(KEYS)
+local result, jobs, unique, owners, cancels, crashed = unpack(KEYS)
 local id, most, bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
 -- @include _history
@@ -26,7 +27,7 @@ local owned = redis.call("HGET", owners, id) or ""
 if redis.call("HGET", unique, string.match(owned, "^%l+ (.*)$") or "") ~= id then
     owned = ""
 end
-local reply = {record, "", "", "", "", "", "", owned, redis.call("HEXISTS", cancels, id)}
+local reply = {record, "", "", "", "", "", "", owned, redis.call("HEXISTS", cancels, id), redis.call("HGET", crashed, id) or ""}
 for at = 2, 7 do
     reply[at] = short(stored[at])
 end

@@ -22,10 +22,11 @@
 -- KEYS[18]  parked     zset of scores 0: what waits for a limit
 -- KEYS[19]  sequence   counter of jobs that got ready
 -- KEYS[20]  lost       hash: worker -> when it was lost, ms, its jobs, pid, its supervisor's pid, host
+-- KEYS[21]  crashed    hash: id -> in how many crashes it was alone, and a line for each job that ran in another one
 -- ARGV[1]   worker
 -- ARGV[2]   lease        ms
 -- ARGV[3]   information  what the worker reports about itself
--- ARGV[4]   crashes      workers that may die with one job
+-- ARGV[4]   crashes      that a job may have in which it was alone, until it is dead
 -- ARGV[5]   limit        how many dead jobs are kept
 -- ARGV[6]   after        running job of the worker after which its list begins, "": with the first
 -- ARGV[7]   page         how many of its running jobs are listed, at most
@@ -35,9 +36,11 @@
 --
 -- After an outage all leases are over, though no worker died. So if no worker was alive for a whole lease there is only
 -- notice: a lease from when the first of them was alive, marked by a half in its end. After it any worker may act.
+--
+-- A job was alone in a worker that says so. A program without a supervisor says nothing: there it was if it is the only one here.
 
 local workers, info, running, jobs, ready, scheduled, signal, dead, reasons, answers, paused = unpack(KEYS)
-local orders, cancels, unique, owners, unknown, lanes, parked, sequence, lost = unpack(KEYS, 12)
+local orders, cancels, unique, owners, unknown, lanes, parked, sequence, lost, crashed = unpack(KEYS, 12)
 local worker, lease, information, most, dead_limit = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -50,18 +53,19 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _wake
 -- @include _free_unique_key
 -- @include _bury_job
--- @include _bury_poison
+local any_unique = has_unique_keys()
+-- @include _count_crash
 -- @include _valid_place
 -- @include _free_places
 -- @include _return_jobs
 -- @include _up_since
 -- @include _note_lost
--- @check_types running, ready, scheduled, dead, info, jobs, reasons, unknown, signal, lanes, parked, lost
+-- @check_types running, ready, scheduled, dead, info, jobs, reasons, unknown, signal, lanes, parked, lost, crashed
 if redis.call("EXISTS", lanes) == 1 then
 -- @include _raise_sequence
     raise_sequence()
 end
-local left, any_unique = (redis.call("ZSCORE", workers, worker) or 0) - now, has_unique_keys()
+local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 local stored, cancelled = redis.call("HMGET", orders, worker, worker .. "/until"), {}
 local command = (tonumber(stored[2] or now) or 0) >= now and stored[1] or ""
 if redis.call("HLEN", cancels) > 0 then
@@ -82,6 +86,16 @@ end
 local first = ARGV[6] == "" and "[" .. worker .. "/" or "(" .. ARGV[6]
 local claims = redis.call("ZRANGEBYLEX", running, first, "(" .. worker .. "0", "LIMIT", 0, ARGV[7])
 local reply, room = {0, 0, 0, command, cancelled, claims, redis.call("HGETALL", unknown), now, since}, 100
+
+-- The jobs that a dead worker held, with an empty name for this queue; "" for one that was alone.
+local function ran_beside(other, report)
+    local held = redis.call("ZRANGEBYLEX", running, "[" .. other .. "/", "(" .. other .. "0", "LIMIT", 0, 20)
+    local only = #held == 1 and not string.find(report, "\34supervisor\34", 1, true)
+    if only or string.find(report, "\34alone\34: ?true") then return "" end
+    for at, member in ipairs(held) do held[at] = "\n/" .. (string.match(member, "^[^/]+/[^/]+/[^/]+/(.*)$") or "") end
+    return table.concat(held)
+end
+
 local silent = redis.call("ZRANGEBYSCORE", workers, "-inf", string.format("(%.0f", now), "WITHSCORES", "LIMIT", 0, 10)
 local notice = #silent > 0 and up_since() + lease
 for at = 1, #silent, 2 do
@@ -90,13 +104,11 @@ for at = 1, #silent, 2 do
         redis.call("ZADD", workers, string.format("%.0f.5", notice), other)
     elseif room > 0 then
         local report = redis.call("HGET", info, other) or ""
+        local beside = ran_beside(other, report)
         local taken = return_jobs(other, room, function(id, priority, attempts, crashes, _, payload)
-            write_record(id, priority, attempts, crashes + 1, now, payload)
-            if crashes + 1 < most then
-                reply[3] = reply[3] + 1
-                return true
-            end
-            bury_poison(reply, id, crashes + 1, payload, any_unique)
+            local is_ready = count_crash(reply, beside, id, priority, attempts, crashes, payload)
+            reply[3] = reply[3] + (is_ready and 1 or 0)
+            return is_ready
         end)
         note_lost(other, taken, report)
         room = room - taken

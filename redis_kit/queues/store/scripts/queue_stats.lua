@@ -1,6 +1,7 @@
-#!lua flags=no-writes
 -- Return how a queue is doing: counts by state, how long the next job has been waiting, what was done in each minute.
 -- One script: the numbers are of one moment.
+--
+-- Without a first line of flags it runs whether or not the server refuses writes, and a write inside says which.
 --
 -- KEYS[1]   scheduled  zset: id -> when it is due, ms on the server's clock
 -- KEYS[2]   ready      zset: id -> place
@@ -18,7 +19,7 @@
 --          has been due, the longer of both (-1: neither is); the present minute since 1970; since when it is paused
 --          (-1: it is not), ms to the end of that (-1: none); how many workers are alive, and how many of 100 of these
 --          say that they claim no more; {shape of calls that workers returned, how many jobs, how many ms ago the first
---          of these came, and when a worker could run it last, ...}; jobs done, attempts failed, jobs begun, ms by which
+--          of these came, and when a worker could run it last, ...}; why the server refuses writes, or ""; jobs done, attempts failed, jobs begun, ms by which
 --          these were late, together and at most, in each minute, the earliest first
 
 local jobs, minutes, paused, unknown = KEYS[5], KEYS[6], KEYS[7], KEYS[10]
@@ -53,6 +54,10 @@ for _, entry in ipairs(redis.call("HVALS", unknown)) do
         table.insert(reply[11], item)
     end
 end
+local written = redis.pcall("ZADD", KEYS[2], "XX", 0, "")  -- changes nothing
+local refusal = type(written) == "table" and written.err or ""
+local reason = string.match(refusal, "%u+ ") or ""
+reply[12] = string.find("OOM READONLY MISCONF NOREPLICAS ", reason, 1, true) and refusal or ""
 -- @include _minute_numbers
 local place = #reply
 for first = minute - ARGV[1] + 1, minute, 1000 do  -- a command for each minute would take twice as long

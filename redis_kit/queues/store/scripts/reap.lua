@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Return the jobs of a worker that died: those it ran count a crash, the others are as if never claimed.
+-- Return the jobs of a worker that died: those that it ran count a crash, the others are as if never claimed.
 --
 -- KEYS[1]     workers  zset: worker -> when its lease ends, ms on the server's clock
 -- KEYS[2]     info     hash: worker -> since when it is alive, ms, and what it reports about itself
@@ -14,16 +14,18 @@
 -- KEYS[11]    owners   hash: id -> until when it has a unique key, and that key
 -- KEYS[12]    lanes    hash: id -> its rank in its lane, and that
 -- KEYS[13]    parked   zset of scores 0: what waits for a limit
+-- KEYS[14]    crashed  hash: id -> in how many crashes it was alone, and a line for each job that ran in another one
 -- ARGV[1]     worker
 -- ARGV[2]     take     how many jobs to take in one call
--- ARGV[3]     crashes  workers that may die with one job
+-- ARGV[3]     crashes  that a job may have in which it was alone, until it is dead
 -- ARGV[4]     limit    how many dead jobs are kept
--- ARGV[5...]  started  ids of the jobs that it ran
+-- ARGV[5]     beside   "" if it ran one job, else a line break, queue and id of each
+-- ARGV[6...]  started  ids of the jobs that it ran
 -- returns     how many were taken, as many as the limit when there may be more; then of each dead one its
 --             id, why, and the first bytes of its body
 
-local workers, info, running, jobs, ready, signal, paused, dead, reasons, unique, owners, lanes, parked = unpack(KEYS)
-local worker, take, most, dead_limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local workers, info, running, jobs, ready, signal, paused, dead, reasons, unique, owners, lanes, parked, crashed = unpack(KEYS)
+local worker, take, most, dead_limit, beside = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
@@ -33,25 +35,21 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _wake
 -- @include _free_unique_key
 -- @include _bury_job
--- @include _bury_poison
+local any_unique = has_unique_keys()
+-- @include _count_crash
 -- @include _valid_place
 -- @include _free_places
 -- @include _return_jobs
-local any_unique = has_unique_keys()
--- @check_types workers, running, ready, dead, info, jobs, reasons, signal, lanes, parked
+-- @check_types workers, running, ready, dead, info, jobs, reasons, signal, lanes, parked, crashed
 
 local started, reply = {}, {0}
-for at = 5, #ARGV do
+for at = 6, #ARGV do
     started[ARGV[at]] = true
 end
 reply[1] = return_jobs(worker, take, function(id, priority, attempts, crashes, due, payload)
     if not started[id] then
         return write_record(id, priority, math.max(0, attempts - 1), crashes, due, remove_attempt(payload))
     end
-    write_record(id, priority, attempts, crashes + 1, now, payload)
-    if crashes + 1 < most then
-        return true
-    end
-    bury_poison(reply, id, crashes + 1, payload, any_unique)
+    return count_crash(reply, beside, id, priority, attempts, crashes, payload)
 end)
 return reply

@@ -11,6 +11,7 @@ from time import monotonic
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.store.handover import version
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.fetch.fetcher import Fetcher
 from redis_kit.queues.worker.fetch.listener import Listener
@@ -30,7 +31,7 @@ from redis_kit.queues.worker.shared.channel import Channel
 from redis_kit.queues.worker.shared.done import Done
 from redis_kit.queues.worker.shared.logs import counted, guarded
 from redis_kit.queues.worker.shared.status_board import StatusBoard
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
+from redis_kit.queues.worker.shared.worker_queue import LoneQueue, WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
 SIGN_OF_LIFE = 2.0  # seconds between two
@@ -53,9 +54,12 @@ class WorkerProcess:
         self._cancelled: set[JobKey] = set()  # jobs that run though they were cancelled, and some that have ended
         about = about or ids.information(queues=options.queues, threads=options.threads)
         self.sources = [WorkerQueue(name, worker=self.worker, about=about) for name in options.sources]
+        if options.lone_job:
+            self.sources = [LoneQueue(options.lone_job, worker=self.worker, about=about)]
         self._limits = RecyclingLimits(options, board, channel) if channel else None
         self._events: SimpleQueue[str] = SimpleQueue()
         self._given_up, self._stopping = Event(), Event()
+        self._isolated: dict[str, Event] = {}  # set when the job of this claim has ended, in a process of its own
         self._deadlines, self._coroutines = Timeouts(), EventLoop()
         self._statistics = TaskStatistics(self.sources, self._stopping)
         self._logs = JobLogs(self.sources, self._stopping)
@@ -81,6 +85,7 @@ class WorkerProcess:
             stops=self._stops,
             statistics=self._statistics,
             logs=self._logs,
+            isolate=self._isolate if channel and not options.lone_job else None,
         )
         self._relay = OutboxRelay(registry.outboxes(), self.sources[0], self._stopping, self._report_outbox)
         self._manager = ThreadPool(options.threads, self._fetcher, process=self._process, on_end=self._ended)
@@ -91,6 +96,8 @@ class WorkerProcess:
         event = self._wait_for("stop", "now", "gone")
         end = monotonic() + self.options.grace  # counted from here, as the next step may wait for the server
         self._stopping.set()
+        for ended in list(self._isolated.values()):
+            ended.set()
         self._fetcher.stop()
         if event == "stop":
             event = self._wait_for("ended", "now", "gone", seconds=end - monotonic())
@@ -119,7 +126,7 @@ class WorkerProcess:
         self._events.put("ended")
 
     def _start(self) -> None:
-        if self._relay.aliases and self.options.burst:
+        if self._relay.aliases and self.options.burst and not self.options.lone_job:
             guarded("The outbox", self._relay.look, 0.0)  # before a thread finds nothing to do, and the worker ends
         self._manager.start()
         threads: dict[str, Callable[[], None]] = {
@@ -150,6 +157,9 @@ class WorkerProcess:
                 self._fetcher.wake(float(arguments[1]))
             elif word == "cancel":
                 self._cancel((int(arguments[0]), arguments[1]))
+            elif word == "ended":
+                if ended := self._isolated.get(arguments[0]):
+                    ended.set()
             elif word == "held":
                 self._fetcher.reconcile(int(arguments[0]), arguments[1:])
             elif word == "quiet":
@@ -160,6 +170,15 @@ class WorkerProcess:
             else:
                 self._events.put(word)
         self._events.put("gone")
+
+    def _isolate(self, number: int, job: Job) -> None:
+        """Have the supervisor run a job in a process of its own, and wait for its end or until the worker stops."""
+        claim = f"{job.token}/{job.id}"
+        ended = self._isolated[claim] = Event()
+        message = ("alone", number, job.id, job.token, version(job))
+        if self._channel and not self._stopping.is_set() and self._channel.say(*message):
+            ended.wait()
+        del self._isolated[claim]
 
     def _cancel(self, job: JobKey) -> None:
         # The end of its attempt is in the log.

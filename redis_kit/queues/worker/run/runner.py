@@ -12,6 +12,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import reset_queries
+from django.utils import timezone, translation
 
 from redis_kit.core.errors import CommandFailed, RedisFailure
 from redis_kit.core.logs.error_text import cut_frames, described
@@ -30,6 +31,7 @@ from redis_kit.queues.errors import (
     Snooze,
     TaskTimeout,
     UnknownTask,
+    WorkerLost,
 )
 from redis_kit.queues.jobs import done, message
 from redis_kit.queues.jobs.ack import ack_of
@@ -44,7 +46,7 @@ from redis_kit.queues.worker.run.db_connections import tidy
 from redis_kit.queues.worker.run.event_loop import EventLoop, synchronous
 from redis_kit.queues.worker.run.hand_over import HandOver, RoutedJob, WaitingJobs
 from redis_kit.queues.worker.run.job_logs import JobLogs
-from redis_kit.queues.worker.run.outcome import FailedAttempt, failed
+from redis_kit.queues.worker.run.outcome import FailedAttempt, failed, most_attempts
 from redis_kit.queues.worker.run.postponement import PostponedJob
 from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
 from redis_kit.queues.worker.run.sink import Routes
@@ -84,9 +86,10 @@ class JobRunner:
         stops: Callable[[], bool] = lambda: False,
         statistics: TaskStatistics | None = None,
         logs: JobLogs | None = None,
+        isolate: Callable[[int, Job], None] | None = None,
     ) -> None:
         self._sources, self._board, self._given_up, self._later = sources, board, given_up, later
-        self._recent, self._routes, self._stops = recent, routes, stops
+        self._recent, self._routes, self._stops, self._isolate = recent, routes, stops, isolate
         self._statistics, self._logs, self._deadlines, self._coroutines = statistics, logs, deadlines, coroutines
         self._own = threading.local()
         self._backends: dict[str, Any] = {}
@@ -108,16 +111,15 @@ class JobRunner:
         self._routes.close()
 
     def process(self, slot: int, source: int, job: Job) -> list[Done]:
-        """Run a job. Record a failed attempt; during an outage, wait until that is over.
-
-        Return the job if it is done, and others that were handed over beside it.
-        """
+        """Run a job; record a failed attempt, also after an outage. Return it if it is done, with others beside it."""
         if (begun := monotonic()) - getattr(self._own, "closed", 0.0) > IDLE:
             guarded("The database connections of a thread", tidy, None)
         try:
             return self.run(slot, source, job)
         finally:
             guarded("The database connections of a thread", tidy, None)
+            translation.deactivate()
+            timezone.deactivate()
             self._own.closed = monotonic()
             self._board.end(slot)
             self._board.tally(self._own.ended, self._own.closed - begun)
@@ -141,6 +143,10 @@ class JobRunner:
                 done = self._hand_over.run(slot, number, outcome.handed)
                 self._own.ended = len(done)
                 return done
+            if outcome.isolated and self._isolate:
+                self._own.ended = 0
+                self._isolate(number, job)
+                return []
             if self._statistics and outcome.path:
                 self._statistics.add(number, outcome.path, outcome.run_time, job, failed=outcome.error is not None)
             if outcome.error is None:
@@ -173,6 +179,11 @@ class JobRunner:
             return Outcome(error=late, final=True) if late else Outcome(error=error, unfit=call)
         if late:
             return Outcome(task, late, final=True)
+        if job.crashes:  # of processes that ran it
+            if job.attempt > most_attempts(task):
+                return Outcome(task, WorkerLost("its process died in the last of its attempts"), final=True)
+            if self._isolate:
+                return Outcome(isolated=True)
         if step:
             answer = step.begin(call)
             if isinstance(answer, Ended):

@@ -3,21 +3,24 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf
-from typing import Any
+from secrets import token_urlsafe
+from typing import Any, NamedTuple
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call, Pop
 from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.jobs.job import Job, State
+from redis_kit.queues.monitoring import report
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import whole
-from redis_kit.queues.store import calls, claim, enqueue, hourly, results, unknown_calls
+from redis_kit.queues.store import calls, claim, enqueue, handover, hourly, results, unknown_calls
 from redis_kit.queues.store.claim import Claimed
 from redis_kit.queues.store.liveness import HeartbeatReply, heartbeat_reply
 from redis_kit.queues.store.unknown_calls import Recalled
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.validation import Delay
+from redis_kit.queues.worker.options import LoneJob
 
 PAGE = 100  # running jobs that a heartbeat lists
 WORKERS = 100  # that are asked how long they have been there
@@ -112,6 +115,28 @@ class WorkerQueue(PatientQueue):
         yield Batch([Call("RPUSH", key, 1), Call("PEXPIRE", key, 10_000)])
 
 
+class LoneQueue(WorkerQueue):
+    """A queue whose worker runs one job, which another worker has claimed, and no other."""
+
+    def __init__(self, job: LoneJob, *, worker: str, about: str) -> None:
+        super().__init__(job.source, worker=worker, about=about)
+        self._lone_job: LoneJob | None = job
+        self._claim = token_urlsafe(6)
+
+    def exchange(self, limit: int, done: Sequence[Ack] = ()) -> Claimed:
+        """End jobs, and take over the job if that did not happen yet. A round trip for each; a repeat is safe."""
+        claimed = super().exchange(0, done) if done else Claimed([], None, [])
+        if limit and self._lone_job:
+            if job := self.run_flow(self._take_over(self._lone_job)):
+                claimed.jobs.append(job)
+            self._lone_job = None
+        return claimed
+
+    def _take_over(self, job: LoneJob) -> Flow[Job | None]:
+        given = {"version": job.version, "token": job.token, "about": self.about}
+        return handover.claim_job(self, self.worker, self._claim, job.id, **given)
+
+
 class SupervisedQueue(WorkerQueue):
     """A queue as its worker's supervisor sees it. ``call`` makes each call to the server, and may end it early."""
 
@@ -136,9 +161,16 @@ def recall(pairs: list[tuple[WorkerQueue, str]]) -> list[Recalled | RedisFailure
     return pairs[0][0].run_flow(_recall(pairs))
 
 
-def waits(sources: list[WorkerQueue]) -> list[float | RedisFailure | None]:
-    """Return for how many seconds the next job of each queue waits; None if none waits. One round trip."""
-    return sources[0].run_flow(_waits(sources))
+class Report(NamedTuple):
+    """For how many seconds the next job of a queue waits, None if none does; why the server refuses writes, or ""."""
+
+    wait: float | None
+    refused: str
+
+
+def reports(sources: list[WorkerQueue]) -> list[Report | RedisFailure]:
+    """Return how each queue is doing. One round trip."""
+    return sources[0].run_flow(_reports(sources))
 
 
 def forget_unused(sources: list[WorkerQueue]) -> None:
@@ -178,11 +210,11 @@ def _recall(pairs: list[tuple[WorkerQueue, str]]) -> Flow[list[Recalled | RedisF
     ]
 
 
-def _waits(sources: list[WorkerQueue]) -> Flow[list[float | RedisFailure | None]]:
+def _reports(sources: list[WorkerQueue]) -> Flow[list[Report | RedisFailure]]:
     replies = yield Batch([calls.QUEUE_STATS(source.key(""), 1) for source in sources], lenient=True)
-    return [reply if isinstance(reply, RedisFailure) else _wait(reply) for reply in replies]
+    return [reply if isinstance(reply, RedisFailure) else _report(reply) for reply in replies]
 
 
-def _wait(reply: list[int]) -> float | None:
+def _report(reply: list[Any]) -> Report:
     wait, paused_since = reply[4], reply[6]
-    return wait / 1000 if wait >= 0 > paused_since else None
+    return Report(wait / 1000 if wait >= 0 > paused_since else None, report.refusal(reply))

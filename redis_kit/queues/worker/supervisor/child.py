@@ -19,11 +19,11 @@ from redis_kit.core.connections import provide
 from redis_kit.core.signals import send_safely
 from redis_kit.queues import signals as told
 from redis_kit.queues.jobs import ids
-from redis_kit.queues.worker.options import Options
+from redis_kit.queues.worker.options import LoneJob, Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.channel import Channel, pair
-from redis_kit.queues.worker.shared.logs import named
+from redis_kit.queues.worker.shared.logs import counted, named
 from redis_kit.queues.worker.shared.memory import resident_of
 from redis_kit.queues.worker.shared.status_board import Running, StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import PAGE, SupervisedQueue, WorkerQueue
@@ -78,6 +78,7 @@ class Child:
     cancelled: dict[int, list[str]] = field(default_factory=dict)  # by queue, as of the last heartbeat
     suspects: defaultdict[str, Suspects] = field(default_factory=lambda: defaultdict(Suspects))  # by queue
     about: Callable[..., str] = ids.information
+    lone_job: LoneJob | None = None  # the only one that it runs
     _said: tuple[str, float, int, int] = ("", 0.0, 0, 0)
 
     def say_how(self, *, quiet: bool, clock_back: int) -> None:
@@ -171,6 +172,19 @@ class Child:
             return FAILED
         return os.waitstatus_to_exitcode(status) if pid else None
 
+    def how_ended(self, code: int) -> str:
+        """Return in words how it ended, with this exit code."""
+        if code == -signal.SIGKILL and self.overdue:
+            names, several = named([job.id for job in self.overdue]), len(self.overdue) > 1
+            jobs = f"job{'s' if several else ''} {names}" if names else counted(len(self.overdue), "job")
+            return f"was killed by its supervisor: {jobs} ran beyond {'their' if several else 'its'} timeout"
+        if code == -signal.SIGKILL and self.given_up:
+            return "was killed by its supervisor: it did not end in time"
+        try:
+            return f"ended by {signal.Signals(-code).name if code < 0 else f'exit code {code}'}"
+        except ValueError:  # a real-time signal has no name
+            return f"ended by signal {-code}"
+
     def let_go(self) -> None:
         """Close the channel and the board in this process."""
         self.channel.close()
@@ -186,7 +200,9 @@ def fork(options: Options, *, supervisor: str, in_child: Callable[[], None], sig
     sys.stderr.flush()
 
     def about(pid: int, **more: object) -> str:
-        own = {"pid": pid, "queues": options.queues, "threads": options.threads}
+        own: dict[str, object] = {"pid": pid, "queues": options.queues, "threads": options.threads}
+        if options.lone_job:
+            own["alone"] = True
         return ids.information(**own, supervisor=supervisor, supervisor_pid=parent, **more)
 
     with held_back():
@@ -203,7 +219,7 @@ def fork(options: Options, *, supervisor: str, in_child: Callable[[], None], sig
     child_end.close()
     make = partial(SupervisedQueue, worker=worker, about=about(pid), call=signals.call)
     sources: list[WorkerQueue] = [make(name) for name in options.sources]
-    return Child(pid, worker, parent_end, board, sources, about=partial(about, pid))
+    return Child(pid, worker, parent_end, board, sources, about=partial(about, pid), lone_job=options.lone_job)
 
 
 def _live(options: Options, worker: str, about: str, channel: Channel, board: StatusBoard) -> NoReturn:

@@ -14,8 +14,9 @@ from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store.liveness import HeartbeatReply, Poison
 from redis_kit.queues.worker.run.workflow_step import report_failure
 from redis_kit.queues.worker.shared import failpoints
+from redis_kit.queues.worker.shared.logs import counted
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat, forget_unused, waits
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat, forget_unused, reports
 from redis_kit.queues.worker.supervisor.child import Child
 from redis_kit.queues.worker.supervisor.data_loss import DataLoss
 from redis_kit.queues.worker.supervisor.maintenance import Orphans, Recaller
@@ -32,7 +33,8 @@ class Heartbeat:
 
     ``at`` is when the next one is due, ``answered`` when the last one was answered, both on the monotonic clock;
     ``reached`` says whether any was. ``waits`` has the seconds that the next job of each queue had waited then: if
-    ``reports`` is set, at one more round trip. ``broken`` has the errors of queues, ``clock`` the server's clock.
+    ``reports`` is set, at one more round trip, and ``refused`` why the server refuses writes to a queue. ``error`` is
+    that of the last heartbeat, ``broken`` has the errors of queues, ``clock`` the server's clock.
     """
 
     def __init__(self, outage: Outage, *, reports: bool = False) -> None:
@@ -41,6 +43,8 @@ class Heartbeat:
         self._noted: dict[str, WorkerQueue] = {}  # queues on the server's list of names
         self.at, self.answered = 0.0, monotonic()
         self.waits: dict[str, float] = {}
+        self.refused: dict[str, str] = {}
+        self.error = ""
         self.broken: dict[str, RedisFailure] = {}
         self._log_limit, self._orphans = LogRateLimit(), Orphans()
         self._recaller, self._caretaker = Recaller(), Caretaker()
@@ -64,6 +68,7 @@ class Heartbeat:
             self._recall([answer for answer in answers if answer[0].claims])
         except UNAVAILABLE as error:
             self._outage.say(error)
+            self.error = str(error)
             if isinstance(error, AuthenticationFailed):
                 self.broken = {source.name: error for child in children for source in child.sources}
             wait = min(wait, AGAIN)
@@ -88,7 +93,7 @@ class Heartbeat:
             else:
                 answered.append((child, source, answer))
         self._outage.say(None)
-        self.answered, self.reached, self.waits = monotonic(), True, {}
+        self.answered, self.reached, self.waits, self.refused, self.error = monotonic(), True, {}, {}, ""
         for name in self._loss.suspected(answered):
             self._noted.pop(name, None)
         self.clock.note({source.name: answer.now for _, source, answer in answered}, sent, self.answered)
@@ -103,14 +108,16 @@ class Heartbeat:
     def _look_around(self, children: list[Child], wrong: dict[str, RedisFailure]) -> None:
         if not children:
             return
-        sources = children[0].sources
+        sources = max((child.sources for child in children), key=len)  # one that runs a single job has one queue
         self._note(sources)
         wrong.update(self._orphans.look(sources))
         self._caretaker.look(sources[0])
         if self._reports:
-            answers = dict(zip([source.name for source in sources], waits(sources), strict=True))
+            answers = dict(zip([source.name for source in sources], reports(sources), strict=True))
             wrong.update({name: answer for name, answer in answers.items() if isinstance(answer, RedisFailure)})
-            self.waits = {name: answer for name, answer in answers.items() if isinstance(answer, float)}
+            states = {name: answer for name, answer in answers.items() if not isinstance(answer, RedisFailure)}
+            self.waits = {name: report.wait for name, report in states.items() if report.wait is not None}
+            self.refused = {name: report.refused for name, report in states.items() if report.refused}
 
     def _note(self, sources: list[WorkerQueue]) -> None:
         """Register the queues that are not registered yet, or that the server may have lost: else no round trip."""
@@ -158,13 +165,15 @@ class Heartbeat:
             child.channel.say("cancel", index, id)
         child.compare(index, answer.held)
         if answer.returned:
-            logger.warning("Queue %a: %d jobs of dead workers are ready again.", source.name, answer.returned)
+            text = "Queue %a: %s of dead workers %s ready again."
+            jobs, verb = counted(answer.returned, "job"), "is" if answer.returned == 1 else "are"
+            logger.warning(text, source.name, jobs, verb)
         for job in answer.dead:
             buried(source, job)
 
 
 def buried(source: WorkerQueue, job: Poison) -> None:
-    """Announce that a job is dead because too many workers died with it; its workflow, if it has one, learns of it."""
+    """Announce that a job is dead as its processes died; its workflow, if it has one, learns of it."""
     task = f" ({job.task})" if job.task else ""
     logger.error("Job %a of queue %a%s is dead: %a", job.id, source.name, task, job.reason)
     send_safely(signals.job_dead, Heartbeat, queue=source.queue_name, id=job.id, reason="poison")

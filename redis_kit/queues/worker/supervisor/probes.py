@@ -88,21 +88,23 @@ class Probes:
         late = [name for name, wait in waits.items() if wait > self._options.max_wait]
         broken = self._heartbeat.broken
         damaged = {name: str(error) for name, error in broken.items() if isinstance(error, KeyConflict)}
-        refused = {name: error for name, error in broken.items() if name not in damaged}
+        unread = {name: error for name, error in broken.items() if name not in damaged}
+        refused = self._heartbeat.refused if answers else {}
         most = f"more than {text.number(self._options.max_wait)} s"
         reasons = {
             "no child is alive": not self._children(),
             "the server does not answer": not answers,
             f"a job of {', '.join(late)} waits for {most}": bool(late),
             f"a call waits in the outbox for {most}": self._outbox_waits(),
-            **{f"queue {name} can't be read: {error}": True for name, error in refused.items()},
+            **{f"queue {name} can't be read: {error}": True for name, error in unread.items()},
         }
         problems = [reason for reason, holds in reasons.items() if holds]
         back = self._heartbeat.clock.went_back
-        # Neither a damaged key nor a clock is mended by a new process, as an orchestrator starts one after a 503.
-        status = "failing" if problems else "degraded" if damaged or back else "ok"
+        # A new process, as an orchestrator starts one after a 503, mends no damaged key, no clock, and no full server.
+        status = "failing" if problems else "degraded" if damaged or back or refused else "ok"
         details = {"status": status, "reasons": problems, "damaged": damaged, "children": len(self._children())}
-        return {**details, "silent": round(silent, 3), "waits": waits, "clock_back": back}
+        more = {"waits": waits, "clock_back": back, "refused": refused, "error": self._heartbeat.error}
+        return {**details, "silent": round(silent, 3), **more}
 
     def readiness(self) -> dict[str, Any]:
         """Return whether the worker claims jobs; the status ``failing`` means that it does not."""

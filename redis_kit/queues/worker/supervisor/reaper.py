@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -27,18 +27,21 @@ LATE = 1.0  # seconds until the second look: a claim that was under way may have
 
 @dataclass(eq=False)
 class DeadChild:
-    """A dead child: its queues, the jobs it had done, is blamed for, ran too long or though cancelled, and ran in all.
+    """A dead child: its queues, the jobs it had done, those that count a crash, ran too long, though cancelled, at all.
 
-    ``at`` is when to clean up after it.
+    ``beside`` has the queue and id of all, if there were several; ``at`` is when to clean up after it, and ``then`` is
+    called when that is done.
     """
 
     worker: str
     left: list[tuple[int, WorkerQueue]]
     done: list[Ack]
-    ran: list[Running]
+    crashed: list[Running]
     overdue: list[Running]
     cancelled: list[Running]
     running: list[Running]
+    beside: list[tuple[str, str]] = field(default_factory=list)
+    then: Callable[[], object] | None = None
     at: float = 0.0
     again: bool = False
     tries: int = 0
@@ -51,15 +54,20 @@ class Reaper:
         self._outage = outage
         self._dead_children: list[DeadChild] = []
 
-    def add(self, child: Child, *, crashed: bool) -> None:
-        """Take over from a child. After a crash its jobs count one, unless it was killed because of another job."""
+    def add(self, child: Child, *, crashed: bool, then: Callable[[], object] | None = None) -> None:
+        """Take over from a child. After a crash its jobs count one, also if it was killed because of another job.
+
+        ``then`` is called when all is done.
+        """
         ran = child.board.running()
         late = {(item.source, item.token, item.id) for item in child.overdue}
         over = [item for item in ran if (item.source, item.token, item.id) in late]
         cancelled = [item for item in ran if item.id in child.cancelled.get(item.source, ())]
-        blamed = ran if crashed and not child.overdue and not child.given_up else []
+        suspected = [item for item in ran if item not in over] if crashed and not child.given_up else []
         left, done = list(enumerate(child.sources)), _done(child)
-        self._dead_children.append(DeadChild(child.worker, left, done, blamed, over, cancelled, ran, again=crashed))
+        self._dead_children.append(
+            DeadChild(child.worker, left, done, suspected, over, cancelled, ran, _beside(child), then, again=crashed)
+        )
 
     def next(self) -> float | None:
         """Return when there is something to do next, on the monotonic clock."""
@@ -101,9 +109,17 @@ class Reaper:
         failpoints.reach("reaped")
         self._outage.say(None)
         self._dead_children.remove(dead_child)
+        if dead_child.then:
+            dead_child.then()
         if dead_child.again:
             left = list(enumerate(sources))
             self._dead_children.append(DeadChild(dead_child.worker, left, [], [], [], [], [], at=monotonic() + LATE))
+
+
+def _beside(child: Child) -> list[tuple[str, str]]:
+    """Return the queue and id of each job that a child ran; nothing if that was one, which was alone."""
+    ran = {(child.sources[item.source].queue_name, item.id) for item in (*child.board.running(), *child.overdue)}
+    return sorted(ran) if len(ran) > 1 else []
 
 
 def _done(child: Child) -> list[Ack]:
@@ -125,8 +141,8 @@ def _reap(dead_child: DeadChild, index: int, source: WorkerQueue) -> None:
         record = partial(record_unstoppable, source, item, cancelled=item in dead_child.cancelled)
         if item.source == index and _tried(source, record):
             over.add(item.member())
-    started = [item.id for item in dead_child.ran if item.source == index]
-    taken, dead = source.run_flow(_taken(source, dead_child.worker, started))
+    started = [item.id for item in dead_child.crashed if item.source == index]
+    taken, dead = source.run_flow(_taken(source, dead_child.worker, started, dead_child.beside))
     if taken:
         count = "1 job was" if taken == 1 else f"{taken} jobs were"
         running = named([item.id for item in dead_child.running if item.source == index and item.member() not in over])
@@ -153,10 +169,12 @@ def _complain(what: str, source: WorkerQueue, error: Exception) -> None:
     logger.error(what, source.name, error, exc_info=unforeseen)
 
 
-def _taken(source: WorkerQueue, worker: str, ran: list[str]) -> Flow[tuple[int, list[Poison]]]:
+def _taken(
+    source: WorkerQueue, worker: str, started: list[str], beside: list[tuple[str, str]]
+) -> Flow[tuple[int, list[Poison]]]:
     total, dead = 0, []
     while True:
-        taken, *buried_jobs = yield calls.reap(source.key(""), worker, ran)
+        taken, *buried_jobs = yield calls.reap(source.key(""), worker, started, beside)
         total += taken
         dead += poison(buried_jobs)
         if taken < calls.TAKEN:

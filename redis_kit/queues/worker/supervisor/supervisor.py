@@ -7,7 +7,9 @@ for the time of the next heartbeat.
 import gc
 import logging
 import signal
+from collections import deque
 from contextlib import suppress
+from functools import partial
 from math import inf
 from time import monotonic, sleep
 from typing import Any
@@ -16,9 +18,9 @@ from redis_kit.core import conf, connections
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.worker.options import Options
+from redis_kit.queues.worker.options import LoneJob, Options
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.logs import counted, named, running
+from redis_kit.queues.worker.shared.logs import counted, running
 from redis_kit.queues.worker.shared.reconnect import Outage
 from redis_kit.queues.worker.supervisor import autoreload, os_signals
 from redis_kit.queues.worker.supervisor.child import SPARE, Child, fork
@@ -50,6 +52,8 @@ class Supervisor:
         outage = Outage()
         self._beat = Heartbeat(outage, reports=options.health_port is not None or options.metrics_port is not None)
         self._reaper, self._restraint = Reaper(outage), RespawnBackoff()
+        self._lone_jobs: deque[LoneJob] = deque()  # those that are to get a process of their own
+        self._lone_restraint = RespawnBackoff()
         self._signals = Signals(self._judge)
         self._scheduler = Scheduler(self.id, options, outage, call=self._signals.call, in_child=self._free_child)
         self._probes = Probes(options, self._beat, lambda: self.children, lambda: not (self._quiet or self._stopping))
@@ -85,8 +89,8 @@ class Supervisor:
         failed = False
         for step in (
             self._obey,  # signals that came while the worker was loading are obeyed before the first fork
-            *(self._fill, self._wait, self._obey, self._tell, self._ask_for_stacks, self._listen, self._bury),
-            *(self._reaper.run, self._keep_alive, self._answer, self._scheduler.run, self._look_at_files),
+            *(self._fill, self._wait, self._obey, self._tell, self._ask_for_stacks, self._listen, self._isolate),
+            *(self._bury, self._reaper.run, self._keep_alive, self._answer, self._scheduler.run, self._look_at_files),
         ):
             try:
                 step()
@@ -111,12 +115,32 @@ class Supervisor:
             logger.log(level, "Stopped without an answer from Redis. It held no jobs.")
 
     def _fill(self) -> None:
-        working = sum(not child.recycling for child in self.children)
+        working = sum(not (child.recycling or child.lone_job) for child in self.children)
         while working < self._wanted and not self._quiet and self._restraint.over():
             child = fork(self.options, supervisor=self.id, in_child=self._free_child, signals=self._signals)
             self.children.append(child)
             self._beat.at = 0.0
             working += 1
+
+    def _isolate(self) -> None:
+        """Fork a child for each job that is to run alone, while the child lives that has claimed it."""
+        while self._lone_jobs and not self._stopping and self._lone_restraint.over():
+            job = self._lone_jobs[0]
+            if self._holder(job):
+                options = self.options.alone(job)
+                child = fork(options, supervisor=self.id, in_child=self._free_child, signals=self._signals)
+                self.children.append(child)
+                logger.info("Job %a of queue %a runs alone in child %d.", job.id, job.source, child.pid)
+            self._lone_jobs.popleft()
+
+    def _holder(self, job: LoneJob) -> Child | None:
+        worker = job.token.partition("/")[0]
+        return next((child for child in self.children if child.worker == worker), None)
+
+    def _end_lone_job(self, job: LoneJob) -> None:
+        """Release the thread that waited for the end of a job."""
+        if child := self._holder(job):
+            child.channel.say("ended", f"{job.token}/{job.id}")
 
     def _free_child(self) -> None:
         self._signals.forget()
@@ -126,7 +150,8 @@ class Supervisor:
 
     def _wait(self) -> None:
         dump = self._dump_at if self._silent_yet else inf
-        moments = [dump, self._scheduler.at, self._beat.at, self._restraint.until, self._reaper.next()]
+        forks = self._restraint.until, self._lone_restraint.until
+        moments = [dump, self._scheduler.at, self._beat.at, *forks, self._reaper.next()]
         now = monotonic()
         wait = min([LONGEST, *(at - now for at in moments if at is not None and at > now)])
         if min(self._beat.at, self._scheduler.at, dump) <= now:
@@ -183,7 +208,8 @@ class Supervisor:
         self._beat.at = 0.0  # so that its new state is visible soon
         logger.info("Supervisor %s is quiet: it claims no more jobs.", self.id)
         for child in self.children:
-            child.channel.say("quiet")
+            if not child.lone_job:  # it claims none but that
+                child.channel.say("quiet")
 
     def _resume(self) -> None:
         if self._stopping or not self._quiet:  # systemd sends CONT with each TERM
@@ -201,6 +227,9 @@ class Supervisor:
             for word, *arguments in child.channel.heard():
                 if word == "outbox":
                     self._probes.note_outbox(float(arguments[0]))
+                if word == "alone":
+                    number, id, token, version = arguments
+                    self._lone_jobs.append(LoneJob(child.sources[int(number)].name, id, token, version))
                 if word == "recycle" and not child.recycling:
                     logger.info("Child %d, worker %s, is quiet and will be replaced.", child.pid, child.worker)
                     child.recycle()
@@ -224,14 +253,21 @@ class Supervisor:
             self._burying = False
         for child, code in ended:
             failpoints.reach("child_died")
-            if code:
-                logger.error("Child %d, worker %s, %s.", child.pid, child.worker, _end(child, code))
-            if not code and self.options.burst and not child.recycling:
+            # A task may end its process with 0. Only one that was told to, or that has nothing to do, ends in order.
+            in_order = child.stopping or ((self.options.burst or child.lone_job) and not child.board.running())
+            crashed = bool(code) or not in_order
+            if crashed:
+                logger.error("Child %d, worker %s, %s.", child.pid, child.worker, child.how_ended(code))
+            job = child.lone_job
+            if job:
+                if crashed and not child.board.running():
+                    self._lone_restraint.note(monotonic() - child.born)
+            elif not crashed and self.options.burst and not child.recycling:
                 self._wanted = max(0, self._wanted - 1)
             elif not child.stopping:
                 self._restraint.note(monotonic() - child.born)
             self._probes.note_end(child)
-            self._reaper.add(child, crashed=code != 0)
+            self._reaper.add(child, crashed=crashed, then=partial(self._end_lone_job, job) if job else None)
             child.let_go()
 
     def _keep_alive(self) -> None:
@@ -256,16 +292,3 @@ class Supervisor:
             logger.warning("%s has changed; the worker finishes its jobs and starts again.", path)
             self._restart = True
             self._stop()
-
-
-def _end(child: Child, code: int) -> str:
-    if code == -signal.SIGKILL and child.overdue:
-        names, several = named([job.id for job in child.overdue]), len(child.overdue) > 1
-        jobs = f"job{'s' if several else ''} {names}" if names else counted(len(child.overdue), "job")
-        return f"was killed by its supervisor: {jobs} ran beyond {'their' if several else 'its'} timeout"
-    if code == -signal.SIGKILL and child.given_up:
-        return "was killed by its supervisor: it did not end in time"
-    try:
-        return f"ended by {signal.Signals(-code).name if code < 0 else f'exit code {code}'}"
-    except ValueError:  # a real-time signal has no name
-        return f"ended by signal {-code}"

@@ -5,6 +5,7 @@ import time
 from traceback import format_exception
 
 import pytest
+from django.conf import settings
 
 from redis_kit.core.activity import current_work
 from redis_kit.core.errors import RedisUnavailable
@@ -28,6 +29,15 @@ def queue(kit):
 def burst(*queues, threads=1):
     """Run a worker until nothing is ready."""
     assert WorkerProcess(Options(queues or ("default",), threads=threads, burst=True)).run() == 0
+
+
+@pytest.mark.parametrize("activate", [tasks.activate, tasks.activate_async], ids=["thread", "loop"])
+def test_language_and_time_zone_of_a_job_are_not_those_of_the_next_one(queue, activate):
+    activate.using(priority=1).enqueue("fr", "Asia/Tokyo")
+    tasks.tell_locale.enqueue()
+    tasks.tell_locale_async.enqueue()
+    burst()
+    assert tasks.done == [("fr", "Asia/Tokyo"), *[(settings.LANGUAGE_CODE, settings.TIME_ZONE)] * 2]
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from redis_kit.queues.jobs import ids
 from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.monitoring import acontrol_worker, control_worker, list_workers
 from redis_kit.queues.monitoring import stats as over
+from redis_kit.queues.monitoring.lookup import look_up
 from redis_kit.queues.store import calls, liveness
 from redis_kit.queues.store.liveness import poison
 from redis_kit.queues.tasks import registry
@@ -40,12 +41,12 @@ def test_jobs_that_ran_count_a_crash_and_the_others_do_not(queue, any_kit):
     a, b, c = queue.claim(3, worker="dead")
     assert reap(queue, "dead", b.id) == (3, [])
     assert queue.counts() == QueueCounts(0, 4, 0, 0)
-    again = queue.claim(4, worker="other")
+    again = [job for _ in range(2) for job in queue.claim(4, worker="other")]
     assert [(job.payload, job.attempt, job.crashes) for job in again] == [
         ("a", 1, 0),
-        ("b", 2, 1),
         ("c", 1, 0),
         ("d", 1, 0),
+        ("b", 2, 1),
     ]
     for late in (a, b, c):
         with pytest.raises(LeaseLost):
@@ -60,9 +61,9 @@ def test_job_with_which_too_many_died_is_dead_and_the_next_one_is_not(queue, any
     queue.claim(2, worker="w1")
     assert reap(queue, "w1", "bad") == (2, [])
     queue.claim(2, worker="w2")
-    assert reap(queue, "w2", "bad") == (2, ["bad"])
+    assert reap(queue, "w2", "bad") == (1, ["bad"])
     (dead,) = queue.peek(state="dead")
-    assert (dead.reason, dead.crashes, dead.attempts) == ("poison: 2 workers died with it", 2, 2)
+    assert (dead.reason, dead.crashes, dead.attempts) == ("poison: 2 processes died in which it ran alone", 2, 2)
     assert queue.counts() == QueueCounts(0, 1, 0, 1)
 
 
@@ -158,7 +159,7 @@ def test_outcome_that_makes_no_sense_does_not_keep_the_others(child, any_kit):
     assert mail.claim()[0].payload == "torn"
 
 
-def test_child_that_ended_in_order_or_for_another_job_leaves_no_crash(child):
+def test_end_in_order_leaves_no_crash_and_a_kill_one_to_the_other_jobs(child):
     mail = Queue("mail")
     mail.put_many(["a", "b"])
     begun(child, 0)
@@ -171,7 +172,8 @@ def test_child_that_ended_in_order_or_for_another_job_leaves_no_crash(child):
     child.board.end(0)  # the one that was too late ended while the signal was on its way
     reaper.add(child, crashed=True)
     reaper.run()
-    assert [(job.attempt, job.crashes) for job in mail.claim(5, worker="other")] == [(1, 0), (1, 0)]
+    again = [job for _ in range(2) for job in mail.claim(5, worker="other")]
+    assert [(job.payload, job.attempt, job.crashes) for job in again] == [("a", 1, 0), ("b", 1, 1)]
 
 
 @pytest.fixture
@@ -260,6 +262,18 @@ def test_queue_whose_heartbeat_fails_is_logged_once_and_others_get_theirs(child,
     assert beat.broken == {}
 
 
+def test_log_counts_the_jobs_of_dead_workers(child, any_kit, caplog):
+    mail, beat = Queue("mail"), Heartbeat(Outage())
+    beat.beat([child])
+    for count, text in ((1, "1 job of dead workers is ready again."), (2, "2 jobs of dead workers are ready again.")):
+        mail.put_many(range(count))
+        assert len(mail.claim(count, worker="gone")) == count
+        any_kit.client.zadd(mail.key("workers"), {"gone": 1.5})
+        beat.beat([child])
+        assert f"Queue 'mail': {text}" in [record.getMessage() for record in caplog.records]
+        mail.purge("ready")
+
+
 def test_log_tells_what_died_with_a_child(child, any_kit, caplog):
     any_kit.options(QUEUES={"MAX_CRASHES": 1})
     Queue("mail").put_many(["a", "b"])
@@ -272,11 +286,19 @@ def test_log_tells_what_died_with_a_child(child, any_kit, caplog):
     reaper.run()
     told = [record.getMessage() for record in caplog.records]
     assert f"Queue 'mail': 2 jobs were taken from worker dead, which died; it ran {ran[0]!a}, {ran[1]!a}." in told
-    assert f"Job {ran[0]!a} of queue 'mail' is dead: 'poison: 1 workers died with it'" in told
-    assert (
-        f"Job {call.id!a} of queue 'news' (tests.queues.support.tasks.note) is dead: 'poison: 1 workers died with it'"
-        in told
-    )
+    assert [Queue(name).counts() for name in ("mail", "news")] == [QueueCounts(0, 2, 0, 0), QueueCounts(0, 1, 0, 0)]
+    beside = sorted([("mail", id) for id in ran] + [("news", call.id)])
+    for queue, id in beside:
+        assert look_up([queue], id)[1].beside == [each for each in beside if each != (queue, id)]
+    for slot in range(4):
+        child.board.end(slot)
+    (job,) = child.sources[1].exchange(1).jobs
+    child.board.begin(2, 1, job.token, job.id, None)
+    reaper.add(child, crashed=True)
+    reaper.run()
+    text = "'poison: 1 process died in which it ran alone'"
+    told = [record.getMessage() for record in caplog.records]
+    assert f"Job {call.id!a} of queue 'news' (tests.queues.support.tasks.note) is dead: {text}" in told
 
 
 def test_jobs_are_named_that_were_taken_and_no_others(child, any_kit, caplog):
