@@ -31,7 +31,7 @@ from redis_kit.throttling.strategies import base as strategies
 from redis_kit.throttling.values.ban import Ban
 from redis_kit.throttling.values.decision import UNLIMITED, Decision, Reason
 from redis_kit.throttling.values.identity_shape import Shape
-from redis_kit.throttling.values.masking import masked
+from redis_kit.throttling.values.masking import masked, without_secrets
 
 POLICIES = ("open", "closed", "local")
 RETRY = 1.0  # seconds to wait after a refusal by the policy "closed"; a server that is down is probed as often
@@ -138,7 +138,7 @@ class BaseThrottle(Primitive):
     def entry_of(self, identity_hash: str, identity: str) -> str:
         """Return the entry of an identity whose hash is already computed. See entry()."""
         stored = conf.section(ThrottlingSettings).OFFENDERS
-        text = identity if stored == "plain" else masked(identity) if stored == "masked" else ""
+        text = without_secrets(identity) if stored == "plain" else masked(identity) if stored == "masked" else ""
         return f"{identity_hash} {text if text.isascii() else text.encode(errors='replace').decode()}"  # no surrogates
 
     def answer(self, allowed: bool, reason: Reason, seconds: float = 0.0) -> Decision:
