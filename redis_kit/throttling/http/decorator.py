@@ -148,7 +148,7 @@ def _check_cost(cost: Any, throttle: Throttle | None) -> None:
     if type(cost) is not int:
         raise InvalidValue(f"cost must be a whole number or a callable, not {shortened(cost)}.")
     if throttle:
-        throttle.checked("anybody", cost)
+        throttle.check_cost(cost)
 
 
 def _guarded(view: Callable[..., Any], guard: Guard) -> Callable[..., Any]:

@@ -65,7 +65,7 @@ for index, call in ipairs(calls) do
     local state, standing, override, minutes, offenders, rules, latest = unpack(KEYS, 7 * index - 6, 7 * index)
     local room, figures, rule, counted = call.room, call.figures or {}, call.rule, call.room and passes and consume
     local refused = call.unreported + (room and 0 or 1)
-    if counted then
+    if counted and call.cost > 0 then
         local total = redis.call("INCR", latest)
         if (total - total % CALLS) / CALLS ~= minute then
             turn(latest, minutes, total, minute)

@@ -113,14 +113,14 @@ def _steps(calls: Calls) -> Flow[list[Outcome]]:
     on_different_nodes = len({call.throttle.tag() for call in calls}) > 1
     if on_different_nodes and isinstance(connections.client(calls[0].throttle.using), ClusterClient):
         return _in_turn(calls)
-    return decide(calls, consume=True)
+    return decide(calls)
 
 
 def _in_turn(calls: Calls) -> Flow[list[Outcome]]:
     outcomes: list[Outcome] = []
     for call in calls:
         try:
-            outcomes += yield from decide([call], consume=True)
+            outcomes += yield from decide([call])
         except RedisFailure:
             yield from _refund(calls, outcomes)
             raise

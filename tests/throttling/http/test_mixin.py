@@ -85,7 +85,11 @@ def test_only_the_methods_given_count(kit, get):
 
 
 def test_head_counts_as_get(kit, get):
-    assert [get("/", method, throttle_methods="GET").status_code for method in ("get", "head", "head")] == [200, 200, 429]
+    assert [get("/", method, throttle_methods="GET").status_code for method in ("get", "head", "head")] == [
+        200,
+        200,
+        429,
+    ]
 
 
 def test_methods_that_the_view_does_not_have_count_too(kit, get):

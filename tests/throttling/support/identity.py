@@ -1,7 +1,7 @@
 """An identity whose every call asks the server, with the outcome of the server."""
 
 from redis_kit.throttling import Throttle
-from redis_kit.throttling.engine.decide import Call, decide
+from redis_kit.throttling.engine.decide import Call, Mode, decide
 
 
 class Identity:
@@ -14,5 +14,7 @@ class Identity:
 
     def ask(self, cost=1, *, consume=True):
         """Return the outcome: the decision, the server's moment in microseconds, the strategy's figures."""
-        (outcome,) = self.throttle.carry_out(decide([Call(self.throttle, "joe", cost)], consume=consume))
+        (outcome,) = self.throttle.carry_out(
+            decide([Call(self.throttle, "joe", cost)], Mode.COUNT if consume else Mode.LOOK)
+        )
         return outcome

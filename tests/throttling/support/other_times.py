@@ -49,7 +49,7 @@ return counts
 
 def hit(limit, identity, second, *, old=False):
     """Return whether a call is allowed that the server decides in that second."""
-    flow = decide([Call(limit, identity, 1)], consume=True)
+    flow = decide([Call(limit, identity, 1)])
     step = next(flow)
     source = step.script.source
     if old:
