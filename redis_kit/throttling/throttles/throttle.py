@@ -48,9 +48,9 @@ class Throttle(BaseThrottle):
         """Count a call if every rate has room for it, and return the decision.
 
         ``identity`` is a non-empty string or an integer. The server stores its keyed hash, and for refused identities
-        what ``OFFENDERS`` allows. A ``cost`` above the smallest burst is always refused, and 0 counts nothing. Takes one round trip, or none while a
-        refusal of the identity is remembered. If the server is unavailable, the failure policy answers. Sends the
-        signal ``throttled`` for a refusal.
+        what ``OFFENDERS`` allows. A ``cost`` above the smallest burst is always refused, and 0 counts nothing. Takes
+        one round trip, or none while a refusal of the identity is remembered. If the server is unavailable, the failure
+        policy answers. Sends the signal ``throttled`` for a refusal.
         """
         checked = self.checked(identity, cost)
         decision = self.early_decision(checked, cost)
@@ -219,4 +219,4 @@ def _pause(decision: Decision, deadline: float) -> float | None:
     wait, left = decision.retry_after, deadline - monotonic()
     if wait > left or math.isinf(wait):
         return None
-    return min(wait + random() * min(wait / 10, JITTER), left)
+    return min(wait + random() * min(wait / 10, JITTER), left)  # noqa: S311 -- spreads calls

@@ -6,7 +6,7 @@ from ipaddress import ip_address
 
 SHOWN = 3  # characters
 HIDDEN = "***"
-# From the first value of a header or field. A header such as "Bearer ..." may contain spaces, as combined identities do.
+# From the first value of a header or field to the end: "Bearer ..." has a space, as a combined identity has.
 _SENT = re.compile(r"(?<![^ ])(?:header|get|post):.+", re.DOTALL)
 
 

@@ -6,8 +6,8 @@ from time import monotonic
 
 import pytest
 
-from redis_kit.core.steps import Sleep
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.steps import Sleep
 from redis_kit.throttling import Ban, Rate, Throttle, throttled
 from redis_kit.throttling.statistics import recent
 from redis_kit.throttling.strategies.base import STRATEGIES
