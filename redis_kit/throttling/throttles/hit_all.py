@@ -126,9 +126,16 @@ def _in_turn(calls: Calls) -> Flow[list[Outcome]]:
             raise
         if not outcomes[-1].decision:
             yield from _refund(calls, outcomes)
-            undone = [outcome._replace(counted=False) for outcome in outcomes]
-            return undone + [_unasked(later) for later in calls[len(outcomes) :]]
+            undone = map(_undone, calls, outcomes)
+            return [*undone, *(_unasked(later) for later in calls[len(outcomes) :])]
     return outcomes
+
+
+def _undone(call: Call[Throttle], outcome: Outcome) -> Outcome:
+    decision = outcome.decision
+    if outcome.counted:
+        decision = decision._replace(remaining=min(decision.remaining + call.cost, decision.limit))
+    return outcome._replace(decision=decision, counted=False)
 
 
 def _refund(calls: Calls, outcomes: Sequence[Outcome]) -> Flow[None]:
