@@ -4,7 +4,7 @@
 -- KEYS[1]  state      of the identity, in the format of the strategy
 -- KEYS[2]  standing   string: of the identity, see decide.lua
 -- KEYS[3]  override   string: for all identities, see decide.lua
--- KEYS[4]  minutes    string, see minutes.lua
+-- KEYS[4]  counts     hash, see minutes.lua
 -- KEYS[5]  offenders  zset: entry -> refusals
 -- KEYS[6]  rules      zset: entry -> when the rule ends, ms
 -- KEYS[7]  latest     counter, see minutes.lua
@@ -17,7 +17,7 @@
 
 -- @strategy
 local CALLS, DAY = 2 ^ 26, 86400
-local state, standing, override, minutes, offenders, rules, latest = unpack(KEYS)
+local state, standing, override, counts, offenders, rules, latest = unpack(KEYS)
 local clock, text = redis.call("TIME"), ARGV[1]
 local own, mode, cost, unreported, repeats = struct.unpack("<ddddd", text)
 local rates = {struct.unpack("<@numbers", text, 49)}
@@ -41,18 +41,21 @@ end
 local refuses = not room and consume and mode ~= 2
 local refused = consume and unreported + (refuses and 1 or 0) or 0
 if refused > 0 then
-    -- @check_types minutes, offenders, rules
+    -- @check_types counts, offenders, rules
 end
 if consume and room and cost > 0 then
     local total = redis.call("INCR", latest)
     if (total - total % CALLS) / CALLS ~= minute then
 -- @include _counting
-        turn(latest, minutes, total, minute)
+        turn(latest, counts, total)
     end
 end
 if refused > 0 then
+    local total = redis.call("HINCRBY", counts, "refused", refused)
+    if (total - total % CALLS) / CALLS ~= minute then
 -- @include _counting
-    count(minutes, minute, 1, refused)
+        turn_refused(counts, total, refused)
+    end
 end
 if figures and consume and (room or back) then
     take(state, now, room and cost or 0, rates, figures, back)

@@ -76,7 +76,7 @@ def test_text_with_spaces_stays_whole(kit, most):
     assert most(limit)[0].shown == "name:a b  c"
 
 
-def test_value_of_a_header_is_stored_by_no_setting_and_leads_to_its_identity(kit, most):
+def test_value_of_a_header_is_not_stored_and_leads_to_its_identity(kit, most):
     limit = Throttle("api", "1/h")
     for _ in range(2):
         limit.hit("header:sk_live_51H8secret")

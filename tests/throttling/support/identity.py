@@ -10,7 +10,7 @@ class Identity:
     def __init__(self, rates, name="x", **options):
         self.throttle = Throttle(name, rates, **options)
         self.keys = self.throttle.keys("joe")
-        self.state, self.standing, self.override, self.minutes, self.offenders, self.rules, self.latest = self.keys
+        self.state, self.standing, self.override, self.counts, self.offenders, self.rules, self.latest = self.keys
 
     def ask(self, cost=1, *, consume=True):
         """Return the outcome: the decision, the server's moment in microseconds, the strategy's figures."""

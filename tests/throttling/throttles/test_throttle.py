@@ -145,7 +145,7 @@ def test_any_text_is_one_identity_and_none_is_stored_as_it_is(kit, identity):
     assert limit.hit(identity)
     assert not limit.hit(identity)
     assert limit.hit(f"{identity}'")
-    states = [key for key in kit.keys() if not key.endswith(("latest", "minutes", "offenders"))]
+    states = [key for key in kit.keys() if not key.endswith(("latest", "counts", "offenders"))]
     assert {len(key) for key in states} == {len(limit.key("")) + 22 + 6}
     assert limit.reset(identity)
     assert limit.hit(identity)
