@@ -151,7 +151,8 @@ class Command(terminal.KitCommand):
         if more:
             self.stdout.write(f"{more:,} more rules are in force; --limit shows them.")
         self._write(["", *(tables.offenders(most, plain=plain) if most else ["No call was refused for a day."])])
-        if any(tables.name_of(row.shown, plain=plain) != row.shown for row in (*rules, *most)):
+        names = [*(rule.shown for rule in rules), *(offender.shown for offender in most)]
+        if any(tables.name_of(shown, plain=plain) != shown for shown in names):
             self.stdout.write("Identities are masked; --plain shows them as they are stored.")
 
     def _show_identity(self, throttle: Throttle, identity: str, **options: Any) -> None:
