@@ -39,11 +39,11 @@ COUNTED = 2
 
 
 class Mode(IntEnum):
-    """What the server counts of a call, see decide_one.lua."""
+    """The parts of a call that the server counts, see decide_one.lua."""
 
     LOOK = 0  # nothing
     COUNT = 1  # the call, or its refusal
-    WAIT = 2  # the call if it has room; it is repeated otherwise, so that a refusal is none
+    WAIT = 2  # the call if it has room; if not, it waits, which is no refusal
     GIVE_UP = 3  # as COUNT, but a refusal does not count towards a ban
 
 

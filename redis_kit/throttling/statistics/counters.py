@@ -79,7 +79,7 @@ def calls_of(block: bytes, slots: int) -> Iterator[tuple[int, int, int]]:
 
 
 def latest_calls(latest: int, refused: int) -> Iterator[tuple[int, int, int]]:
-    """Yield minute, allowed and refused of the last minutes with such calls, given their counters."""
+    """Yield minute, allowed and refused of the last minute with allowed and with refused calls, given the counters."""
     yield latest // CALLS, latest % CALLS, 0
     yield refused // CALLS, 0, refused % CALLS
 
