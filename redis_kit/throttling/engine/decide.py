@@ -43,7 +43,7 @@ class Mode(IntEnum):
 
     LOOK = 0  # nothing
     COUNT = 1  # the call, or its refusal
-    WAIT = 2  # the call if it has room; if not, it waits, which is no refusal
+    WAIT = 2  # the call if it has room; else nothing, since it waits
     GIVE_UP = 3  # as COUNT, but a refusal does not count towards a ban
 
 
