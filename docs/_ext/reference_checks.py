@@ -8,7 +8,8 @@ MEANINGS = {
     "E005": "`PREFIX` can't be used.",
     "E006": "A value has a wrong type, or is out of range.",
     "E007": "A time limit of queues is too short for another one.",
-    "E008": "`TRUSTED_PROXIES` has an entry that is not a number of proxies or a network, or trusts all addresses.",
+    "E008": "`TRUSTED_PROXIES` is not a number of proxies or their networks, or trusts all addresses; or "
+    "`FORWARDED_HEADER` is not the name of a header.",
     "E009": "`HASH_KEY` can't be used.",
     "E010": "`SERIALIZER` of queues is unknown.",
     "E011": "A value is not a choice of the option.",

@@ -1,5 +1,6 @@
 """The options at the top of ``REDIS_KIT``."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -9,6 +10,7 @@ from typing import Any
 from redis_kit.core.conf import Problem, Section
 
 MOST_PROXIES = 32
+_HEADER = re.compile(r"(?!HTTP_)[!#$%&'*+.^_`|~0-9a-z-]+", re.IGNORECASE)  # a token (RFC 9110)
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,12 @@ class KitSettings(Section):
             wrong = "REDIS_KIT['TRACING'] is True, and the package opentelemetry-api is not installed."
             yield Problem("E031", wrong, "pip install 'django-redis-kit[opentelemetry]'")
         yield from _proxy_problems(self.TRUSTED_PROXIES)
+        if not _HEADER.fullmatch(self.FORWARDED_HEADER):
+            yield Problem(
+                "E008",
+                f"REDIS_KIT['FORWARDED_HEADER'] is {self.FORWARDED_HEADER!r}, which is not the name of a header.",
+                "Write the name as the proxy sends it, such as 'X-Forwarded-For'.",
+            )
 
 
 def _proxy_problems(trusted: int | Sequence[str]) -> Iterator[Problem]:

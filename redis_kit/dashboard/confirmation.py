@@ -6,7 +6,7 @@ from urllib.parse import unquote
 from django.utils.translation import gettext as _
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.panels import NAME
+from redis_kit.core.panels import NAME, Panel
 from redis_kit.dashboard.cells import MAX_TOOLTIP, Cell, cell, visible
 from redis_kit.dashboard.forms import ActionButton, quoted
 
@@ -43,11 +43,10 @@ class Confirmation:
         """Return the name, uncut if the viewer has to type it."""
         return cell(self.name, MAX_TOOLTIP) if self.expected else cell(self.name)
 
-    @property
-    def effect(self) -> Cell | None:
+    def effect(self, panel: Panel) -> Cell | None:
         """Return what will happen. May ask a server; raises RedisKitError."""
-        effect = self.button.action.effect
-        return cell(effect(self.value), MAX_TOOLTIP) if effect else None
+        effect = panel.effect_of(self.button.action, self.value)
+        return cell(effect, MAX_TOOLTIP) if effect else None
 
     @property
     def row(self) -> str:

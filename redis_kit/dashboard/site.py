@@ -161,7 +161,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         label = confirmation.button.label.text
         title = f"{cell(panel.title).text}: {label}"
         context = self._context(request, panel=panel, below=label, title=title, confirmation=confirmation)
-        context |= {"back": self._back(panel), "effect": confirmation.effect, "refused": refused}
+        context |= {"back": self._back(panel), "effect": confirmation.effect(panel), "refused": refused}
         status = 400 if confirmation.wrong or refused else 200
         return TemplateResponse(request, "redis_kit/dashboard/confirm.html", context, status=status)
 

@@ -232,7 +232,8 @@ def _methods(method: Any) -> tuple[str, ...]:
 
 
 def _applies(request: HttpRequest, methods: Sequence[str]) -> bool:
-    return getattr(settings, "RATELIMIT_ENABLE", True) and (not methods or request.method in methods)
+    is_get = request.method == "HEAD" and "GET" in methods  # Django runs the same view for both
+    return getattr(settings, "RATELIMIT_ENABLE", True) and (not methods or request.method in methods or is_get)
 
 
 def _is_dotted(value: Any) -> bool:

@@ -15,7 +15,7 @@ class Throttling(Component):
 
     settings = ThrottlingSettings
     commands = (
-        "append bitfield del exists expire get getrange hdel hgetall hincrby hlen incr pexpire "
+        "append del exists expire get getrange hdel hget hgetall hincrby hlen hmget hset incr pexpire "
         "pexpiretime set strlen zadd zcard zcount zincrby zpopmin zrange zrangebyscore zrem zremrangebyrank "
         "zremrangebyscore zrevrange zscore"
     )

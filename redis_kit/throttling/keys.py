@@ -12,7 +12,7 @@ class ThrottleKeys(NamedTuple):
     state: str
     standing: str
     override: str
-    minutes: str
+    counts: str
     offenders: str
     rules: str
     latest: str

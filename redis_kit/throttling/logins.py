@@ -19,7 +19,7 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.web.client_address import client_address
 from redis_kit.throttling.engine.base import RETRY
-from redis_kit.throttling.engine.decide import Call, decide
+from redis_kit.throttling.engine.decide import Call, Mode, decide
 from redis_kit.throttling.keys import WRITTEN
 from redis_kit.throttling.settings import ThrottlingSettings
 from redis_kit.throttling.throttles.hit_all import hit_all
@@ -158,7 +158,7 @@ def _peek(hits: Sequence[Hit]) -> Flow[list[Decision]]:
         # A server that is full or read-only answers, but counts no failure; here that is an outage.
         yield steps.Call("SET", throttle.key(WRITTEN), 1, "PX", 1000)
     for group in [[call] for call in calls] if on_different_nodes else [calls]:
-        outcomes += yield from decide(group, consume=False)
+        outcomes += yield from decide(group, Mode.LOOK)
     return [outcome.decision for outcome in outcomes]
 
 

@@ -36,7 +36,7 @@ class PolicySettings(Section):
     STRATEGY: str = "gcra"
     #: Regular expressions for the beginning of the path. Omit it for every path; an empty list matches none.
     PATHS: str | list[Any] | tuple[Any, ...] | None = None
-    #: The methods that are counted. Omit it for all of them.
+    #: The methods that are counted; ``GET`` includes ``HEAD``. Omit it for all of them.
     METHODS: str | list[str] | tuple[str, ...] | None = None
     #: ``True`` counts the calls that would be refused, and refuses none.
     SHADOW: bool = False

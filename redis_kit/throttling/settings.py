@@ -34,7 +34,8 @@ class ThrottlingSettings(Section):
     ON_FAILURE: Literal["open", "closed", "local"] = "open"
     #: For how many seconds, at most, a process repeats a refusal of the server without asking again.
     REMEMBER: float = 1.0
-    #: How refused identities are stored for the dashboard, for a day: in plain text, masked, or hashed.
+    #: How refused identities are stored for the dashboard, for a day: in plain text, masked, or hashed. Values of
+    #: ``header:``, ``get:`` and ``post:`` are masked in plain text too.
     OFFENDERS: Literal["plain", "masked", "hashed"] = "plain"
     #: The number of processes that share a limit under the failure policy ``local``.
     PROCESSES: int = 1

@@ -136,6 +136,18 @@ def test_wrong_proxies_are_an_error(settings, proxies):
     assert ids(settings, TRUSTED_PROXIES=proxies) == {"E008"}
 
 
+@pytest.mark.parametrize("header", ["", " ", "X-Forwarded-For ", "bad header:", "X-Förwarded", "X-Real-IP\n"])
+def test_text_that_names_no_header_is_an_error(settings, header):
+    assert ids(settings, FORWARDED_HEADER=header) == {"E008"}
+
+
+def test_header_in_the_spelling_of_meta_is_an_error_that_shows_its_name(settings):
+    ((identifier, text),) = found(settings, FORWARDED_HEADER="HTTP_X_FORWARDED_FOR")
+    assert identifier == "E008"
+    assert "'X-Forwarded-For'" in text
+    assert ids(settings, FORWARDED_HEADER="CF-Connecting-IP") == set()
+
+
 def test_short_hash_key_is_an_error(settings):
     assert ids(settings, HASH_KEY="sample") == {"E009"}
 

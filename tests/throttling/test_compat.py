@@ -175,6 +175,11 @@ def test_methods(api, method, counted, passed):
         assert answers(view, getattr(RequestFactory(), passed)("/")) == [False]
 
 
+def test_head_counts_as_get(kit):
+    view = compat.ratelimit(key="ip", rate="1/d", method="GET", block=False)(limited)
+    assert answers(view, get("/"), RequestFactory().head("/")) == [False, True]
+
+
 def test_order_and_case_of_methods_make_no_difference_and_the_set_does(api):
     def view(method):
         return api.ratelimit(group="g", key="ip", rate="1/d", method=method, block=False)(limited)

@@ -86,6 +86,6 @@ def test_server_that_came_back_counts_again(own_kit, client):
 def test_key_that_something_else_wrote_to_is_no_error(own_kit, client):
     limit = urlpatterns[1].callback.view_initkwargs["throttle_classes"][0]().throttle()
     with own_kit.server.client() as connection:
-        connection.rpush(limit.key("minutes"), "foreign")
+        connection.rpush(limit.key("counts"), "foreign")
     assert statuses(client, "open", 1, times=2) == [200, 200]
     assert statuses(client, "closed", 1, times=2) == [429, 429]

@@ -121,6 +121,11 @@ def test_methods_that_are_not_named_do_not_count(get, given):
     assert [get("/login/", method=method).status_code for method in ("post", "put", "get")] == [200, 429, 200]
 
 
+def test_head_counts_as_get(get, given):
+    given(reads={"RATES": "1/h", "KEY": "ip", "METHODS": ["GET"]})
+    assert [get("/login/", method=method).status_code for method in ("get", "head")] == [200, 429]
+
+
 @pytest.mark.parametrize("spec", [f"{__name__}.monitored", monitored])
 def test_exempt_requests_are_let_through(get, given, spec):
     given(api={"RATES": "1/h", "KEY": "ip", "EXEMPT": spec})

@@ -104,6 +104,10 @@ class Panel:
         """
         return None
 
+    def effect_of(self, action: Action, value: str) -> Text:
+        """Return what an action will do for a value, as this viewer may see it; "" if it does not say."""
+        return action.effect(value) if action.effect else ""
+
     def actions(self) -> dict[str, Action]:
         """Return the methods marked with @action, by name."""
         actions = {name: getattr(getattr(type(self), name), "panel_action", None) for name in dir(type(self))}

@@ -45,7 +45,7 @@ class Rate:
     """``limit`` calls in ``period`` seconds. ``burst`` calls may come at once, by default ``limit``.
 
     A limit of 0 allows nothing. Raises InvalidRate for a number out of range: limit from 0 to 10^9, burst from 1 to
-    10^9, period from a microsecond, and at most 140 years until a burst is available again.
+    10^9, period from a microsecond, and at most 142 years until a burst is available again.
     """
 
     limit: int
@@ -63,7 +63,7 @@ class Rate:
             raise _invalid((self.limit, self.period, self.burst), f"limit and burst are at most {LARGEST}")
         if self.burst * self._microseconds > EXACT * max(self.limit, 1):
             raise _invalid(
-                (self.limit, self.period, self.burst), "its burst takes more than 140 years to be available again"
+                (self.limit, self.period, self.burst), "its burst takes more than 142 years to be available again"
             )
 
     def __str__(self) -> str:

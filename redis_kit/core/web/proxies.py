@@ -13,7 +13,9 @@ from redis_kit.core.settings import MOST_PROXIES
 
 Address = IPv4Address | IPv6Address
 LONGEST = 128  # characters of an address with its port, brackets, zone and spaces
-_FOR = re.compile(r"(?:^|;)\s*for=([^;]*)", re.IGNORECASE)  # in one element of Forwarded (RFC 7239)
+# One pair of Forwarded (RFC 7239), backwards, and what separates it from the pair before it. In quotes, a quote follows
+# its backslash.
+_PAIR = re.compile(r'((?:[^",;]|"(?:[^"]|"(?=\\))*"(?!\\))*)([,;]|\Z)')
 
 
 def forwarded(
@@ -24,9 +26,11 @@ def forwarded(
     ``trusted`` is their number, or their networks. At most 32 hops are read, from the right.
     """
     meta = "HTTP_" + header.upper().replace("-", "_")
-    hops = request.META.get(meta, "").rsplit(",", MOST_PROXIES)[-MOST_PROXIES:] if request.META.get(meta) else []
+    text = request.META.get(meta) or ""
     if meta == "HTTP_FORWARDED":
-        hops = [element[1] if (element := _FOR.search(hop)) else "" for hop in hops]
+        hops = _clients(text)
+    else:
+        hops = text.rsplit(",", MOST_PROXIES)[-MOST_PROXIES:] if text else []
     if isinstance(trusted, int):
         return (parse(hops[-trusted]) if len(hops) >= trusted else None) or remote
     networks = _networks(tuple(trusted))
@@ -51,6 +55,28 @@ def ipv4(text: str) -> IPv4Address | None:
         return IPv4Address(socket.inet_pton(socket.AF_INET, text))
     except (OSError, ValueError):
         return None
+
+
+def _clients(text: str) -> list[str]:
+    """Return the client that each element of Forwarded names; empty text for an element that does not name one.
+
+    Read from the right, so that a quote which a client left open can't hide what a proxy appended.
+    """
+    backwards, place = text[::-1], 0
+    hops: list[str] = []
+    clients: list[str] = []
+    while len(hops) < MOST_PROXIES and (match := _PAIR.match(backwards, place)):
+        place = match.end()
+        pair = match[1][::-1].strip()
+        if pair[:4].lower() == "for=":
+            clients.append(pair[4:])
+        if match[2] == ";":
+            continue
+        hops.append(clients[0] if len(clients) == 1 else "")
+        clients = []
+        if not match[2]:
+            break
+    return hops[::-1]
 
 
 @lru_cache(maxsize=4096)

@@ -77,7 +77,7 @@ class Command(terminal.KitCommand):
                     metavar="CONNECTION",
                     help="alias of the connection, needed if several throttles have this name",
                 )
-            if action in ("ban", "exempt", "override"):
+            if action in ("show", "ban", "exempt", "override"):
                 subparser.add_argument(
                     "--as-is", action="store_true", help="take an IDENTITY that the keys of the throttle don't make"
                 )
@@ -123,11 +123,10 @@ class Command(terminal.KitCommand):
                 self.stdout.write("Throttles in shadow mode allow all calls; the numbers say what they would do.")
 
     def _show(self, *, name: str, identity: str | None, limit: int, hours: int | None, **options: Any) -> None:
-        throttle = _throttle(name, **options)
+        throttle = self._throttle_that_makes(identity, name, **options)
         if identity is not None:
             if hours:
                 raise InvalidValue("--hours is for a throttle: calls of an identity are not counted by hour.")
-            self._warn(_wrong_kind(throttle, identity))
             self._show_identity(throttle, identity, **options)
             return
         by_hour = throttle_history(throttle, hours=hours) if hours else []
@@ -152,6 +151,9 @@ class Command(terminal.KitCommand):
         if more:
             self.stdout.write(f"{more:,} more rules are in force; --limit shows them.")
         self._write(["", *(tables.offenders(most, plain=plain) if most else ["No call was refused for a day."])])
+        names = [*(rule.shown for rule in rules), *(offender.shown for offender in most)]
+        if any(tables.name_of(shown, plain=plain) != shown for shown in names):
+            self.stdout.write("Identities are masked; --plain shows them as they are stored.")
 
     def _show_identity(self, throttle: Throttle, identity: str, **options: Any) -> None:
         rule = throttle.rules.of(identity) or throttle.rules.of()
@@ -218,11 +220,11 @@ class Command(terminal.KitCommand):
             self.stdout.write(said)
 
     def _throttle_that_makes(self, identity: str | None, name: str, *, as_is: bool = False, **options: Any) -> Throttle:
-        """Return a throttle. Raises CommandError if none of its keys makes the identity: a rule would do nothing."""
+        """Return a throttle. Raises CommandError if none of its keys makes the identity: it never calls."""
         throttle = _throttle(name, **options)
         wrong = "" if as_is else _wrong_kind(throttle, identity, **options)
         if wrong and not has_any_text(throttle.identity_shapes):
-            raise CommandError(f"Nothing was changed. {wrong} Give --as-is to use it all the same.")
+            raise CommandError(f"Nothing was done. {wrong} Give --as-is to use it all the same.")
         self._warn(wrong)
         return throttle
 

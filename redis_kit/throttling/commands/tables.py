@@ -74,7 +74,7 @@ def offenders(listed: Iterable[Offender], *, plain: bool) -> Iterator[str]:
         for offender in listed
     ]
     yield from table(("REFUSED", "TIMES", "HASH"), rows)
-    yield "TIMES: in up to a day. Refusals from a process's memory are added at the identity's next call."
+    yield "TIMES: in up to a day. Refusals of the last second may be missing."
 
 
 def standing(decision: Decision, rule: Rule | None) -> Iterator[tuple[str, str]]:

@@ -65,19 +65,16 @@ class Target(NamedTuple):
     def _rules(self) -> Any:
         return self.throttle.rules
 
-    def effect(self, action: str) -> str:
-        """Return what an action will do, and to whom. Two round trips. Raises InvalidValue without a rule to lift."""
-        return self._identity_sentence() + self._effect(action)
-
-    def _identity_sentence(self) -> str:
-        """Return a sentence that names the identity, masked, as the viewer may not see all of it."""
+    def identity_sentence(self, *, unmasked: bool) -> str:
+        """Return a sentence that names the identity as lists show it. One round trip."""
         from redis_kit.throttling.rules import storage
 
         stored = self.identity_hash and self.throttle.carry_out(storage.shown(self.throttle, self.identity_hash))
-        name = masked(stored) if stored else HIDDEN
-        return "" if name == HIDDEN else _("The identity is %s.") % name + " "
+        name = stored if unmasked or not stored else masked(stored)
+        return "" if name in ("", HIDDEN) else _("The identity is %s.") % name + " "
 
-    def _effect(self, action: str) -> str:
+    def effect(self, action: str) -> str:
+        """Return what an action will do. One round trip. Raises InvalidValue without a rule to lift."""
         rule = self._rules.of(identity_hash=self.identity_hash) if action != "override_all" else self._rules.of()
         effects = {
             "reset": _("The calls of this identity that were counted are forgotten, and its automatic ban ends."),

@@ -10,6 +10,7 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.panels import (
     MOST_ROWS,
+    Action,
     Bars,
     Content,
     Field,
@@ -36,7 +37,6 @@ TIME = _("Duration, such as 15m, 2h or 7d")
 RATES = _("Rates and duration, such as 100/m for 2h")
 IDENTITY = _("Identity, such as ip:203.0.113.7 (empty: the throttle)")
 LIMITS = {"minutes": SHOWN, "offenders": tables.OFFENDERS, "rules": MOST_ROWS}
-REFUSED_LATER = _("in 30 minutes; refusals from a process's memory are added at the identity's next call")
 
 
 def _named(value: str) -> str:
@@ -109,7 +109,7 @@ class ThrottlesPanel(Panel):
         in_shadow = [row for row in figures if row.throttle.shadow]
         yield Figure(_("Throttles"), len(figures))
         yield Figure(_("Allowed"), sum(minute.allowed for minute in by_minute), _("in 30 minutes"))
-        yield Figure(_("Refused"), sum(minute.refused for minute in by_minute), REFUSED_LATER)
+        yield Figure(_("Refused"), sum(minute.refused for minute in by_minute), _("in 30 minutes"))
         if in_shadow:
             would_be = sum(minute.refused for row in in_shadow for minute in row.minutes)
             yield Figure(_("Would be refused"), would_be, _("in 30 minutes, allowed by shadow mode"))
@@ -139,7 +139,14 @@ class ThrottlesPanel(Panel):
 
         return summary.tile(replies)
 
-    @action(_("Reset"), permission=CHANGE, asks=None, named=_named, confirm=True, effect=_effect_of("reset"))
+    def effect_of(self, action: Action, value: str) -> str:
+        """Return whose calls an action concerns, as lists show it to this viewer, and what it will do."""
+        sentence = Target.parse(value).identity_sentence(unmasked=self._unmasked)
+        return f"{sentence}{super().effect_of(action, value)}"
+
+    @action(
+        _("Reset"), permission=CHANGE, asks=None, named=_named, confirm=True, effect=_effect_of("reset"), harmless=True
+    )
     def reset(self, value: str) -> str:
         """Forget the calls of an identity and its automatic ban."""
         return Target.parse(value).reset()

@@ -31,7 +31,7 @@ from redis_kit.throttling.strategies import base as strategies
 from redis_kit.throttling.values.ban import Ban
 from redis_kit.throttling.values.decision import UNLIMITED, Decision, Reason
 from redis_kit.throttling.values.identity_shape import Shape
-from redis_kit.throttling.values.masking import masked
+from redis_kit.throttling.values.masking import masked, without_secrets
 
 POLICIES = ("open", "closed", "local")
 RETRY = 1.0  # seconds to wait after a refusal by the policy "closed"; a server that is down is probed as often
@@ -76,6 +76,10 @@ class BaseThrottle(Primitive):
             raise InvalidRate(f"The name comes first: {type(self).__name__}({rates!a}, {name!a}).")
         if on_failure not in (None, *POLICIES):
             raise InvalidValue(f"on_failure must be one of {', '.join(POLICIES)}, or None, not {on_failure!r}.")
+        if not isinstance(shadow, bool):
+            raise InvalidValue(f"shadow must be True or False, not {shortened(shadow)}.")
+        if not (clock is None or callable(clock)):
+            raise InvalidValue(f"clock must be a function that returns seconds, or None, not {shortened(clock)}.")
         if not (ban is None or isinstance(ban, Ban)):
             raise InvalidValue(f"ban must be a Ban or None, not {ban!r}.")
         self.rates, self.strategy, self.on_failure = parse(rates), strategy, on_failure
@@ -97,6 +101,7 @@ class BaseThrottle(Primitive):
         never = next((rate for rate in self.rates if not rate.limit), None)
         self._allowed = Decision(True, self._largest_cost, self._largest_cost, 0.0, 0.0)  # decided by no rate
         self._never = Decision(False, 0, 0, math.inf, math.inf, never) if never else None
+        self._too_costly = Decision(False, self._largest_cost, 0, math.inf, math.inf, self._tightest)
         # Other rates or another strategy store other numbers, so they use other keys.
         kind = "; ".join([self.strategy, *map(str, self.counted_rates)])
         self._kind = blake2b(kind.encode(), digest_size=3).hexdigest()
@@ -138,7 +143,7 @@ class BaseThrottle(Primitive):
     def entry_of(self, identity_hash: str, identity: str) -> str:
         """Return the entry of an identity whose hash is already computed. See entry()."""
         stored = conf.section(ThrottlingSettings).OFFENDERS
-        text = identity if stored == "plain" else masked(identity) if stored == "masked" else ""
+        text = without_secrets(identity) if stored == "plain" else masked(identity) if stored == "masked" else ""
         return f"{identity_hash} {text if text.isascii() else text.encode(errors='replace').decode()}"  # no surrogates
 
     def answer(self, allowed: bool, reason: Reason, seconds: float = 0.0) -> Decision:
@@ -158,28 +163,32 @@ class BaseThrottle(Primitive):
 
     def early_decision(self, identity: str, cost: int) -> Decision | None:
         """Return the decision if it can be made without the server, else None."""
-        decision = self.constant_decision()
+        decision = self.constant_decision(cost)
         if decision is None and self.clock is None:
             decision = refusal_cache.recall((self.id, identity, cost), self._most_repeats)
         if decision is not None and not decision.allowed:
             self.unreported += 1  # reported with the next call that reaches the server
         return decision
 
-    def constant_decision(self) -> Decision | None:
+    def constant_decision(self, cost: int) -> Decision | None:
         """Return the decision if it is the same for every identity, else None."""
         if not self.rates or not conf.section(ThrottlingSettings).ENABLED:
             return self._allowed
-        if self._never is not None and self.shadow:
-            return self._allowed._replace(reason="shadow")
-        return self._never
+        refusal = self._too_costly if cost > self._largest_cost else self._never
+        return self._allowed._replace(reason="shadow") if refusal is not None and self.shadow else refusal
 
-    def checked(self, identity: str | int, cost: int) -> str:
-        """Return an identity as text, at most 128 characters. Raises InvalidName and InvalidValue."""
+    def check_cost(self, cost: Any) -> None:
+        """Raise InvalidValue for a cost that a project states once for all calls, if it can't be right."""
         if type(cost) is not int or not 1 <= cost <= self._largest_cost:
             raise InvalidValue(
                 f"cost must be a whole number from 1 to {self._largest_cost} for the throttle {self.name!r}, "
-                f"not {cost!r}; a call that costs more could never pass."
+                f"not {shortened(cost)}."
             )
+
+    def checked(self, identity: str | int, cost: int) -> str:
+        """Return an identity as text, at most 128 characters. Raises InvalidName and InvalidValue."""
+        if type(cost) is not int or cost < 0:
+            raise InvalidValue(f"cost must be a whole number from 0, not {shortened(cost)}.")
         if isinstance(identity, int) and not isinstance(identity, bool):
             return str(identity)
         if not isinstance(identity, str) or not identity:

@@ -1,6 +1,7 @@
 """Asking the server: the calls of one or several throttles, decided by one script."""
 
 from collections.abc import Sequence
+from enum import IntEnum
 from functools import lru_cache
 from struct import Struct
 from time import monotonic
@@ -37,6 +38,15 @@ FIGURES = Figures()
 COUNTED = 2
 
 
+class Mode(IntEnum):
+    """The parts of a call that the server counts, see decide_one.lua."""
+
+    LOOK = 0  # nothing
+    COUNT = 1  # the call, or its refusal
+    WAIT = 2  # the call if it has room; else nothing, since it waits
+    GIVE_UP = 3  # as COUNT, but a refusal does not count towards a ban
+
+
 class Call(NamedTuple, Generic[AnyThrottle]):
     """One call that a throttle decides on."""
 
@@ -63,19 +73,22 @@ class Outcome(NamedTuple):
     counted: bool = False
 
 
-def decide(calls: Sequence[Call[Any]], *, consume: bool) -> Flow[list[Outcome]]:
-    """Decide on calls: all are counted if all have room, else none is. One round trip."""
+def decide(calls: Sequence[Call[Any]], mode: Mode = Mode.COUNT) -> Flow[list[Outcome]]:
+    """Decide on calls: all are counted if all have room, else none is. One round trip.
+
+    Several calls are counted, or looked at. A throttle in shadow mode never lets a call wait.
+    """
     if len(calls) == 1 and not calls[0].throttle.shadow:
-        return _decide_one(calls[0], consume=consume)
-    return _decide_all(calls, consume=consume)
+        return _decide_one(calls[0], mode)
+    return _decide_all(calls, consume=mode is not Mode.LOOK)
 
 
-def _decide_one(call: Call[Any], *, consume: bool) -> Flow[list[Outcome]]:
+def _decide_one(call: Call[Any], mode: Mode) -> Flow[list[Outcome]]:
     # Does the same as _decide_all() for most calls, with half of the work, also on the server.
     asked_at, throttle, identity_hash = monotonic(), call.throttle, hashed(call.identity)
-    unreported = throttle.take_unreported() if consume else 0
-    cached = refusal_cache.pop(call.cache_key, throttle.ban_window) if consume else None
-    numbers = ONE.pack(_now(throttle), consume, call.cost, unreported, cached.repeats if cached else 0)
+    unreported = throttle.take_unreported() if mode else 0
+    cached = refusal_cache.pop(call.cache_key, throttle.ban_window) if mode is Mode.COUNT else None
+    numbers = ONE.pack(_now(throttle), mode, call.cost, unreported, cached.repeats if cached else 0)
     entry = throttle.entry_of(identity_hash, call.identity).encode()
     try:
         reply = yield throttle.script(throttle.keys_of(identity_hash), [numbers + throttle.fixed_argument + entry])
@@ -83,7 +96,7 @@ def _decide_one(call: Call[Any], *, consume: bool) -> Flow[list[Outcome]]:
         throttle.unreported += unreported
         raise
     outcome = _outcome(call, reply)
-    if consume and not outcome.decision.allowed:
+    if mode is Mode.COUNT and not outcome.decision.allowed:
         _remember(call, outcome.decision, asked_at)
     elif cached:
         refusal_cache.put_back(call.cache_key, cached)

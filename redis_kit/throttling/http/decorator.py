@@ -63,7 +63,7 @@ def throttle(
     Accepts sync and async views, and methods of view classes through ``method_decorator``. If ``rates`` is a Throttle,
     it is shared, with its name, strategy and policies. The other arguments:
 
-    - ``methods``: only requests with one of these are counted; without it all are.
+    - ``methods``: only requests with one of these are counted; without it all are. GET includes HEAD.
     - ``exempt``: a request for which this function returns true is not counted.
     - ``cost``: how many calls a request counts for; may be a function of the request.
     - ``count_when``: only responses for which this function returns true are counted.
@@ -148,7 +148,7 @@ def _check_cost(cost: Any, throttle: Throttle | None) -> None:
     if type(cost) is not int:
         raise InvalidValue(f"cost must be a whole number or a callable, not {shortened(cost)}.")
     if throttle:
-        throttle.checked("anybody", cost)
+        throttle.check_cost(cost)
 
 
 def _guarded(view: Callable[..., Any], guard: Guard) -> Callable[..., Any]:

@@ -71,7 +71,7 @@ class ThrottleMixin:
         """Return the guard of the view."""
         throttle, cost = self._throttle(), self.throttle_cost
         if not callable(cost):
-            throttle.checked("anybody", cost)
+            throttle.check_cost(cost)
         methods = methods_of(self.throttle_methods)
         key = IdentityKey(self.throttle_key)
         return Guard(throttle, key, methods, cost, self.throttle_exempt, self.throttle_count_when)

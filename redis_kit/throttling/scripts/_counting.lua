@@ -1,42 +1,60 @@
--- Count calls in minutes, see minutes.lua and hours.lua.
--- needs  CALLS
--- gives  count, turn
+-- Count calls by minute and by hour, see minutes.lua and hours.lua.
+-- needs  CALLS, minute
+-- gives  block_of, added, store, turn, turn_refused
 
-local CYCLE, COUNT, KEPT = 4320, 2 ^ 32, 90 * 86400
+local HOURS, DAYS, KEPT, LARGEST = 73, 91, 90 * 86400, 2 ^ 32 - 1
 
-local function count(minutes, minute, place, calls)
-    local slot, cycle = "#" .. minute % CYCLE * 2 + place, math.floor(minute / CYCLE)
-    local total = redis.call("BITFIELD", minutes, "INCRBY", "i64", slot, calls)[1]
-    if total - total % COUNT == cycle * COUNT then
-        return
-    end
-
-    -- The first calls of a minute. A string that grows bit by bit takes up to twice the memory.
-    local HOURS, HOUR_COUNT = 2160, 2 ^ 40
-    redis.call("BITFIELD", minutes, "SET", "i64", slot, string.format("%.0f", cycle * COUNT + calls))
-    local missing = (CYCLE + HOURS) * 16 - redis.call("STRLEN", minutes)
-    if missing > 0 then
-        redis.call("SET", minutes, redis.call("GET", minutes) .. string.rep("\0", missing))
-    end
-    redis.call("EXPIRE", minutes, KEPT)
-
-    -- They have replaced those of a minute some cycles ago, which move to their hour.
-    local replaced = total - calls
-    local moved, ago = replaced % COUNT, (cycle - math.floor(replaced / COUNT)) * CYCLE / 60
-    if moved > 0 and math.abs(ago) < HOURS then
-        local hour = math.floor(minute / 60) - ago
-        slot, cycle = "#" .. (CYCLE + hour % HOURS) * 2 + place, math.floor(hour / HOURS)
-        total = redis.call("BITFIELD", minutes, "INCRBY", "i64", slot, moved)[1]
-        if total - total % HOUR_COUNT ~= cycle * HOUR_COUNT then
-            local first = string.format("%.0f", cycle * HOUR_COUNT + moved)
-            redis.call("BITFIELD", minutes, "SET", "i64", slot, first)
-        end
+-- Return the block with this number, and the other block whose field it takes; nil if that is a later one, unless the
+-- clock went back.
+local function block_of(counts, field, number, present)
+    local block = redis.call("HGET", counts, field) or ""
+    local stored = #block > 3 and struct.unpack("<I4", block)
+    if stored == number then
+        return block
+    elseif not stored or stored < number or stored > present then
+        return struct.pack("<I4", number), stored and block
     end
 end
 
+-- Return a block with further calls in one of its slots.
+local function added(block, slot, allowed, refused)
+    local head, tail = block, ""
+    for start = 5, #block - 8, 9 do
+        if string.byte(block, start) == slot then
+            local _, earlier_allowed, earlier_refused = struct.unpack("<BI4I4", block, start)
+            head, tail = string.sub(block, 1, start - 1), string.sub(block, start + 9)
+            allowed, refused = allowed + earlier_allowed, refused + earlier_refused
+            break
+        end
+    end
+    return head .. struct.pack("<BI4I4", slot, math.min(allowed, LARGEST), math.min(refused, LARGEST)) .. tail
+end
+
+-- Store the calls of a minute that is over. The hour whose block is replaced moves to its day.
+local function store(counts, which, allowed, refused)
+    local hour, today = math.floor(which / 60), math.floor(minute / 1440)
+    local block, other = block_of(counts, hour % HOURS, hour, math.floor(minute / 60))
+    if block then
+        redis.call("HSET", counts, hour % HOURS, added(block, which % 60, allowed, refused))
+        hour, allowed, refused = struct.unpack("<I4", other or block), 0, 0
+        for start = 5, #(other or "") - 8, 9 do
+            local _, more_allowed, more_refused = struct.unpack("<BI4I4", other, start)
+            allowed, refused = allowed + more_allowed, refused + more_refused
+        end
+    end
+    local day = math.floor(hour / 24)
+    if allowed + refused > 0 and math.abs(day - today) < DAYS then
+        block = block_of(counts, "d" .. day % DAYS, day, today)
+        if block then
+            redis.call("HSET", counts, "d" .. day % DAYS, added(block, hour % 24, allowed, refused))
+        end
+    end
+    redis.call("EXPIRE", counts, KEPT)
+end
+
 -- Begin a minute with its first allowed call, which ``total`` has added to an earlier minute.
-local function turn(latest, minutes, total, minute)
-    local wrong, earlier = redis.pcall("STRLEN", minutes), total % CALLS - 1
+local function turn(latest, counts, total)
+    local wrong, earlier = redis.pcall("HLEN", counts), total % CALLS - 1
     if type(wrong) == "table" then
         if total == 1 then
             redis.call("DEL", latest)
@@ -46,7 +64,17 @@ local function turn(latest, minutes, total, minute)
         error(wrong)
     end
     if earlier > 0 then
-        count(minutes, math.floor(total / CALLS), 0, earlier)
+        store(counts, math.floor(total / CALLS), earlier, 0)
     end
     redis.call("SET", latest, string.format("%.0f", minute * CALLS + 1), "EX", KEPT)
+end
+
+-- Begin a minute with its first refused calls, which ``total`` has added to an earlier minute.
+local function turn_refused(counts, total, refused)
+    local earlier = total % CALLS - refused
+    if earlier > 0 then
+        store(counts, math.floor(total / CALLS), 0, earlier)
+    end
+    redis.call("HSET", counts, "refused", string.format("%.0f", minute * CALLS + refused))
+    redis.call("EXPIRE", counts, KEPT)
 end

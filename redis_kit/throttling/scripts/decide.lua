@@ -2,7 +2,7 @@
 -- Count one call with every throttle if all of them have room for it, else with none.
 --
 -- KEYS[1...]  keys   seven for each throttle: state of the identity (format of the strategy), standing of the identity
---                    (string), override (string), minutes (string, see minutes.lua), offenders (zset: entry -> refusals),
+--                    (string), override (string), counts (hash, see minutes.lua), offenders (zset: entry -> refusals),
 --                    rules (zset: entry -> when the rule ends, ms), latest (counter, see minutes.lua)
 -- ARGV[1...]  calls  for each throttle numbers: now in microseconds for a custom clock, or -1 for the server's clock; 1 to
 --                    count, or 0 to only look; cost; refusals that the process made from memory since it last asked, and
@@ -25,11 +25,10 @@ local seconds, custom, consume = clock[1] + 0, false, false
 local now, minute, calls, passes, replies = seconds * 1000000 + clock[2], (seconds - seconds % 60) / 60, {}, true, {}
 -- @include _standing
 -- @include _by_rule
--- @include _counting
 -- @include _refusal
 
 for index = 1, #ARGV do
-    local state, standing, override, minutes, offenders, rules, latest = unpack(KEYS, 7 * index - 6, 7 * index)
+    local state, standing, override, counts, offenders, rules, latest = unpack(KEYS, 7 * index - 6, 7 * index)
     local own, mode, cost, unreported, repeats, count = struct.unpack("<dddddd", ARGV[index])
     local rates = {struct.unpack("<" .. string.rep("d", count), ARGV[index], 49)}
     local text = string.sub(ARGV[index], table.remove(rates)) -- removes the place where the numbers end
@@ -45,7 +44,7 @@ for index = 1, #ARGV do
         room, figures, back = by_rule(rule, strategy.look, state, cost, rates)
     end
     -- A key of a wrong type must fail before the first write.
-    redis.call("STRLEN", minutes)
+    redis.call("HLEN", counts)
     if not room then
         redis.call("ZCARD", offenders)
         redis.call("ZCARD", rules)
@@ -62,17 +61,22 @@ for index = 1, #ARGV do
 end
 
 for index, call in ipairs(calls) do
-    local state, standing, override, minutes, offenders, rules, latest = unpack(KEYS, 7 * index - 6, 7 * index)
+    local state, standing, override, counts, offenders, rules, latest = unpack(KEYS, 7 * index - 6, 7 * index)
     local room, figures, rule, counted = call.room, call.figures or {}, call.rule, call.room and passes and consume
     local refused = call.unreported + (room and 0 or 1)
-    if counted then
+    if counted and call.cost > 0 then
         local total = redis.call("INCR", latest)
         if (total - total % CALLS) / CALLS ~= minute then
-            turn(latest, minutes, total, minute)
+-- @include _counting
+            turn(latest, counts, total)
         end
     end
     if consume and refused > 0 then
-        count(minutes, minute, 1, refused)
+        local total = redis.call("HINCRBY", counts, "refused", refused)
+        if (total - total % CALLS) / CALLS ~= minute then
+-- @include _counting
+            turn_refused(counts, total, refused)
+        end
     end
     if call.figures and consume and (counted or call.back) then
         call.take(state, now, counted and call.cost or 0, call.rates, figures, call.back)

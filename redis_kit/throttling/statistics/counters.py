@@ -1,20 +1,22 @@
 """Allowed and refused calls by minute."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from struct import unpack
+from struct import Struct
 from typing import NamedTuple
 
 from redis_kit.core import connections, flow, scripts
 from redis_kit.core.flow import Flow
+from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch
 from redis_kit.core.values.numbers import whole_number
-from redis_kit.throttling.engine.base import AnyThrottle
+from redis_kit.throttling.engine.base import AnyThrottle, BaseThrottle
 
 MINUTES = scripts.load("redis_kit.throttling", "minutes")
 DAY = 1440  # minutes
-CYCLE, COUNT, CALLS = 4320, 2**32, 2**26  # see minutes.lua; CYCLE is the most that can be read
-SIZE = 16  # bytes of a minute
+MOST = 4320  # minutes that can be read
+CALLS = 2**26  # see minutes.lua
+NUMBER, SLOT = Struct("<I"), Struct("<BII")  # of a block
 
 
 class ThrottleCalls(NamedTuple):
@@ -47,24 +49,47 @@ async def arecent(throttles: Sequence[AnyThrottle], *, minutes: int = 30) -> dic
 
 def read(throttles: Sequence[AnyThrottle], minutes: int) -> Flow[dict[AnyThrottle, list[ThrottleCalls]]]:
     """Read the minutes of throttles of one connection. One round trip. Raises InvalidValue."""
-    whole_number("minutes", minutes, (1, CYCLE))
-    keys = [throttle.keys_of("") for throttle in throttles]
-    replies = yield Batch([MINUTES([own.minutes, own.latest], [minutes]) for own in keys])
+    whole_number("minutes", minutes, (1, MOST))
+    replies = yield Batch([stored(throttle, minutes) for throttle in throttles])
     return {throttle: decoded(minutes, *reply) for throttle, reply in zip(throttles, replies, strict=True)}
 
 
-def decoded(wanted: int, last: int, latest: int, stored: bytes) -> list[ThrottleCalls]:
+def stored(throttle: BaseThrottle, minutes: int) -> ScriptCall:
+    """Return the step that reads the last minutes of a throttle."""
+    keys = throttle.keys_of("")
+    return MINUTES([keys.counts, keys.latest], [minutes])
+
+
+def decoded(wanted: int, last: int, latest: int, refused: int, blocks: Sequence[bytes | None]) -> list[ThrottleCalls]:
     """Return the calls of the last minutes, given a reply of minutes.lua."""
-    numbers = iter(unpack(f">{2 * wanted}q", stored.ljust(SIZE * wanted, b"\0")))
-    minutes = range(last - wanted + 1, last + 1)
-    return [
-        ThrottleCalls(
-            datetime.fromtimestamp(minute * 60, UTC),
-            _count(allowed, minute) + (latest % CALLS if latest // CALLS == minute else 0),
-            _count(refused, minute),
-        )
-        for minute, allowed, refused in zip(minutes, numbers, numbers, strict=True)
-    ]
+    sums = {minute: [0, 0] for minute in range(last - wanted + 1, last + 1)}
+    for block in blocks:
+        add(sums, calls_of(block or b"", 60))
+    add(sums, latest_calls(latest, refused))
+    return [ThrottleCalls(datetime.fromtimestamp(minute * 60, UTC), *both) for minute, both in sums.items()]
+
+
+def calls_of(block: bytes, slots: int) -> Iterator[tuple[int, int, int]]:
+    """Yield minute, allowed and refused for each minute of a block of an hour; for that of a day, hours."""
+    size = (len(block) - NUMBER.size) // SLOT.size * SLOT.size
+    if size > 0:
+        (number,) = NUMBER.unpack_from(block)
+        for slot, allowed, refused in SLOT.iter_unpack(block[NUMBER.size : NUMBER.size + size]):
+            yield number * slots + slot, allowed, refused
+
+
+def latest_calls(latest: int, refused: int) -> Iterator[tuple[int, int, int]]:
+    """Yield minute, allowed and refused of the last minute with allowed and with refused calls, given the counters."""
+    yield latest // CALLS, latest % CALLS, 0
+    yield refused // CALLS, 0, refused % CALLS
+
+
+def add(sums: Mapping[int, list[int]], calls: Iterable[tuple[int, int, int]]) -> None:
+    """Add calls to the sums of allowed and refused calls by time, as far as they are wanted."""
+    for time, allowed, refused in calls:
+        if time in sums:
+            sums[time][0] += allowed
+            sums[time][1] += refused
 
 
 def by_connection(throttles: Sequence[AnyThrottle]) -> dict[str, list[AnyThrottle]]:
@@ -73,7 +98,3 @@ def by_connection(throttles: Sequence[AnyThrottle]) -> dict[str, list[AnyThrottl
     for throttle in throttles:
         grouped.setdefault(throttle.using, []).append(throttle)
     return grouped
-
-
-def _count(number: int, minute: int) -> int:
-    return number % COUNT if number // COUNT == minute // CYCLE else 0

@@ -10,9 +10,9 @@ from redis_kit.core.steps import Batch
 from redis_kit.core.values.rates import Rate
 from redis_kit.throttling.engine.base import BaseThrottle
 from redis_kit.throttling.keys import DEMAND
+from redis_kit.throttling.statistics import counters
 from redis_kit.throttling.statistics.counters import DAY
 
-TOTALS = scripts.load("redis_kit.throttling", "totals")
 DEMANDS = scripts.load("redis_kit.throttling", "read_demand")
 SHARE = 0.999  # of the windows that a proposed rate does not limit
 
@@ -66,9 +66,9 @@ def has_report(throttle: BaseThrottle) -> bool:
 
 def read(throttle: BaseThrottle) -> Flow[ShadowReport]:
     """Read the report of a throttle that has one. One round trip."""
-    keys = throttle.keys_of("")
-    totals = TOTALS([keys.minutes, keys.latest], [DAY])
-    (allowed, refused), fields = yield Batch([totals, DEMANDS([throttle.key(DEMAND)])])
+    stored, fields = yield Batch([counters.stored(throttle, DAY), DEMANDS([throttle.key(DEMAND)])])
+    day = counters.decoded(DAY, *stored)
+    allowed, refused = sum(minute.allowed for minute in day), sum(minute.refused for minute in day)
     return _report(throttle.counted_rates[0], allowed, refused, fields)
 
 

@@ -113,22 +113,29 @@ def _steps(calls: Calls) -> Flow[list[Outcome]]:
     on_different_nodes = len({call.throttle.tag() for call in calls}) > 1
     if on_different_nodes and isinstance(connections.client(calls[0].throttle.using), ClusterClient):
         return _in_turn(calls)
-    return decide(calls, consume=True)
+    return decide(calls)
 
 
 def _in_turn(calls: Calls) -> Flow[list[Outcome]]:
     outcomes: list[Outcome] = []
     for call in calls:
         try:
-            outcomes += yield from decide([call], consume=True)
+            outcomes += yield from decide([call])
         except RedisFailure:
             yield from _refund(calls, outcomes)
             raise
         if not outcomes[-1].decision:
             yield from _refund(calls, outcomes)
-            undone = [outcome._replace(counted=False) for outcome in outcomes]
-            return undone + [_unasked(later) for later in calls[len(outcomes) :]]
+            undone = map(_undone, calls, outcomes)
+            return [*undone, *(_unasked(later) for later in calls[len(outcomes) :])]
     return outcomes
+
+
+def _undone(call: Call[Throttle], outcome: Outcome) -> Outcome:
+    decision = outcome.decision
+    if outcome.counted:
+        decision = decision._replace(remaining=min(decision.remaining + call.cost, decision.limit))
+    return outcome._replace(decision=decision, counted=False)
 
 
 def _refund(calls: Calls, outcomes: Sequence[Outcome]) -> Flow[None]:

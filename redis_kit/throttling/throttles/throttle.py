@@ -2,14 +2,16 @@
 
 import math
 from functools import cached_property
+from random import random
 from time import monotonic
 from typing import NoReturn
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.primitive import with_own_init
 from redis_kit.core.steps import Sleep
+from redis_kit.core.values.numbers import seconds
 from redis_kit.throttling.engine.base import RETRY, BaseThrottle
-from redis_kit.throttling.engine.decide import Call, Outcome, decide
+from redis_kit.throttling.engine.decide import Call, Mode, Outcome, decide
 from redis_kit.throttling.engine.registry import Registry
 from redis_kit.throttling.engine.reservation import Reservation
 from redis_kit.throttling.rules.rules import Rules
@@ -17,6 +19,9 @@ from redis_kit.throttling.signals import throttled
 from redis_kit.throttling.statistics import offenders, reset
 from redis_kit.throttling.statistics.offenders import Offender
 from redis_kit.throttling.values.decision import Decision
+
+TIMEOUT = (0.0, 31_536_000.0)  # of acquire(): up to a year; None waits without limit
+JITTER = 0.1  # seconds
 
 
 @with_own_init
@@ -28,7 +33,7 @@ class Throttle(BaseThrottle):
     - ``strategy``: gcra, token_bucket, fixed_window, sliding_counter, sliding_log, or a dotted path.
     - ``on_failure``: what to answer while the server is unavailable: open, closed or local.
     - ``shadow``: refuses nothing, and counts what it would refuse as refused.
-    - ``ban``: bans identities that are refused too often.
+    - ``ban``: bans identities that are refused too often; nobody in shadow mode.
     - ``clock``: returns the seconds to decide by instead of the server's clock, for tests and replays.
 
     A throttle stores nothing about identities except the refusals of the last second, so build it once and share it.
@@ -43,9 +48,9 @@ class Throttle(BaseThrottle):
         """Count a call if every rate has room for it, and return the decision.
 
         ``identity`` is a non-empty string or an integer. The server stores its keyed hash, and for refused identities
-        what ``OFFENDERS`` allows. ``cost`` is from 1 to the smallest burst. Takes one round trip, or none while a
-        refusal of the identity is remembered. If the server is unavailable, the failure policy answers. Sends the
-        signal ``throttled`` for a refusal.
+        what ``OFFENDERS`` allows. A ``cost`` above the smallest burst is always refused, and 0 counts nothing. Takes
+        one round trip, or none while a refusal of the identity is remembered. If the server is unavailable, the failure
+        policy answers. Sends the signal ``throttled`` for a refusal.
         """
         checked = self.checked(identity, cost)
         decision = self.early_decision(checked, cost)
@@ -76,40 +81,35 @@ class Throttle(BaseThrottle):
     def acquire(self, identity: str | int, *, cost: int = 1, timeout: float | None = None) -> Decision:
         """Wait until a call is allowed, for at most ``timeout`` seconds, without limit by default.
 
-        Meant for tasks and outgoing calls. Sleeps exactly as long as the decision says, so it asks again only if
-        another caller was faster. Returns the refusal at once if the timeout is too short. Each attempt is a hit().
+        Meant for tasks and outgoing calls. Sleeps as long as the decision says, and up to 0.1 s longer, so that waiting
+        callers don't all ask at once. Takes one round trip each time. Returns the refusal at once if the timeout is too
+        short. Only that counts as a refusal; it does not count towards a ban.
         """
-        deadline = None if timeout is None else monotonic() + timeout
-        while not (decision := self.hit(identity, cost=cost)):
-            if _is_too_long(decision, deadline):
-                return decision
-            Sleep(decision.retry_after).run(None)
+        call, deadline = Call(self, self.checked(identity, cost), cost), _deadline(timeout)
+        while not (decision := self._attempt(call, Mode.WAIT).decision):
+            pause = _pause(decision, deadline)
+            if pause is None:
+                return self.signal_refusal(identity, self._attempt(call, Mode.GIVE_UP)).decision
+            Sleep(pause).run(None)
         return decision
 
     async def aacquire(self, identity: str | int, *, cost: int = 1, timeout: float | None = None) -> Decision:
         """See acquire()."""
-        deadline = None if timeout is None else monotonic() + timeout
-        while not (decision := await self.ahit(identity, cost=cost)):
-            if _is_too_long(decision, deadline):
-                return decision
-            await Sleep(decision.retry_after).arun(None)
+        call, deadline = Call(self, self.checked(identity, cost), cost), _deadline(timeout)
+        while not (decision := (await self._aattempt(call, Mode.WAIT)).decision):
+            pause = _pause(decision, deadline)
+            if pause is None:
+                return (await self.asignal_refusal(identity, await self._aattempt(call, Mode.GIVE_UP))).decision
+            await Sleep(pause).arun(None)
         return decision
 
     def peek(self, identity: str | int, *, cost: int = 1) -> Decision:
         """Return what ``hit()`` would return, without counting. One round trip."""
-        call = Call(self, self.checked(identity, cost), cost)
-        decision = self.constant_decision()
-        if decision is not None:
-            return decision
-        return self._or_local(call, self.run_flow(decide([call], consume=False), **self._answers)).decision
+        return self._attempt(Call(self, self.checked(identity, cost), cost), Mode.LOOK).decision
 
     async def apeek(self, identity: str | int, *, cost: int = 1) -> Decision:
         """See peek()."""
-        call = Call(self, self.checked(identity, cost), cost)
-        decision = self.constant_decision()
-        if decision is not None:
-            return decision
-        return self._or_local(call, await self.arun_flow(decide([call], consume=False), **self._answers)).decision
+        return (await self._aattempt(Call(self, self.checked(identity, cost), cost), Mode.LOOK)).decision
 
     def reset(self, identity: str | int) -> bool:
         """Forget all calls of an identity and its automatic ban. Return whether there were any. One round trip.
@@ -165,14 +165,32 @@ class Throttle(BaseThrottle):
             return Outcome(decision, 0, self.algorithm)
         return self._ask(call)
 
-    def _ask(self, call: Call["Throttle"]) -> Outcome:
-        return self._or_local(call, self.run_flow(decide([call], consume=True), **self._answers), consume=True)
+    def _ask(self, call: Call["Throttle"], mode: Mode = Mode.COUNT) -> Outcome:
+        return self._or_local(call, self.run_flow(decide([call], mode), **self._answers), consume=mode > 0)
 
     async def _adecide(self, call: Call["Throttle"]) -> Outcome:
         decision = self.early_decision(call.identity, call.cost)
         if decision is not None:
             return Outcome(decision, 0, self.algorithm)
-        return self._or_local(call, await self.arun_flow(decide([call], consume=True), **self._answers), consume=True)
+        return await self._aask(call)
+
+    async def _aask(self, call: Call["Throttle"], mode: Mode = Mode.COUNT) -> Outcome:
+        return self._or_local(call, await self.arun_flow(decide([call], mode), **self._answers), consume=mode > 0)
+
+    def _attempt(self, call: Call["Throttle"], mode: Mode) -> Outcome:
+        """Ask without the refusals that the process remembers."""
+        return self._without_server(call, mode) or self._ask(call, mode)
+
+    async def _aattempt(self, call: Call["Throttle"], mode: Mode) -> Outcome:
+        return self._without_server(call, mode) or await self._aask(call, mode)
+
+    def _without_server(self, call: Call["Throttle"], mode: Mode) -> Outcome | None:
+        decision = self.constant_decision(call.cost)
+        if decision is None:
+            return None
+        if mode is Mode.GIVE_UP:
+            self.unreported += 1
+        return Outcome(decision, 0, self.algorithm)
 
     @cached_property
     def _answers(self) -> dict[str, list[Outcome]]:
@@ -192,6 +210,13 @@ class Throttle(BaseThrottle):
 registry: Registry[Throttle] = Registry()
 
 
-def _is_too_long(decision: Decision, deadline: float | None) -> bool:
-    left = math.inf if deadline is None else deadline - monotonic()
-    return decision.retry_after > left or math.isinf(decision.retry_after)
+def _deadline(timeout: float | None) -> float:
+    return math.inf if timeout is None else monotonic() + seconds("timeout", timeout, TIMEOUT)
+
+
+def _pause(decision: Decision, deadline: float) -> float | None:
+    """Return how long to sleep before the next attempt; None if the call must not wait that long."""
+    wait, left = decision.retry_after, deadline - monotonic()
+    if wait > left or math.isinf(wait):
+        return None
+    return min(wait + random() * min(wait / 10, JITTER), left)  # noqa: S311 -- spreads calls

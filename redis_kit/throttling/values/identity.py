@@ -1,5 +1,6 @@
 """Identities: which calls a throttle counts together, found in a request."""
 
+import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from inspect import isawaitable, iscoroutine
@@ -19,6 +20,11 @@ GRAMMAR = (
     "or a list of these to combine them."
 )
 MOST_PATHS = 1000  # dotted paths that the system check imports
+
+_VALID_NAMES = {
+    "header": re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"),  # a token (RFC 9110)
+    **dict.fromkeys(("get", "post"), re.compile(r"\S(?:.*\S)?", re.DOTALL)),
+}
 
 Find = Callable[[HttpRequest, Any], Any]
 Spec = str | Callable[[HttpRequest], Any] | Sequence[str | Callable[[HttpRequest], Any]]
@@ -129,7 +135,7 @@ def _finder(spec: Any) -> Find:
     if text in _NAMED:
         return _NAMED[text]
     kind, _, name = text.partition(":")
-    if name and kind in _PARTS:
+    if kind in _PARTS and _VALID_NAMES[kind].fullmatch(name):
         return lambda request, user: f"{kind}:{_PARTS[kind](request, name)}"
     if _is_path(text):
         note(text)

@@ -1,10 +1,13 @@
 """Masking: identities without the part that identifies a person."""
 
+import re
 from functools import lru_cache
 from ipaddress import ip_address
 
 SHOWN = 3  # characters
 HIDDEN = "***"
+# From the first value of a header or field to the end: "Bearer ..." has a space, as a combined identity has.
+_SENT = re.compile(r"(?<![^ ])(?:header|get|post):.+", re.DOTALL)
 
 
 @lru_cache(maxsize=4096)
@@ -20,6 +23,12 @@ def masked(identity: str) -> str:
         return f"{kind}{colon}{value[:SHOWN] if len(value) > SHOWN else ''}{HIDDEN}"
     start = value.rpartition(".")[0] if "." in value else ":".join(value.split(":")[:2])
     return f"{kind}{colon}{start}{'.' if '.' in value else ':'}{HIDDEN}"
+
+
+@lru_cache(maxsize=4096)
+def without_secrets(identity: str) -> str:
+    """Return an identity with the value of a header or field masked, since it may be a key or a token."""
+    return _SENT.sub(lambda match: masked(match[0]), identity)
 
 
 def _is_address(text: str) -> bool:

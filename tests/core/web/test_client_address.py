@@ -45,11 +45,28 @@ def test_header_counts_where_it_is_named_and_a_proxy_is_trusted(settings, header
         ('by="a, for=6.6.6.6", for=1.2.3.4', "1.2.3.4"),
         ("1.2.3.4", "10.0.0.1"),
         ("for=" * 16_384, "10.0.0.1"),
+        ('host="x;for=6.6.6.6";for=1.2.3.4', "1.2.3.4"),
+        ('for=1.2.3.4;host="a,for=7.7.7.7"', "1.2.3.4"),
+        ('for=1.2.3.4;host="x;for=6.6.6.6"', "1.2.3.4"),
+        (r'for=1.2.3.4;host="x\",for=6.6.6.6;a=\"b"', "1.2.3.4"),
+        (r'host="x\\";for=1.2.3.4', "1.2.3.4"),
+        ('for=6.6.6.6;host=", for=1.2.3.4;proto="https"', "1.2.3.4"),
+        ('for=1.2.3.4;host="x";for=6.6.6.6', "10.0.0.1"),
+        ("for=1.2.3.4 ; proto=http", "1.2.3.4"),
+        (", " * 40 + "for=1.2.3.4", "1.2.3.4"),
+        ('"\\' * 32_768, "10.0.0.1"),
+        ('",' * 32_768, "10.0.0.1"),
     ],
 )
 def test_standard_header_is_read_in_its_own_grammar(settings, header, client):
     settings.REDIS_KIT = {"FORWARDED_HEADER": "Forwarded", "TRUSTED_PROXIES": ["10.0.0.0/8"]}
     assert client_address(RequestFactory().get("/", REMOTE_ADDR="10.0.0.1", headers={"Forwarded": header})) == client
+
+
+@pytest.mark.parametrize("header", ['for=1.2.3.4;host="a,for=7.7.7.7"', 'host="x;for=6.6.6.6";for=1.2.3.4'])
+def test_number_of_hops_counts_no_comma_inside_quotes(settings, header):
+    settings.REDIS_KIT = {"FORWARDED_HEADER": "Forwarded", "TRUSTED_PROXIES": 1}
+    assert client_address(RequestFactory().get("/", headers={"Forwarded": header})) == "1.2.3.4"
 
 
 @pytest.mark.parametrize(

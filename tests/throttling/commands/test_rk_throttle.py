@@ -105,8 +105,10 @@ def test_show_has_rules_and_offenders_with_identities_masked(login, rk_throttle)
     assert ["refused", "2", "in", "30", "minutes"] in lines
     assert [line[:4] for line in lines if line and line[0] == "all"] == [["all", "identities", "rates", "9/h"]]
     assert [line[:2] for line in lines if line and line[-1] == hashed("user:12345")] == [["user:123***", "exempt"]]
-    assert lines[-2] == ["ip:203.0.113.***", "2", hashed(JOE)]
-    assert output.splitlines()[-1].startswith("TIMES: in up to a day. Refusals from a process's memory")
+    assert lines[-3] == ["ip:203.0.113.***", "2", hashed(JOE)]
+    assert "--plain" in lines[-1]
+    assert "--plain" not in rk_throttle("show", "login", "--plain")[1]
+    assert output.splitlines()[-2].startswith("TIMES: in up to a day.")
     assert "12345" not in output
     plain = rk_throttle("show", "login", "--plain")[1]
     assert "user:12345" in plain
@@ -511,7 +513,7 @@ def test_identity_that_no_key_makes_is_refused(export, rk_throttle, action, give
     arguments = ("9/h", 60, given) if action == "override" else (given, 60)
     code, output, errors = rk_throttle(action, export, *arguments)
     assert (code, output) == (1, "")
-    assert "Nothing was changed. Identities of export begin with user: or ip:, unlike" in errors
+    assert "Nothing was done. Identities of export begin with user: or ip:, unlike" in errors
     assert f"Did you mean {meant}?" in errors
     assert rk_throttle(action, export, *arguments, "--as-is")[0] == 0
 
@@ -530,7 +532,8 @@ def test_identity_of_a_kind_that_is_not_counted_has_no_suggestion(kit, rk_thrott
 def test_lookups_of_an_identity_that_no_key_makes_name_the_likely_identity(export, rk_throttle):
     for action in ("reset", "lift", "show"):
         code, _, errors = rk_throttle(action, export, "203.0.113.7")
-        assert (code, "Did you mean ip:203.0.113.7?" in errors) == (action != "show", True)
+        assert (code, "Did you mean ip:203.0.113.7?" in errors) == (1, True)
+    assert "allowed" in rk_throttle("show", export, "203.0.113.7", "--as-is")[1]
     for right in (JOE, "user:42", "ip:2001:db8::/64", "ip:invalid"):
         assert rk_throttle("show", export, right)[2] == ""
 

@@ -218,8 +218,11 @@ def test_confirmations_say_what_a_rule_replaces(kit):
     assert effects["lift"](target.value).startswith(f"This rule ends: ban until {until}.")
     address = "ip:203.0.113.7"
     login.rules.exempt(address, 60)
-    sentence = effects["reset"](Target.of(login, hashed(address)).value)
-    assert sentence.startswith("The identity is ip:203.0.113.***. The calls of this identity")
+    reset, value = panel().actions()["reset"], Target.of(login, hashed(address)).value
+    for viewer, name in ((panel(()), "ip:203.0.113.***"), (panel(), address)):
+        sentence = viewer.effect_of(reset, value)
+        assert sentence.startswith(f"The identity is {name}. The calls of this identity")
+    assert not reset.grave
     assert "replaces" not in effects["reset"](target.value)
     login.rules.override("9/m", 60)
     assert "It replaces this rule: 9/m until" in effects["override_all"](Target.of(login).value)

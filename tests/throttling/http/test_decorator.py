@@ -134,6 +134,23 @@ def test_only_the_methods_given_count(kit):
         assert "RateLimit" not in view(RequestFactory().get("/"))
 
 
+@pytest.mark.parametrize("methods", ["GET", ("get", "POST")])
+def test_head_counts_as_get(kit, methods):
+    @method_decorator(throttle("1/h", key="ip", methods=methods, name="page"), name="dispatch")
+    class Page(View):
+        def get(self, request):
+            return HttpResponse()
+
+    requests = RequestFactory()
+    assert [Page.as_view()(request("/")).status_code for request in (requests.get, requests.head)] == [200, 429]
+
+
+def test_head_alone_leaves_out_get(kit):
+    view = throttle("1/h", key="ip", methods="HEAD", name="page")(lambda request: HttpResponse())
+    assert [view(RequestFactory().get("/")).status_code for _ in range(2)] == [200, 200]
+    assert [view(RequestFactory().head("/")).status_code for _ in range(2)] == [200, 429]
+
+
 def test_each_view_and_each_class_has_a_throttle_of_its_own(kit):
     for view in (Dispatched.as_view(), Method.as_view(), Sibling.as_view()):
         assert call(view, RequestFactory().get("/")).content.startswith(b"1 ")

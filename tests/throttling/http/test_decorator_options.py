@@ -69,10 +69,11 @@ def test_cost_that_could_never_pass_is_an_error_where_the_view_is_defined():
         throttle("5/m", name="view", cost=6)(lambda request: HttpResponse())
 
 
-def test_cost_that_could_never_pass_is_an_error_that_names_the_throttle(kit, get):
-    view = get(throttle("5/m", key="ip", name="export", cost=lambda request: 6))
-    with pytest.raises(InvalidValue, match="'export'"):
-        view()
+def test_cost_of_a_request_that_could_never_pass_is_refused(kit, get):
+    view = get(throttle("5/m", key="ip", name="export", cost=lambda request: int(request.GET["rows"])))
+    response = view("/?rows=6")
+    assert (response.status_code, "Retry-After" in response) == (429, False)
+    assert [view(f"/?rows={rows}").content for rows in (0, 5)] == [b"5", b"0"]
 
 
 def test_exempt_requests_are_not_counted_and_get_no_fields(kit, get):

@@ -84,6 +84,14 @@ def test_only_the_methods_given_count(kit, get):
     assert get("/", "options", throttle_methods=("POST",)).status_code == 200
 
 
+def test_head_counts_as_get(kit, get):
+    assert [get("/", method, throttle_methods="GET").status_code for method in ("get", "head", "head")] == [
+        200,
+        200,
+        429,
+    ]
+
+
 def test_methods_that_the_view_does_not_have_count_too(kit, get):
     assert [get("/", "put").status_code for _ in range(3)] == [405, 405, 429]
 

@@ -72,8 +72,21 @@ def test_identity_is_listed_once_after_a_change_of_the_setting(limit, kit, most)
 def test_text_with_spaces_stays_whole(kit, most):
     limit = Throttle("login", "1/h")
     for _ in range(2):
-        limit.hit("header:a b  c")
-    assert most(limit)[0].shown == "header:a b  c"
+        limit.hit("name:a b  c")
+    assert most(limit)[0].shown == "name:a b  c"
+
+
+def test_value_of_a_header_is_not_stored_and_leads_to_its_identity(kit, most):
+    limit = Throttle("api", "1/h")
+    for _ in range(2):
+        limit.hit("header:sk_live_51H8secret")
+    (offender,) = most(limit)
+    assert offender.shown == "header:sk_***"
+    limit.rules.ban(identity_hash=offender.identity_hash, seconds=60)
+    assert limit.rules.of("header:sk_live_51H8secret").kind == "ban"
+    assert limit.rules.ban("header:sk_live_51H8secret", 60).shown == "header:sk_***"
+    for key in kit.client.scan_iter():
+        assert "secret" not in str(kit.client.dump(key))
 
 
 @pytest.mark.parametrize("number", [0, 101, True, "5", None])

@@ -1,14 +1,15 @@
 """Many throttles at once: reading them together gives the same as reading each of them."""
 
+from struct import pack
+
 import pytest
 
-from redis_kit.core import connections
 from redis_kit.throttling import Throttle, shadow_report
-from redis_kit.throttling.statistics.counters import MINUTES, decoded, recent
+from redis_kit.throttling.statistics.counters import recent
 from redis_kit.throttling.statistics.overview import overview
-from redis_kit.throttling.statistics.shadow_report import TOTALS
+from tests.throttling.support import other_times
 
-RING, COUNT = 4320, 2**32
+CYCLE = 73 * 60  # minutes
 
 
 def test_overview_is_what_each_part_says_by_itself(any_kit):
@@ -43,31 +44,13 @@ def test_overview_of_no_throttle_asks_nobody(kit, commands):
     assert sent == []
 
 
-@pytest.mark.parametrize("into", [0, 1, 700, 1439, 1440, 4319])
-@pytest.mark.parametrize("wanted", [1, 30, 1440])
-def test_totals_are_the_sums_of_the_minutes_wherever_the_ring_ends(kit, into, wanted):
-    last = 29_000_000 // RING * RING + into
-    throttle = Throttle("login", "1/h")
-    fields = kit.client.bitfield(throttle.key("minutes"))
-    for ago in range(0, 2000, 7):  # up to 1440 of them count
-        minute = last - ago
-        allowed, refused = minute // RING * COUNT + ago + 1, minute // RING * COUNT + 3
-        fields.set("i64", f"#{minute % RING * 2}", allowed).set("i64", f"#{minute % RING * 2 + 1}", refused)
-    stale = (last - 3) % RING * 2
-    fields.set("i64", f"#{stale}", (last - 3) // RING * COUNT - COUNT + 99).execute()
-    found = []
-    for script in (MINUTES, TOTALS):
-        assert script.source.count('redis.call("TIME")') == 1
-        source = script.source.replace('redis.call("TIME")', f"({{{last * 60}}})")
-        keys = throttle.key("minutes"), throttle.key("latest")
-        found.append(connections.client().call("EVAL", source, 2, *keys, wanted))
-    reply, totals = found
-    minutes = decoded(wanted, *reply)
-    assert minutes[-1].start.timestamp() == last * 60
-    assert totals == [sum(minute.allowed for minute in minutes), sum(minute.refused for minute in minutes)]
-    assert totals == [sum(ago + 1 for ago in range(0, wanted, 7)), 3 * len(range(0, wanted, 7))]
-
-
-def test_totals_of_a_throttle_that_was_never_asked_are_zero(kit):
-    call = TOTALS([Throttle("login", "1/h").key(part) for part in ("minutes", "latest")], [1440])
-    assert call.run(connections.client()) == [0, 0]
+@pytest.mark.parametrize("into", [0, 1, 59, 60, 4379])
+@pytest.mark.parametrize("wanted", [1, 30, 1440, 4320])
+def test_minutes_are_read_wherever_the_cycle_of_hours_ends(kit, into, wanted):
+    limit, last = Throttle("login", "1/h", shadow=True), 29_000_000 // CYCLE * CYCLE + into
+    for hour in range(last // 60 - 72, last // 60 + 1):
+        minutes = range(hour * 60, min(hour * 60 + 60, last + 1))
+        slots = b"".join(pack("<BII", minute % 60, last - minute + 1, 3) for minute in minutes)
+        kit.client.hset(limit.key("counts"), hour % 73, pack("<I", hour) + slots)
+    found = other_times.minutes(limit, last * 60, wanted)
+    assert found == {last - ago: [ago + 1, 3] for ago in range(wanted)}

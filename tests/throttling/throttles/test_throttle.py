@@ -7,8 +7,10 @@ import time
 import pytest
 
 from redis_kit.core.errors import InvalidName, InvalidValue
-from redis_kit.throttling import Decision, InvalidRate, Throttle, throttled
+from redis_kit.throttling import Decision, InvalidRate, Throttle, hit_all, throttled
 from redis_kit.throttling.engine.registry import LIMIT
+from redis_kit.throttling.statistics import recent
+from redis_kit.throttling.strategies.base import STRATEGIES
 from redis_kit.throttling.throttles.throttle import registry
 from redis_kit.throttling.values.decision import UNLIMITED
 
@@ -76,7 +78,7 @@ def test_disabled_throttles_allow_all_without_asking(kit, commands):
         assert all(limit.hit("joe") for _ in range(3))
     assert sent == []
     with pytest.raises(InvalidValue):
-        limit.hit("joe", cost=2)
+        limit.hit("joe", cost=-1)
 
 
 def test_one_command_for_each_decision_whatever_the_number_of_rates(kit, commands, twin):
@@ -90,14 +92,43 @@ def test_one_command_for_each_decision_whatever_the_number_of_rates(kit, command
     assert sent == ["EVALSHA"] * 3
 
 
-@pytest.mark.parametrize("cost", [0, -5, 2.5, math.nan, True, "1", None, 6, 10**20])
-def test_cost_out_of_range_is_refused_before_anything_is_sent(kit, commands, cost, twin):
+@pytest.mark.parametrize("cost", [-5, 2.5, math.nan, True, "1", None])
+def test_cost_that_is_no_whole_number_is_refused_before_anything_is_sent(kit, commands, cost, twin):
     limit = Throttle("login", "5/m; 50/h")
     with commands(kit) as sent:
         for method in (limit.hit, limit.peek):
-            with pytest.raises(InvalidValue, match="cost must be a whole number from 1 to 5"):
+            with pytest.raises(InvalidValue, match="cost must be a whole number from 0"):
                 twin(method, "joe", cost=cost)
     assert sent == []
+
+
+def test_cost_that_can_never_pass_is_refused_and_counted_as_refused(kit, twin):
+    limit = Throttle("login", "5/m; 50/h")
+    for method, cost in ((limit.hit, 6), (limit.hit, 10**20), (limit.peek, 6)):
+        decision = twin(method, "joe", cost=cost)
+        assert (decision.allowed, decision.retry_after, decision.rate) == (False, math.inf, limit.rates[0])
+    assert limit.hit("joe").remaining == 4
+    assert recent([limit])[limit][-1][1:] == (1, 2)
+    assert twin(Throttle("login", "5/m", shadow=True).hit, "joe", cost=6).reason == "shadow"
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_cost_of_0_counts_nothing(kit, twin, strategy):
+    limit = Throttle("login", "2/h", strategy=strategy)
+    assert twin(limit.hit, "joe").remaining == 1
+    assert twin(limit.hit, "joe", cost=0).remaining == 1
+    assert twin(limit.hit, "joe")
+    assert twin(limit.hit, "joe", cost=0)
+    assert hit_all([(limit, "joe", 0), (Throttle("other", "2/h"), "joe", 0)])[0]
+    assert sum(minute.allowed for minute in recent([limit])[limit]) == 2
+    limit.rules.ban("joe", 60)
+    assert twin(limit.hit, "joe", cost=0).reason == "banned"
+
+
+@pytest.mark.parametrize("wrong", [{"shadow": "yes"}, {"shadow": 1}, {"clock": 5}])
+def test_wrong_option_is_an_error_when_the_throttle_is_built(wrong):
+    with pytest.raises(InvalidValue, match=next(iter(wrong))):
+        Throttle("login", "5/m", **wrong)
 
 
 @pytest.mark.parametrize("identity", [None, "", {}, {"a": 1}, ("a",), b"joe", True, 1.5])
@@ -114,7 +145,7 @@ def test_any_text_is_one_identity_and_none_is_stored_as_it_is(kit, identity):
     assert limit.hit(identity)
     assert not limit.hit(identity)
     assert limit.hit(f"{identity}'")
-    states = [key for key in kit.keys() if not key.endswith(("latest", "minutes", "offenders"))]
+    states = [key for key in kit.keys() if not key.endswith(("latest", "counts", "offenders"))]
     assert {len(key) for key in states} == {len(limit.key("")) + 22 + 6}
     assert limit.reset(identity)
     assert limit.hit(identity)

@@ -6,8 +6,10 @@ from time import monotonic
 
 import pytest
 
+from redis_kit.core.errors import InvalidValue
 from redis_kit.core.steps import Sleep
-from redis_kit.throttling import Rate, Throttle
+from redis_kit.throttling import Ban, Rate, Throttle, throttled
+from redis_kit.throttling.statistics import recent
 from redis_kit.throttling.strategies.base import STRATEGIES
 
 
@@ -44,7 +46,7 @@ def test_waiter_sleeps_for_retry_after_and_then_passes(kit, wait, slept, strateg
     limit = Throttle("x", [(1, 0.2)], strategy=strategy)
     while not slept:  # a window may turn between two calls
         assert wait(limit, "joe", timeout=5)
-    assert 0 < sum(slept) <= 0.4  # a window of the sliding counter weighs for two
+    assert 0 < sum(slept) <= 0.45  # a window of the sliding counter weighs for two
     assert len(slept) <= 2
 
 
@@ -73,6 +75,41 @@ def test_cost_is_waited_for(kit, wait, slept):
     limit.hit("joe", cost=4)
     assert wait(limit, "joe", cost=2, timeout=5).remaining <= 1
     assert 0.05 < sum(slept) <= 0.11
+
+
+def test_waiter_is_not_refused_until_it_gives_up(kit, wait):
+    seen = []
+    limit = Throttle("x", [(2, 0.2)], ban=Ban(1, 60, 60))
+    throttled.connect(lambda **sent: seen.append(sent["decision"]), weak=False, dispatch_uid="waiter")
+    try:
+        limit.hit("joe", cost=2)
+        assert all(wait(limit, "joe", cost=2, timeout=5) for _ in range(2))
+        assert (limit.offenders(), seen) == ([], [])
+        assert not wait(limit, "joe", cost=2, timeout=0.01)
+    finally:
+        throttled.disconnect(dispatch_uid="waiter")
+    assert [offender.refusals for offender in limit.offenders()] == [1]
+    assert len(seen) == 1
+    assert [sum(place) for place in zip(*(minute[1:] for minute in recent([limit])[limit]), strict=True)] == [3, 1]
+    assert limit.peek("joe").reason == ""
+
+
+@pytest.mark.parametrize("timeout", ["5", -1, float("nan"), True])
+def test_timeout_that_is_no_time_is_an_error(kit, wait, timeout):
+    with pytest.raises(InvalidValue, match="timeout"):
+        wait(Throttle("x", "5/h"), "joe", timeout=timeout)
+
+
+def test_waiters_do_not_wake_at_the_same_moment(kit, slept):
+    limit = Throttle("x", [(1, 0.2)], clock=lambda: 1_760_000_000.0)
+    limit.hit("joe")
+
+    async def main():
+        await asyncio.gather(*(limit.aacquire("joe", timeout=0.3) for _ in range(3)))
+
+    asyncio.run(main())
+    assert len(set(slept)) == 3
+    assert all(0.2 <= seconds < 0.2201 for seconds in slept)
 
 
 def test_many_waiters_all_pass_one_after_the_other(kit):

@@ -99,7 +99,7 @@ def test_server_that_is_full_is_an_outage_too(own_kit):
 @pytest.mark.parametrize("policy", ["open", "closed"])
 def test_key_that_something_else_wrote_to_is_answered_by_the_policy(kit, policy):
     limit = Throttle("login", "1/h", on_failure=policy)
-    kit.client.rpush(limit.key("minutes"), "foreign")
+    kit.client.rpush(limit.key("counts"), "foreign")
     assert limit.hit("joe").allowed == (policy == "open")
 
 

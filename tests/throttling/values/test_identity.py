@@ -108,7 +108,10 @@ def test_user_without_the_middleware_is_a_wrong_configuration(kit):
 
 @pytest.mark.parametrize(
     "spec",
-    ["", "IP", "users", "header:", "cookie:x", "header", None, 5, b"ip", "a.b:c", [], ["IP"], ["ip", None], [["ip"]]],
+    [
+        *("", "IP", "users", "cookie:x", "header", None, 5, b"ip", "a.b:c", [], ["IP"], ["ip", None], [["ip"]]),
+        *("header:", "header: X-Key", "header:X Key", "header:X-Key\n", "get: x", "post:x ", "get: "),
+    ],
 )
 def test_unknown_key_is_refused_at_once(spec):
     with pytest.raises(InvalidValue, match="user_or_ip"):
