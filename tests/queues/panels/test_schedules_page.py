@@ -86,7 +86,7 @@ def test_overdue_ticks_are_an_alarm_that_names_the_missing_worker(kit, boss):
     (row,) = rows(found, "Schedules by name")
     assert "overdue by " in row["Next tick"]
     assert all("overdue by " in each["In"] for each in rows(found, COMING))
-    figure = list(figures(control.listed("due"), 0))[-1]
+    figure = list(figures(control.listed("due")))[-1]
     assert (figure.label, figure.hint, figure.alarm) == ("Overdue by", "No worker is running.", True)
     assert timedelta(seconds=46) <= figure.value < timedelta(seconds=60)
 

@@ -150,7 +150,9 @@ def test_place_that_is_no_number_loses_no_job_and_keeps_no_other(queue, raw, pla
     member, ids = misplace(raw, queue, place)
     list(ways(raw, queue, member))[way]()
     Orphans().look([WorkerQueue("mail", worker="v", about="")])
-    assert {job.id for job in queue.claim(5, worker="other")} == ids
+    # A job that may have crashed is claimed alone.
+    claimed = [queue.claim(5, worker=f"other{number}") for number in range(len(ids))]
+    assert sorted(job.id for jobs in claimed for job in jobs) == sorted(ids)
 
 
 def test_jobs_of_a_key_that_was_damaged_and_deleted_are_ready_again(queue, raw, caplog):
