@@ -79,7 +79,7 @@ def locked(
         @functools.wraps(function)
         def run(*args: Any, **kwargs: Any) -> Any:
             try:
-                lease = create(template(args, kwargs)).__enter__()
+                lease = create(template(args, kwargs)).acquire_or_raise()
             except LockNotAcquired as error:
                 return _answer(on_busy, error, args, kwargs)
             with lease:
@@ -88,7 +88,7 @@ def locked(
         @functools.wraps(function)
         async def arun(*args: Any, **kwargs: Any) -> Any:
             try:
-                lease = await create(template(args, kwargs)).__aenter__()
+                lease = await create(template(args, kwargs)).aacquire_or_raise()
             except LockNotAcquired as error:
                 answer = _answer(on_busy, error, args, kwargs)
                 return await answer if inspect.isawaitable(answer) else answer

@@ -1,0 +1,77 @@
+"""The ``with`` blocks of a lock object: each ends the lease that it acquired, wherever it is left."""
+
+import contextlib
+import sys
+from collections.abc import Coroutine
+from types import FrameType
+from typing import Any, Generic, NamedTuple, TypeVar
+from weakref import ref
+
+from redis_kit.locks.errors import NotHeld
+from redis_kit.locks.leases.group import LeaseGroup
+from redis_kit.locks.leases.lease import Lease
+from redis_kit.locks.leases.ownership import current_owner
+
+LeaseT = TypeVar("LeaseT", Lease, LeaseGroup)
+
+
+class _Block(NamedTuple):
+    lease: Any
+    owner: "ref[Any]"
+    frame: FrameType
+
+
+class BlockContext(Generic[LeaseT]):
+    """``with`` and ``async with`` of a lock object, which threads and tasks may share."""
+
+    def __init__(self) -> None:
+        self._blocks: list[_Block] = []
+
+    def acquire_or_raise(self) -> LeaseT:
+        """Acquire a lease as ``with`` does, or raise LockNotAcquired."""
+        raise NotImplementedError
+
+    async def aacquire_or_raise(self) -> LeaseT:
+        """See acquire_or_raise()."""
+        raise NotImplementedError
+
+    def __enter__(self) -> LeaseT:
+        lease = self.acquire_or_raise()
+        self._blocks.append(_Block(lease, ref(current_owner()), sys._getframe(1)))
+        return lease
+
+    def __exit__(self, *error: Any) -> None:
+        self._leave(sys._getframe(1)).__exit__(*error)
+
+    def __aenter__(self) -> Coroutine[Any, Any, LeaseT]:
+        return self._aenter(sys._getframe(1))  # called in the block's frame, and awaited later
+
+    def __aexit__(self, *error: Any) -> Coroutine[Any, Any, None]:
+        return self._aexit(sys._getframe(1), error)
+
+    async def _aenter(self, frame: FrameType) -> LeaseT:
+        lease = await self.aacquire_or_raise()
+        self._blocks.append(_Block(lease, ref(current_owner()), frame))
+        return await lease.__aenter__()
+
+    async def _aexit(self, frame: FrameType, error: Any) -> None:
+        await self._leave(frame).__aexit__(*error)
+
+    def _leave(self, frame: FrameType) -> LeaseT:
+        """Return the lease of the block that is left.
+
+        A ``with`` statement enters and leaves in one frame, whichever thread or task runs it. An ExitStack does not: it
+        leaves the last block of the same owner or, if another thread or task entered it, the last one of all.
+        """
+        while blocks := self._blocks[::-1]:
+            owner = current_owner()
+            block = (
+                next((block for block in blocks if block.frame is frame), None)
+                or next((block for block in blocks if block.owner() is owner), None)
+                or next((block for block in blocks if block.lease.held), blocks[0])
+            )
+            with contextlib.suppress(ValueError):  # another thread has left it
+                self._blocks.remove(block)
+                lease: LeaseT = block.lease
+                return lease
+        raise NotHeld(f"No block of {self!r} was entered.")
