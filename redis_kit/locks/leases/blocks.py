@@ -1,10 +1,9 @@
 """The ``with`` blocks of a lock object: each ends the lease that it acquired, wherever it is left."""
 
-import contextlib
 import sys
 from collections.abc import Coroutine
 from types import FrameType
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 from weakref import ref
 
 from redis_kit.locks.errors import NotHeld
@@ -15,17 +14,14 @@ from redis_kit.locks.leases.ownership import current_owner
 LeaseT = TypeVar("LeaseT", Lease, LeaseGroup)
 
 
-class _Block(NamedTuple):
-    lease: Any
-    owner: "ref[Any]"
-    frame: FrameType
+Block = tuple[LeaseT, "ref[Any]", FrameType]  # what it holds, its owner, and the frame of its statement
 
 
 class BlockContext(Generic[LeaseT]):
     """``with`` and ``async with`` of a lock object, which threads and tasks may share."""
 
     def __init__(self) -> None:
-        self._blocks: list[_Block] = []
+        self._blocks: list[Block[LeaseT]] = []
 
     def acquire_or_raise(self) -> LeaseT:
         """Acquire a lease as ``with`` does, or raise LockNotAcquired."""
@@ -37,7 +33,7 @@ class BlockContext(Generic[LeaseT]):
 
     def __enter__(self) -> LeaseT:
         lease = self.acquire_or_raise()
-        self._blocks.append(_Block(lease, ref(current_owner()), sys._getframe(1)))
+        self._blocks.append((lease, ref(current_owner()), sys._getframe(1)))
         return lease
 
     def __exit__(self, *error: Any) -> None:
@@ -51,7 +47,7 @@ class BlockContext(Generic[LeaseT]):
 
     async def _aenter(self, frame: FrameType) -> LeaseT:
         lease = await self.aacquire_or_raise()
-        self._blocks.append(_Block(lease, ref(current_owner()), frame))
+        self._blocks.append((lease, ref(current_owner()), frame))
         return await lease.__aenter__()
 
     async def _aexit(self, frame: FrameType, error: Any) -> None:
@@ -64,14 +60,16 @@ class BlockContext(Generic[LeaseT]):
         leaves the last block of the same owner or, if another thread or task entered it, the last one of all.
         """
         while blocks := self._blocks[::-1]:
-            owner = current_owner()
-            block = (
-                next((block for block in blocks if block.frame is frame), None)
-                or next((block for block in blocks if block.owner() is owner), None)
-                or next((block for block in blocks if block.lease.held), blocks[0])
-            )
-            with contextlib.suppress(ValueError):  # another thread has left it
+            block = next((block for block in blocks if block[2] is frame), None) or _last(blocks)
+            try:
                 self._blocks.remove(block)
-                lease: LeaseT = block.lease
-                return lease
+            except ValueError:  # another thread has left it
+                continue
+            return block[0]
         raise NotHeld(f"No block of {self!r} was entered.")
+
+
+def _last(blocks: list[Block[LeaseT]]) -> Block[LeaseT]:
+    owner = current_owner()
+    own = next((block for block in blocks if block[1]() is owner), None)
+    return own or next((block for block in blocks if block[0].held), blocks[0])

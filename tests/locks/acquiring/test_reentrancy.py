@@ -272,7 +272,7 @@ def test_lock_kept_for_the_transaction_was_released(kit):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_lock_kept_for_the_transaction_may_be_taken_through_one_object_again_and_again(kit):
+def test_lock_kept_for_the_transaction_may_be_taken_again_by_one_object(kit):
     lock = kept()
     with transaction.atomic():
         with kept() as first:

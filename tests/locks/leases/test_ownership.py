@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import threading
 
 import pytest
@@ -126,6 +127,20 @@ def test_tasks_of_one_runner_are_different_owners(kit):
     assert not lock.locked()
 
 
+def test_lease_of_a_wait_with_a_time_limit_can_be_released(kit):
+    lock = Lock("a")
+
+    async def main():
+        lease = await asyncio.wait_for(lock.aacquire(), 10)  # in Python 3.11 this makes a task
+        await lease.arelease()
+        async with asyncio.timeout(10):
+            await lock.aacquire()
+        await lock.arelease()
+
+    asyncio.run(main())
+    assert not lock.locked()
+
+
 def test_sync_code_of_an_async_view_belongs_to_its_thread(kit):
     lock = Lock("a")
 
@@ -165,7 +180,7 @@ def is_free(kit):
     return not [key for key in kit.keys() if key.endswith((":holder", ":holders"))]
 
 
-def test_block_ends_its_own_lease_and_not_one_that_was_acquired_in_it(kit, shared):
+def test_block_ends_its_own_lease_and_not_one_acquired_in_it(kit, shared):
     with shared as own:
         other = shared.acquire()
     assert (own.held, other.held) == (False, True)
@@ -173,7 +188,7 @@ def test_block_ends_its_own_lease_and_not_one_that_was_acquired_in_it(kit, share
     assert is_free(kit)
 
 
-def test_async_block_ends_its_own_lease_and_not_one_that_was_acquired_in_it(kit, shared):
+def test_async_block_ends_its_own_lease_and_not_one_acquired_in_it(kit, shared):
     async def main():
         async with shared as own:
             other = await shared.aacquire()
@@ -278,6 +293,14 @@ def test_async_generators_may_be_left_in_any_order(kit, shared):
             assert [lease.held for lease in leases] == [at > place for at in range(3)]
 
     asyncio.run(main())
+    assert is_free(kit)
+
+
+def test_generator_that_is_dropped_leaves_its_block(kit, lock):
+    generator = hold(lock)
+    next(generator)
+    del generator
+    gc.collect()
     assert is_free(kit)
 
 
