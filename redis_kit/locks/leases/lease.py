@@ -28,7 +28,7 @@ class Notifier(Protocol):
 
 
 class LeaseState:
-    """What redis_kit notes about a lease, and its holder does not see."""
+    """Internal state of a lease, which its holder does not see."""
 
     __slots__ = ("ending", "extended_until", "notifier", "pid", "reentries", "timeout", "until_commit")
 
@@ -179,7 +179,7 @@ class Lease(LeaseContext):
 
 
 def state_of(lease: Lease) -> LeaseState:
-    """Return what redis_kit notes about a lease."""
+    """Return the internal state of a lease."""
     return lease._state
 
 
