@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 # What components and redis-py call, and projects do not.
 INNER_BASES = {"Primitive", "BaseThrottle"}
 INNER = {
-    *("abandon", "abandon_since", "annotate", "decide", "end", "entered", "extension", "identity", "keys"),
-    *("lease_or_raise", "left", "local_key", "note_extension", "over", "own_lease", "read", "refusal_error"),
+    *("abandon", "abandon_since", "acquire_or_raise", "aacquire_or_raise", "annotate", "decide", "identity", "keys"),
+    *("lease_or_raise", "local_key", "over", "own_lease", "read", "refusal_error"),
     *("register_scripts", "signal_refusal", "asignal_refusal", "tag", "wake_up_list", "when_unavailable"),
 }
 INNER_ENDS = ("_flow", "_step")

@@ -19,7 +19,7 @@ class LockNotAcquired(RedisKitError, LockError):
 
 
 class AlreadyHeld(RedisKitError, LockError):
-    """The caller holds this lock already and would wait for itself."""
+    """The caller holds this lock already and would wait for itself, or asks for options that its lease lacks."""
 
 
 class NotHeld(RedisKitError, LockNotOwnedError):

@@ -23,7 +23,7 @@ class Acquirable(LeaseSource[Lease], Protocol):
 
     exclusive: bool
     fair: bool
-    owned_leases: OwnedLeases
+    owned_leases: OwnedLeases[Lease]
 
     @property
     def local_key(self) -> str:

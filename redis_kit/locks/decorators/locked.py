@@ -2,8 +2,8 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Never, TypeVar
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Literal, Never, ParamSpec, Protocol, TypeVar, overload
 
 from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest
@@ -18,7 +18,10 @@ from redis_kit.locks.kinds.lock import Lock
 from redis_kit.locks.leases.lease import Lease
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
-OnBusy = Literal["raise", "skip", "wait"] | Callable[..., Any]
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+OnBusyAnswer = Literal["raise", "wait"] | Callable[..., Any]
+OnBusy = OnBusyAnswer | Literal["skip"]
 ANSWERS = ("raise", "skip", "wait")
 IN_VIEWS = (
     "A view must answer, so give it a function that returns a response: "
@@ -26,6 +29,47 @@ IN_VIEWS = (
 )
 
 
+class SkipDecorator(Protocol):
+    """Decorates a function whose calls return None if they are skipped."""
+
+    @overload
+    def __call__(
+        self, function: Callable[Arguments, Coroutine[Any, Any, Result]], /
+    ) -> Callable[Arguments, Coroutine[Any, Any, Result | None]]: ...
+    @overload
+    def __call__(self, function: Callable[Arguments, Result], /) -> Callable[Arguments, Result | None]: ...
+
+
+@overload
+def locked(
+    name: str,
+    *,
+    on_busy: Literal["skip"],
+    timeout: Seconds | None = None,
+    blocking_timeout: Seconds | None = None,
+    renew: bool = False,
+    max_hold: Seconds | None = None,
+    on_lost: Callable[[Lease], Any] | None = None,
+    release: Release = "on_exit",
+    database: str = "default",
+    reentrant: bool = False,
+    using: str = "default",
+) -> SkipDecorator: ...
+@overload
+def locked(
+    name: str,
+    *,
+    on_busy: OnBusyAnswer = "raise",
+    timeout: Seconds | None = None,
+    blocking_timeout: Seconds | None = None,
+    renew: bool = False,
+    max_hold: Seconds | None = None,
+    on_lost: Callable[[Lease], Any] | None = None,
+    release: Release = "on_exit",
+    database: str = "default",
+    reentrant: bool = False,
+    using: str = "default",
+) -> Callable[[AnyFunction], AnyFunction]: ...
 def locked(
     name: str,
     *,
@@ -40,7 +84,7 @@ def locked(
     reentrant: bool = False,
     using: str = "default",
     **unknown: Never,
-) -> Callable[[AnyFunction], AnyFunction]:
+) -> Callable[[Any], Any]:
     """Run a function, coroutine function, view or method only while holding the lock ``name``.
 
     ``{user_id}`` in the name stands for that argument of the call; nothing but plain names is allowed in braces.
@@ -72,14 +116,14 @@ def locked(
     )
     create("checks the arguments")
 
-    def decorate(function: AnyFunction) -> AnyFunction:
+    def decorate(function: Any) -> Any:
         _check(function)
         template = NameTemplate(name, function)
 
         @functools.wraps(function)
         def run(*args: Any, **kwargs: Any) -> Any:
             try:
-                lease = create(template(args, kwargs)).__enter__()
+                lease = create(template(args, kwargs)).acquire_or_raise()
             except LockNotAcquired as error:
                 return _answer(on_busy, error, args, kwargs)
             with lease:
@@ -88,14 +132,14 @@ def locked(
         @functools.wraps(function)
         async def arun(*args: Any, **kwargs: Any) -> Any:
             try:
-                lease = await create(template(args, kwargs)).__aenter__()
+                lease = await create(template(args, kwargs)).aacquire_or_raise()
             except LockNotAcquired as error:
                 answer = _answer(on_busy, error, args, kwargs)
                 return await answer if inspect.isawaitable(answer) else answer
             async with lease:
                 return await function(*args, **kwargs)
 
-        return arun if iscoroutinefunction(function) else run  # type: ignore[return-value]
+        return arun if iscoroutinefunction(function) else run
 
     return decorate
 

@@ -111,7 +111,7 @@ class _Execution:
     def acquire(self, lock: Lock, on_busy: OnBusy) -> Lease | None:
         """Acquire the lock; None, and a message, if the command is skipped. Raises CommandError."""
         try:
-            return lock.__enter__()
+            return lock.acquire_or_raise()
         except LockNotAcquired as busy:
             message = f"{self.label} was not started: {clean(str(busy))}"
             if on_busy == "fail":

@@ -17,7 +17,8 @@ from redis_kit.locks.acquiring.attempt import Attempt, Refusal
 from redis_kit.locks.arguments import Seconds, wait_seconds
 from redis_kit.locks.errors import CannotRenew, LockLost, LockNotAcquired, NotHeld
 from redis_kit.locks.keys import LockKeys, SlotKeys, parts_of, tag_of
-from redis_kit.locks.leases.lease import Lease, safe_deadline
+from redis_kit.locks.leases.blocks import BlockContext
+from redis_kit.locks.leases.lease import Lease, check_live, mark_ended, note_extension, safe_deadline
 from redis_kit.locks.leases.ownership import OwnedLeases, owned_by_name
 from redis_kit.locks.leases.source import ExtendMode
 from redis_kit.locks.renewal import pending_releases, renewer
@@ -29,7 +30,7 @@ Keys = TypeVar("Keys", LockKeys, SlotKeys)
 Release = Literal["on_exit", "on_commit"]
 
 
-class BaseLock(Primitive, Generic[Keys]):
+class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
     """Base of what is held by lease. Names are spread over 16 buckets, each with an index of what is held."""
 
     component, settings, argument_hints = "locks", LockSettings, arguments.HINTS
@@ -54,7 +55,8 @@ class BaseLock(Primitive, Generic[Keys]):
         using: str = "default",
         **unknown: Never,
     ) -> None:
-        super().__init__(name, using=using, unknown=unknown)
+        Primitive.__init__(self, name, using=using, unknown=unknown)
+        BlockContext.__init__(self)
         self.timeout = None if timeout is None else arguments.seconds("timeout", timeout, arguments.TIMEOUT)
         self.blocking = arguments.flag("blocking", blocking)
         self.blocking_timeout = arguments.blocking_seconds(blocking_timeout)
@@ -64,7 +66,7 @@ class BaseLock(Primitive, Generic[Keys]):
         self.on_lost = arguments.callback(on_lost)
         self.reentrant = arguments.flag("reentrant", reentrant)
         self.member = f"{self.kind}:{self.encoded}"
-        self.owned_leases = owned_by_name((using, self.member)) if self.reentrant else OwnedLeases()
+        self.owned_leases: OwnedLeases[Lease] = owned_by_name((using, self.member)) if self.reentrant else OwnedLeases()
         self._tag = tag_of(self.encoded)
         self._keys: tuple[str, Any] = ("", None)  # a prefix, and the keys with it
         self._watched = self.renew or self.on_lost is not None
@@ -113,6 +115,14 @@ class BaseLock(Primitive, Generic[Keys]):
         result = await self._aacquire(wait_seconds(self, blocking, blocking_timeout, unknown))
         return result if isinstance(result, Lease) else None
 
+    def acquire_or_raise(self) -> Lease:
+        """Acquire a lease as ``with`` does, or raise LockNotAcquired."""
+        return self.lease_or_raise(self._acquire(wait_seconds(self)))
+
+    async def aacquire_or_raise(self) -> Lease:
+        """See acquire_or_raise()."""
+        return self.lease_or_raise(await self._aacquire(wait_seconds(self)))
+
     def release(self, lease: Lease | None = None) -> None:
         """Release the given lease, or the one that this thread or task acquired.
 
@@ -141,20 +151,6 @@ class BaseLock(Primitive, Generic[Keys]):
         """See reacquire()."""
         return await self.own_lease().aextend()
 
-    def __enter__(self) -> Lease:
-        return self.lease_or_raise(self._acquire(wait_seconds(self)))
-
-    def __exit__(self, *error: Any) -> None:
-        self.own_lease().__exit__(*error)
-
-    async def __aenter__(self) -> Lease:
-        lease = self.lease_or_raise(await self._aacquire(wait_seconds(self)))
-        lease.entered()
-        return lease
-
-    async def __aexit__(self, *error: Any) -> None:
-        await self.own_lease().__aexit__(*error)
-
     def _acquire(self, seconds: float) -> Lease | Refusal | None:
         start = monotonic()
         try:
@@ -174,8 +170,10 @@ class BaseLock(Primitive, Generic[Keys]):
 
     def acquire_flow(self, seconds: float) -> Flow[Lease | Refusal]:
         """Acquire a lease, and wait for it for some seconds. Return the lease, or the server's refusal."""
-        if (self.exclusive or self.on_commit) and (own := reentrancy.reusable_lease(self, seconds)):
-            return own
+        if self.exclusive or self.on_commit:
+            own = reentrancy.reusable_lease(self, seconds)
+            if own and (yield from reentrancy.reenter(self, own)):
+                return own
         attempt = Attempt(min(self.lease_timeout, self.max_hold or self.lease_timeout), wait=seconds)
         try:
             if attempt.blocking:
@@ -205,7 +203,7 @@ class BaseLock(Primitive, Generic[Keys]):
     def release_flow(self, lease: Lease | None) -> Flow[None]:
         """Release a lease, unless its holder acquired it more than once or a transaction needs it."""
         lease = self._checked(lease)
-        if not ((lease.reentries or self.on_commit) and reentrancy.is_still_needed(self, lease)):
+        if not reentrancy.is_still_needed(self, lease):
             yield from self.end_flow(lease)
 
     def end_flow(self, lease: Lease) -> Flow[None]:
@@ -218,7 +216,7 @@ class BaseLock(Primitive, Generic[Keys]):
             pending_releases.add_retry_note(error)
             raise
         if not was_held:
-            lease.end(lost=True)
+            mark_ended(lease, lost=True)
             raise LockLost(f"{lease!r} ended before it was released; another may have held it since.", self.name)
 
     def abandon_since(self, start: float) -> None:
@@ -234,14 +232,14 @@ class BaseLock(Primitive, Generic[Keys]):
 
     def _end(self, lease: Lease) -> None:
         renewer.stop(lease)
-        lease.end()
+        mark_ended(lease)
         self.owned_leases.remove(lease)
 
     def extend_flow(self, lease: Lease, additional_time: float, replace_ttl: bool) -> Flow[bool]:
         """Extend a lease by some seconds, or replace its TTL by them."""
         self._checked(lease)
         sent_at = monotonic()
-        lease.note_extension(sent_at if replace_ttl else lease.ends_by, additional_time)
+        note_extension(lease, sent_at if replace_ttl else lease.ends_by, additional_time)
         if replace_ttl:  # a shorter lease may begin although its reply gets lost
             lease.deadline = min(lease.deadline, safe_deadline(sent_at, additional_time))
         mode = ExtendMode.REPLACE if replace_ttl else ExtendMode.ADD
@@ -253,7 +251,7 @@ class BaseLock(Primitive, Generic[Keys]):
         if not ttl_ms:
             renewer.lose(lease, "the server did not know it any more when its holder extended it.")
             raise LockLost(f"{lease!r} has ended; it can't be extended, only acquired again.", self.name)
-        lease.check()  # it may have been lost, or released, before the reply arrived
+        check_live(lease)  # it may have been lost, or released, before the reply arrived
         lease.deadline = safe_deadline(sent_at, ttl_ms / 1000)
         renewer.reschedule(lease, extended_at=sent_at)
         return True
@@ -290,11 +288,12 @@ class BaseLock(Primitive, Generic[Keys]):
         """Return the lease of this thread or task. Raises NotHeld."""
         if lease := self.owned_leases.latest():
             return lease
-        raise NotHeld(f"This thread or task holds no lease of {self!r}.", self.name)
+        where = "This thread or task holds no lease of"
+        raise NotHeld(f"{where} {self!r}. Elsewhere, release the lease that acquire() returned.", self.name)
 
     def _checked(self, lease: Lease | None) -> Lease:
         lease = lease or self.own_lease()
         if not isinstance(lease, Lease) or lease.source.member != self.member:
             raise NotHeld(f"{lease!r} is not a lease of {self!r}.", self.name)
-        lease.check()
+        check_live(lease)
         return lease

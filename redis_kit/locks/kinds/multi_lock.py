@@ -4,7 +4,6 @@ import contextlib
 from collections import Counter
 from collections.abc import Sequence
 from time import monotonic
-from types import TracebackType
 from typing import Any, Never
 
 from redis_kit.core.errors import InvalidName, InvalidValue
@@ -17,8 +16,10 @@ from redis_kit.locks.errors import CannotRenew, LockNotAcquired, NotHeld
 from redis_kit.locks.kinds.base import BEHIND_OTHERS, BaseLock
 from redis_kit.locks.kinds.lock import Lock
 from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
+from redis_kit.locks.leases.blocks import BlockContext
 from redis_kit.locks.leases.group import LeaseGroup, raise_first
-from redis_kit.locks.leases.lease import Lease, safe_deadline
+from redis_kit.locks.leases.lease import Lease, safe_deadline, state_of
+from redis_kit.locks.leases.ownership import OwnedLeases
 from redis_kit.locks.leases.source import ExtendMode
 from redis_kit.locks.renewal import pending_releases, renewer, scheduler
 
@@ -27,7 +28,7 @@ MAX_LOCKS = 1000
 AnyLock = BaseLock[Any]
 
 
-class MultiLock:
+class MultiLock(BlockContext[LeaseGroup]):
     """All of several locks, or none: names, for which ``options`` are those of Lock, or locks and semaphores.
 
     They are acquired in one order, in whatever order they are named, so that no two callers wait for each other.
@@ -42,12 +43,14 @@ class MultiLock:
         blocking_timeout: Seconds | None = None,
         **options: Any,
     ) -> None:
+        super().__init__()
         self.blocking, self.blocking_timeout = flag("blocking", blocking), blocking_seconds(blocking_timeout)
         try:
             self.locks = tuple(_lock(given, options) for given in locks)
         except TypeError as error:
             raise under_name("MultiLock", Lock, options) or error from None
         _check(self.locks, bool(options) and not any(isinstance(given, str) for given in locks))
+        self._owned_groups: OwnedLeases[LeaseGroup] = OwnedLeases()
         # Part by part, so that nothing comes between a semaphore and those within it, which acquire slots of both.
         self._in_order = sorted(self.locks, key=lambda lock: (lock.tag(), lock.member.split(":")))
 
@@ -73,26 +76,20 @@ class MultiLock:
         return result if isinstance(result, LeaseGroup) else None
 
     def release(self) -> None:
-        """Release the leases of this thread or task. Raises NotHeld or LockLost as each does. One round trip."""
+        """Release what this thread or task acquired last. Raises NotHeld or LockLost as each does. One round trip."""
         self._own().release()
 
     async def arelease(self) -> None:
         """See release()."""
         await self._own().arelease()
 
-    def __enter__(self) -> LeaseGroup:
+    def acquire_or_raise(self) -> LeaseGroup:
+        """Acquire all as ``with`` does, or raise LockNotAcquired."""
         return self._group_or_raise(self._acquire(wait_seconds(self)))
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._own().__exit__(kind, error, at)
-
-    async def __aenter__(self) -> LeaseGroup:
-        return await self._group_or_raise(await self._aacquire(wait_seconds(self))).__aenter__()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
-        await self._own().__aexit__(kind, error, at)
+    async def aacquire_or_raise(self) -> LeaseGroup:
+        """See acquire_or_raise()."""
+        return self._group_or_raise(await self._aacquire(wait_seconds(self)))
 
     def _acquire(self, seconds: float) -> LeaseGroup | LockNotAcquired | None:
         start = monotonic()
@@ -125,15 +122,20 @@ class MultiLock:
         if error:
             yield from acquisition.undo()
             return error
-        return LeaseGroup([acquisition.leases[lock] for lock in self.locks])
+        group = LeaseGroup([acquisition.leases[lock] for lock in self.locks])
+        self._owned_groups.add(group)
+        return group
 
     def _abandon_since(self, start: float) -> None:
         for lock in self.locks:
             lock.abandon_since(start)
 
     def _own(self) -> LeaseGroup:
-        leases = [lease for lock in self.locks if (lease := lock.owned_leases.latest())]
-        return LeaseGroup(leases or [lock.own_lease() for lock in self.locks])
+        if group := self._owned_groups.latest():
+            return group
+        raise NotHeld(
+            f"This thread or task holds no leases of {self!r}. Elsewhere, release the group that acquire() returned."
+        )
 
     def _group_or_raise(self, result: LeaseGroup | LockNotAcquired | None) -> LeaseGroup:
         if result is None:
@@ -172,7 +174,7 @@ class _Acquisition:
     def _removed(self, keep: int = 0) -> list[Lease]:
         # All but those that the caller held before.
         removed = [(lock, lease) for lock in self.locks[keep:] if (lease := self.leases.pop(lock, None))]
-        return [lease for lock, lease in removed if not (lease.reentries and is_still_needed(lock, lease))]
+        return [lease for lock, lease in removed if not (state_of(lease).reentries and is_still_needed(lock, lease))]
 
     def _acquire_free(self) -> Flow[LockNotAcquired | None]:
         # The locks after a refused one are released: to hold them during the wait could close a circle of waits.
@@ -190,7 +192,7 @@ class _Acquisition:
         return result
 
     def _wait_for(self, lock: AnyLock) -> Flow[LockNotAcquired | None]:
-        waiting = [lease for lease in self.leases.values() if not (lease.reentries or lease.source.renew)]
+        waiting = [lease for lease in self.leases.values() if not (state_of(lease).reentries or lease.source.renew)]
         renewal = _GroupRenewal(waiting)
         try:
             with contextlib.suppress(CannotRenew):  # without renewal they last for their timeout

@@ -6,7 +6,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.locks.arguments import Seconds
 from redis_kit.locks.errors import NotHeld
-from redis_kit.locks.leases.lease import Lease, LeaseContext
+from redis_kit.locks.leases.lease import Lease, LeaseContext, enter_task, extension, leave_task
 
 
 class LeaseGroup(LeaseContext):
@@ -35,6 +35,16 @@ class LeaseGroup(LeaseContext):
         """Tell whether all are surely live, without asking the server. See Lease.held."""
         return all(lease.held for lease in self.leases)
 
+    @property
+    def lost(self) -> bool:
+        """Tell whether one is known to have ended before it was released."""
+        return any(lease.lost for lease in self.leases)
+
+    @property
+    def over(self) -> bool:
+        """Tell whether nothing is left to release. See Lease.over."""
+        return all(lease.over for lease in self.leases)
+
     def release(self) -> None:
         """Release all. Raises NotHeld or LockLost if one was not held, after the others. One round trip."""
         self.leases[0].source.run_flow(self._release())
@@ -54,14 +64,12 @@ class LeaseGroup(LeaseContext):
         """See extend()."""
         return bool(await self.leases[0].source.arun_flow(self._extend(additional_time, replace_ttl)))
 
-    def entered(self) -> None:
-        """Note that the running task is inside ``async with`` of this group."""
+    def _entered(self) -> None:
         for lease in self.leases:
-            lease.entered()
+            enter_task(lease)
 
-    def left(self, error: BaseException | None) -> bool:
-        """Note that the task leaves; True if ``error`` means nothing but the loss of one of the leases."""
-        was_cancelled = [lease.left(error) for lease in self.leases]  # each has to know
+    def _left(self, error: BaseException | None) -> bool:
+        was_cancelled = [leave_task(lease, error) for lease in self.leases]  # each has to know
         return any(was_cancelled)
 
     def _release(self) -> Flow[None]:
@@ -71,7 +79,7 @@ class LeaseGroup(LeaseContext):
         raise_first((yield from gather(flows, return_exceptions=True)))
 
     def _extend(self, additional_time: Seconds | None, replace_ttl: bool) -> Flow[bool]:
-        changes = [lease.extension(additional_time, replace_ttl) for lease in self.leases]
+        changes = [extension(lease, additional_time, replace_ttl) for lease in self.leases]
         flows = [lease.source.extend_flow(lease, *change) for lease, change in zip(self.leases, changes, strict=True)]
         raise_first((yield from gather(flows, return_exceptions=True)))
         return True

@@ -27,6 +27,21 @@ class Notifier(Protocol):
         """Note that the task leaves; True if ``error`` is nothing but the cancellation by this notifier."""
 
 
+class LeaseState:
+    """Internal state of a lease, which its holder does not see."""
+
+    __slots__ = ("ending", "extended_until", "notifier", "pid", "reentries", "timeout", "until_commit")
+
+    def __init__(self, timeout: float) -> None:
+        self.timeout = timeout  # seconds for which it starts again: the longest that one of its blocks stated
+        self.pid = getpid()
+        self.ending: type[NotHeld] | None = None
+        self.extended_until = 0.0  # the latest end that an extension may have set
+        self.reentries = 0  # how often its owner acquired it again
+        self.until_commit = False  # released, and held until the end of a transaction
+        self.notifier: Notifier | None = None  # of a lease that is renewed or watched
+
+
 class LeaseContext:
     """The ``with`` block of a lease, or of several: it ends with their release."""
 
@@ -40,12 +55,10 @@ class LeaseContext:
         """See release()."""
         raise NotImplementedError
 
-    def entered(self) -> None:
-        """Note that the running task is inside ``async with``."""
+    def _entered(self) -> None:
         raise NotImplementedError
 
-    def left(self, error: BaseException | None) -> bool:
-        """Note that the task leaves; True if ``error`` means nothing but the loss of a lease."""
+    def _left(self, error: BaseException | None) -> bool:
         raise NotImplementedError
 
     def __enter__(self) -> Self:
@@ -58,13 +71,13 @@ class LeaseContext:
             self._failed(failure, error)
 
     async def __aenter__(self) -> Self:
-        self.entered()
+        self._entered()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        was_cancelled = self.left(error)
+        was_cancelled = self._left(error)
         try:
             await self.arelease()
         except RedisKitError as failure:
@@ -87,30 +100,12 @@ class Lease(LeaseContext):
     ``time.monotonic()`` until which the lease is surely live.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_end",
-        "_pid",
-        "acquired_at",
-        "deadline",
-        "extended_until",
-        "fence",
-        "notifier",
-        "reentries",
-        "source",
-        "token",
-        "until_commit",
-    )
+    __slots__ = ("__weakref__", "_state", "acquired_at", "deadline", "fence", "source", "token")
 
     def __init__(self, source: "LeaseSource[Lease]", *, token: str, fence: int, deadline: float) -> None:
         self.source, self.token, self.fence = source, token, fence
-        self.deadline, self._pid = deadline, getpid()
-        self.acquired_at = monotonic()
-        self.extended_until = 0.0  # the latest end that an extension may have set
-        self.reentries = 0  # how often its holder acquired it again
-        self.until_commit = False  # released, and held until the end of a transaction
-        self.notifier: Notifier | None = None  # of a lease that is renewed or watched
-        self._end: type[NotHeld] | None = None
+        self.deadline, self.acquired_at = deadline, monotonic()
+        self._state = LeaseState(source.lease_timeout)
 
     def __repr__(self) -> str:
         return f"<Lease of {self.source!r}, fence {self.fence}>"
@@ -130,22 +125,26 @@ class Lease(LeaseContext):
         It turns False before the server lets anyone else in: the time counts from the moment at which the request was
         sent, less 1 % and 5 ms for clocks that drift. Always False in a forked child.
         """
-        return self._end is None and monotonic() < self.deadline and getpid() == self._pid
+        state = self._state
+        return state.ending is None and monotonic() < self.deadline and getpid() == state.pid
 
     @property
     def lost(self) -> bool:
         """Tell whether it is known to have ended before it was released."""
-        return self._end is LockLost or (self._end is None and monotonic() >= self.deadline)
+        ending = self._state.ending
+        return ending is LockLost or (ending is None and monotonic() >= self.deadline)
 
     @property
     def over(self) -> bool:
         """Tell whether nothing is left to release: it was released or lost, or belongs to another process."""
-        return self._end is not None or getpid() != self._pid
+        state = self._state
+        is_released = state.until_commit and not state.reentries
+        return state.ending is not None or is_released or getpid() != state.pid
 
     @property
     def ends_by(self) -> float:
         """Return the moment of ``time.monotonic()`` at which it has surely ended, whether replies were lost or not."""
-        return max(self.extended_until, latest_end(self.acquired_at, self.source.lease_timeout))
+        return max(self._state.extended_until, latest_end(self.acquired_at, self._state.timeout))
 
     def extend(self, additional_time: Seconds | None = None, *, replace_ttl: bool = False) -> bool:
         """Extend the lease by some seconds, or let it end that many seconds from now with ``replace_ttl``.
@@ -153,12 +152,12 @@ class Lease(LeaseContext):
         Without an argument it starts again with its full timeout. 0.1 s to 24 h per call, and never more than 24 h in
         all. Raises LockLost if it has ended: it is never acquired again. One round trip.
         """
-        steps = self.source.extend_flow(self, *self.extension(additional_time, replace_ttl))
+        steps = self.source.extend_flow(self, *extension(self, additional_time, replace_ttl))
         return bool(self.source.run_flow(steps))
 
     async def aextend(self, additional_time: Seconds | None = None, *, replace_ttl: bool = False) -> bool:
         """See extend()."""
-        steps = self.source.extend_flow(self, *self.extension(additional_time, replace_ttl))
+        steps = self.source.extend_flow(self, *extension(self, additional_time, replace_ttl))
         return bool(await self.source.arun_flow(steps))
 
     def release(self) -> None:
@@ -172,39 +171,58 @@ class Lease(LeaseContext):
         """See release()."""
         await self.source.arelease(self)
 
-    def entered(self) -> None:
-        """Note that the running task is inside ``async with`` of this lease."""
-        if self.notifier:
-            self.notifier.enter()
+    def _entered(self) -> None:
+        enter_task(self)
 
-    def left(self, error: BaseException | None) -> bool:
-        """Note that the task leaves; True if ``error`` means nothing but the loss of the lease."""
-        if not self.notifier or (self.reentries and not self.lost):
-            return False
-        return self.notifier.leave(error)
+    def _left(self, error: BaseException | None) -> bool:
+        return leave_task(self, error)
 
-    def check(self) -> None:
-        """Raise NotHeld or LockLost if this process knows that the lease has ended."""
-        if getpid() != self._pid:
-            raise NotHeld(
-                f"{self!r} belongs to the process {self._pid}; a forked child must acquire its own.", self.name
-            )
-        if self._end is not None:
-            raise self._end(f"{self!r} {'ended' if self._end is LockLost else 'was released'} before.", self.name)
 
-    def end(self, *, lost: bool = False) -> None:
-        """Note that it has ended."""
-        self.deadline, self._end = float("-inf"), LockLost if lost else NotHeld
+def state_of(lease: Lease) -> LeaseState:
+    """Return the internal state of a lease."""
+    return lease._state
 
-    def note_extension(self, since: float, timeout: float) -> None:
-        """Note that the server is asked to extend it; the reply may get lost."""
-        self.extended_until = max(self.extended_until, latest_end(since, min(timeout, TIMEOUT[1])))
 
-    def extension(self, additional_time: Seconds | None, replace_ttl: bool) -> tuple[float, bool]:
-        """Return the arguments of extend() in seconds, and whether they replace the TTL. Raises InvalidValue."""
-        if additional_time is None:
-            return self.source.lease_timeout, True
-        return seconds("additional_time", additional_time, TIMEOUT), replace_ttl
+def check_live(lease: Lease) -> None:
+    """Raise NotHeld or LockLost if this process knows that a lease has ended."""
+    state = lease._state
+    if getpid() != state.pid:
+        raise NotHeld(f"{lease!r} belongs to the process {state.pid}; a forked child must acquire its own.", lease.name)
+    if state.ending is not None:
+        how = "ended" if state.ending is LockLost else "was released"
+        raise state.ending(f"{lease!r} {how} before.", lease.name)
+
+
+def mark_ended(lease: Lease, *, lost: bool = False) -> None:
+    """Note that a lease has ended. The server is not told."""
+    lease.deadline, lease._state.ending = float("-inf"), LockLost if lost else NotHeld
+
+
+def note_extension(lease: Lease, since: float, timeout: float) -> None:
+    """Note that the server is asked to extend a lease; the reply may get lost."""
+    state = lease._state
+    state.extended_until = max(state.extended_until, latest_end(since, min(timeout, TIMEOUT[1])))
+
+
+def extension(lease: Lease, additional_time: Seconds | None, replace_ttl: bool) -> tuple[float, bool]:
+    """Return the arguments of extend() in seconds, and whether they replace the TTL. Raises InvalidValue."""
+    if additional_time is None:
+        return lease._state.timeout, True
+    return seconds("additional_time", additional_time, TIMEOUT), replace_ttl
+
+
+def enter_task(lease: Lease) -> None:
+    """Note that the running task is inside ``async with`` of a lease."""
+    if notifier := lease._state.notifier:
+        notifier.enter()
+
+
+def leave_task(lease: Lease, error: BaseException | None) -> bool:
+    """Note that the task leaves; True if ``error`` means nothing but the loss of the lease."""
+    state = lease._state
+    if not state.notifier or (state.reentries and not lease.lost):
+        return False
+    return state.notifier.leave(error)
 
 
 def safe_deadline(sent_at: float, timeout: float) -> float:

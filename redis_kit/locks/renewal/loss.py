@@ -12,7 +12,7 @@ from asgiref.sync import iscoroutinefunction
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.locks.errors import CannotRenew
-from redis_kit.locks.leases.lease import Lease, safe_deadline
+from redis_kit.locks.leases.lease import Lease, mark_ended, safe_deadline, state_of
 from redis_kit.locks.renewal import scheduler
 
 logger = logging.getLogger("redis_kit.locks")
@@ -26,7 +26,7 @@ class LossNotifier:
         self.lease, self.owner = lease, owner
         self.thread = threading.get_ident()
         self.items: tuple[scheduler.Periodic, ...] = ()
-        self.extended_at = lease.deadline - safe_deadline(0.0, lease.source.lease_timeout)  # when it was requested
+        self.extended_at = lease.deadline - safe_deadline(0.0, state_of(lease).timeout)  # when it was requested
         self.error: RedisFailure | None = None  # of the last attempt to extend it
         self._decision = threading.Lock()  # held by what comes first: the release, or the loss
         self._inside: asyncio.Task[Any] | None = None
@@ -46,7 +46,7 @@ class LossNotifier:
         """End the lease as lost and notify its owner; False if it was released, or lost, before."""
         if not self.decide():
             return False
-        self.lease.end(lost=True)
+        mark_ended(self.lease, lost=True)
         logger.warning("%r was lost: %s", self.lease, why)
         if task := self._inside:
             with contextlib.suppress(RuntimeError):  # its loop is closed
@@ -71,7 +71,7 @@ class LossNotifier:
     def leave(self, error: BaseException | None) -> bool:
         """Note that the task leaves; True if ``error`` is nothing but the cancellation by this notifier."""
         task, self._inside = self._inside, None
-        if not task or not self._cancelled:
+        if not task or not self._cancelled or task is not asyncio.current_task():  # another task may leave
             return False
         self._cancelled = False
         # As asyncio.timeout() does: if something else cancelled the task too, it stays cancelled.

@@ -7,7 +7,7 @@ from redis_kit.core.client.backoff import full_jitter
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.text import number
 from redis_kit.locks.holders.stack_trace import stack_of
-from redis_kit.locks.leases.lease import DRIFT, MARGIN, Lease, safe_deadline
+from redis_kit.locks.leases.lease import DRIFT, MARGIN, Lease, mark_ended, note_extension, safe_deadline, state_of
 from redis_kit.locks.leases.ownership import current_owner
 from redis_kit.locks.leases.source import ExtendMode
 from redis_kit.locks.renewal import pending_releases, scheduler
@@ -22,7 +22,7 @@ def watch(lease: Lease) -> None:
 
     Raises CannotRenew if no thread can be started for it; then nothing is done. No round trip.
     """
-    notifier = lease.notifier = LossNotifier(lease, current_owner())
+    notifier = state_of(lease).notifier = LossNotifier(lease, current_owner())
     watchdog = _Watchdog(notifier)
     notifier.items = (watchdog, watchdog.renewal) if watchdog.renewal else (watchdog,)
     try:
@@ -34,7 +34,8 @@ def watch(lease: Lease) -> None:
 
 def stop(lease: Lease) -> None:
     """Stop watching and renewing: from now on the lease can't be lost, only released. No round trip."""
-    notifier, lease.notifier = lease.notifier, None
+    state = state_of(lease)
+    notifier, state.notifier = state.notifier, None
     if isinstance(notifier, LossNotifier):
         notifier.decide()
         for item in notifier.items:
@@ -43,9 +44,9 @@ def stop(lease: Lease) -> None:
 
 def lose(lease: Lease, why: str) -> None:
     """End a lease that the server does not know any more, and notify its owner if it is watched. No round trip."""
-    notifier = lease.notifier
+    notifier = state_of(lease).notifier
     if not (isinstance(notifier, LossNotifier) and notifier.lose(why)):
-        lease.end(lost=True)
+        mark_ended(lease, lost=True)
 
 
 def reschedule(lease: Lease, *, extended_at: float | None = None, error: BaseException | None = None) -> None:
@@ -53,7 +54,7 @@ def reschedule(lease: Lease, *, extended_at: float | None = None, error: BaseExc
 
     ``extended_at`` is when its TTL began again, ``error`` is what the extension failed with.
     """
-    notifier = lease.notifier
+    notifier = state_of(lease).notifier
     if not isinstance(notifier, LossNotifier) or notifier.decided:
         return
     notifier.extended_at = notifier.extended_at if extended_at is None else extended_at
@@ -70,7 +71,6 @@ class _Renewal:
 
     def __init__(self, notifier: LossNotifier) -> None:
         self.notifier, self.lease = notifier, notifier.lease
-        self.timeout = notifier.lease.source.lease_timeout
         max_hold = notifier.lease.source.max_hold
         self.end = None if max_hold is None else notifier.lease.acquired_at + max_hold
         self.reaches_max_hold = False
@@ -83,21 +83,22 @@ class _Renewal:
         due = _due(lease)
         if now < due:
             return due - now
-        timeout = self.timeout if self.end is None else min(self.timeout, self.end - now)
-        if timeout < self.timeout and safe_deadline(now, timeout) <= lease.deadline:
+        full = state_of(lease).timeout
+        timeout = full if self.end is None else min(full, self.end - now)
+        if timeout < full and safe_deadline(now, timeout) <= lease.deadline:
             self.reaches_max_hold = True
             return None
         return self._renew(now, timeout)
 
     def _renew(self, sent_at: float, timeout: float) -> float | None:
         lease, before = self.lease, self.lease.deadline
-        lease.note_extension(sent_at, timeout)
+        note_extension(lease, sent_at, timeout)
         step = lease.source.extend_step(lease.token, round(timeout * 1000), ExtendMode.AT_LEAST)
         try:
             ttl_ms = lease.source.run_flow(flow.single(step))
         except RedisFailure as error:
             self.notifier.error = error
-            return _retry_pause(self.timeout)
+            return _retry_pause(state_of(lease).timeout)
         if not ttl_ms:
             self.notifier.lose("the server does not know it any more.")
             return None
@@ -105,7 +106,7 @@ class _Renewal:
         if lease.deadline == before:
             lease.deadline = safe_deadline(sent_at, ttl_ms / 1000)
         self.notifier.extended_at, self.notifier.error = sent_at, None
-        self.reaches_max_hold = timeout < self.timeout
+        self.reaches_max_hold = timeout < state_of(lease).timeout
         return _due(lease) - monotonic()
 
 
@@ -124,8 +125,8 @@ class _Watchdog:
             return None
         if remaining > 0:
             return remaining
-        after = lease.source.lease_timeout * DRIFT + MARGIN
-        if self.notifier.lose(self._why()) and lease.extended_until > monotonic():
+        after = state_of(lease).timeout * DRIFT + MARGIN
+        if self.notifier.lose(self._why()) and state_of(lease).extended_until > monotonic():
             # An extension whose reply was lost must not keep others out for longer than the lease.
             pending_releases.add(lease.source, lease.token, ends_by=lease.ends_by, after=after)
         return None
@@ -147,7 +148,7 @@ class _Watchdog:
 
 
 def _due(lease: Lease) -> float:
-    return lease.deadline - lease.source.lease_timeout * (1 - SHARE)
+    return lease.deadline - state_of(lease).timeout * (1 - SHARE)
 
 
 def _retry_pause(timeout: float) -> float:

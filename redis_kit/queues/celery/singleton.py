@@ -94,7 +94,7 @@ class SingletonTask(DjangoTask):
 
     def _run_once(self, run: Run, args: Any, kwargs: Any) -> Any:
         try:
-            lease = self._lock(args, kwargs).__enter__()
+            lease = self._lock(args, kwargs).acquire_or_raise()
         except LockNotAcquired as error:
             return self._busy(run, error)
         with lease:

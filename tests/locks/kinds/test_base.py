@@ -9,6 +9,7 @@ from redis_kit.core.errors import PermissionDenied, RedisUnavailable
 from redis_kit.locks import Lock, LockLost, NotHeld, Semaphore
 from redis_kit.locks.acquiring.local_queue import Turn
 from redis_kit.locks.kinds.lock import ACQUIRE, EXTEND, RELEASE
+from redis_kit.locks.leases.lease import mark_ended
 
 NEXT = 1_795_000_000_000_000
 TAKEN = [60_000, 1_500, b"host\t1\tthread\t\t", NEXT]
@@ -243,7 +244,7 @@ def test_extension_that_comes_back_after_the_loss_is_none():
     lease = ended(started(lock := Lock("a"))[0], 1)
     steps = lock.extend_flow(lease, 1.0, False)
     steps.send(None)
-    lease.end(lost=True)  # as at its deadline
+    mark_ended(lease, lost=True)  # as at its deadline
     with pytest.raises(LockLost):
         steps.send(60_000)
     assert not lease.held

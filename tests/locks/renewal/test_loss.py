@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from redis_kit.locks import Lock, LockLost
+from redis_kit.locks.leases.lease import state_of
 from redis_kit.locks.renewal import scheduler
 from tests.fixtures.servers import wait_for
 from tests.locks.support.leases import told
@@ -109,7 +110,7 @@ def test_task_that_has_left_is_not_cancelled(kit):
     async def main():
         for _ in range(200):
             async with Lock("a", timeout=0.1, renew=True) as lease:
-                notifier = lease.notifier
+                notifier = state_of(lease).notifier
             notifier.lose("it was not")
             notifier._cancel(asyncio.current_task())
             await asyncio.sleep(0)

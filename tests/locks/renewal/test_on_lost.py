@@ -9,6 +9,7 @@ from time import monotonic
 import pytest
 
 from redis_kit.locks import Lock, LockLost, Semaphore
+from redis_kit.locks.leases.lease import state_of
 from redis_kit.locks.renewal import loss
 from tests.fixtures.servers import wait_for
 from tests.locks.support.leases import told
@@ -66,7 +67,7 @@ def test_on_lost_that_never_returns_delays_only_other_calls_of_on_lost(kit):
         assert began.wait(10)
         try:
             next_one = Lock("b", timeout=0.1, on_lost=on_lost).acquire()
-            wait_for(lambda: next_one.notifier.decided)
+            wait_for(lambda: state_of(next_one).notifier.decided)
             since = monotonic()
             wait_for(lambda: monotonic() > since + 0.8)
             assert other.held
@@ -153,7 +154,7 @@ def test_release_around_the_deadline_is_told_once_at_most(kit):
 def test_on_lost_is_not_called_again_where_its_thread_was_disturbed(kit):
     calls = []
     lease = Lock("a", timeout=10, on_lost=calls.append).acquire()
-    call = loss._OnLostCall(lease.notifier)
+    call = loss._OnLostCall(state_of(lease).notifier)
     call.run_once()
     call.run_once()
     assert calls == [lease]

@@ -12,6 +12,7 @@ import pytest
 
 from redis_kit.locks import Lock, LockLost, Semaphore
 from redis_kit.locks.errors import CannotRenew
+from redis_kit.locks.leases.lease import state_of
 from redis_kit.locks.renewal import renewer, scheduler
 from tests.fixtures.servers import wait_for
 from tests.locks.support.leases import holder, passed
@@ -63,7 +64,7 @@ def test_released_lease_is_not_renewed_and_never_lost(kit, lost, make, commands)
     lease.release()
     with commands(kit) as sent:
         passed(0.3)
-    assert (sent, lost, lease.held, lease.notifier) == ([], [], False, None)
+    assert (sent, lost, lease.held, state_of(lease).notifier) == ([], [], False, None)
 
 
 def test_lease_that_was_released_is_forgotten(kit, make):

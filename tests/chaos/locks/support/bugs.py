@@ -17,6 +17,7 @@ from redis_kit.locks.acquiring.attempt import Attempt
 from redis_kit.locks.fencing.queryset import Fenced
 from redis_kit.locks.kinds import base, slots
 from redis_kit.locks.kinds.read_write_lock import WriteLock
+from redis_kit.locks.leases.lease import mark_ended
 from redis_kit.locks.renewal import pending_releases, renewer
 
 NOT_MINE = "if not held or string.find(held, ARGV[1], 1, true) ~= 1 then"
@@ -222,10 +223,9 @@ def release_that_waits_for_the_reply(sow: Sow) -> None:
     """Let a lease be over when the server has said so, and not when its holder has: the release is not tried again."""
 
     def let_go(self: Any, lease: Any) -> Any:
-        if lease.notifier:
-            renewer.stop(lease)
+        renewer.stop(lease)
         given_back = yield self.release_step(lease.token)
-        lease.end(lost=not given_back)
+        mark_ended(lease, lost=not given_back)
         self.owned_leases.remove(lease)
 
     sow(base.BaseLock, "end_flow", let_go)
