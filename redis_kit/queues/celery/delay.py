@@ -67,7 +67,8 @@ class DelayedTask(DjangoTask):
         With a ``key`` (1 to 300 bytes) the call takes the place of a call of this task with that key that still waits,
         and ``cancel(key)`` cancels it; the id is that of the first one. The delay is at most 10 years. A ``task_id`` is
         1 to 100 of ``A-Z a-z 0-9 _ . -``. Values that JSON can't hold raise NotSerializable or InvalidValue, and a call
-        of over 256 KiB raises PayloadTooLarge. One round trip, beside those of Celery's result backend. Raises RedisUnavailable.
+        of over 256 KiB raises PayloadTooLarge. One round trip, beside those of Celery's result backend. Raises
+        RedisUnavailable.
 
         The retry of a running task that Redis can't keep is left to Celery, with a line in the log.
         """

@@ -766,7 +766,10 @@ def test_hint_about_wrong_queues_leads_to_no_further_error(settings, queues):
     [
         ({}, "Without QUEUES, TASKS['default'] has the queue 'default' only. Add \"QUEUES\": [] there"),
         ({"QUEUS": []}, "has the queue 'default' only. TASKS['default'] has no option 'QUEUS'. Did you mean 'QUEUES'?"),
-        ({"QUEUES": ["mial"]}, "for backend. It is not in TASKS['default']['QUEUES']. Did you mean 'mial'? Add it there"),
+        (
+            {"QUEUES": ["mial"]},
+            "backend. It is not in TASKS['default']['QUEUES']. Did you mean 'mial'? Add it there",
+        ),
     ],
     ids=["missing", "misspelt", "listed"],
 )
