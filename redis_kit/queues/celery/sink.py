@@ -56,7 +56,7 @@ class CelerySink(Sink):
 
     def _call(self, queue: WorkerQueue, job: Job, call: Message) -> tuple[CeleryMessage, float | None]:
         """Return what Celery is to call, and the answer of hand_over() when the broker has that."""
-        if call.sink:
+        if "headers" in call.options:  # Celery has made its message
             return StoredMessage.loads(call, job.id), None
         options = _traced(self._options(queue.queue_name, job), call)
         if self._is_ours(job, call):
