@@ -7,6 +7,7 @@ as in ``python -m benchmarks workers:drains,starts``.
 import signal
 import sys
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 
 
@@ -24,11 +25,27 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"Unknown benchmark: {', '.join(unknown)}. Choose from: {', '.join(available)}.", file=sys.stderr)
         return 2
+    for name, arguments in chosen:
+        if wrong := _wrong(name, arguments):
+            print(wrong, file=sys.stderr)
+            return 2
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # an orderly exit ends servers and workers too
     for name, arguments in chosen or [(name, []) for name in available]:
         print(f"== {name}")
         import_module(f"benchmarks.bench_{name}").run(*arguments)
     return 0
+
+
+def _wrong(name: str, arguments: list[int | str]) -> str:
+    """Return what is wrong with the arguments of a benchmark, or "". Its ``PARTS`` are the words that it takes."""
+    module = import_module(f"benchmarks.bench_{name}")
+    takes = [parameter.annotation is str for parameter in signature(module.run).parameters.values()]
+    if len(arguments) > len(takes) or [isinstance(each, str) for each in arguments] != takes[: len(arguments)]:
+        return f"{name} takes {'words after a colon' if True in takes else 'numbers' if takes else 'no arguments'}."
+    words = [word for text in arguments if isinstance(text, str) for word in text.split(",")]
+    parts = getattr(module, "PARTS", words)
+    unknown = [word for word in words if word not in parts]
+    return f"Unknown part of {name}: {', '.join(unknown)}. Choose from: {', '.join(parts)}." if unknown else ""
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from benchmarks.support.workers.server import median
 DUE, SENT, ROUNDS = 10_000, 1000, 3  # jobs that are due at once, and messages that one thread sends
 WAITING, CALLS, WITHIN, AHEAD = 100_000, 1000, 15.0, 3.0  # calls that wait, and those due in the next seconds
 CHUNK, PATIENCE = 500, 120.0
+PARTS = ("handovers", "lateness")
 SEED = 20131  # for equal times in each run
 THREADS = 8
 

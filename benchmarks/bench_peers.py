@@ -51,6 +51,8 @@ class Row(NamedTuple):
 def run(cases: str = "") -> None:
     """Print a table of all setups, or of those with one of these words in their title: ``peers:kit,huey``."""
     setups = [setup for setup in (*KIT, *installed()) if any(word in setup.title for word in cases.split(","))]
+    if not setups:
+        sys.exit(f"No title of a setup has one of these words: {cases}.")
     with folder() as place, on_tcp(one_core=False) as server:
         beds = tried(server, setups, place)
         drained = [drain.Result(bed.setup, 1, filled, []) for bed, filled in beds]

@@ -13,6 +13,7 @@ FORGOTTEN, KEPT = Setup("tasks without results", "kit", "forgotten-8"), Setup("t
 ONE_THREAD = Setup("tasks without results, one thread", "kit", "forgotten-1")
 TWO_THREADS = Setup("tasks without results, two threads", "kit", "forgotten-2")
 ROUNDS = 3
+PARTS = ("drains", "large", "weights", "scaling", "starts", "schedules", "backlog", "fairness", "commands")
 
 
 def run(cases: str = "") -> None:

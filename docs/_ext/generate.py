@@ -112,14 +112,14 @@ def api_list(name: str) -> str:
 
 
 def metrics_table(_: str) -> str:
-    """Return the metrics of all components."""
+    """Return the metrics of all components, and those about the scrape."""
     from redis_kit.core.component import components
+    from redis_kit.core.metrics.prometheus import FAILED, UP
 
     sources = [source for component in components() for source in component.load_metrics()]
     rows = [
         (f"`{metric.name}`", metric.kind, ", ".join(f"`{label}`" for label in metric.labels), metric.help)
-        for source in sources
-        for metric in source.metrics
+        for metric in [UP, FAILED, *(metric for source in sources for metric in source.metrics)]
     ]
     return _table(("Name", "Type", "Labels", "Meaning"), sorted(rows))
 

@@ -211,11 +211,11 @@ class RedisTaskBackend(BaseTaskBackend):
             yield Error(problem.message, hint=problem.hint or None, id=f"redis_kit.{problem.id}")
 
     def _unlisted(self, queue: str) -> UnlistedQueue:
-        place = f"TASKS['{self.alias}']"
+        place, wrong = f"TASKS['{self.alias}']", f"Queue {queue!r} is not valid for backend."  # the framework's words
         if "QUEUES" in self._entry:
-            wrong = f"Queue {queue!r} is not in {place}['QUEUES']. {did_you_mean(queue, sorted(map(str, self.queues)))}"
+            wrong = f"{wrong} It is not in {place}['QUEUES']. {did_you_mean(queue, sorted(map(str, self.queues)))}"
             return UnlistedQueue(f'{wrong.strip()} Add it there, or write "QUEUES": [] to allow every queue.')
-        wrong = f"Queue {queue!r} is not allowed: without QUEUES, {place} has the queue 'default' only."
+        wrong = f"{wrong} Without QUEUES, {place} has the queue 'default' only."
         for problem in conf.mismatches(BackendEntry, place, self._entry):
             return UnlistedQueue(f"{wrong} {problem.text}")
         return UnlistedQueue(f'{wrong} Add "QUEUES": [] there to allow every queue, or list the names.')

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from kombu.exceptions import OperationalError
 
+from redis_kit.queues.celery.stored_message import StoredMessage
 from redis_kit.queues.errors import NotTaken
 
 TIMEOUT = 5.0  # seconds in which the broker has to connect, and to confirm messages
@@ -23,15 +24,11 @@ LIMITS: Mapping[str, Mapping[str, Any]] = {  # what keeps a connection from wait
     "amqp": {"confirm_publish": False, "read_timeout": TIMEOUT, "write_timeout": TIMEOUT},  # see AmqpLink
     "redis": {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT, "retry_on_timeout": False},
 }
-RENAMED = {"link": "callbacks", "link_error": "errbacks"}  # in the function that makes a message
-OF_MESSAGE = (
-    *("group_id", "group_index", "retries", "chord", "link", "link_error", "reply_to", "time_limit", "soft_time_limit"),
-    *("root_id", "parent_id", "shadow", "chain", "ignore_result", "replaced_task_nesting", "expires", "origin"),
-)
+OF_MESSAGE = ("expires", "ignore_result")  # options that are not for its publication
 
 
 class TaskCall(NamedTuple):
-    """A call of a task of Celery, with the options of apply_async()."""
+    """A call of a task of Celery, with some options of apply_async()."""
 
     task: str
     args: Sequence[Any]
@@ -40,6 +37,7 @@ class TaskCall(NamedTuple):
     options: Mapping[str, Any]
 
 
+Message = TaskCall | StoredMessage
 DESTINATION = ("queue", "exchange", "routing_key")  # options that tell where a message goes
 Destination = tuple[str, ...]
 Outcomes = dict[int, Exception | None]  # by the place of a call: None if the broker has it; without one it is in doubt
@@ -66,7 +64,7 @@ class Link:
         """Connect."""
         self.connection.ensure_connection(max_retries=0, timeout=TIMEOUT)
 
-    def send(self, calls: Sequence[TaskCall], outcomes: Outcomes) -> None:
+    def send(self, calls: Sequence[Message], outcomes: Outcomes) -> None:
         """Send calls, and note what became of each. After an error the connection is of no use any more."""
         self.begun = 0
         self._send(calls, outcomes)
@@ -85,11 +83,11 @@ class Link:
         with contextlib.suppress(Exception):
             self.connection.collect(socket_timeout=0.1)
 
-    def _send(self, calls: Sequence[TaskCall], outcomes: Outcomes) -> None:
+    def _send(self, calls: Sequence[Message], outcomes: Outcomes) -> None:
         for place in self._publish_each(calls, outcomes):
             outcomes.setdefault(place, None)
 
-    def _publish_each(self, calls: Sequence[TaskCall], outcomes: Outcomes) -> Iterator[int]:
+    def _publish_each(self, calls: Sequence[Message], outcomes: Outcomes) -> Iterator[int]:
         """Publish calls, and yield the place of each. An error after which others can be sent is noted."""
         for place, call in enumerate(calls):
             try:
@@ -105,16 +103,18 @@ class Link:
         """Take note of a message that is published next."""
         self.begun = place + 1
 
-    def _publish(self, call: TaskCall, place: int) -> None:
+    def _publish(self, call: Message, place: int) -> None:
+        if isinstance(call, StoredMessage):
+            self._begin(place, call.options)
+            call.publish(self.app, self.producer)
+            return
         given, args, kwargs = dict(call.options), list(call.args), dict(call.kwargs)
-        content = {RENAMED.get(part, part): given.pop(part) for part in OF_MESSAGE if part in given}
+        content = {part: given.pop(part) for part in OF_MESSAGE if part in given}
         if expires := content.get("expires"):
             given["expiration"] = max(0.0, (datetime.fromisoformat(expires) - self.app.now()).total_seconds())
         amqp, content["create_sent_event"] = self.app.amqp, self.app.conf.task_send_sent_event
         options = amqp.router.route(given, call.task, args, kwargs)
         message = amqp.create_task_message(call.id, call.task, args, kwargs, **content, **options)
-        for stamp in ["stamped_headers", *(options.get("stamped_headers") or [])]:
-            options.pop(stamp, None)
         self._begin(place, options)
         amqp.send_task_message(self.producer, call.task, message, retry=False, **options)
 
@@ -124,7 +124,7 @@ class RedisLink(Link):
 
     refusal_closes = False
 
-    def _send(self, calls: Sequence[TaskCall], outcomes: Outcomes) -> None:
+    def _send(self, calls: Sequence[Message], outcomes: Outcomes) -> None:
         channel = self.producer.channel
         with channel.conn_or_acquire() as client, client.pipeline(transaction=False) as pipeline:
             with _gathering(channel, client, pipeline):
@@ -162,7 +162,7 @@ class AmqpLink(Link):
                 return False
         return True
 
-    def _send(self, calls: Sequence[TaskCall], outcomes: Outcomes) -> None:
+    def _send(self, calls: Sequence[Message], outcomes: Outcomes) -> None:
         self._outcomes = outcomes
         self._want_confirmations()
         for place in self._publish_each(calls, outcomes):

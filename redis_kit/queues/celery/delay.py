@@ -2,25 +2,25 @@
 
 import logging
 import time
-from collections.abc import Mapping
-from datetime import datetime, timedelta
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from datetime import datetime
+from functools import cached_property, partial
+from secrets import token_hex
 from typing import Any
 
 from celery.contrib.django.task import DjangoTask
 from celery.utils import uuid
 from celery.utils.time import maybe_make_aware
-from kombu.entity import Exchange
-from kombu.entity import Queue as Destination
 
-from redis_kit.core.errors import InvalidValue, RedisUnavailable
+from redis_kit.core.errors import InvalidValue, RedisKitError, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Call
 from redis_kit.core.text import shortened
-from redis_kit.core.tracing import spans
 from redis_kit.queues import validation
-from redis_kit.queues.jobs import message
+from redis_kit.queues.celery.stored_message import StoredMessage
 from redis_kit.queues.jobs.shard import shard_for
-from redis_kit.queues.jobs.unique import PutResult, UniqueKey, chosen
+from redis_kit.queues.jobs.unique import UniqueKey, chosen
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import CELERY
 from redis_kit.queues.store import calls, enqueue
@@ -29,9 +29,10 @@ from redis_kit.queues.worker.shared.worker_queue import PatientQueue
 
 logger = logging.getLogger("redis_kit")
 
-LOCAL = ("producer", "publisher", "connection", "router", "result_cls", "add_to_parent", "route_name", "task_type")
+OF_BROKER = ("producer", "publisher", "connection")  # options that choose a connection to the broker
 TRIES, PAUSE = 5, 0.5  # of a task that is retried while Redis is unavailable, and seconds between them
 LONGEST_ID = 100  # characters: the job of a retry has some more
+MAY_BE_STORED = "The answer was lost, so the call may have been stored. A repeat may run it twice, unless it has a key."
 
 
 class DelayedTask(DjangoTask):
@@ -65,36 +66,27 @@ class DelayedTask(DjangoTask):
 
         With a ``key`` (1 to 300 bytes) the call takes the place of a call of this task with that key that still waits,
         and ``cancel(key)`` cancels it; the id is that of the first one. The delay is at most 10 years. A ``task_id`` is
-        1 to 100 of ``A-Z a-z 0-9 _ . -``. Options that JSON can't hold raise NotSerializable or InvalidValue. One round
-        trip. Raises RedisUnavailable; a retry of a running task is then left to Celery.
+        1 to 100 of ``A-Z a-z 0-9 _ . -``. Values that JSON can't hold raise NotSerializable or InvalidValue, and a call
+        of over 256 KiB raises PayloadTooLarge. One round trip, beside those of Celery's result backend. Raises
+        RedisUnavailable.
+
+        The retry of a running task that Redis can't keep is left to Celery, with a line in the log.
         """
         app = self._get_app()
         wait = _seconds(app, countdown, eta)
         waits_here = key is not None or (wait is not None and wait > self.delay_limit)
         if not waits_here or app.conf.task_always_eager:
             return super().apply_async(args, kwargs, task_id, *more, countdown=countdown, eta=eta, **options)
-        if more:
-            names = ("producer", "link", "link_error", "shadow")
-            options |= dict(zip(names, more, strict=False))
-        unique = None if key is None else chosen(self._full_key(key), "queued", True)
-        id = validation.identifier("task_id", task_id or uuid(), LONGEST_ID)
-        job_id = _job_id(id, options)
-        if job_id != id:
-            options["task_id"] = id
-        call = self._call(app, args, kwargs, options)
+        id = task_id or uuid()
+        is_retry = not self.request.called_directly and self.request.id == id
         try:
-            placed = self._put(job_id, call, unique, max(0.0, wait or 0.0), patient=self._is_retry(id))
-        except RedisUnavailable as error:
-            if not self._is_retry(id):
+            wait = max(0.0, wait or 0.0)
+            return self._store(app, args, kwargs, id, more[1:], options, key=key, wait=wait, is_retry=is_retry)
+        except RedisKitError as error:
+            if not is_retry:
                 raise
-            logger.warning("The retry of task %a is left to Celery, as Redis is unavailable: %s", id, error)
-            options.pop("task_id", None)
-            return super().apply_async(args, kwargs, id, countdown=countdown, eta=eta, **options)
-        result = self.AsyncResult(id if placed.id == job_id else placed.id)
-        result.ignored = bool(options.get("ignore_result", self.ignore_result))
-        if options.get("add_to_parent", True) and (parent := app.current_worker_task):
-            parent.add_trail(result)
-        return result
+            logger.warning("The retry of task %a is left to Celery: %s", id, error)
+        return super().apply_async(args, kwargs, id, *more, countdown=countdown, eta=eta, **options)
 
     @classmethod
     def cancel(cls, key: str) -> bool:
@@ -112,50 +104,91 @@ class DelayedTask(DjangoTask):
             raise InvalidValue(f"key must be text of 1 to 300 bytes, not {shortened(key)}.")
         return f"{cls.name}\0{key}"
 
-    def _is_retry(self, id: str) -> bool:
-        return bool(not self.request.called_directly and self.request.id == id)
+    def _store(
+        self,
+        app: Any,
+        args: Any,
+        kwargs: Any,
+        id: str,
+        more: tuple[Any, ...],
+        given: Mapping[str, Any],
+        *,
+        key: str | None,
+        wait: float,
+        is_retry: bool,
+    ) -> Any:
+        """Have Celery make the message and send its signals, store that, and return the result of the call."""
+        unique = None if key is None else chosen(self._full_key(key), "queued", True)
+        job_id = _job_id(validation.identifier("task_id", id, LONGEST_ID), given)
+        put = partial(self._put, unique=unique, wait=wait, is_retry=is_retry)
+        options = {name: value for name, value in given.items() if name not in OF_BROKER}
+        add_to_parent = options.pop("add_to_parent", True)
+        with ExitStack() as stack:
+            store = _Store(app, stack, self.delay_queue, job_id, put)
+            result = super().apply_async(args, kwargs, id, store, *more, add_to_parent=False, **options)
+        if unique and store.job_id != job_id:
+            ignored, result = result.ignored, self.AsyncResult(store.job_id)
+            result.ignored = ignored
+        if add_to_parent and (parent := app.current_worker_task):
+            parent.add_trail(result)
+        return result
 
-    def _put(self, id: str, call: bytes, unique: UniqueKey | None, wait: float, *, patient: bool) -> PutResult:
-        """Add the job. While Redis is unavailable, a retry is tried some times: the worker has no other copy of it."""
+    def _put(
+        self, id: str, body: Callable[[str], bytes], *, unique: UniqueKey | None, wait: float, is_retry: bool
+    ) -> str:
+        """Add the job, and return its id. Another call with this ``task_id`` that waits stays, as in Celery.
+
+        While Redis is unavailable, a retry is tried some times: the worker has no other copy of it. A retry that waits
+        is the same one: the broker delivered its message again.
+        """
         name = shard_for(self.delay_queue, key=unique, id=id) or self.delay_queue
-        queue = PatientQueue(name) if patient else Queue(name)
-        for left in reversed(range(TRIES if patient else 1)):
-            steps = enqueue.put_one(queue, (id, call), unique, delay=wait, own=True)
+        queue = PatientQueue(name) if is_retry else Queue(name)
+        for left in reversed(range(TRIES if is_retry else 1)):
             try:
-                placed: PutResult = queue.run_flow(steps)
-                return placed
-            except RedisUnavailable:
+                placed = queue.run_flow(enqueue.put_one(queue, (id, body(id)), unique, delay=wait, own=True))
+                break
+            except RedisUnavailable as error:
+                if error.indeterminate:
+                    error.__notes__ = [MAY_BE_STORED]
                 if not left:
                     raise
                 time.sleep(PAUSE)
-        raise AssertionError
+        if placed.created or unique or is_retry:
+            return str(placed.id)
+        return self._put(f"{id}-{token_hex(4)}", body, unique=None, wait=wait, is_retry=False)
 
-    def _call(self, app: Any, args: Any, kwargs: Any, given: dict[str, Any]) -> bytes:
-        """Return the call as it is stored. Raises what Celery raises for arguments that do not fit, and more."""
-        if self.typing and (check := getattr(self, "__header__", None)):
-            check(*(args or ()), **(kwargs or {}))
-        options = {**self._get_exec_options(), **given}
-        if dump := getattr(self, "_dump_pydantic_arguments", None):
-            args, kwargs = dump(args, kwargs)
-        options.setdefault("ignore_result", self.ignore_result)
-        options["shadow"] = options.get("shadow") or self.shadow_name(args, kwargs, options)
-        options["reply_to"] = options.get("reply_to") or app.thread_oid
-        if parent := app.current_worker_task:
-            options["root_id"] = options.get("root_id") or parent.request.root_id or parent.request.id
-            options["parent_id"] = options.get("parent_id") or parent.request.id
-        options["expires"] = _absolute(app, options.get("expires"))
-        serializer = options.get("serializer") or app.conf.task_serializer
-        if serializer != "json":
-            raise InvalidValue(
-                f"A delayed call of {self.name} can't be stored with the serializer {serializer!r}: only 'json' is "
-                f"possible. Pass serializer='json', or set delay_limit to float('inf') to leave delays to Celery."
-            )
-        stored = {
-            name: _plain(name, value) for name, value in options.items() if value is not None and name not in LOCAL
-        }
-        tracer = spans.tracer()
-        trace = tracer.sent(self.name, self.delay_queue) if tracer else None
-        return message.dumps(self.name, list(args or ()), dict(kwargs or {}), sink=CELERY, options=stored, trace=trace)
+
+class _Store:
+    """Stands in for the producer of a call: keeps the message that Celery publishes. It connects to no broker."""
+
+    def __init__(
+        self, app: Any, stack: ExitStack, queue: str, job_id: str, put: Callable[[str, Callable[[str], bytes]], str]
+    ) -> None:
+        self._app, self._stack, self._queue, self._put = app, stack, queue, put
+        self.job_id, self._is_stored = job_id, False
+
+    @property
+    def connection(self) -> Any:
+        """Return a connection that knows the errors of the broker."""
+        return self._app.producer_pool.connections.connection
+
+    @property
+    def channel(self) -> Any:
+        """Return a channel of the broker, on which some result backends declare a queue for the result."""
+        return self._producer.channel
+
+    def publish(self, body: Any, **options: Any) -> None:
+        """Store the message. An event that tells of it goes to the broker."""
+        if self._is_stored:
+            self._producer.publish(body, **options)
+            return
+        call = StoredMessage.made(self._app, body, options)
+        self.job_id = self._put(self.job_id, partial(call.dumps, self._queue))
+        self._is_stored = True
+
+    @cached_property
+    def _producer(self) -> Any:
+        return self._stack.enter_context(self._app.producer_or_acquire())
 
 
 def _job_id(id: str, options: Mapping[str, Any]) -> str:
@@ -169,30 +202,15 @@ def _job_id(id: str, options: Mapping[str, Any]) -> str:
 
 def _seconds(app: Any, countdown: float | None, eta: Any) -> float | None:
     """Return in how many seconds a call is due; None for now."""
-    if eta is not None:
-        moment = datetime.fromisoformat(eta) if isinstance(eta, str) else eta
-        return float((maybe_make_aware(moment, app.timezone) - app.now()).total_seconds())
-    if not countdown:
+    if countdown:  # Celery ignores eta beside it
+        try:
+            return float(countdown)
+        except (TypeError, ValueError):
+            raise InvalidValue(f"countdown must be a number of seconds, not {shortened(countdown)}.") from None
+    if not eta:
         return None
-    try:
-        return float(countdown)
-    except (TypeError, ValueError):
-        raise InvalidValue(f"countdown must be a number of seconds, not {shortened(countdown)}.") from None
-
-
-def _absolute(app: Any, expires: Any) -> str | None:
-    """Return when a call expires as text. Seconds count from the call, as they do in Celery."""
-    if not expires or isinstance(expires, str):
-        return expires or None
-    moment = expires if isinstance(expires, datetime) else app.now() + timedelta(seconds=expires)
-    return str(maybe_make_aware(moment, app.timezone).isoformat())
-
-
-def _plain(name: str, value: Any) -> Any:
-    """Return an option in a form that JSON can hold."""
-    if isinstance(value, (Destination, Exchange)):
-        return value.name
-    return [dict(value)] if name in ("link", "link_error") and isinstance(value, Mapping) else value
+    moment = datetime.fromisoformat(eta) if isinstance(eta, str) else eta
+    return float((maybe_make_aware(moment, app.timezone) - app.now()).total_seconds())
 
 
 def _delete(queue: Queue, unique: UniqueKey) -> Flow[bool]:

@@ -39,7 +39,11 @@ IDLE = 10.0  # seconds without a job after which the process signs off
 
 
 class Fleet:
-    """Runs jobs in the threads of Celery that ask for it. One per process, and one worker for the kit."""
+    """Runs jobs in the threads of Celery that ask for it. One per process.
+
+    For the kit it is a worker from a first job until a while without any. The next job begins with a new worker id, so
+    that the end of the old worker does not concern it.
+    """
 
     def __init__(self) -> None:
         self._worker = ids.new_worker()
@@ -149,16 +153,26 @@ class Fleet:
             with self._lock:
                 used = list(+self._running)
                 if not used and monotonic() - self._last > IDLE:
-                    self._beats = False
+                    ended = self._end_worker()
                     break
             for number in used:
                 self._beat(number)
             guarded("The logs of jobs", self._logs.report, None)
+        else:
+            return
         for source in list(self._sources):
             try:
-                source.sign_off(worker=self._worker)
+                source.sign_off(worker=ended)
             except RedisFailure as error:
                 logger.debug("Queue %a: could not sign off: %s", source.name, error)
+
+    def _end_worker(self) -> str:
+        """End the heartbeats of this worker, and return its id. Jobs from now on are another worker's."""
+        ended, self._worker, self._beats = self._worker, ids.new_worker(), False
+        for source in self._sources:
+            source.worker = self._worker
+        self._suspects.clear()
+        return ended
 
     def _beat(self, number: int) -> None:
         try:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
-from redis_kit.queues.celery.broker import LINKS, Link, Outcomes, TaskCall
+from redis_kit.queues.celery.broker import LINKS, Link, Message, Outcomes
 from redis_kit.queues.errors import NotTaken
 
 
@@ -39,13 +39,13 @@ class Publisher:
         link.prepare()
         self._release(link)
 
-    def publish(self, call: TaskCall) -> None:
+    def publish(self, call: Message) -> None:
         """Send the call of a task, and return when the broker has it. Raises NotTaken."""
         (error,) = self.publish_many([call])
         if error:
             raise error
 
-    def publish_many(self, calls: Sequence[TaskCall]) -> list[Exception | None]:
+    def publish_many(self, calls: Sequence[Message]) -> list[Exception | None]:
         """Send calls of tasks. Return None for each that the broker has, else its error, which may be NotTaken."""
         try:
             link = self._link()

@@ -6,8 +6,10 @@ from typing import Any
 
 from redis_kit.queues import backend, framework
 from redis_kit.queues.celery.app import project_app
+from redis_kit.queues.celery.broker import Message as CeleryMessage
 from redis_kit.queues.celery.broker import TaskCall
 from redis_kit.queues.celery.publisher import Publisher
+from redis_kit.queues.celery.stored_message import StoredMessage
 from redis_kit.queues.celery.tasks import RUN
 from redis_kit.queues.jobs import history
 from redis_kit.queues.jobs.job import Job
@@ -52,12 +54,10 @@ class CelerySink(Sink):
         """See Sink."""
         self._publisher.close()
 
-    def _call(self, queue: WorkerQueue, job: Job, call: Message) -> tuple[TaskCall, float | None]:
+    def _call(self, queue: WorkerQueue, job: Job, call: Message) -> tuple[CeleryMessage, float | None]:
         """Return what Celery is to call, and the answer of hand_over() when the broker has that."""
-        if call.sink:
-            options = _traced(call.options, call)
-            task_id = options.pop("task_id", job.id)
-            return TaskCall(call.task, call.args, call.kwargs, task_id, options), None
+        if "headers" in call.options:  # Celery has made its message
+            return StoredMessage.loads(call, job.id), None
         options = _traced(self._options(queue.queue_name, job), call)
         if self._is_ours(job, call):
             claim = [queue.name, job.id, handover.version(job), job.token]

@@ -13,6 +13,8 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from django.utils.functional import Promise
+
 from redis_kit.core.logs.error_text import path_of, traceback_of
 from redis_kit.core.text import shortened
 from redis_kit.queues.errors import CorruptMessage, NotSerializable, PayloadTooLarge
@@ -122,8 +124,13 @@ def _plain(value: Any, path: tuple[Any, ...]) -> Any:
     for kind, (tag, write) in _WRITE.items():
         if isinstance(value, kind):
             return {tag: write(value)}
-    advice = " Pass its primary key." if hasattr(value, "pk") else ""
-    raise NotSerializable(f"{place(path)} is {shortened(value)}, which JSON can't hold.{advice}")
+    raise NotSerializable(f"{place(path)} is {shortened(value)}, which JSON can't hold.{_advice(value)}")
+
+
+def _advice(value: Any) -> str:
+    if isinstance(value, Promise):
+        return " It is a lazy text: pass str() of it."
+    return " Pass its primary key." if hasattr(value, "pk") else ""
 
 
 def _text(value: str, path: tuple[Any, ...]) -> str:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import zlib
 from typing import Any, NamedTuple
 
 import pytest
@@ -64,8 +65,13 @@ class Project:
         """Return the messages that wait in a queue of the broker, in the order in which they were sent."""
         with self.client() as broker:
             found = [json.loads(text) for text in reversed(broker.lrange(queue, 0, -1))]
-        bodies = [json.loads(base64.b64decode(each["body"])) for each in found]
+        bodies = [json.loads(_body(each)) for each in found]
         return [Sent(each["headers"], each["properties"], *body) for each, body in zip(found, bodies, strict=True)]
+
+
+def _body(message: Any) -> bytes:
+    body = base64.b64decode(message["body"])
+    return zlib.decompress(body) if message["headers"].get("compression") else body
 
 
 @pytest.fixture

@@ -1,9 +1,13 @@
 """Delays of Celery tasks that Redis keeps: which ones, the message that comes of them, and keys."""
 
+import json
 import pickle
+import time
 from datetime import UTC, datetime, timedelta
+from datetime import time as clock
 
 import pytest
+from celery.signals import after_task_publish, before_task_publish
 from kombu import Queue as Destination
 
 from redis_kit.core.errors import InvalidValue
@@ -77,6 +81,104 @@ def test_message_has_the_options_of_its_call(project, queue):
     assert message.properties["priority"] == 6
     assert [each["task"] for each in message.callbacks["callbacks"]] == [callback.task]
     assert [each["task"] for each in message.callbacks["errbacks"]] == [errback.task]
+
+
+SAME = {
+    "no options": {},
+    "retry": {"retry": False},
+    "policy": {"retry": True, "retry_policy": {"max_retries": 2}},
+    "headers": {"headers": {"tenant": 0, "none": None}},
+    "shown": {"shadow": "shown", "argsrepr": "...", "reply_to": "me", "correlation_id": "mine"},
+    "limits": {"time_limit": 9, "soft_time_limit": 8, "ignore_result": True},
+    "links": {"link": fleet.plain.si("then"), "link_error": [fleet.plain.s()]},
+    "stamps": {"stamped_headers": ["order"], "order": 7},
+    "group": {"group_id": "g", "group_index": 1, "root_id": "r", "parent_id": "p"},
+    "chord": {"chord": fleet.plain.si("all"), "chain": [fleet.plain.si("next")]},
+    "broker": {"compression": "gzip", "delivery_mode": 1, "priority": 0, "timeout": 3, "my_property": "x"},
+    "list": {"args": ["a"]},
+    "keywords": {"args": None, "kwargs": {"name": "a"}},
+    "route": {"exchange": "", "routing_key": "celery"},
+}
+
+
+@pytest.mark.parametrize("options", SAME.values(), ids=SAME)
+def test_message_is_the_one_that_celery_sends_without_a_delay(project, queue, options):
+    ids = [delayed.apply_async(**{"args": ("a",), "countdown": wait, **options}).id for wait in (None, HOUR)]
+    assert due_now(queue) == 1
+    plain, ours = (json.loads(json.dumps(sent).replace(id, "ID")) for sent, id in zip(project.sent(), ids, strict=True))
+    for _, properties, *_ in (plain, ours):
+        del properties["delivery_tag"]
+    assert ours == plain
+
+
+@pytest.mark.parametrize(
+    "option", ["name", "message", "body", "content_type", "callbacks", "create_sent_event", "result_cls", "task_type"]
+)
+def test_options_that_celery_refuses_are_refused_to_the_caller(project, queue, option):
+    for wait in (None, HOUR):
+        with pytest.raises(TypeError):
+            delayed.apply_async(("a",), countdown=wait, **{option: "x"})
+    assert queue.counts() == QueueCounts(0, 0, 0, 0)
+
+
+def test_countdown_comes_before_eta_and_a_call_may_expire_at_once(project, queue):
+    delayed.apply_async(("a",), countdown=HOUR, eta=datetime.now(UTC) + timedelta(days=2), expires=0)
+    (job,) = queue.peek(state="scheduled")
+    assert job.due - time.time() < 2 * HOUR
+    assert due_now(queue) == 1
+    (message,) = project.sent()
+    assert datetime.fromisoformat(message.headers["expires"]) <= datetime.now(UTC)
+    assert message.properties["expiration"] == "0"
+
+
+def test_signals_of_a_message_are_sent_where_its_call_is_made(project, queue, request):
+    heard = []
+
+    def before(headers, **_):
+        heard.append("before")
+        headers["tenant"] = "t1"
+
+    def after(headers, **_):
+        heard.append(("after", headers["tenant"], queue.counts().scheduled))
+
+    before_task_publish.connect(before)
+    after_task_publish.connect(after)
+    request.addfinalizer(lambda: before_task_publish.disconnect(before) and after_task_publish.disconnect(after))
+    delayed.apply_async(("a",), countdown=HOUR)
+    assert heard == ["before", ("after", "t1", 1)]
+    assert due_now(queue) == 1
+    assert len(heard) == 2
+    (message,) = project.sent()
+    assert message.headers["tenant"] == "t1"
+
+
+def test_event_that_a_call_was_sent_goes_to_the_broker_at_once(project, queue, monkeypatch):
+    monkeypatch.setitem(fleet.app.conf, "task_send_sent_event", True)
+    with project.client() as broker, broker.pubsub() as events:
+        events.psubscribe("*celeryev*")
+        events.get_message(timeout=10)
+        delayed.apply_async(("a",), countdown=HOUR, event_dispatcher=fleet.app.events.Dispatcher(enabled=False))
+        event = events.get_message(timeout=10)
+    assert event["channel"].endswith("celeryev/task.sent")
+    assert queue.counts().scheduled == 1
+
+
+def test_calls_with_one_task_id_all_run(project, queue):
+    for name in "abb":
+        assert delayed.apply_async((name,), countdown=HOUR, task_id="mine").id == "mine"
+    assert due_now(queue) == 3
+    assert sorted((*sent.args, sent.headers["id"]) for sent in project.sent()) == [(name, "mine") for name in "abb"]
+
+
+def test_retry_that_can_not_be_stored_is_left_to_celery(project, queue, journal, caplog):
+    calls = [{"args": [value]} for value in (clock(5, 6), 2**70, "x" * 300_000)]
+    calls.append({"args": ["a"], "task_id": "order:42"})
+    ids = [fleet.retried.apply_async(**call).id for call in calls]
+    with fleet.in_thread():
+        wait_for(lambda: len(journal.lines(step="try1")) == len(calls))
+    assert queue.counts() == QueueCounts(0, 0, 0, 0)
+    lines = [record.message for record in caplog.records if "is left to Celery" in record.message]
+    assert [id in line for id, line in zip(ids, lines, strict=True)] == [True] * len(calls)
 
 
 def test_chain_goes_on_after_its_delayed_step(project, queue):

@@ -3,7 +3,9 @@
 import json
 import signal
 from collections import Counter
+from functools import partial
 from itertools import accumulate
+from threading import Event, Thread
 
 import pytest
 
@@ -14,6 +16,8 @@ from redis_kit.queues.celery.publisher import Publisher
 from redis_kit.queues.jobs.shard import shard_of_id
 from redis_kit.queues.monitoring import hand_overs
 from redis_kit.queues.monitoring.lookup import look_up
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
+from redis_kit.testing.jobs import drain
 from tests.chaos.queues.handovers import messages
 from tests.fixtures.process import wait_for
 from tests.queues.support import fleet, tasks
@@ -141,6 +145,36 @@ def test_pool_whose_tasks_can_not_be_interrupted_is_logged(kit, monkeypatch, cap
     monkeypatch.setattr(celery_fleet, "get_ident", lambda: -1)  # as gevent's greenlets have it
     celery_fleet.Fleet().close()
     assert "don't interrupt tasks in this pool" in caplog.text
+
+
+def test_job_that_begins_while_its_worker_signs_off_runs_to_its_end(project, journal, settings, monkeypatch, tmp_path):
+    settings.TASKS = {"default": {"BACKEND": BACKEND, "QUEUES": []}}
+    project.options(HEARTBEAT_INTERVAL=0.05)
+    monkeypatch.setattr(celery_fleet, "IDLE", 0.0)
+    monkeypatch.setenv("JOURNAL", str(journal.path))
+    path, signed_off, sign_off = tmp_path / "go on", Event(), WorkerQueue.sign_off
+    first, second = tasks.note.enqueue("first"), tasks.wait_for_file.enqueue("second", str(path))
+    assert drain() == 2
+    worker = celery_fleet.Fleet()
+    calls = {message.headers["id"]: partial(worker.run, *message.args) for message in project.sent()}
+    runs = Thread(target=calls[second.id])
+
+    def begin_and_sign_off(source, **options):
+        if not runs.ident:
+            runs.start()
+            wait_for(lambda: journal.lines(name="second"))
+            sign_off(source, **options)
+            signed_off.set()
+
+    monkeypatch.setattr(WorkerQueue, "sign_off", begin_and_sign_off)
+    calls[first.id]()
+    assert signed_off.wait(10)
+    path.touch()
+    runs.join(10)
+    worker.close()
+    second.refresh()
+    assert (second.status, second.attempts) == ("SUCCESSFUL", 1)
+    assert not any(Queue("default").counts())
 
 
 def test_rabbitmq_confirms_messages_and_a_frozen_one_loses_none(project, journal, rabbitmq, monkeypatch):

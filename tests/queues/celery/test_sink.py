@@ -38,6 +38,13 @@ def test_task_of_celery_is_called_by_its_name(project, mail):
     assert mail.counts() == QueueCounts(0, 0, 0, 0)
 
 
+def test_message_that_names_celery_needs_no_options(project):
+    id = Queue("default").put({"task": "not.known.here", "args": [1], "sink": "celery"})
+    assert drain() == 1
+    (message,) = project.sent()
+    assert (message.headers["id"], message.args) == (id, [1])
+
+
 def test_task_of_the_kit_stays_in_its_queue_until_celery_claims_it(project, mail):
     result = tasks.remember.using(queue_name="mail").enqueue(1)
     assert drain("mail") == 1

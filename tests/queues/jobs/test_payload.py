@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 from django.utils.safestring import mark_safe
+from django.utils.translation import gettext_lazy
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -84,6 +85,7 @@ def test_tuple_becomes_a_list_and_safe_text_is_text():
         ({"\ud800": 1}, "not valid Unicode"),
         (lambda: 1, "function"),
         (User(pk=5), "Pass its primary key"),
+        (gettext_lazy("Yes"), r"It is a lazy text: pass str\(\) of it"),
         (1j, "payload is 1j"),
     ],
     ids=lambda value: type(value).__name__,

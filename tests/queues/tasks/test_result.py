@@ -764,9 +764,12 @@ def test_hint_about_wrong_queues_leads_to_no_further_error(settings, queues):
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        ({}, "without QUEUES, TASKS['default'] has the queue 'default' only. Add \"QUEUES\": [] there"),
+        ({}, "Without QUEUES, TASKS['default'] has the queue 'default' only. Add \"QUEUES\": [] there"),
         ({"QUEUS": []}, "has the queue 'default' only. TASKS['default'] has no option 'QUEUS'. Did you mean 'QUEUES'?"),
-        ({"QUEUES": ["mial"]}, "Queue 'mail' is not in TASKS['default']['QUEUES']. Did you mean 'mial'? Add it there"),
+        (
+            {"QUEUES": ["mial"]},
+            "backend. It is not in TASKS['default']['QUEUES']. Did you mean 'mial'? Add it there",
+        ),
     ],
     ids=["missing", "misspelt", "listed"],
 )
@@ -775,6 +778,7 @@ def test_queue_that_is_not_listed_says_what_to_write(settings, monkeypatch, entr
     with pytest.raises(framework.InvalidTask, match=re.escape(words)) as error:
         calls.echo.using(queue_name="mail")
     assert isinstance(error.value, ConfigurationError)
+    assert str(error.value).startswith("Queue 'mail' is not valid for backend.")  # as the framework says it
     monkeypatch.setattr(discovery, "discover", lambda: calls.echo.using(queue_name="mail"))
     with pytest.raises(CommandError, match=re.escape(words)) as failure:
         call_command("rk_worker", queue_name="mail", burst=True)

@@ -17,6 +17,7 @@ from time import monotonic
 from types import FrameType
 from typing import NamedTuple, TypeVar
 
+import redis_kit
 from redis_kit.queues.errors import Cancelled, TaskTimeout
 
 Result = TypeVar("Result")
@@ -156,4 +157,4 @@ def _settle(thread: int) -> None:
             pass
 
 
-KIT = f"{Path(_raise_in.__code__.co_filename).parents[3]}/"
+KIT = f"{Path(redis_kit.__file__).parent}/"
