@@ -39,7 +39,7 @@ class ThrottlingSettings(Section):
     OFFENDERS: Literal["plain", "masked", "hashed"] = "plain"
     #: The number of processes that share a limit under the failure policy ``local``.
     PROCESSES: int = 1
-    #: How many log-ins may fail for a user name; ``None`` for no limit. That many may fail at once, and as many again over
+    #: How many log-ins may fail for a user name; ``None`` for no limit. That many fail at once, and as many again over
     #: each period: at most 39 in the first day. This option and the next two are for ``ThrottledLogins``.
     LOGIN_RATES: str | None = "5/15m; 20/d"
     #: How many log-ins may fail from an address; ``None`` for no limit.
