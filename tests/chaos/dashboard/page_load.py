@@ -8,7 +8,6 @@ with waits at all times, 10,000 throttled identities, 10,000 users and 1,000 pag
 import gzip
 import json
 import statistics
-import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,8 +27,7 @@ from redis_kit.pageviews.tally import Event, identified
 from redis_kit.queues import Queue, chain
 from redis_kit.queues.store import calls
 from redis_kit.throttling import Throttle
-from redis_kit.throttling.statistics.counters import COUNT, CYCLE
-from redis_kit.throttling.statistics.history import HOUR_COUNT, HOURS
+from redis_kit.throttling.statistics.counters import NUMBER, SLOT
 from tests.app.models import User
 from tests.fixtures.dashboard import ADMIN
 from tests.queues.support import scheduled, workflow_tasks
@@ -67,12 +65,7 @@ def fill(share: float) -> None:
         client.call("EVAL", KEYS, 0, prefix, first, min(first + 4_999, int(500_000 * share)))
     held.extend(Lock(f"lock-{number}", timeout=3600).acquire() for number in range(int(10_000 * share)))
     held.append(throttle := Throttle("api", "1/h"))
-    now = int(time.time())
-    minutes = range(now // 60 - CYCLE + 1, now // 60 + 1)
-    hours = range(now // 3600 - HOURS + 1, now // 3600 + 1)
-    numbers = [minute // CYCLE * COUNT + 50 for minute in sorted(minutes, key=lambda minute: minute % CYCLE)]
-    numbers += [hour // HOURS * HOUR_COUNT + 3000 for hour in sorted(hours, key=lambda hour: hour % HOURS)]
-    client.call("SET", throttle.key("minutes"), b"".join(struct.pack(">qq", number, number) for number in numbers))
+    client.call("HSET", throttle.key("counts"), *_full_counts(int(time.time()) // 3600))
     for number in range(int(10_000 * share)):
         throttle.hit(f"user:{number}")
         throttle.hit(f"user:{number}")
@@ -83,6 +76,16 @@ def fill(share: float) -> None:
     _fill_queues(share)
     _fill_waits(share)
     _view(int(1_000 * share), int(20_000 * share))
+
+
+def _full_counts(hour: int) -> list[bytes | str | int]:
+    """Return the fields of 73 hours with calls in each minute, and of 91 days with calls in each hour."""
+    fields: list[bytes | str | int] = []
+    for number in range(hour - 72, hour + 1):
+        fields += [number % 73, NUMBER.pack(number) + b"".join(SLOT.pack(minute, 50, 0) for minute in range(60))]
+    for number in range(hour // 24 - 90, hour // 24 + 1):
+        fields += [f"d{number % 91}", NUMBER.pack(number) + b"".join(SLOT.pack(at, 3000, 0) for at in range(24))]
+    return fields
 
 
 def _fill_queues(share: float) -> None:
