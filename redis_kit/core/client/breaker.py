@@ -43,16 +43,20 @@ class Breaker:
             f"The Redis connection {self.alias!r} is unavailable: its circuit breaker is open, and tries again each "
             "second."
         )
-        error.using, error.reason = self.alias, self.reason
+        self.sign(error, self.reason)
         raise error
+
+    def sign(self, error: RedisUnavailable, reason: str) -> None:
+        """Write the connection's alias and the reason on an error."""
+        error.using, error.reason = self.alias, reason
 
     def succeeded(self) -> None:
         """Forget earlier failures."""
         self.failures.clear()
 
     def failed(self, error: RedisUnavailable) -> None:
-        """Count a failure, and open at the third in a second. Write the connection's alias on the error."""
-        error.using, error.reason = self.alias, str(error)
+        """Count a failure, and open at the third in a second. The error gets the connection's alias."""
+        self.sign(error, str(error))
         with self._lock:
             self.reason = error.reason
             now = monotonic()

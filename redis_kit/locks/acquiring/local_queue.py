@@ -65,6 +65,11 @@ class Turn:
         except TimeoutError:
             return False
 
+    @property
+    def has_waited(self) -> bool:
+        """Tell whether others came before."""
+        return self._event is not None
+
     def end(self) -> None:
         """Give the turn to the next caller."""
         if self._queues is None:

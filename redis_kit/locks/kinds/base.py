@@ -15,15 +15,13 @@ from redis_kit.locks import arguments
 from redis_kit.locks.acquiring import reentrancy, wait
 from redis_kit.locks.acquiring.attempt import Attempt, Refusal
 from redis_kit.locks.arguments import Seconds, wait_seconds
-from redis_kit.locks.errors import CannotRenew, LockLost, LockNotAcquired, NotHeld
+from redis_kit.locks.errors import BEHIND_OTHERS, CannotRenew, LockLost, LockNotAcquired, NotHeld
 from redis_kit.locks.keys import LockKeys, SlotKeys, parts_of, tag_of
 from redis_kit.locks.leases.lease import Lease, safe_deadline
 from redis_kit.locks.leases.ownership import OwnedLeases, owned_by_name
 from redis_kit.locks.leases.source import ExtendMode
 from redis_kit.locks.renewal import pending_releases, renewer
 from redis_kit.locks.settings import LockSettings
-
-BEHIND_OTHERS = "is held, and other callers of this process wait for it too."
 
 Keys = TypeVar("Keys", LockKeys, SlotKeys)
 Release = Literal["on_exit", "on_commit"]
@@ -186,6 +184,7 @@ class BaseLock(Primitive, Generic[Keys]):
                 return cast(Refusal, reply)
             deadline = safe_deadline(attempt.sent_at, attempt.timeout)
             self.owned_leases.add(lease := Lease(self, token=attempt.token, fence=reply, deadline=deadline))
+            lease.late_until = attempt.late_until
         except BaseException as error:
             if attempt.may_hold(error):
                 pending_releases.add(self, attempt.token)
@@ -217,6 +216,8 @@ class BaseLock(Primitive, Generic[Keys]):
             self.abandon(lease)
             pending_releases.add_retry_note(error)
             raise
+        if lease.late_until:
+            pending_releases.add(self, lease.token, after=lease.late_until - monotonic())
         if not was_held:
             lease.end(lost=True)
             raise LockLost(f"{lease!r} ended before it was released; another may have held it since.", self.name)
@@ -230,7 +231,7 @@ class BaseLock(Primitive, Generic[Keys]):
     def abandon(self, lease: Lease) -> None:
         """End a lease and let the background release it. No round trip."""
         self._end(lease)
-        pending_releases.add(self, lease.token, ends_by=lease.ends_by)
+        pending_releases.add(self, lease.token, ends_by=lease.ends_by, after=lease.late_until - monotonic())
 
     def _end(self, lease: Lease) -> None:
         renewer.stop(lease)

@@ -95,6 +95,7 @@ class Lease(LeaseContext):
         "deadline",
         "extended_until",
         "fence",
+        "late_until",
         "notifier",
         "reentries",
         "source",
@@ -106,6 +107,7 @@ class Lease(LeaseContext):
         self.source, self.token, self.fence = source, token, fence
         self.deadline, self._pid = deadline, getpid()
         self.acquired_at = monotonic()
+        self.late_until = 0.0  # until when a lost request for it may still reach the server
         self.extended_until = 0.0  # the latest end that an extension may have set
         self.reentries = 0  # how often its holder acquired it again
         self.until_commit = False  # released, and held until the end of a transaction
