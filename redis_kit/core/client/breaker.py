@@ -88,7 +88,9 @@ class Breaker:
 
     def _start(self) -> bool:
         """Start the thread; False if the system allows no more."""
-        self._thread = threading.Thread(target=self._probe_until_recovered, name=f"redis-kit-breaker-{self.alias}", daemon=True)
+        self._thread = threading.Thread(
+            target=self._probe_until_recovered, name=f"redis-kit-breaker-{self.alias}", daemon=True
+        )
         try:
             self._thread.start()
         except RuntimeError:

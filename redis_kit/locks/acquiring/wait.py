@@ -27,8 +27,8 @@ PASSING = (RedisUnavailable, PoolExhausted)  # failures that may pass
 def acquire_blocking(source: Acquirable, attempt: Attempt) -> Flow[Any]:
     """Request the lease until it is granted or the attempt's deadline has passed.
 
-    Return the fence, a refusal, or () if the caller's turn in this process, or a connection, never came. After an error,
-    ``attempt.may_hold()`` tells whether the server may have granted the lease.
+    Return the fence, a refusal, or () if neither the caller's turn in this process nor a connection came. After an
+    error, ``attempt.may_hold()`` tells whether the server may have granted the lease.
     """
     yield _CHECK
     try:
