@@ -5,7 +5,6 @@ TRYAGAIN, the answer to a script while only some of its keys have moved. A comma
 connection.
 """
 
-import math
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -91,7 +90,7 @@ class _Routing:
     def __init__(self, seed: Node, connect: Callable[[Node], Any]) -> None:
         self._topology, self._connect = Topology(seed), connect
         self._nodes: dict[Node, Any] = {}
-        self._wait = math.inf
+        self._wait: float | None = None
 
     def check(self) -> None:
         """Do nothing: each node has a breaker of its own."""
@@ -107,7 +106,7 @@ class _Routing:
         if existing is None:
             # Threads that come here at once share one client; the others were never connected.
             existing = self._nodes.setdefault(node, self._connect(node))
-        return existing.within(self._wait)
+        return existing if self._wait is None else existing.within(self._wait)
 
     def _single(self, method: str, before: Sequence[Any], command: Command, *more: Command) -> flow.Flow[Any]:
         for pause in PAUSES:

@@ -5,6 +5,7 @@ never returned, because something interrupted it, is not counted any more once n
 """
 
 import asyncio
+import math
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -35,8 +36,7 @@ class Limits:
 class _Living:
     """Connections, as long as something else refers to them.
 
-    Not a WeakSet: it forgets a connection by a function in Python. An interruption of that function is ignored, and
-    the connection would be counted for ever.
+    Not a WeakSet: it forgets by a function in Python. If that were interrupted, a connection would count for ever.
     """
 
     def __init__(self) -> None:
@@ -204,7 +204,7 @@ class _Shared:
 class Pool(_Shared):
     """The connections of all threads. The connection that was used last is used next."""
 
-    def take(self, seconds: float | None = None, *, to_block: bool = False) -> Any:
+    def take(self, seconds: float = math.inf, *, to_block: bool = False) -> Any:
         """Return a connection, open and with nothing left to read. If all are in use, stand in line for some seconds.
 
         With ``to_block``, for a command that waits on the server, some are left for others. Raises PoolExhausted.
@@ -235,12 +235,11 @@ class Pool(_Shared):
     def _disconnect(self, connection: Any) -> None:
         connection.disconnect()
 
-    def _wait(self, seconds: float | None, *, to_block: bool) -> Any:
+    def _wait(self, seconds: float, *, to_block: bool) -> Any:
         waiter = ThreadWaiter()
-        seconds = self._limits.wait if seconds is None else seconds
         try:
             self._stand_in_line(waiter, to_block=to_block)
-            if not waiter.wait(seconds):
+            if not waiter.wait(min(seconds, self._limits.wait)):
                 self._look_again(waiter, to_block=to_block)
             self._leave(waiter)
         except BaseException:
@@ -253,7 +252,7 @@ class Pool(_Shared):
 class AsyncPool(_Shared):
     """The connections of the tasks of one event loop. See Pool."""
 
-    async def take(self, seconds: float | None = None, *, to_block: bool = False) -> Any:
+    async def take(self, seconds: float = math.inf, *, to_block: bool = False) -> Any:
         """See Pool.take()."""
         while True:
             try:
@@ -262,7 +261,8 @@ class AsyncPool(_Shared):
             except IndexError:
                 connection = await self._wait(seconds, to_block=to_block)
             try:
-                if wire.is_usable_async(connection):
+                is_usable = wire.is_usable_async(connection)
+                if is_usable or (is_usable is None and await wire.is_silent(connection)):
                     return connection
                 if not wire.is_open_async(connection):
                     await self._connect(connection)
@@ -280,20 +280,18 @@ class AsyncPool(_Shared):
         task = asyncio.current_task()
         before = task.cancelling() if task else 0
         try:
-            with wire.limited_steps(connection, connect=self._limits.connect, read=self._limits.read):
-                await connection.connect()
+            await wire.open_async(connection, connect=self._limits.connect, read=self._limits.read)
         finally:
             for sentinel in self._factory.sentinels:  # asked once in a while, and by one of many loops
                 await sentinel.connection_pool.disconnect(inuse_connections=False)
         if task and task.cancelling() > before:
             raise asyncio.CancelledError  # which redis-py swallowed
 
-    async def _wait(self, seconds: float | None, *, to_block: bool) -> Any:
+    async def _wait(self, seconds: float, *, to_block: bool) -> Any:
         waiter = TaskWaiter()
-        seconds = self._limits.wait if seconds is None else seconds
         try:
             self._stand_in_line(waiter, to_block=to_block)
-            await waiter.wait(seconds)
+            await waiter.wait(min(seconds, self._limits.wait))
             self._leave(waiter)
         except BaseException:
             self._leave(waiter)

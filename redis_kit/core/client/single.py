@@ -114,9 +114,7 @@ class Client(_Guard):
         connection = self._take(to_block=True)
         try:
             connection.send_packed_command([packed(command)])
-            wire.set_timeout(connection, timeout + self._read)
-            reply = wire.read(connection)
-            wire.set_timeout(connection, self._read)
+            reply = wire.read_after(connection, timeout + self._read)
         except BaseException as error:
             self._fail(connection, error)
         self._pool.give(connection)
