@@ -196,7 +196,7 @@ def refused(breaker):
     return False
 
 
-def test_breaker_whose_thread_could_not_start_closes_when_a_caller_starts_it_again(opened):
+def test_breaker_whose_thread_could_not_start_closes_again(opened):
     probe = Probe()
     breaker = opened(probe)
     wait_for(lambda: refused(breaker) and not breaker.is_open)
@@ -224,7 +224,7 @@ def test_without_a_thread_one_caller_a_second_asks(opened, monkeypatch):
     assert len(probe.callers) == 1
 
 
-def test_throttle_that_opens_the_breaker_without_a_thread_answers_by_its_policy(own_kit):
+def test_throttle_answers_by_its_policy_without_a_breakers_thread(own_kit):
     throttle = Throttle("plain", rates="5/m", on_failure="closed")
     assert throttle.hit("x").allowed
     own_kit.server.stop()

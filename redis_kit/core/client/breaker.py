@@ -34,8 +34,8 @@ class Breaker:
     def refuse(self) -> None:
         """Raise RedisUnavailable for a caller that met the open breaker. Nothing was sent.
 
-        If the thread is gone, the caller starts it again. Where none can be started, one caller a second asks the
-        server itself, and goes on if it answers.
+        If the thread is gone, the caller starts it again. If none can be started, one caller a second asks the server
+        itself, and goes on if it answers.
         """
         if not self._is_probing() and self._is_due() and not self._start() and self._recovered():
             return

@@ -127,8 +127,8 @@ class Client(_Guard):
 
         After each pause without a reply, ``look`` is called. It returns the seconds until its next call, or None to end
         the wait. Returns the second command's reply, also if it is an error; None if ``look`` ended the wait.
-        Waits for a connection no longer than for the first pause. The loss of a connection that waited, as proxies cut
-        it, is no failure for the breaker: the caller's next call tells more.
+        Waits for a connection no longer than for the first pause. The breaker does not count a lost connection here:
+        proxies cut those that wait, and the caller's next call tells more.
         """
         connection = self._take(to_block=True, wait=min(timeout, pause))
         try:

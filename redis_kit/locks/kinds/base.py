@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable
 from time import monotonic
-from typing import Any, ClassVar, Generic, Literal, Never, NoReturn, TypeVar, cast
+from typing import Any, ClassVar, Generic, Never, NoReturn, TypeVar, cast
 
 from redis_kit.core import conf
 from redis_kit.core.errors import RedisKitError
@@ -14,7 +14,7 @@ from redis_kit.core.settings import KitSettings
 from redis_kit.locks import arguments
 from redis_kit.locks.acquiring import reentrancy, wait
 from redis_kit.locks.acquiring.attempt import Attempt, Refusal
-from redis_kit.locks.arguments import Seconds, wait_seconds
+from redis_kit.locks.arguments import Release, Seconds, wait_seconds
 from redis_kit.locks.errors import BEHIND_OTHERS, CannotRenew, LockLost, LockNotAcquired, NotHeld
 from redis_kit.locks.keys import LockKeys, SlotKeys, parts_of, tag_of
 from redis_kit.locks.leases.lease import Lease, safe_deadline
@@ -24,7 +24,6 @@ from redis_kit.locks.renewal import pending_releases, renewer
 from redis_kit.locks.settings import LockSettings
 
 Keys = TypeVar("Keys", LockKeys, SlotKeys)
-Release = Literal["on_exit", "on_commit"]
 
 
 class BaseLock(Primitive, Generic[Keys]):

@@ -246,7 +246,7 @@ BUFFERS = ["_parser._reader"] if find_spec("hiredis") else ["_parser._buffer", "
 
 @NEWEST
 @pytest.mark.parametrize("part", ["_sock", "_parser", *BUFFERS])
-def test_library_without_a_private_part_is_used_by_its_public_methods(kit, logged, part):
+def test_library_without_a_private_part_is_used_all_the_same(kit, logged, part):
     client = lacking(connections.client(), part)
     assert client.call("ECHO", "a") == b"a"
     assert client.call("ECHO", LONG) == LONG.encode()
@@ -268,7 +268,7 @@ def test_library_without_a_private_part_is_used_by_its_public_methods(kit, logge
 
 @NEWEST
 @pytest.mark.parametrize("part", ["_writer", "_reader", "_reader._buffer", "_parser", "_connect"])
-def test_library_without_a_private_part_is_used_by_its_public_methods_in_a_loop(kit, logged, part):
+def test_async_library_without_a_private_part_is_used_all_the_same(kit, logged, part):
     async def main():
         client = lacking(connections.aclient(), part)
         assert await client.call("ECHO", "a") == b"a"

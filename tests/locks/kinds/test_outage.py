@@ -179,7 +179,7 @@ def test_wait_during_an_outage_ends_at_its_timeout(own_kit, twin):
     assert isinstance(waiter.ended(), RedisUnavailable)
 
 
-def test_caller_that_begins_while_the_server_is_known_to_be_unavailable_does_not_wait(own_kit, failed):
+def test_caller_that_begins_while_the_breaker_is_open_does_not_wait(own_kit, failed):
     Lock("a").acquire()
     waiter = Waiter(lambda method, **options: method(**options), Lock("a"), seconds=30.0)
     wait_for(lambda: blocked_clients(own_kit))
