@@ -7,7 +7,6 @@ closed so that a late reply can't be taken for the next one.
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from copy import copy
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any, NoReturn, Self
@@ -49,8 +48,8 @@ class _Guard:
         """Return this client, whose calls then wait for a connection for some seconds at most."""
         if seconds >= self._wait:
             return self
-        hurried = copy(self)
-        hurried._wait = seconds
+        hurried = object.__new__(type(self))
+        hurried.__dict__ = self.__dict__ | {"_wait": seconds}
         return hurried
 
     def check(self) -> None:

@@ -4,6 +4,7 @@ In each process, only the first caller that wants a name talks to the server. A 
 after a failure that may pass, such as a lost connection: a token makes it safe to repeat a request.
 """
 
+from math import inf
 from time import monotonic
 from typing import Any
 
@@ -30,7 +31,6 @@ def acquire_blocking(source: Acquirable, attempt: Attempt) -> Flow[Any]:
     Return the fence, a refusal, or () if neither the caller's turn in this process nor a connection came. After an
     error, ``attempt.may_hold()`` tells whether the server may have granted the lease.
     """
-    yield _CHECK
     try:
         reply = yield from (_in_queue if source.fair else _in_turn)(source, attempt)
     except PoolExhausted:
@@ -43,7 +43,7 @@ def acquire_blocking(source: Acquirable, attempt: Attempt) -> Flow[Any]:
 
 
 def _in_turn(source: Acquirable, attempt: Attempt) -> Flow[Any]:
-    turn = Turn(source.local_key, attempt.token, until=attempt.deadline)
+    turn = Turn(source.local_key, attempt.token, until=attempt.deadline, check=True)
     try:
         if not (yield turn):
             return ()
@@ -58,7 +58,7 @@ def _in_queue(source: Acquirable, attempt: Attempt) -> Flow[Any]:
 
     Tickets are requested one after another, so that the local queue is in the order of the server's queue.
     """
-    counter = Turn(f"{source.local_key} tickets", attempt.token, until=attempt.deadline)
+    counter = Turn(f"{source.local_key} tickets", attempt.token, until=attempt.deadline, check=True)
     turn = Turn(source.local_key, attempt.token, until=0)
     try:
         try:
@@ -106,7 +106,8 @@ def _request(source: Acquirable, attempt: Attempt, *, has_waited: bool = True) -
     failures = 0
     while True:
         try:
-            return (yield _InTime(attempt.request(source), attempt))
+            call = attempt.request(source)
+            return (yield call if attempt.deadline == inf else _InTime(call, attempt))
         except PASSING as error:
             attempt.note_failure(error)
             if attempt.remaining <= 0 or not (has_waited or isinstance(error, PoolExhausted)):
@@ -124,19 +125,6 @@ def pause(deadline: float, failures: int) -> Sleep:
 def _extended(source: Acquirable, attempt: Attempt) -> Flow[bool]:
     attempt.sent_at = monotonic()
     return bool((yield source.extend_step(attempt.token, attempt.ttl_ms, ExtendMode.AT_LEAST)))
-
-
-class _Check:
-    """A step: raise RedisUnavailable if the server is known to be unavailable. No round trip."""
-
-    def run(self, client: Any) -> None:
-        client.check()
-
-    async def arun(self, client: Any) -> None:
-        client.check()
-
-
-_CHECK = _Check()
 
 
 class _InTime:
