@@ -49,7 +49,8 @@ class _Guard:
         if seconds >= self._wait:
             return self
         hurried = object.__new__(type(self))
-        hurried.__dict__ = self.__dict__ | {"_wait": seconds}
+        hurried.where, hurried.breaker, hurried._pool = self.where, self.breaker, self._pool
+        hurried._read, hurried._wait = self._read, seconds
         return hurried
 
     def check(self) -> None:
