@@ -59,11 +59,14 @@ def gather(flows: Sequence[Flow[Any]], *, return_exceptions: bool = False, combi
 
 
 def _next(flow: Flow[Any], reply: Any, results: list[Any], place: int) -> Any:
+    traceback = reply.__traceback__ if isinstance(reply, BaseException) else None
     try:
         return flow.throw(reply) if isinstance(reply, BaseException) else flow.send(reply)
     except StopIteration as stop:
         results[place] = stop.value
     except Exception as error:
+        if error is reply:
+            error.__traceback__ = traceback  # one error may pass through many flows, and each adds its frames
         results[place] = error
     except BaseException:
         results[place] = None  # raised again for all of them
@@ -78,10 +81,11 @@ def _reply(step: Any, replies: list[Any]) -> Any:
     """Return the reply to a step, or the exception to raise in its flow."""
     if not isinstance(step, Batch):
         return replies[0]
-    interruption = next((reply for reply in replies if isinstance(reply, BaseException)), None)
-    if interruption is not None and not isinstance(interruption, Exception):
-        return interruption
+    first = next((reply for reply in replies if isinstance(reply, BaseException)), None)
+    if first is not None and not isinstance(first, Exception):
+        return first
+    traceback = first.__traceback__ if first else None
     try:
         return step.result(replies)
     except Exception as error:
-        return error
+        return error.with_traceback(traceback) if error is first else error

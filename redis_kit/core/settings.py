@@ -22,7 +22,7 @@ class KitSettings(Section):
         "CONNECT_TIMEOUT": (0.01, 10),
         "READ_TIMEOUT": (0.01, 10),
         "POOL_TIMEOUT": (0.01, 60),
-        "MAX_CONNECTIONS": (1, 10_000),
+        "MAX_CONNECTIONS": (2, 10_000),  # one that may wait on the server, and one for others
     }
 
     examples = {"CONNECTIONS": "Write {'default': {'URL': 'redis://localhost:6379/0'}}."}
@@ -53,16 +53,19 @@ class KitSettings(Section):
 
     def problems(self) -> Iterator[Problem]:
         """Yield the problems of the prefix, the hash key and the proxies; ``client.addresses`` checks connections."""
-        if not self.PREFIX or len(self.PREFIX.encode()) > 64 or set(self.PREFIX) & set(" {}*?[]\\%\0"):
+        prefix = self.PREFIX
+        if not prefix.isprintable() or not 0 < len(prefix.encode()) <= 64 or set(prefix) & set(" {}*?[]\\%"):
             yield Problem(
                 "E005",
-                f"REDIS_KIT['PREFIX'] is {self.PREFIX!r}; it must be 1 to 64 bytes without space, {{ }} * ? [ ] \\ %.",
+                f"REDIS_KIT['PREFIX'] is {prefix!r}; it must be 1 to 64 bytes of printable text without space, "
+                "{ } * ? [ ] \\ %.",
                 "Use a short word for this project, such as 'shop'.",
             )
-        if self.HASH_KEY and len(self.HASH_KEY.encode()) < 32:
+        if self.HASH_KEY and not (self.HASH_KEY.isprintable() and len(self.HASH_KEY.strip().encode()) >= 32):
             yield Problem(
                 "E009",
-                "REDIS_KIT['HASH_KEY'] is shorter than 32 bytes, so hashed identities could be guessed.",
+                "REDIS_KIT['HASH_KEY'] must be 32 bytes or more of printable text, not counting spaces at its ends, or "
+                "hashed identities could be guessed.",
                 "Use 32 random bytes or more, or leave it out to derive it from SECRET_KEY.",
             )
         if self.TRACING and not find_spec("opentelemetry"):

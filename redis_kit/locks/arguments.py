@@ -4,13 +4,14 @@ import math
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from inspect import signature
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import shortened, unexpected
 from redis_kit.core.values import numbers
 
 Seconds = float | timedelta
+Release = Literal["on_exit", "on_commit"]
 
 _TIMEOUT = "Write timeout=, the length of a lease in seconds."
 _RENEW = "Write renew=True, which renews the lease in the background."

@@ -23,9 +23,11 @@ class OperationsSettings(Section):
 
     def problems(self) -> Iterator[Problem]:
         """Yield the problem of a token that can be guessed."""
-        if self.METRICS_TOKEN and len(self.METRICS_TOKEN) < SHORTEST:
+        token = self.METRICS_TOKEN
+        if token and not (len(token) >= SHORTEST and token.isascii() and token.isprintable() and " " not in token):
             yield Problem(
                 "E030",
-                f"REDIS_KIT['OPERATIONS']['METRICS_TOKEN'] has fewer than {SHORTEST} characters, so it can be guessed.",
+                f"REDIS_KIT['OPERATIONS']['METRICS_TOKEN'] must be {SHORTEST} or more printable ASCII characters, "
+                "without spaces, or it can be guessed or can't be sent.",
                 "Use the output of: python -c 'import secrets; print(secrets.token_urlsafe())'",
             )

@@ -6,7 +6,7 @@ import pytest
 from django.core.signals import setting_changed
 from django.test.utils import _TestState
 
-from redis_kit.core import conf
+from redis_kit.core import conf, connections
 from redis_kit.core.checks.configuration import check_settings
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.locks.settings import LockSettings
@@ -113,7 +113,7 @@ def test_cluster_has_database_0_only(settings):
     assert ids(settings, CONNECTIONS={"default": {"CLUSTER": "redis://h/0"}}) == set()
 
 
-@pytest.mark.parametrize("prefix", ["", "a{b", "a}", "a*", "a b", "x" * 65])
+@pytest.mark.parametrize("prefix", ["", "a{b", "a}", "a*", "a b", "x" * 65, "a\ud800", "a\n", "a\x07"])
 def test_wrong_prefix_is_an_error(settings, prefix):
     assert ids(settings, PREFIX=prefix) == {"E005"}
 
@@ -148,8 +148,17 @@ def test_header_in_the_spelling_of_meta_is_an_error_that_shows_its_name(settings
     assert ids(settings, FORWARDED_HEADER="CF-Connecting-IP") == set()
 
 
-def test_short_hash_key_is_an_error(settings):
-    assert ids(settings, HASH_KEY="sample") == {"E009"}
+@pytest.mark.parametrize("key", ["sample", " " * 40, "x" * 31 + " ", "x" * 40 + "\ud800", "x" * 40 + "\n"])
+def test_hash_key_that_can_be_guessed_is_an_error(settings, key):
+    assert ids(settings, HASH_KEY=key) == {"E009"}
+
+
+def test_single_connection_is_an_error(settings):
+    ((identifier, text),) = found(settings, MAX_CONNECTIONS=1)
+    assert identifier == "E006"
+    assert "2 to 10,000" in text
+    with pytest.raises(ConfigurationError, match="2 to 10,000"):
+        connections.client()
 
 
 @pytest.mark.parametrize("serializer", ["pickle", "yaml", "jsno"])

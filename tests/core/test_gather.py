@@ -1,11 +1,12 @@
 """Flows side by side."""
 
 import asyncio
+import traceback
 
 import pytest
 
 from redis_kit.core import flow
-from redis_kit.core.errors import CommandFailed
+from redis_kit.core.errors import CommandFailed, RedisUnavailable
 from redis_kit.core.gather import gather
 from redis_kit.core.steps import Batch, Call
 
@@ -75,6 +76,21 @@ def test_first_exception_is_raised_after_all_flows_have_ended():
         flow.run(gather([asking(1, 2, 3), failing(seen)]), client)
     assert seen == ["cleaned"]
     assert client.trips == [[1, "x"], [2, "cleaned"], [3]]
+
+
+class Lost:
+    def batch(self, commands):
+        raise RedisUnavailable("no answer")
+
+
+@pytest.mark.parametrize("step", [Call("ECHO", 1), Batch([Call("ECHO", 1)])], ids=["call", "batch"])
+def test_one_error_of_many_flows_has_a_short_traceback(step):
+    lengths = set()
+    for count in (1, 40):
+        with pytest.raises(RedisUnavailable) as caught:
+            flow.run(gather([flow.single(step) for _ in range(count)]), Lost())
+        lengths.add(len(traceback.extract_tb(caught.value.__traceback__)))
+    assert len(lengths) == 1
 
 
 def test_exceptions_can_stand_in_place_of_results():

@@ -1,7 +1,9 @@
 """A server that freezes, stops and comes back: nothing twice, no slow answers, and everything goes on."""
 
 import asyncio
+import contextlib
 import statistics
+import sys
 import threading
 import time
 
@@ -146,6 +148,103 @@ def test_breaker_opens_at_the_third_failure_in_a_second_and_not_before():
     assert not caught.value.indeterminate
     assert (caught.value.using, caught.value.reason) == ("x", "5")
     breaker.retire()
+
+
+class Probe:
+    """What a breaker asks the server with."""
+
+    def __init__(self, answers=True):
+        self.answers = answers
+        self.callers = []
+
+    def __call__(self):
+        self.callers.append(threading.current_thread())
+        if not self.answers:
+            raise OSError("no answer")
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """A function that opens a breaker while no thread can be started."""
+    monkeypatch.setattr("redis_kit.core.client.breaker.PROBE", 0.05)
+
+    def open_breaker(probe):
+        found = Breaker("x", probe)
+        with no_more_threads():
+            for number in range(3):
+                found.failed(RedisUnavailable(str(number)))
+        assert found.is_open
+        return found
+
+    return open_breaker
+
+
+@contextlib.contextmanager
+def no_more_threads():
+    before = threading.stack_size(1 << 46)  # more than there is: "can't start new thread"
+    try:
+        yield
+    finally:
+        threading.stack_size(before)
+
+
+def refused(breaker):
+    try:
+        breaker.refuse()
+    except RedisUnavailable:
+        return True
+    return False
+
+
+def test_breaker_whose_thread_could_not_start_closes_again(opened):
+    probe = Probe()
+    breaker = opened(probe)
+    wait_for(lambda: refused(breaker) and not breaker.is_open)
+    assert threading.current_thread() not in probe.callers
+
+
+def test_breaker_closes_even_if_no_thread_can_ever_be_started(opened):
+    probe = Probe(answers=False)
+    breaker = opened(probe)
+    with no_more_threads():
+        wait_for(lambda: refused(breaker) and len(probe.callers) >= 2)
+        probe.answers = True
+        wait_for(lambda: not refused(breaker))  # the caller that asked goes on
+    assert not breaker.is_open
+    assert set(probe.callers) == {threading.current_thread()}
+
+
+def test_without_a_thread_one_caller_a_second_asks(opened, monkeypatch):
+    probe = Probe(answers=False)
+    breaker = opened(probe)
+    monkeypatch.setattr("redis_kit.core.client.breaker.PROBE", 60.0)
+    with no_more_threads():
+        wait_for(lambda: refused(breaker) and probe.callers)
+        assert all(refused(breaker) for _ in range(20))
+    assert len(probe.callers) == 1
+
+
+def test_throttle_answers_by_its_policy_without_a_breakers_thread(own_kit):
+    throttle = Throttle("plain", rates="5/m", on_failure="closed")
+    assert throttle.hit("x").allowed
+    own_kit.server.stop()
+    with no_more_threads():
+        assert not any(throttle.hit("x").allowed for _ in range(4))
+    own_kit.server.start()
+    wait_for(lambda: throttle.hit("x").allowed)
+
+
+def test_breaker_that_an_interruption_left_without_a_thread_closes(opened, monkeypatch):
+    breaker = Breaker("x", Probe())
+    monkeypatch.setattr("redis_kit.core.client.breaker.send_safely", lambda *_, **__: sys.exit())
+    monkeypatch.setattr(threading.Thread, "start", lambda _: sys.exit())
+    breaker.failed(RedisUnavailable("1"))
+    breaker.failed(RedisUnavailable("2"))
+    with pytest.raises(SystemExit):
+        breaker.failed(RedisUnavailable("3"))
+    assert breaker.is_open
+    monkeypatch.undo()
+    wait_for(lambda: refused(breaker) and not breaker.is_open)
 
 
 def test_open_breaker_serves_async_callers_too(own_kit):

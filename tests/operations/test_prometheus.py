@@ -75,6 +75,7 @@ def test_page_answers_within_a_second_in_an_outage(own_kit, db, how):
     assert b'redis_kit_up{connection="default"} 0.0' in answer.content
 
 
-def test_short_token_is_an_error(kit):
-    kit.options(OPERATIONS={"METRICS_TOKEN": "short"})
+@pytest.mark.parametrize("token", ["short", " " * 20, "x" * 20 + "\n", "x" * 20 + "\ud800", "ä" * 20])
+def test_token_that_can_be_guessed_or_not_be_sent_is_an_error(kit, token):
+    kit.options(OPERATIONS={"METRICS_TOKEN": token})
     assert [message.id for message in check_settings()] == ["redis_kit.E030"]

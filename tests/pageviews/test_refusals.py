@@ -146,6 +146,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("refusal", "error"), REFUSALS, ids=lambda one: getattr(one, "__name__", ""))
+@pytest.mark.usefixtures("single_connection")
 def test_views_wait_while_they_are_refused_and_are_counted_once(guarded_kit, no_thread, caplog, refusal, error):
     record(10, key="1")
     wait_for(flush)

@@ -28,23 +28,35 @@ class Breaker:
         self.failures: deque[float] = deque(maxlen=FAILURES)
         self._lock = threading.Lock()
         self._retired = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._next_start = 0.0
 
     def refuse(self) -> None:
-        """Raise RedisUnavailable for a caller that met the open breaker. Nothing was sent."""
+        """Raise RedisUnavailable for a caller that met the open breaker. Nothing was sent.
+
+        If the thread is gone, the caller starts it again. If none can be started, one caller a second asks the server
+        itself, and goes on if it answers.
+        """
+        if not self._is_probing() and self._is_due() and not self._start() and self._recovered():
+            return
         error = RedisUnavailable(
             f"The Redis connection {self.alias!r} is unavailable: its circuit breaker is open, and tries again each "
             "second."
         )
-        error.using, error.reason = self.alias, self.reason
+        self.sign(error, self.reason)
         raise error
+
+    def sign(self, error: RedisUnavailable, reason: str) -> None:
+        """Write the connection's alias and the reason on an error."""
+        error.using, error.reason = self.alias, reason
 
     def succeeded(self) -> None:
         """Forget earlier failures."""
         self.failures.clear()
 
     def failed(self, error: RedisUnavailable) -> None:
-        """Count a failure, and open at the third in a second. Write the connection's alias on the error."""
-        error.using, error.reason = self.alias, str(error)
+        """Count a failure, and open at the third in a second. The error gets the connection's alias."""
+        self.sign(error, str(error))
         with self._lock:
             self.reason = error.reason
             now = monotonic()
@@ -53,23 +65,52 @@ class Breaker:
             if self.is_open or not recent or self._retired.is_set():
                 return
             self.is_open = True
+            self._next_start = now + PROBE
+        self._start()
         logger.error("The Redis connection %r is unavailable; failure policies apply: %s", self.alias, error)
         send_safely(redis_unavailable, Breaker, using=self.alias, error=error)
-        threading.Thread(target=self._recover, name=f"redis-kit-breaker-{self.alias}", daemon=True).start()
 
     def retire(self) -> None:
         """Stop probing: the connection is being dropped."""
         self._retired.set()
 
-    def _recover(self) -> None:
+    def _is_probing(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def _is_due(self) -> bool:
+        """Tell one caller a second that it may start the thread."""
+        with self._lock:
+            now = monotonic()
+            if not self.is_open or self._retired.is_set() or now < self._next_start:
+                return False
+            self._next_start = now + PROBE
+            return True
+
+    def _start(self) -> bool:
+        """Start the thread; False if the system allows no more."""
+        self._thread = threading.Thread(
+            target=self._probe_until_recovered, name=f"redis-kit-breaker-{self.alias}", daemon=True
+        )
+        try:
+            self._thread.start()
+        except RuntimeError:
+            return False
+        return True
+
+    def _probe_until_recovered(self) -> None:
         while not self._retired.wait(PROBE * random.uniform(0.7, 1.0)):  # noqa: S311 -- spreads probes, hides nothing
-            try:
-                self._probe()
-            except Exception:  # noqa: S112 -- any error means: still unavailable
-                continue
-            with self._lock:
-                self.failures.clear()
-                self.is_open = False
-            logger.warning("The Redis connection %r is available again.", self.alias)
-            send_safely(redis_recovered, Breaker, using=self.alias)
-            return
+            if self._recovered():
+                return
+
+    def _recovered(self) -> bool:
+        """Ask the server once, and close if it answers."""
+        try:
+            self._probe()
+        except Exception:  # any error means: still unavailable
+            return False
+        with self._lock:
+            self.failures.clear()
+            self.is_open = False
+        logger.warning("The Redis connection %r is available again.", self.alias)
+        send_safely(redis_recovered, Breaker, using=self.alias)
+        return True

@@ -8,9 +8,10 @@ connection.
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from copy import copy
 from operator import itemgetter
 from time import monotonic
-from typing import Any
+from typing import Any, Self
 
 from redis.crc import key_slot
 from redis.exceptions import AskError, ClusterDownError, MovedError, TryAgainError
@@ -89,13 +90,23 @@ class _Routing:
     def __init__(self, seed: Node, connect: Callable[[Node], Any]) -> None:
         self._topology, self._connect = Topology(seed), connect
         self._nodes: dict[Node, Any] = {}
+        self._wait: float | None = None
+
+    def check(self) -> None:
+        """Do nothing: each node has a breaker of its own."""
+
+    def within(self, seconds: float) -> Self:
+        """See Client.within()."""
+        hurried = copy(self)
+        hurried._wait = seconds
+        return hurried
 
     def _node(self, node: Node) -> Any:
         existing = self._nodes.get(node)
         if existing is None:
             # Threads that come here at once share one client; the others were never connected.
             existing = self._nodes.setdefault(node, self._connect(node))
-        return existing
+        return existing if self._wait is None else existing.within(self._wait)
 
     def _single(self, method: str, before: Sequence[Any], command: Command, *more: Command) -> flow.Flow[Any]:
         for pause in PAUSES:

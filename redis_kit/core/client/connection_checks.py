@@ -20,6 +20,7 @@ OF_OTHERS = (
     *("protocol", "legacy_responses", "decode_responses", "encoding", "encoding_errors", "lib_name", "lib_version"),
     *("max_connections", "timeout", "socket_timeout", "socket_connect_timeout", "socket_read_size", "socket_type"),
     *("retry_on_timeout", "retry_on_error", "single_connection_client", "read_from_replicas", "require_full_coverage"),
+    "health_check_interval",
 )
 CACHES = ("django_redis.cache.RedisCache", "django.core.cache.backends.redis.RedisCache")
 

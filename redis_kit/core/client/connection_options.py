@@ -32,11 +32,6 @@ CLIENT = (
     ConnectionOption("CREDENTIAL_PROVIDER", Any, "A CredentialProvider of redis-py, in place of user and password."),
     ConnectionOption("CLIENT_NAME", str | None, "The name that CLIENT LIST shows for the connections."),
     ConnectionOption("SOCKET_KEEPALIVE", bool | None, "True turns on keep-alive packets of TCP."),
-    ConnectionOption(
-        "HEALTH_CHECK_INTERVAL",
-        float,
-        "A connection that was idle for this number of seconds is tested with PING first.",
-    ),
 )
 #: Options for TLS, beside URL, CLUSTER and SENTINELS. They are redis-py's, which needs rediss:// or SSL.
 TLS = (
@@ -86,6 +81,7 @@ _NO_TLS = (*names(SENTINEL), *names(CLIENT))
 # Names of other clients, and of other settings, with the place where it is said here.
 _ELSEWHERE = {
     **dict.fromkeys(("SOCKET_TIMEOUT", "TIMEOUT"), "Set REDIS_KIT['READ_TIMEOUT'], which holds for all connections."),
+    "HEALTH_CHECK_INTERVAL": "Leave it out: before each use, the kit looks whether the server has closed a connection.",
     "SOCKET_CONNECT_TIMEOUT": "Set REDIS_KIT['CONNECT_TIMEOUT'], which holds for all connections.",
     "KEY_PREFIX": "Set REDIS_KIT['PREFIX'], which holds for all connections.",
     **dict.fromkeys(

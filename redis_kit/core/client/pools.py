@@ -5,6 +5,7 @@ never returned, because something interrupted it, is not counted any more once n
 """
 
 import asyncio
+import math
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -35,8 +36,7 @@ class Limits:
 class _Living:
     """Connections, as long as something else refers to them.
 
-    Not a WeakSet: it forgets a connection by a function in Python. An interruption of that function is ignored, and
-    the connection would be counted for ever.
+    Not a WeakSet: it forgets by a function in Python. If that were interrupted, a connection would count for ever.
     """
 
     def __init__(self) -> None:
@@ -177,26 +177,26 @@ class _Shared:
                 self._keep(item)
             self._serve()
 
-    def _checked(self, item: Any, *, to_block: bool) -> Any:
+    def _checked(self, item: Any, seconds: float, *, to_block: bool) -> Any:
         """Return the connection that a caller waited for. Raises an error that it got instead, or RedisUnavailable."""
         try:
             self._refuse()
             if isinstance(item, Exception):
                 raise item
             if item is None:
-                raise self._exhausted(to_block=to_block)
+                raise self._exhausted(seconds, to_block=to_block)
         except BaseException:
             self._put_back(item)
             raise
         return item
 
-    def _exhausted(self, *, to_block: bool) -> PoolExhausted:
+    def _exhausted(self, seconds: float, *, to_block: bool) -> PoolExhausted:
         most, waiting = self._limits.most, len(self._waiting) + len(self._waiting_to_block) + 1
         but = f", but for {self._spare} that no waiting call may take," if to_block else ""
         calls = "call waits" if waiting == 1 else "calls wait"
         return PoolExhausted(
             f"All {most} connections of this process to {self._where}{but} are in use, and {waiting} {calls} for one. "
-            f"None was free within {self._limits.wait:g} s. REDIS_KIT['MAX_CONNECTIONS'] limits them: see 'How many "
+            f"None was free within {seconds:.3g} s. REDIS_KIT['MAX_CONNECTIONS'] limits them: see 'How many "
             "connections' in docs/howto/connections."
         )
 
@@ -204,16 +204,16 @@ class _Shared:
 class Pool(_Shared):
     """The connections of all threads. The connection that was used last is used next."""
 
-    def take(self, *, to_block: bool = False) -> Any:
-        """Return a connection, open and with nothing left to read. If all are in use, stand in line for one.
+    def take(self, seconds: float = math.inf, *, to_block: bool = False) -> Any:
+        """Return a connection, open and with nothing left to read. If all are in use, stand in line for some seconds.
 
         With ``to_block``, for a command that waits on the server, some are left for others. Raises PoolExhausted.
         """
         while True:
             try:
-                connection = self._wait(to_block=to_block) if to_block or self._waiting else self._idle.pop()
+                connection = self._wait(seconds, to_block=to_block) if to_block or self._waiting else self._idle.pop()
             except IndexError:
-                connection = self._wait(to_block=to_block)
+                connection = self._wait(seconds, to_block=to_block)
             try:
                 if wire.is_usable(connection):
                     return connection
@@ -235,32 +235,34 @@ class Pool(_Shared):
     def _disconnect(self, connection: Any) -> None:
         connection.disconnect()
 
-    def _wait(self, *, to_block: bool) -> Any:
+    def _wait(self, seconds: float, *, to_block: bool) -> Any:
         waiter = ThreadWaiter()
         try:
             self._stand_in_line(waiter, to_block=to_block)
-            if not waiter.wait(self._limits.wait):
+            if not waiter.wait(min(seconds, self._limits.wait)):
                 self._look_again(waiter, to_block=to_block)
             self._leave(waiter)
         except BaseException:
             self._leave(waiter)
             self._put_back(waiter.taken())
             raise
-        return self._checked(waiter.taken(), to_block=to_block)
+        return self._checked(waiter.taken(), seconds, to_block=to_block)
 
 
 class AsyncPool(_Shared):
     """The connections of the tasks of one event loop. See Pool."""
 
-    async def take(self, *, to_block: bool = False) -> Any:
+    async def take(self, seconds: float = math.inf, *, to_block: bool = False) -> Any:
         """See Pool.take()."""
         while True:
             try:
-                connection = (await self._wait(to_block=to_block)) if to_block or self._waiting else self._idle.pop()
+                must_wait = to_block or self._waiting
+                connection = (await self._wait(seconds, to_block=to_block)) if must_wait else self._idle.pop()
             except IndexError:
-                connection = await self._wait(to_block=to_block)
+                connection = await self._wait(seconds, to_block=to_block)
             try:
-                if wire.is_usable_async(connection):
+                is_usable = wire.is_usable_async(connection)
+                if is_usable or (is_usable is None and await wire.is_silent(connection)):
                     return connection
                 if not wire.is_open_async(connection):
                     await self._connect(connection)
@@ -278,22 +280,21 @@ class AsyncPool(_Shared):
         task = asyncio.current_task()
         before = task.cancelling() if task else 0
         try:
-            with wire.limited_steps(connection, connect=self._limits.connect, read=self._limits.read):
-                await connection.connect()
+            await wire.open_async(connection, connect=self._limits.connect, read=self._limits.read)
         finally:
             for sentinel in self._factory.sentinels:  # asked once in a while, and by one of many loops
                 await sentinel.connection_pool.disconnect(inuse_connections=False)
         if task and task.cancelling() > before:
             raise asyncio.CancelledError  # which redis-py swallowed
 
-    async def _wait(self, *, to_block: bool) -> Any:
+    async def _wait(self, seconds: float, *, to_block: bool) -> Any:
         waiter = TaskWaiter()
         try:
             self._stand_in_line(waiter, to_block=to_block)
-            await waiter.wait(self._limits.wait)
+            await waiter.wait(min(seconds, self._limits.wait))
             self._leave(waiter)
         except BaseException:
             self._leave(waiter)
             self._put_back(waiter.taken())
             raise
-        return self._checked(waiter.taken(), to_block=to_block)
+        return self._checked(waiter.taken(), seconds, to_block=to_block)

@@ -5,10 +5,11 @@ closed so that a late reply can't be taken for the next one.
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from redis.exceptions import NoScriptError, ResponseError
 
@@ -41,17 +42,30 @@ class _Guard:
 
     def __init__(self, server: Server) -> None:
         self.where, self.breaker, self._read = server.where, server.breaker, server.read
+        self._wait = server.limits.wait
+
+    def within(self, seconds: float) -> Self:
+        """Return this client, whose calls then wait for a connection for some seconds at most."""
+        if seconds >= self._wait:
+            return self
+        hurried = object.__new__(type(self))
+        hurried.where, hurried.breaker, hurried._pool = self.where, self.breaker, self._pool
+        hurried._read, hurried._wait = self._read, seconds
+        return hurried
 
     def check(self) -> None:
         """Raise RedisUnavailable if the breaker is open."""
         if self.breaker and self.breaker.is_open:
             self.breaker.refuse()
 
-    def translated(self, error: Exception, *, sent: bool) -> Exception:
-        """Return the error of redis_kit for one of redis-py."""
+    def translated(self, error: Exception, *, sent: bool, counts: bool = True) -> Exception:
+        """Return the error of redis_kit for one of redis-py. The breaker counts it, unless another call will tell."""
         translated = error_map.translate(error, sent=sent, where=self.where)
         if self.breaker and isinstance(translated, RedisUnavailable) and translated is not error:
-            self.breaker.failed(translated)
+            if counts:
+                self.breaker.failed(translated)
+            else:
+                self.breaker.sign(translated, str(translated))
         return translated
 
     def _fail(self, connection: Any, error: BaseException) -> NoReturn:
@@ -65,9 +79,9 @@ class _Guard:
         finally:
             del connection, error  # the error's traceback refers to this frame: in a circle, both would live on
 
-    def _raise(self, error: BaseException, *, sent: bool = True) -> NoReturn:
+    def _raise(self, error: BaseException, *, sent: bool = True, counts: bool = True) -> NoReturn:
         """Raise the error of redis_kit for an exception. Anything that ends a task or thread is raised as it is."""
-        translated = self.translated(error, sent=sent) if isinstance(error, Exception) else error
+        translated = self.translated(error, sent=sent, counts=counts) if isinstance(error, Exception) else error
         try:
             if translated is error:
                 raise error  # not from itself, or its causes would be a circle
@@ -100,9 +114,7 @@ class Client(_Guard):
         connection = self._take(to_block=True)
         try:
             connection.send_packed_command([packed(command)])
-            wire.set_timeout(connection, timeout + self._read)
-            reply = wire.read(connection)
-            wire.set_timeout(connection, self._read)
+            reply = wire.read_after(connection, timeout + self._read)
         except BaseException as error:
             self._fail(connection, error)
         self._pool.give(connection)
@@ -115,8 +127,10 @@ class Client(_Guard):
 
         After each pause without a reply, ``look`` is called. It returns the seconds until its next call, or None to end
         the wait. Returns the second command's reply, also if it is an error; None if ``look`` ended the wait.
+        Waits for a connection no longer than for the first pause. The breaker does not count a lost connection here:
+        proxies cut those that wait, and the caller's next call tells more.
         """
-        connection = self._take(to_block=True)
+        connection = self._take(to_block=True, wait=min(timeout, pause))
         try:
             connection.send_packed_command([packed(waiting) + packed(next_one)])
             end = monotonic() + timeout + self._read
@@ -134,7 +148,7 @@ class Client(_Guard):
                 reply = error
         except BaseException as error:
             self._pool.drop(connection)  # the other reply is still to come
-            self._raise(error)
+            self._raise(error, counts=False)
         self._pool.give(connection)
         return reply
 
@@ -159,11 +173,11 @@ class Client(_Guard):
         """Close its connections."""
         self._pool.close()
 
-    def _take(self, *, to_block: bool = False) -> Any:
+    def _take(self, *, to_block: bool = False, wait: float = math.inf) -> Any:
         if self.breaker and self.breaker.is_open:
             self.breaker.refuse()
         try:
-            return self._pool.take(to_block=to_block)
+            return self._pool.take(min(wait, self._wait), to_block=to_block)
         except Exception as error:
             self._raise(error, sent=False)
 
@@ -210,7 +224,7 @@ class AsyncClient(_Guard):
         next_one: Command,
     ) -> Any:
         """See Client.watch()."""
-        connection, reading = await self._take(to_block=True), None
+        connection, reading = await self._take(to_block=True, wait=min(timeout, pause)), None
         try:
             async with Deadline(timeout + self._read):
                 await wire.asend(connection, packed(waiting) + packed(next_one))
@@ -228,7 +242,7 @@ class AsyncClient(_Guard):
                 reply = error
         except BaseException as error:
             self._end(connection, reading)
-            self._raise(error)
+            self._raise(error, counts=False)
         self._pool.give(connection)
         return reply
 
@@ -259,11 +273,11 @@ class AsyncClient(_Guard):
         """Close all its connections; the loop has ended, or ends."""
         self._pool.end()
 
-    async def _take(self, *, to_block: bool = False) -> Any:
+    async def _take(self, *, to_block: bool = False, wait: float = math.inf) -> Any:
         if self.breaker and self.breaker.is_open:
             self.breaker.refuse()
         try:
-            return await self._pool.take(to_block=to_block)
+            return await self._pool.take(min(wait, self._wait), to_block=to_block)
         except Exception as error:
             self._raise(error, sent=False)
 

@@ -1,28 +1,38 @@
 """Reading, writing and the state of a connection of redis-py. The only file that uses private parts of redis-py.
 
-Short replies are read here, at a third of the cost; the client library parses all others. The tests in
-``tests/core/client/test_wire.py`` fail if redis-py changes one of these parts.
+Short replies are read here, at a third of the cost; the client library parses all others. Where a release of redis-py
+lacks one of these parts, its public methods do the work, and one line of the log says so.
 """
 
 import _socket
+import asyncio
+import logging
 import os
 import select
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from io import BytesIO
+from operator import attrgetter
 from socket import socket
 from ssl import SSLSocket
 from typing import Any
 
+import redis
 from redis.exceptions import ConnectionError as ClientConnectionError
 from redis.exceptions import TimeoutError as ClientTimeoutError
 
 from redis_kit.core.client.deadlines import Deadline
 
+logger = logging.getLogger("redis_kit.connections")
+
 SIZE = 65536  # bytes taken from the socket at once
 # A class whose sockets os.write() can write to, unlike those for TLS, and those of gevent, which replaces this class.
 PLAIN = socket if issubclass(socket, _socket.socket) else None
 MOMENT = 0.01  # seconds for another look after a timeout: it may be this process that was stopped, not the server
+# Where a parser of the library keeps what it has not parsed yet, by the parser's name.
+_BUFFERS = {"_RESP2Parser": attrgetter("_buffer._buffer"), "_HiredisParser": attrgetter("_reader")}
+_missing: set[str] = set()  # private parts, as they were logged
 
 
 def exchange(connection: Any, command: bytes) -> Any:
@@ -30,11 +40,14 @@ def exchange(connection: Any, command: bytes) -> Any:
 
     Nothing may be left to read from before. The library's parser gets all but short replies, and reads on.
     """
-    sock = connection._sock
-    _send(sock, command)
-    feed = _FEEDS.get(type(connection._parser).__name__)
-    if feed is None:
+    try:
+        sock, parser = connection._sock, connection._parser
+        buffer = _BUFFERS[type(parser).__name__](parser)
+    except (AttributeError, KeyError) as error:
+        _note_missing(error)
+        connection.send_packed_command([command], check_health=False)
         return read(connection)
+    _send(sock, command)
     try:
         data = sock.recv(SIZE)
     except TimeoutError:
@@ -48,16 +61,26 @@ def exchange(connection: Any, command: bytes) -> Any:
             return text[:-2]
     elif kind == b":" and end and data.count(b"\r\n") == 1:
         return int(data[1:-2])
-    feed(connection._parser, data)
+    if isinstance(buffer, BytesIO):
+        buffer.write(data)
+        buffer.seek(0)
+    else:
+        buffer.feed(data)
     return read(connection)
 
 
 async def asend(connection: Any, commands: bytes) -> None:
     """Send packed commands."""
+    try:
+        writer = connection._writer
+    except AttributeError as error:
+        _note_missing(error)
+        await connection.send_packed_command([commands], check_health=False)
+        return
     # On Python 3.11 the client library's own way, wait_for(), swallows a cancellation that comes at that moment.
-    connection._writer.write(commands)
-    if connection._writer.transport.get_write_buffer_size():
-        await connection._writer.drain()
+    writer.write(commands)
+    if writer.transport.get_write_buffer_size():
+        await writer.drain()
 
 
 def read(connection: Any) -> Any:
@@ -65,24 +88,34 @@ def read(connection: Any) -> Any:
     try:
         return connection.read_response(disconnect_on_error=False)
     except ClientTimeoutError:
-        if not _has_news(connection._sock, MOMENT):
+        if not connection.can_read(timeout=MOMENT):
             raise
         return connection.read_response(disconnect_on_error=False)
 
 
-def set_timeout(connection: Any, seconds: float) -> None:
-    """Limit each wait of a connection that is open to some seconds."""
-    connection._sock.settimeout(seconds)
+def read_after(connection: Any, seconds: float) -> Any:
+    """Return the next reply, which may begin some seconds later."""
+    if not (connection.can_read(timeout=seconds) or connection.can_read(timeout=MOMENT)):
+        raise TimeoutError("no answer in time")
+    return read(connection)
 
 
 def is_open(connection: Any) -> bool:
     """Tell whether a connection was opened and not closed by this process since."""
-    return connection._sock is not None
+    try:
+        return connection._sock is not None
+    except AttributeError as error:
+        _note_missing(error)
+        return bool(connection.is_connected)
 
 
 def is_open_async(connection: Any) -> bool:
     """See is_open()."""
-    return connection._writer is not None
+    try:
+        return connection._writer is not None
+    except AttributeError as error:
+        _note_missing(error)
+        return bool(connection.is_connected)
 
 
 def is_usable(connection: Any) -> bool:
@@ -90,24 +123,46 @@ def is_usable(connection: Any) -> bool:
 
     It isn't if the server closed it while it was idle, or if a reply came after its caller had stopped waiting.
     """
-    sock = connection._sock
+    try:
+        sock = connection._sock
+    except AttributeError as error:
+        _note_missing(error)
+        return bool(connection.is_connected) and _is_silent(connection)
     if sock is None:
         return False
-    if isinstance(sock, SSLSocket):
-        try:
-            return not connection.can_read()
-        except (ClientConnectionError, OSError):
-            return False
-    return not _has_news(sock)
+    return _is_silent(connection) if isinstance(sock, SSLSocket) else not _has_news(sock)
 
 
-def is_usable_async(connection: Any) -> bool:
-    """See is_usable()."""
-    writer = connection._writer
-    # The stream knows only what its loop has read so far, and the loop may not have run since: so the kernel is asked.
-    if writer is None or writer.is_closing() or connection._reader.at_eof() or connection._reader._buffer:
+def _is_silent(connection: Any) -> bool:
+    try:
+        return not connection.can_read()
+    except (ClientConnectionError, OSError):
         return False
+
+
+def is_usable_async(connection: Any) -> bool | None:
+    """See is_usable(). None if only is_silent() can tell."""
+    try:
+        writer, reader = connection._writer, connection._reader
+        # The stream knows only what its loop has read so far, and the loop may not have run since: the kernel is asked.
+        if writer is None or writer.is_closing() or reader.at_eof() or reader._buffer:
+            return False
+    except AttributeError as error:
+        _note_missing(error)
+        return None
     return not _has_news(writer.get_extra_info("socket"))
+
+
+async def is_silent(connection: Any) -> bool:
+    """Tell by the library's public methods whether a connection is open and silent."""
+    if not connection.is_connected:
+        return False
+    for _ in range(2):  # the stream knows only what its loop has read
+        await asyncio.sleep(0)
+    try:
+        return not await connection.can_read()
+    except (ClientConnectionError, OSError):
+        return False
 
 
 def abort_async(connection: Any) -> None:
@@ -115,8 +170,16 @@ def abort_async(connection: Any) -> None:
 
     Nothing is awaited here: a cancellation can't come in between, and the event loop may be closed by now.
     """
-    connection._parser.on_disconnect()
-    writer, connection._reader, connection._writer = connection._writer, None, None
+    try:
+        parser, writer, _ = connection._parser, connection._writer, connection._reader
+    except AttributeError as error:
+        _note_missing(error)
+        # With nowait it awaits nothing, so one step is all of it. Without a loop, the garbage collector closes it.
+        with suppress(StopIteration, RuntimeError, ClientTimeoutError):
+            connection.disconnect(nowait=True).send(None)
+        return
+    parser.on_disconnect()
+    connection._reader = connection._writer = None
     if writer is None:
         return
     try:
@@ -125,10 +188,22 @@ def abort_async(connection: Any) -> None:
         getattr(writer.get_extra_info("socket"), "_sock", writer).close()
 
 
+async def open_async(connection: Any, *, connect: float, read: float) -> None:
+    """Open a connection. Each step has a limit: if a loop was late for one, the server is not at fault at the next."""
+    try:
+        open_socket = connection._connect
+    except AttributeError as error:
+        _note_missing(error)
+        async with Deadline(connect + read):
+            await connection.connect()
+        return
+    with _limited_steps(connection, open_socket, connect=connect, read=read):
+        await connection.connect()
+
+
 @contextmanager
-def limited_steps(connection: Any, *, connect: float, read: float) -> Iterator[None]:
-    """Limit each step of opening a connection: if a loop was late for one, the server is not at fault at the next."""
-    open_socket, read_response = connection._connect, connection.read_response
+def _limited_steps(connection: Any, open_socket: Any, *, connect: float, read: float) -> Iterator[None]:
+    read_response = connection.read_response
 
     async def connect_in_time() -> None:
         async with Deadline(connect):
@@ -143,6 +218,18 @@ def limited_steps(connection: Any, *, connect: float, read: float) -> Iterator[N
         yield
     finally:
         del connection._connect, connection.read_response
+
+
+def _note_missing(error: Exception) -> None:
+    part = str(error.name if isinstance(error, AttributeError) else error.args[0])
+    if part not in _missing:
+        _missing.add(part)
+        logger.warning(
+            "redis-py %s lacks %s, a private part that redis_kit uses: its public methods are used instead, which are "
+            "slower.",
+            redis.__version__,
+            part,
+        )
 
 
 def _send(sock: Any, data: bytes) -> None:
@@ -177,17 +264,3 @@ class _OfThread(threading.local):
 
 
 _of_thread = _OfThread()
-
-
-def _feed_python(parser: Any, data: bytes) -> None:
-    buffer = parser._buffer._buffer
-    buffer.write(data)
-    buffer.seek(0)
-
-
-def _feed_hiredis(parser: Any, data: bytes) -> None:
-    parser._reader.feed(data)
-
-
-# By the name of the library's parser; one that is not known reads from the socket itself.
-_FEEDS = {"_RESP2Parser": _feed_python, "_HiredisParser": _feed_hiredis}

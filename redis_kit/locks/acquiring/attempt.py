@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from os import urandom
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.core.scripts import ScriptCall
@@ -11,6 +11,7 @@ from redis_kit.locks.acquiring.local_queue import LocalQueue
 from redis_kit.locks.leases.lease import Lease
 from redis_kit.locks.leases.ownership import OwnedLeases
 from redis_kit.locks.leases.source import LeaseSource
+from redis_kit.locks.renewal.pending_releases import IN_TRANSIT
 
 WAITER_TTL = 2500  # ms that a waiter counts as one after each request
 MAX_AGE = 0.1  # share of a lease's timeout that may be over when its holder learns of the lease
@@ -47,7 +48,9 @@ class Attempt:
         "began_at",
         "blocking",
         "deadline",
+        "late_until",
         "local_queue",
+        "refusal",
         "sent",
         "sent_at",
         "timeout",
@@ -64,7 +67,8 @@ class Attempt:
         self.deadline, self.blocking = self.sent_at + wait, wait > 0
         self.waiting_since = 0  # ms on the server's clock; 0 if the server has not refused it
         self.woken, self.wake_up_list, self._next_fence = 0, "", 0
-        self.sent = False
+        self.sent, self.refusal = False, cast(Refusal, ())
+        self.late_until = 0.0  # until when a request whose reply was lost may still reach the server
         self.local_queue: LocalQueue | None = None
 
     @property
@@ -97,9 +101,10 @@ class Attempt:
     def may_hold(self, error: BaseException) -> bool:
         """Tell whether the server may have granted the lease, or may still grant it, though an error ended the attempt.
 
-        An error in the server's reply means that it did not, unless another request was queued behind a blocked one.
+        An error in the server's reply means that it did not, unless another request was queued behind a blocked one, or
+        was lost before.
         """
-        if self.sent and not self.waiting_since and isinstance(error, RedisFailure):
+        if self.sent and not (self.waiting_since or self.late_until) and isinstance(error, RedisFailure):
             return isinstance(error, RedisUnavailable) and error.indeterminate
         return self.sent
 
@@ -109,6 +114,11 @@ class Attempt:
         Before the first request it may have waited for other callers of this process.
         """
         if refusal:
-            self._next_fence = refusal[-1]
+            self.refusal, self._next_fence = refusal, refusal[-1]
             before = int((self.sent_at - self.began_at) * 1000)
             self.waiting_since = self.waiting_since or refusal[-1] // 1000 - before
+
+    def note_failure(self, error: RedisFailure) -> None:
+        """Note a failure after which the caller goes on: the request may have reached the server, or still reach it."""
+        if isinstance(error, RedisUnavailable) and error.indeterminate:
+            self.late_until = monotonic() + IN_TRANSIT

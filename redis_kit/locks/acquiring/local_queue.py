@@ -36,14 +36,17 @@ LocalQueues = dict[str, LocalQueue]
 
 
 class Turn:
-    """A step: wait for the turn to request a key, until a moment of the monotonic clock; True if it has come."""
+    """A step: wait for the turn to request a key, until a moment of the monotonic clock; True if it has come.
 
-    __slots__ = ("_event", "_queues", "key", "queue", "token", "until")
+    With ``check`` it raises RedisUnavailable rather than wait while the circuit breaker is open.
+    """
+
+    __slots__ = ("_check", "_event", "_queues", "key", "queue", "token", "until")
 
     queue: LocalQueue
 
-    def __init__(self, key: str, token: str, *, until: float) -> None:
-        self.key, self.token, self.until = key, token, until
+    def __init__(self, key: str, token: str, *, until: float, check: bool = False) -> None:
+        self.key, self.token, self.until, self._check = key, token, until, check
         self._event: Any = None
         self._queues: LocalQueues | None = None
 
@@ -51,7 +54,11 @@ class Turn:
         """Wait in this thread. No round trip."""
         if self._queues is None:
             self._join(_of_threads, threading.Event)
-        return self._event is None or self._event.wait(self._remaining())
+        if self._event is None:
+            return True
+        if self._check:
+            client.check()
+        return bool(self._event.wait(self._remaining()))
 
     async def arun(self, client: Any) -> bool:
         """See run()."""
@@ -59,11 +66,18 @@ class Turn:
             self._join(_of_tasks.setdefault(asyncio.get_running_loop(), {}), asyncio.Event)
         if self._event is None or self._event.is_set():
             return True
+        if self._check:
+            client.check()
         try:
             async with asyncio.timeout(self._remaining()):
                 return bool(await self._event.wait())
         except TimeoutError:
             return False
+
+    @property
+    def has_waited(self) -> bool:
+        """Tell whether others came before."""
+        return self._event is not None
 
     def end(self) -> None:
         """Give the turn to the next caller."""

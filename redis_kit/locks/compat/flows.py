@@ -9,12 +9,14 @@ from time import monotonic
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
+from redis import exceptions
 from redis.exceptions import LockError, LockNotOwnedError, ResponseError
 
 from redis_kit.core import scripts
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.locks.acquiring.local_queue import Turn
+from redis_kit.locks.acquiring.wait import pause
 from redis_kit.locks.compat.background import AsyncRepeated, Repeated, RepeatedRelease, Run, renewal
 from redis_kit.locks.compat.keys import SideKeys, side_keys
 from redis_kit.locks.compat.wait import WAITER_TTL, Request, Wait
@@ -22,6 +24,8 @@ from redis_kit.locks.errors import CannotRenew
 
 DEFAULT_TIMEOUT = 30.0  # seconds of a lock without a timeout, renewed at a third of it
 GIVE_UP_AFTER = 3600.0  # seconds without an answer after which an attempt is forgotten
+PASSING = (exceptions.ConnectionError, exceptions.TimeoutError)  # failures that may pass, unless they are these:
+REFUSED = (exceptions.AuthenticationError, exceptions.AuthorizationError)
 UNKNOWN = (-1, 0)  # the refusal of a lock whose holder is unknown
 
 
@@ -83,20 +87,33 @@ class Flows:
         return acquired[1] if acquired and acquired[0] == self.local.token else None
 
     def _acquire_flow(self, given: Any, sleep: float, wait: float) -> Flow[bool]:
-        """Request it until it is acquired or the time is over. Only the first waiter of a process sends requests."""
+        """Request it until it is acquired or the time is over. Only the first waiter of a process sends requests.
+
+        Once it was refused it goes on after a lost connection; the request whose reply was lost is undone.
+        """
         deadline = monotonic() + wait
         token = token_hex(16).encode() if given is None else self._encoded(given)
         turn = Turn(self._local_key(), token_hex(8), until=deadline)
+        has_waited, failures = False, 0
         try:
             in_turn = wait > 0 and (yield turn)
             while True:
                 waits = in_turn and monotonic() < deadline
                 self.local.waiter_ttl, self.local.refusal = WAITER_TTL if waits else 0, UNKNOWN
-                if (yield Request(token)):
+                try:
+                    acquired = yield Request(token)
+                except PASSING as error:
+                    if not (waits and has_waited) or isinstance(error, REFUSED):
+                        raise
+                    yield pause(deadline, failures)
+                    failures += 1
+                    continue
+                if acquired:
                     self.local.token = token
                     return True
                 if not waits:
                     return False
+                has_waited, failures = True, 0
                 remaining = deadline - monotonic()
                 yield Wait(self._keys()[1].signal, self.local.refusal, sleep=sleep, remaining=remaining)
         finally:

@@ -10,10 +10,9 @@ from django.http import HttpRequest
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import did_you_mean, shortened, unexpected
-from redis_kit.locks.arguments import HINTS, Seconds
+from redis_kit.locks.arguments import HINTS, Release, Seconds
 from redis_kit.locks.decorators.name_template import NameTemplate
 from redis_kit.locks.errors import LockNotAcquired
-from redis_kit.locks.kinds.base import Release
 from redis_kit.locks.kinds.lock import Lock
 from redis_kit.locks.leases.lease import Lease
 

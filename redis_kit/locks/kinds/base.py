@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable
 from time import monotonic
-from typing import Any, ClassVar, Generic, Literal, Never, NoReturn, TypeVar, cast
+from typing import Any, ClassVar, Generic, Never, NoReturn, TypeVar, cast
 
 from redis_kit.core import conf
 from redis_kit.core.errors import RedisKitError
@@ -14,20 +14,17 @@ from redis_kit.core.settings import KitSettings
 from redis_kit.locks import arguments
 from redis_kit.locks.acquiring import reentrancy, wait
 from redis_kit.locks.acquiring.attempt import Attempt, Refusal
-from redis_kit.locks.arguments import Seconds, wait_seconds
-from redis_kit.locks.errors import CannotRenew, LockLost, LockNotAcquired, NotHeld
+from redis_kit.locks.arguments import Release, Seconds, wait_seconds
+from redis_kit.locks.errors import BEHIND_OTHERS, CannotRenew, LockLost, LockNotAcquired, NotHeld
 from redis_kit.locks.keys import LockKeys, SlotKeys, parts_of, tag_of
 from redis_kit.locks.leases.blocks import BlockContext
-from redis_kit.locks.leases.lease import Lease, check_live, mark_ended, note_extension, safe_deadline
+from redis_kit.locks.leases.lease import Lease, check_live, mark_ended, note_extension, safe_deadline, state_of
 from redis_kit.locks.leases.ownership import OwnedLeases, owned_by_name
 from redis_kit.locks.leases.source import ExtendMode
 from redis_kit.locks.renewal import pending_releases, renewer
 from redis_kit.locks.settings import LockSettings
 
-BEHIND_OTHERS = "is held, and other callers of this process wait for it too."
-
 Keys = TypeVar("Keys", LockKeys, SlotKeys)
-Release = Literal["on_exit", "on_commit"]
 
 
 class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
@@ -184,6 +181,7 @@ class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
                 return cast(Refusal, reply)
             deadline = safe_deadline(attempt.sent_at, attempt.timeout)
             self.owned_leases.add(lease := Lease(self, token=attempt.token, fence=reply, deadline=deadline))
+            state_of(lease).late_until = attempt.late_until
         except BaseException as error:
             if attempt.may_hold(error):
                 pending_releases.add(self, attempt.token)
@@ -215,6 +213,8 @@ class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
             self.abandon(lease)
             pending_releases.add_retry_note(error)
             raise
+        if late_until := state_of(lease).late_until:
+            pending_releases.add(self, lease.token, after=late_until - monotonic())
         if not was_held:
             mark_ended(lease, lost=True)
             raise LockLost(f"{lease!r} ended before it was released; another may have held it since.", self.name)
@@ -228,7 +228,8 @@ class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
     def abandon(self, lease: Lease) -> None:
         """End a lease and let the background release it. No round trip."""
         self._end(lease)
-        pending_releases.add(self, lease.token, ends_by=lease.ends_by)
+        after = state_of(lease).late_until - monotonic()
+        pending_releases.add(self, lease.token, ends_by=lease.ends_by, after=after)
 
     def _end(self, lease: Lease) -> None:
         renewer.stop(lease)

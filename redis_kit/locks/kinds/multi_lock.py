@@ -10,10 +10,11 @@ from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.text import shortened
+from redis_kit.locks.acquiring import wait
 from redis_kit.locks.acquiring.reentrancy import is_still_needed
 from redis_kit.locks.arguments import Seconds, blocking_seconds, flag, under_name, wait_seconds
-from redis_kit.locks.errors import CannotRenew, LockNotAcquired, NotHeld
-from redis_kit.locks.kinds.base import BEHIND_OTHERS, BaseLock
+from redis_kit.locks.errors import BEHIND_OTHERS, CannotRenew, LockNotAcquired, NotHeld
+from redis_kit.locks.kinds.base import BaseLock
 from redis_kit.locks.kinds.lock import Lock
 from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
 from redis_kit.locks.leases.blocks import BlockContext
@@ -153,11 +154,25 @@ class _Acquisition:
         self.leases: dict[AnyLock, Lease] = {}
 
     def acquire_all(self) -> Flow[LockNotAcquired | None]:
-        """Acquire all; return the error if one is refused, with some of the others acquired."""
+        """Acquire all; return the error if one is refused, with some of the others acquired.
+
+        Once it has waited it goes on after a failure that may pass, from the beginning.
+        """
+        has_waited, failures = False, 0
         while len(self.leases) < len(self.locks):
-            error = yield from self._acquire_free()
-            if error and monotonic() < self.deadline:
-                error = yield from self._wait_for(self.locks[len(self.leases)])
+            try:
+                error = yield from self._acquire_free()
+                if error and monotonic() < self.deadline:
+                    has_waited = True
+                    error = yield from self._wait_for(self.locks[len(self.leases)])
+            except wait.PASSING:
+                if not has_waited or monotonic() >= self.deadline:
+                    raise
+                yield from self.undo()
+                yield wait.pause(self.deadline, failures)
+                failures += 1
+                continue
+            failures = 0
             if error:
                 return error
         return None

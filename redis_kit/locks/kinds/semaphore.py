@@ -10,11 +10,11 @@ from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.locks.acquiring.attempt import Attempt, Refusal
-from redis_kit.locks.arguments import LIMIT, Seconds, flag
+from redis_kit.locks.arguments import LIMIT, Release, Seconds, flag
 from redis_kit.locks.errors import LockNotAcquired
 from redis_kit.locks.keys import SlotKeys
 from redis_kit.locks.kinds import slots
-from redis_kit.locks.kinds.base import BaseLock, Release
+from redis_kit.locks.kinds.base import BaseLock
 from redis_kit.locks.leases.lease import Lease
 from redis_kit.locks.leases.source import ExtendMode
 

@@ -30,13 +30,14 @@ class Notifier(Protocol):
 class LeaseState:
     """Internal state of a lease, which its holder does not see."""
 
-    __slots__ = ("ending", "extended_until", "notifier", "pid", "reentries", "timeout", "until_commit")
+    __slots__ = ("ending", "extended_until", "late_until", "notifier", "pid", "reentries", "timeout", "until_commit")
 
     def __init__(self, timeout: float) -> None:
         self.timeout = timeout  # seconds for which it starts again: the longest that one of its blocks stated
         self.pid = getpid()
         self.ending: type[NotHeld] | None = None
         self.extended_until = 0.0  # the latest end that an extension may have set
+        self.late_until = 0.0  # until when a lost request for the lease may still reach the server
         self.reentries = 0  # how often its owner acquired it again
         self.until_commit = False  # released, and held until the end of a transaction
         self.notifier: Notifier | None = None  # of a lease that is renewed or watched

@@ -157,6 +157,7 @@ ITSELF = "It is an option of REDIS_KIT itself, not of a connection"
         ({"URL": "redis://h", "max_connections": 5}, ITSELF),
         ({"CLUSTER": "redis://h", "CONNECT_TIMEOUT": 1}, ITSELF),
         ({"URL": "redis://h", "SOCKET_TIMEOUT": 1}, r"Set REDIS_KIT\['READ_TIMEOUT'\]"),
+        ({"URL": "redis://h", "HEALTH_CHECK_INTERVAL": 5}, "Leave it out"),
         ({"URL": "redis://h", "SOCKET_CONNECT_TIMEOUT": 1}, r"Set REDIS_KIT\['CONNECT_TIMEOUT'\]"),
         ({"SENTINELS": [("h", 1)], "SERVICE": "s", "SENTINEL_PASSWORD": "x"}, "'SENTINEL_KWARGS': {'password': ...}"),
         ({"SENTINELS": [("h", 1)], "SERVICE": "s", "SENTINEL_USERNAME": "x"}, "'SENTINEL_KWARGS': {'username': ...}"),

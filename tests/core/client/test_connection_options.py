@@ -130,7 +130,7 @@ def test_missing_connection_names_those_that_exist(settings):
 
 def test_right_entries_pass(settings):
     entries = {
-        "default": URL | {"DB": "1", "PASSWORD": None, "HEALTH_CHECK_INTERVAL": 5, "ssl_ca_certs": "/ca.pem"},
+        "default": URL | {"DB": "1", "PASSWORD": None, "ssl_ca_certs": "/ca.pem"},
         "s": {"SENTINELS": (("h", 1),), "SERVICE": "s", "SSL": True, "SENTINEL_KWARGS": {"SSL": True}, "DB": 3},
         "c": {"CLUSTER": "redis://h", "DB": 0, "SOCKET_KEEPALIVE": True},
     }

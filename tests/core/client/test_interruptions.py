@@ -153,6 +153,7 @@ def test_connection_whose_end_is_interrupted_is_not_counted(kit):
         assert in_use(pool) == (0, 0)
 
 
+@pytest.mark.usefixtures("single_connection")
 def test_caller_that_is_interrupted_while_it_waits_leaves_the_line(kit):
     kit.options(MAX_CONNECTIONS=1, POOL_TIMEOUT=0.01)
     pool = connections.client()._pool
@@ -179,6 +180,7 @@ def test_caller_gets_a_place_that_nobody_told_of_when_its_time_is_over(kit, to_b
     assert in_use(pool) == (0, 0)
 
 
+@pytest.mark.usefixtures("single_connection")
 def test_caller_whose_turn_was_interrupted_gets_its_connection_later(kit):
     kit.options(MAX_CONNECTIONS=1, POOL_TIMEOUT=1)
     pool, served = connections.client()._pool, []
@@ -264,6 +266,7 @@ ASYNC = [acall, afail, ablock, abatch, awatch, astand, arefused]
 
 @pytest.mark.parametrize("fresh", [True, False], ids=["new", "idle"])
 @pytest.mark.parametrize("work", ASYNC, ids=lambda work: work.__name__)
+@pytest.mark.usefixtures("single_connection")
 def test_task_that_is_cancelled_at_each_await_loses_no_connection(kit, work, fresh):
     kit.options(MAX_CONNECTIONS=1, POOL_TIMEOUT=0.05)
 

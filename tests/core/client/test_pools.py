@@ -78,7 +78,7 @@ def at_once(request):
     return lambda count, *command: asyncio.run(gathered(count, command))
 
 
-@pytest.mark.parametrize("most", [1, 7])
+@pytest.mark.parametrize("most", [2, 7])
 def test_more_callers_than_connections_wait_for_their_turn(kit, at_once, most):
     kit.options(MAX_CONNECTIONS=most)
     before = opened(kit)
@@ -112,6 +112,7 @@ def test_own_limit_of_a_url_does_not_hold(tcp_valkey, kit):
     assert in_threads(5, lambda _: connections.client().call("BLPOP", f"{kit.prefix}:nothing", 0.2)) == [None] * 5
 
 
+@pytest.mark.usefixtures("single_connection")
 def test_first_come_first_served(kit):
     kit.options(MAX_CONNECTIONS=1)
     served = []
@@ -142,6 +143,7 @@ def test_first_come_first_served(kit):
         thread.join(5)
 
 
+@pytest.mark.usefixtures("single_connection")
 def test_new_caller_does_not_overtake_waiters(kit):
     kit.options(MAX_CONNECTIONS=1)
 
@@ -180,6 +182,7 @@ def test_full_pool_is_one_clear_error_and_not_an_outage(kit):
     assert connections.client().call("PING") == b"PONG"
 
 
+@pytest.mark.usefixtures("single_connection")
 def test_async_callers_get_the_same_error(kit):
     kit.options(MAX_CONNECTIONS=1, POOL_TIMEOUT=0.1)
 
@@ -253,6 +256,7 @@ def test_connection_that_can_not_be_opened_is_not_counted(kit):
         pool.give(connection)
 
 
+@pytest.mark.usefixtures("single_connection")
 def test_connection_that_is_never_returned_is_not_counted(kit):
     kit.options(MAX_CONNECTIONS=1)
     gc.disable()  # nothing but the last reference is needed

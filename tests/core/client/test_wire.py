@@ -6,14 +6,19 @@ import select
 import signal
 import socket
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 
 import pytest
 import redis
 from redis.asyncio.connection import Connection as AsyncConnection
 from redis.connection import Connection
 
+from redis_kit.core import connections
 from redis_kit.core.client import wire
 from redis_kit.core.client.protocol import packed
+from redis_kit.core.errors import CommandFailed
+from redis_kit.locks import Lock
+from tests.fixtures.servers import wait_for
 
 CHANGED = f"redis-py {redis.__version__} has changed what redis_kit/core/client/wire.py relies on:"
 
@@ -53,7 +58,7 @@ def test_connection_has_the_private_parts_that_are_used(connection):
 def test_parser_is_one_that_can_be_fed(connection):
     connection.connect()
     name = type(connection._parser).__name__
-    assert name in wire._FEEDS, f"{CHANGED} the parser is {name}, so no short reply is read without it"
+    assert name in wire._BUFFERS, f"{CHANGED} the parser is {name}, so no short reply is read without it"
     inner = ("_reader",) if name == "_HiredisParser" else ("_buffer",)
     gone = missing(connection._parser, *inner)
     assert not gone, f"{CHANGED} {gone}"
@@ -153,6 +158,7 @@ def test_signals_do_not_prolong_a_wait():
     own, peer = socket.socketpair()
     found = Connection("127.0.0.1", 1, protocol=2)
     found._sock = own
+    found._parser.on_connect(found)
     own.settimeout(0.3)
     before = signal.signal(signal.SIGALRM, lambda *_: None)
     signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
@@ -174,8 +180,7 @@ def test_async_connection_that_is_closed_or_has_a_late_reply_is_not_usable(kit):
     async def check(connection):
         assert not wire.is_open_async(connection)
         assert not wire.is_usable_async(connection)
-        with wire.limited_steps(connection, connect=1, read=1):
-            await connection.connect()
+        await wire.open_async(connection, connect=1, read=1)
         assert wire.is_open_async(connection)
         assert wire.is_usable_async(connection)
         await wire.asend(connection, packed(("ECHO", "late")))
@@ -190,14 +195,110 @@ def test_async_connection_that_is_closed_or_has_a_late_reply_is_not_usable(kit):
     asynchronously(kit, check)
 
 
+class Without:
+    """Something without one of its parts, or without a part of that part: ``_parser._buffer``."""
+
+    def __init__(self, inner, part):
+        object.__setattr__(self, "_kept", inner)
+        object.__setattr__(self, "_lost", part.partition("."))
+
+    def __getattr__(self, name):
+        part, _, inner_part = self._lost
+        if name == part and not inner_part:
+            raise AttributeError(f"no {name}", name=name)
+        value = getattr(self._kept, name)
+        return without(value, inner_part) if name == part else value
+
+    def __setattr__(self, name, value):
+        assert self._lost != (name, "", ""), f"{name} was set, which is not there"
+        setattr(self._kept, name, value)
+
+    def __delattr__(self, name):
+        delattr(self._kept, name)
+
+
+def without(inner, part):
+    """Return something that behaves as before, under its own name, but lacks a part."""
+    return type(type(inner).__name__, (Without,), {})(inner, part)
+
+
+def lacking(client, part):
+    """Let all connections of a client lack a private part, which the library itself still has."""
+    pool = client._pool
+    make = pool._factory.make
+    pool._factory = pool._factory._replace(make=lambda: without(make(), part))
+    return client
+
+
+@pytest.fixture
+def logged(caplog, monkeypatch):
+    """A function that tells whether one line of the log names a part."""
+    monkeypatch.setattr(wire, "_missing", set())
+    return lambda part: [part.rpartition(".")[2] in line for line in caplog.messages] == [True]
+
+
+LONG = "x" * 200_000
+
+
+NEWEST = pytest.mark.skipif(not hasattr(AsyncConnection, "can_read"), reason="older releases have all private parts")
+BUFFERS = ["_parser._reader"] if find_spec("hiredis") else ["_parser._buffer", "_parser._buffer._buffer"]
+
+
+@NEWEST
+@pytest.mark.parametrize("part", ["_sock", "_parser", *BUFFERS])
+def test_library_without_a_private_part_is_used_all_the_same(kit, logged, part):
+    client = lacking(connections.client(), part)
+    assert client.call("ECHO", "a") == b"a"
+    assert client.call("ECHO", LONG) == LONG.encode()
+    assert client.batch([("PING",), ("MGET", "a", "b")]) == [b"PONG", [None, None]]
+    assert client.block(0.01, "BLPOP", "nothing", "0.01") is None
+    with pytest.raises(CommandFailed):
+        client.call("NO", "SUCH")
+    (connection,) = client._pool._idle
+    connection.send_command("ECHO", "unread")
+    wait_for(lambda: wire._has_news(connection._kept._sock))
+    assert client.call("ECHO", "b") == b"b"
+    kit.client.client_kill_filter(_id=client.call("CLIENT", "ID"))
+    assert client.call("ECHO", "c") == b"c"
+    lease = Lock("a").acquire()
+    assert Lock("a").acquire(blocking_timeout=0.05) is None
+    lease.release()
+    assert logged(part)
+
+
+@NEWEST
+@pytest.mark.parametrize("part", ["_writer", "_reader", "_reader._buffer", "_parser", "_connect"])
+def test_async_library_without_a_private_part_is_used_all_the_same(kit, logged, part):
+    async def main():
+        client = lacking(connections.aclient(), part)
+        assert await client.call("ECHO", "a") == b"a"
+        assert await client.call("ECHO", LONG) == LONG.encode()
+        assert await client.batch([("PING",), ("MGET", "a", "b")]) == [b"PONG", [None, None]]
+        assert await client.block(0.01, "BLPOP", "nothing", "0.01") is None
+        with pytest.raises(CommandFailed):
+            await client.call("NO", "SUCH")
+        (connection,) = client._pool._idle
+        await connection.send_command("ECHO", "unread")
+        wait_for(lambda: wire._has_news(connection._kept._writer.get_extra_info("socket")))
+        assert await client.call("ECHO", "b") == b"b"
+        kit.client.client_kill_filter(_id=await client.call("CLIENT", "ID"))
+        assert await client.call("ECHO", "c") == b"c"
+        lease = await Lock("a").aacquire()
+        assert await Lock("a").aacquire(blocking_timeout=0.05) is None
+        await lease.arelease()
+
+    asyncio.run(main())
+    assert logged(part)
+
+
 def test_no_step_of_connecting_takes_longer_than_its_limit(kit):
     async def check(connection):
         async def forever():
             await asyncio.sleep(60)
 
         connection._connect = forever
-        with pytest.raises(TimeoutError), wire.limited_steps(connection, connect=0.01, read=1):
-            await connection._connect()
+        with pytest.raises((TimeoutError, redis.TimeoutError)):
+            await wire.open_async(connection, connect=0.01, read=1)
         connection._connect = None
 
     asynchronously(kit, check)

@@ -2,9 +2,11 @@
 
 import asyncio
 import threading
+from time import monotonic
 
 import pytest
 
+from redis_kit.core import connections
 from redis_kit.locks import Lock, LockNotAcquired, Semaphore
 from tests.fixtures.servers import wait_for
 
@@ -44,6 +46,57 @@ def test_more_threads_than_connections_may_want_one_lock(kit, blocked):
     for thread in threads:
         thread.join(10)
     assert len(entered) == 30
+
+
+@pytest.mark.parametrize("how", ["threads", "tasks"])
+def test_waiters_for_more_names_than_connections_go_on_until_their_timeout(kit, blocked, how):
+    kit.options(MAX_CONNECTIONS=4, POOL_TIMEOUT=0.05)  # two of them may block
+    names = "abcdefgh"
+    leases = [Lock(name).acquire() for name in names]
+    results = []
+
+    def wait(name):
+        results.append(Lock(name).acquire(blocking_timeout=10))
+
+    async def main():
+        results.extend(await asyncio.gather(*[Lock(name).aacquire(blocking_timeout=10) for name in names]))
+
+    targets = [(wait, name) for name in names] if how == "threads" else [(lambda: asyncio.run(main()),)]
+    threads = [threading.Thread(target=target, args=args) for target, *args in targets]
+    for thread in threads:
+        thread.start()
+    wait_for(lambda: len(blocked()) == 2)
+    for lease in leases:
+        lease.release()
+    for thread in threads:
+        thread.join(20)
+    assert [result.held for result in results] == [True] * len(names)
+
+
+def test_full_pool_does_not_outlast_the_blocking_timeout(kit, twin):
+    kit.options(MAX_CONNECTIONS=2, POOL_TIMEOUT=20)
+    Lock("a").acquire()
+
+    class Connections:
+        def take(self):
+            return [connections.client()._pool.take() for _ in range(2)]
+
+        async def atake(self):
+            return [await connections.aclient()._pool.take() for _ in range(2)]
+
+        async def agive(self, taken):
+            for connection in taken:
+                connections.aclient()._pool.give(connection)
+
+        def give(self, taken):
+            for connection in taken:
+                connections.client()._pool.give(connection)
+
+    taken = twin(Connections().take)
+    began = monotonic()
+    assert twin(Lock("a").acquire, blocking_timeout=0.1) is None
+    assert monotonic() - began < 10  # and not after the 20 s of the pool
+    twin(Connections().give, taken)
 
 
 def test_who_waits_behind_others_gives_up_in_time(kit, waiting):

@@ -8,11 +8,12 @@ from time import monotonic
 
 import pytest
 import redis
+import redis.asyncio.retry
 import redis.lock
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from redis_kit.locks.compat import Lock
+from redis_kit.locks.compat import Lock, flows
 from redis_kit.locks.compat.keys import side_keys
 from tests.fixtures.servers import wait_for
 from tests.locks.support.redispy import OURS, Bench
@@ -155,6 +156,26 @@ def test_one_who_gives_up_behind_others_has_asked(key, client):
     holder.release()
     threads[0].join(10)
     assert got
+
+
+@pytest.mark.parametrize("kind", OURS)
+def test_waiter_survives_a_stall(own_kit, monkeypatch, kind):
+    failures, pause = [], flows.pause
+    monkeypatch.setattr(flows, "pause", lambda *args: [failures.append(args), pause(*args)][1])
+    with contextlib.closing(Bench(own_kit, kind, OURS[kind])) as bench:
+        holder = Lock(own_kit.raw, bench.key(), timeout=30)
+        assert holder.acquire()
+        retry = (redis.asyncio.retry.Retry if kind == "async" else Retry)(NoBackoff(), 0)
+        waiter = bench.lock(client=bench.connect(socket_timeout=0.25, retry=retry), timeout=30, sleep=0.01)
+        threads = [threading.Thread(target=lambda: failures.append(bench.run(waiter.acquire())))]
+        threads[0].start()
+        wait_for(lambda: bench.look.exists(side_keys(bench.key().encode()).waiters))
+        own_kit.server.freeze()
+        wait_for(lambda: failures)
+        own_kit.server.thaw()
+        holder.release()
+        threads[0].join(20)
+        assert failures[-1] is True
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])

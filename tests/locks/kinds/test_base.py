@@ -1,13 +1,15 @@
 """How a lease is asked for and given back, step by step and without a server."""
 
 import asyncio
+import time
 
 import pytest
 from redis.exceptions import NoScriptError
 
-from redis_kit.core.errors import PermissionDenied, RedisUnavailable
+from redis_kit.core.errors import PermissionDenied, PoolExhausted, RedisUnavailable
 from redis_kit.locks import Lock, LockLost, NotHeld, Semaphore
 from redis_kit.locks.acquiring.local_queue import Turn
+from redis_kit.locks.acquiring.wait import Wait
 from redis_kit.locks.kinds.lock import ACQUIRE, EXTEND, RELEASE
 from redis_kit.locks.leases.lease import mark_ended
 
@@ -19,7 +21,7 @@ INTERRUPTIONS = [KeyboardInterrupt(), asyncio.CancelledError()]
 def started(lock, *, seconds=5.0):
     steps = lock.acquire_flow(seconds)
     step = steps.send(None)
-    return (steps, steps.send(step.run(None))) if isinstance(step, Turn) else (steps, step)
+    return (steps, steps.send(step.run(None)).call) if isinstance(step, Turn) else (steps, step)
 
 
 def ended(steps, reply):
@@ -55,6 +57,9 @@ class Asked:
     def __init__(self, ended, *answers):
         self.ended, self.answers = ended, answers
         self.commands, self.pauses = [], []
+
+    def within(self, seconds):
+        return self
 
     def watch(self, timeout, pause, look, waiting, behind):
         self.timeout, self.waiting, self.behind = timeout, waiting, behind
@@ -112,7 +117,7 @@ def test_script_that_the_server_lost_is_sent_again_with_its_source():
 def test_woken_waiter_that_was_refused_asks_again_to_count_as_a_waiter():
     steps, first = started(Lock("a"))
     steps.send(TAKEN)
-    again = steps.send(TAKEN)
+    again = steps.send(TAKEN).call
     assert token_of(again) == token_of(first)
     assert arguments(again.command)["woken"] == 0
     assert arguments(again.command)["waiting"] > 0
@@ -139,7 +144,7 @@ def test_lease_that_was_granted_too_long_ago_is_asked_for_again(monkeypatch):
     steps.send(TAKEN)
     monkeypatch.setattr("redis_kit.locks.acquiring.attempt.MAX_AGE", -1.0)
     steps.send(7)
-    again = steps.send(0)
+    again = steps.send(0).call
     assert again.script is ACQUIRE
     assert token_of(again) == token_of(first)
     assert ended(steps, 8).fence == 8
@@ -163,7 +168,7 @@ def pending(monkeypatch):
     """A list of the releases that are left to the background: source, token and whether its lease had begun."""
     left = []
 
-    def add(source, token, *, ends_by=None):
+    def add(source, token, *, ends_by=None, after=0.0):
         left.append((source, token, ends_by is not None))
 
     monkeypatch.setattr("redis_kit.locks.renewal.pending_releases.add", add)
@@ -191,13 +196,77 @@ def test_attempt_that_never_left_needs_no_taking_back(error, pending):
     assert not pending
 
 
-@pytest.mark.parametrize("error", [RedisUnavailable("refused"), PermissionDenied("no")])
-def test_waiter_with_a_failed_request_may_have_got_the_lease_before(error, pending):
+def test_waiter_with_a_failed_request_may_have_got_the_lease_before(pending):
     steps, step = started(lock := Lock("a"))
     steps.send(TAKEN)
-    with pytest.raises(type(error)):
-        steps.throw(error)
+    with pytest.raises(PermissionDenied):
+        steps.throw(PermissionDenied("no"))
     assert pending == [(lock, token_of(step), False)]
+
+
+LOST = RedisUnavailable("no reply", indeterminate=True)
+PASSING = [LOST, RedisUnavailable("refused"), PoolExhausted("all in use")]
+
+
+@pytest.mark.parametrize("error", PASSING, ids=repr)
+def test_waiter_goes_on_after_a_failure_that_may_pass(error, pending):
+    steps, first = started(Lock("a"))
+    steps.send(TAKEN)
+    step = steps.throw(error)
+    for _ in range(3):  # it asks again, after a pause
+        step = step if hasattr(step, "call") else steps.send(None)
+        assert token_of(step.call) == token_of(first)
+        pause = steps.throw(error)
+        assert 0 <= pause.seconds <= 1
+        step = steps.send(None)
+    assert isinstance(steps.send(TAKEN), Wait)
+    assert not pending
+
+
+def test_wait_ends_with_the_failure_that_lasts_until_its_deadline(pending):
+    steps, step = started(lock := Lock("a"), seconds=0.05)
+    steps.send(TAKEN)
+    time.sleep(0.06)
+    steps.throw(LOST)
+    steps.send(None)
+    with pytest.raises(RedisUnavailable) as caught:
+        steps.throw(LOST)
+    assert caught.value is LOST
+    assert pending == [(lock, token_of(step), False)]
+
+
+@pytest.mark.parametrize("refusal", [TAKEN, None], ids=["refused before", "never asked"])
+def test_wait_with_a_full_pool_ends_as_if_the_lock_stayed_taken(refusal, pending):
+    steps, step = started(lock := Lock("a"), seconds=0.05)
+    if refusal:
+        steps.send(refusal)
+    time.sleep(0.06)
+    if refusal:
+        steps.throw(PoolExhausted("all in use"))
+    with pytest.raises(StopIteration) as caught:
+        steps.throw(PoolExhausted("all in use"))
+    assert caught.value.value == (refusal or ())
+    assert pending == [(lock, token_of(step), False)]
+
+
+def test_release_follows_a_lost_request_that_may_come_late(pending):
+    steps, step = started(lock := Lock("a"))
+    steps.send(TAKEN)
+    steps.throw(LOST)
+    steps.send(None)
+    lease = ended(steps, 7)
+    release = lock.release_flow(lease)
+    release.send(None)
+    assert ended(release, 1) is None
+    assert pending == [(lock, token_of(step), False)]
+
+
+def test_no_blocking_command_is_longer_than_half_a_minute():
+    steps, _ = started(Lock("a"), seconds=1e6)
+    client = Asked(5, TAKEN, TAKEN)
+    steps.send(TAKEN).run(client)
+    assert client.timeout <= 30
+    assert float(client.waiting[2]) <= 30
 
 
 def test_interrupted_wait_for_the_turn_leaves_nothing_to_take_back(pending):

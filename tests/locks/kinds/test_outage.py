@@ -6,8 +6,10 @@ from time import monotonic
 
 import pytest
 
+from redis_kit.core import connections
 from redis_kit.core.errors import RedisUnavailable
-from redis_kit.locks import Lock, NotHeld, Semaphore
+from redis_kit.locks import FairLock, Lock, MultiLock, NotHeld, ReadWriteLock, Semaphore
+from redis_kit.locks.acquiring import wait
 from tests.fixtures.servers import wait_for
 
 pytestmark = pytest.mark.alone(14)
@@ -85,25 +87,109 @@ def test_caller_is_told_in_time_when_the_server_is_gone(own_kit, twin, make):
     assert not caught.value.indeterminate
 
 
-@pytest.mark.parametrize("make", MAKERS, ids=KINDS)
-def test_waiter_notices_within_seconds_that_the_server_froze(own_kit, twin, make):
-    twin(make().acquire)
-    errors = []
+EVERY_KIND = {
+    "lock": Lock,
+    "fair lock": FairLock,
+    "reader": lambda name, **options: ReadWriteLock(name, **options).read,
+    "writer": lambda name, **options: ReadWriteLock(name, **options).write,
+    "semaphore": lambda name, **options: Semaphore(name, 1, **options),
+    "fair semaphore": lambda name, **options: Semaphore(name, 1, fair=True, **options),
+    "multi lock": lambda name, **options: MultiLock(f"{name}1", f"{name}2", **options),
+}
 
-    def wait():
-        with pytest.raises(RedisUnavailable) as caught:
-            twin(make().acquire, blocking_timeout=60)
-        errors.append(caught.value)
 
-    thread = threading.Thread(target=wait)
-    thread.start()
-    wait_for(lambda: own_kit.client.info("clients")["blocked_clients"])
+@pytest.fixture(params=EVERY_KIND)
+def pair(request):
+    """Two locks of one kind, for two callers that exclude each other."""
+    make = EVERY_KIND[request.param]
+    other = EVERY_KIND["writer"] if request.param == "reader" else make
+    return other("a"), make("a")
+
+
+class Waiter:
+    """A caller that waits in a thread of its own."""
+
+    def __init__(self, twin, lock, seconds=15.0):
+        self.result, self._call, self._lock, self._seconds = None, twin, lock, seconds
+        self._thread = threading.Thread(target=self._wait, daemon=True)
+        self._thread.start()
+
+    def _wait(self):
+        try:
+            self.result = self._call(self._lock.acquire, blocking_timeout=self._seconds)
+        except Exception as error:
+            self.result = error
+
+    def ended(self):
+        self._thread.join(20)
+        assert not self._thread.is_alive()
+        return self.result
+
+
+def blocked_clients(kit):
+    return [client["id"] for client in kit.client.client_list() if "b" in client["flags"]]
+
+
+def test_waiter_survives_connections_that_are_cut(kit, twin, pair):
+    held, waiting = pair
+    lease = held.acquire()
+    waiter = Waiter(twin, waiting)
+    for _ in range(2):
+        (id,) = wait_for(lambda: blocked_clients(kit))
+        kit.client.client_kill_filter(_id=id)
+    wait_for(lambda: blocked_clients(kit) not in ([], [id]))
+    lease.release()
+    assert waiter.ended()
+    assert not connections.client().breaker.failures  # proxies cut silent connections: that is no outage
+    twin(waiter.result.release)
+    assert held.acquire(blocking_timeout=5)
+
+
+@pytest.fixture
+def failed(own_kit, monkeypatch):
+    """A function that waits until a waiter has met the failure of the server."""
+    monkeypatch.setattr(wait, "INTERVAL", 0.1)
+    return lambda: wait_for(lambda: connections.client().breaker.failures)
+
+
+FEW_KINDS = pytest.mark.parametrize("pair", ["lock", "fair lock", "multi lock"], indirect=True)
+
+
+@FEW_KINDS
+def test_waiter_survives_a_stall(own_kit, twin, pair, failed):
+    held, waiting = pair
+    lease = held.acquire()
+    waiter = Waiter(twin, waiting)
+    wait_for(lambda: blocked_clients(own_kit))
     own_kit.server.freeze()
-    try:
-        thread.join(10)
-    finally:
-        own_kit.server.thaw()
-    assert len(errors) == 1
+    failed()
+    own_kit.server.thaw()
+    with contextlib.suppress(RedisUnavailable):  # then it goes on in the background
+        lease.release()
+    assert waiter.ended()
+    twin(waiter.result.release)
+    assert held.acquire(blocking_timeout=5)
+
+
+def test_wait_during_an_outage_ends_at_its_timeout(own_kit, twin):
+    Lock("a").acquire()
+    waiter = Waiter(twin, Lock("a"), seconds=0.7)
+    wait_for(lambda: blocked_clients(own_kit))
+    own_kit.server.stop()
+    assert isinstance(waiter.ended(), RedisUnavailable)
+
+
+def test_caller_that_begins_while_the_breaker_is_open_does_not_wait(own_kit, failed):
+    Lock("a").acquire()
+    waiter = Waiter(lambda method, **options: method(**options), Lock("a"), seconds=30.0)
+    wait_for(lambda: blocked_clients(own_kit))
+    own_kit.server.stop()
+    breaker = connections.client().breaker
+    wait_for(lambda: breaker.is_open)
+    with pytest.raises(RedisUnavailable, match="breaker is open"):
+        Lock("a").acquire()
+    own_kit.server.start()
+    assert waiter.ended()
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=KINDS)

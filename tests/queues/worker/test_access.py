@@ -80,7 +80,7 @@ def test_worker_outlasts_a_password_that_is_turned_on_and_off(own, start_worker,
 
 
 def test_pools_of_a_worker_have_a_connection_for_each_thread(kit, start_worker, journal):
-    kit.options(QUEUES=QUICK, MAX_CONNECTIONS=1)
+    kit.options(QUEUES=QUICK, MAX_CONNECTIONS=2)
     process = start_worker("--threads", 7)
     kit.options(MAX_CONNECTIONS=50)
     leases = [Lock(f"lock{number}", timeout=60).acquire() for number in range(6)]

@@ -14,7 +14,7 @@ from tests.fixtures.servers import wait_for
 
 
 @pytest.fixture
-def full(kit, monkeypatch):
+def full(single_connection, kit, monkeypatch):
     """All connections are in use: those of threads, and those of the loop that ``take`` runs in."""
     monkeypatch.setattr(primitive, "_log_limit", LogRateLimit())
     monkeypatch.setattr(primitive, "_unavailable", set())
@@ -63,6 +63,7 @@ def test_several_throttles_together_do(full):
     assert outcomes == [[True, True], [True, True], [True, False]]
 
 
+@pytest.mark.usefixtures("single_connection")
 def test_settlement_is_left_undone(kit):
     kit.options(MAX_CONNECTIONS=1, POOL_TIMEOUT=0.05)
     throttle = Throttle("a", rates="10/m")
