@@ -7,6 +7,7 @@ from tests.queues.support.worker_settings import *  # noqa: F403
 from tests.queues.support.worker_settings import INSTALLED_APPS
 
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.chaos.queues"]
+MIGRATION_MODULES: dict[str, None] = {}  # only this kit's tables are made
 LOGGING = {
     "version": 1,
     "formatters": {"timed": {"format": "%(asctime)s %(process)d %(levelname)s %(message)s"}},

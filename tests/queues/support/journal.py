@@ -35,7 +35,8 @@ class Journal:
 
     def lines(self, *, name: str = "", step: str = "") -> list[Line]:
         text = self.path.read_text() if self.path.exists() else ""
-        found = [Line(name, step, int(pid), float(at)) for name, step, pid, at in map(str.split, text.splitlines())]
+        whole = text[: text.rfind("\n") + 1]  # another process may be writing the last line
+        found = [Line(name, step, int(pid), float(at)) for name, step, pid, at in map(str.split, whole.splitlines())]
         return [line for line in found if name in ("", line.name) and step in ("", line.step)]
 
     def names(self, step: str = "end") -> list[str]:
