@@ -2,10 +2,11 @@
 
 import asyncio
 from contextlib import suppress
-from queue import Empty, SimpleQueue
+from queue import Empty
 from typing import Any
 
 from redis_kit.core.client.deadlines import Deadline
+from redis_kit.core.values.event_queue import EventQueue
 
 MOMENT = 0.01  # seconds for another look: a thread may have slept through the moment at which it was served
 
@@ -16,7 +17,7 @@ class ThreadWaiter:
     __slots__ = ("_got",)
 
     def __init__(self) -> None:
-        self._got: SimpleQueue[Any] = SimpleQueue()
+        self._got: EventQueue[Any] = EventQueue()
 
     def hand(self, item: Any) -> bool:
         """Hand over a connection or an error. Returns False if nothing waits here any more."""
@@ -37,7 +38,7 @@ class ThreadWaiter:
 
     def taken(self) -> Any:
         """Return the connection or error that was handed over, or None."""
-        return None if self._got.empty() else self._got.get_nowait()
+        return None if self._got.empty() else self._got.get()
 
 
 class TaskWaiter:

@@ -12,11 +12,12 @@ import os
 import threading
 from collections import deque
 from math import inf
-from queue import Empty, SimpleQueue
+from queue import Empty
 from time import monotonic
 from typing import Protocol
 
 from redis_kit.core.client.backoff import full_jitter
+from redis_kit.core.values.event_queue import EventQueue
 from redis_kit.locks.errors import CannotRenew
 
 logger = logging.getLogger("redis_kit.locks")
@@ -70,7 +71,7 @@ class _Sleeper:
     __slots__ = ("sleeps_until", "wake_ups")
 
     def __init__(self) -> None:
-        self.wake_ups: SimpleQueue[None] = SimpleQueue()
+        self.wake_ups: EventQueue[None] = EventQueue()
         self.sleeps_until = -inf  # only work that is due earlier wakes the thread
 
     def wait(self, seconds: float | None) -> None:

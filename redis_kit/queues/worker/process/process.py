@@ -4,11 +4,12 @@ import logging
 from collections.abc import Callable
 from functools import partial
 from math import inf
-from queue import Empty, SimpleQueue
+from queue import Empty
 from threading import Event
 from time import monotonic
 
 from redis_kit.core.errors import RedisFailure
+from redis_kit.core.values.event_queue import EventQueue
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.store.handover import version
@@ -57,7 +58,7 @@ class WorkerProcess:
         if options.lone_job:
             self.sources = [LoneQueue(options.lone_job, worker=self.worker, about=about)]
         self._limits = RecyclingLimits(options, board, channel) if channel else None
-        self._events: SimpleQueue[str] = SimpleQueue()
+        self._events: EventQueue[str] = EventQueue()
         self._given_up, self._stopping = Event(), Event()
         self._isolated: dict[str, Event] = {}  # set when the job of this claim has ended, in a process of its own
         self._deadlines, self._coroutines = Timeouts(), EventLoop()
