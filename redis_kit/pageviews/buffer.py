@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from redis_kit.core import conf, connections, flow
 from redis_kit.core.errors import ConfigurationError, OutOfMemory, PermissionDenied, RedisUnavailable
+from redis_kit.core.web.lifespan import on_shutdown
 from redis_kit.pageviews.batch import MEMORY, ViewBatch, dropped_today
 from redis_kit.pageviews.errors import TEMPORARY, log_once
 from redis_kit.pageviews.settings import PageViewSettings
@@ -227,10 +228,6 @@ class Buffer:
             self._error = error
         logger.warning("%d page views are lost with this process: %s", self.waiting, self._error)
 
-    async def aclose(self) -> None:
-        """See close(). Runs in a thread, since all event loops of the process share the buffer."""
-        await asyncio.to_thread(self.close)
-
 
 def views(events: list[Event]) -> int:
     """Return how many of the events are views, and not requests of bots."""
@@ -241,3 +238,4 @@ buffer = Buffer()
 record, flush, aflush, dropped = buffer.record, buffer.flush, buffer.aflush, buffer.dropped
 os.register_at_fork(after_in_child=buffer.reset)
 atexit.register(buffer.close)
+on_shutdown(buffer.close)

@@ -12,7 +12,7 @@ from redis_kit.core.text import MARGIN, clean, contained
 #: All loggers of the kit.
 LOGGERS = (
     *("redis_kit", "redis_kit.connections", "redis_kit.dashboard", "redis_kit.embedded", "redis_kit.locks"),
-    *("redis_kit.metrics", "redis_kit.pageviews", "redis_kit.worker"),
+    *("redis_kit.logs", "redis_kit.metrics", "redis_kit.pageviews", "redis_kit.worker"),
 )
 FRAMEWORK = "django"  # the logger to which Django gives a handler
 
@@ -62,12 +62,19 @@ def _protect(filterer: logging.Filterer) -> None:
 def formatted_traceback(information: ExcInfo) -> str:
     """Return a traceback in the usual form, with a margin before the second and later lines of a message or note."""
     try:
-        formatted = traceback.TracebackException(*information)
-        _contain(formatted, set())
-        text = "".join(formatted.format())
+        return formatted(traceback.TracebackException(*information))
     except BaseException:  # an error's own methods may raise anything
         lines = ["Traceback (most recent call last):\n", *traceback.format_tb(information[2])]
-        text = "".join([*lines, contained(error_text.described(information[1]))])
+        return _cleaned("".join([*lines, contained(error_text.described(information[1]))]))
+
+
+def formatted(error: traceback.TracebackException) -> str:
+    """Return a traceback as formatted_traceback() does. It changes the texts of the errors."""
+    _contain(error, set())
+    return _cleaned("".join(error.format()))
+
+
+def _cleaned(text: str) -> str:
     return "\n".join(clean(line.expandtabs()) for line in text.rstrip("\n").split("\n"))
 
 

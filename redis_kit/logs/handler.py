@@ -1,0 +1,47 @@
+"""The handler for ``LOGGING``."""
+
+import logging
+from typing import Any
+
+from redis_kit.core.primitive import NOTHING
+from redis_kit.core.text import unexpected
+from redis_kit.logs.buffer import buffer
+from redis_kit.logs.buffer import logger as own_logger
+from redis_kit.logs.record import entry_of
+
+
+class RedisHandler(logging.Handler):
+    """Store records for the dashboard. It never waits and never raises: a thread sends them in batches.
+
+    Its only argument is ``level``. All handlers of a process share one buffer. While Redis is unavailable 10,000
+    records wait, and further ones are dropped and counted.
+    """
+
+    def __init__(self, level: int | str = logging.NOTSET, **unknown: Any) -> None:
+        if unknown:
+            hints = {"using": "Set REDIS_KIT['LOGS']['USING'].", "formatter": "The page formats records by itself."}
+            raise unexpected("RedisHandler", type(self), unknown, hints)
+        super().__init__(level)
+
+    def createLock(self) -> None:  # noqa: N802
+        """Make no lock: the buffer needs none, and a caller never waits for another."""
+        self.lock = None
+
+    def handle(self, record: logging.LogRecord) -> Any:
+        """Emit a record unless a filter refuses it."""
+        passed = self.filter(record)
+        if passed:
+            self.emit(passed if isinstance(passed, logging.LogRecord) else record)
+        return passed
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Add a record to the buffer. What is logged while records are sent is left out, or it would have no end."""
+        try:
+            if record.name != own_logger.name and not buffer.is_sender():
+                buffer.add(entry_of(record))
+        except Exception:
+            buffer.drop()
+
+    def flush(self) -> None:
+        """Store the records that wait, for at most about two seconds. Python calls it when the process ends."""
+        buffer.flush()
