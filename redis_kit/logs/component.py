@@ -13,8 +13,8 @@ class Logs(Component):
 
     settings = LogSettings
     commands = (
-        "get hincrby hmget hset hsetnx lpush lrange ltrim pexpire set zadd zcard zincrby zrange zremrangebyscore zscore "
-        "zunion"
+        "get hincrby hlen hmget hset hsetnx incrby lpush lrange ltrim pexpire set zadd zcard zincrby zrange "
+        "zremrangebyscore zscore zunion"
     )
     panels = ("redis_kit.logs.dashboard.panel.LogsPanel",)
     group = _("Servers")

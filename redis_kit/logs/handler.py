@@ -3,10 +3,8 @@
 import logging
 from typing import Any
 
-from redis_kit.core.primitive import NOTHING
 from redis_kit.core.text import unexpected
 from redis_kit.logs.buffer import buffer
-from redis_kit.logs.buffer import logger as own_logger
 from redis_kit.logs.record import entry_of
 
 
@@ -19,11 +17,10 @@ class RedisHandler(logging.Handler):
 
     def __init__(self, level: int | str = logging.NOTSET, **unknown: Any) -> None:
         if unknown:
-            hints = {"using": "Set REDIS_KIT['LOGS']['USING'].", "formatter": "The page formats records by itself."}
-            raise unexpected("RedisHandler", type(self), unknown, hints)
+            raise unexpected("RedisHandler", type(self), unknown, {"using": "Set REDIS_KIT['LOGS']['USING']."})
         super().__init__(level)
 
-    def createLock(self) -> None:  # noqa: N802
+    def createLock(self) -> None:
         """Make no lock: the buffer needs none, and a caller never waits for another."""
         self.lock = None
 
@@ -37,7 +34,7 @@ class RedisHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Add a record to the buffer. What is logged while records are sent is left out, or it would have no end."""
         try:
-            if record.name != own_logger.name and not buffer.is_sender():
+            if record.name != buffer.logger.name and not buffer.is_sender():
                 buffer.add(entry_of(record))
         except Exception:
             buffer.drop()

@@ -3,7 +3,7 @@
 from redis_kit.core import conf
 from redis_kit.core.flow import Flow
 from redis_kit.core.metrics.families import Metric, MetricSource, Sample
-from redis_kit.logs.inspection import NAMES, read_hours
+from redis_kit.logs.inspection import NAMES, read_levels
 from redis_kit.logs.settings import LogSettings
 
 STORED = Metric("redis_kit_log_records_total", "counter", "Log records since the hour began.", ("level",))
@@ -19,5 +19,5 @@ class LogMetrics(MetricSource):
         """Return the samples. One round trip."""
         if using != conf.section(LogSettings).USING:
             return []
-        (hour,) = yield from read_hours(1)
-        return [DROPPED.sample(hour.dropped), *(STORED.sample(hour.count(name), name) for name in NAMES)]
+        (hour,) = yield from read_levels(1)
+        return [DROPPED.sample(hour["dropped"]), *(STORED.sample(hour[name], name) for name in NAMES)]

@@ -74,6 +74,23 @@ def formatted(error: traceback.TracebackException) -> str:
     return _cleaned("".join(error.format()))
 
 
+def captured(information: ExcInfo, *, frames: int, longest: int) -> traceback.TracebackException | str:
+    """Return what formatted() takes, without the frames themselves: the last ones, and texts cut to a length.
+
+    Lines of code are looked up by formatted(), so this takes microseconds.
+    """
+    try:
+        error = traceback.TracebackException(*information, limit=-frames, lookup_lines=False, compact=True)
+        waiting = [error]
+        while waiting:
+            each = waiting.pop()
+            each._str = str(each._str)[:longest]  # type: ignore[attr-defined]
+            waiting += [other for other in (each.__cause__, each.__context__, *(each.exceptions or ())) if other]
+        return error
+    except Exception:  # of a method of the error
+        return f"{error_text.path_of(information[0])}: {error_text.UNREADABLE}"
+
+
 def _cleaned(text: str) -> str:
     return "\n".join(clean(line.expandtabs()) for line in text.rstrip("\n").split("\n"))
 

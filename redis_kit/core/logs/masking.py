@@ -1,7 +1,9 @@
 """Text without secrets: values are hidden whose names suggest one, and passwords in addresses."""
 
 import re
-from collections.abc import Callable
+from functools import lru_cache
+
+from redis_kit.core import conf
 
 HIDDEN = "***"
 _WORDS = "passw|passphrase|pwd|token|secret|key|credential|authoriz|cookie|session|signature"
@@ -23,21 +25,33 @@ _SCHEME = re.compile(r"\b(bearer|basic|digest|token)(\s++)(?=\S*\d)[\w.~+/=-]{8,
 _IN_ADDRESS = re.compile(r"(://)([^/\s:@\"']*+:)?+[^/\s\"']*@")
 
 
+@lru_cache(maxsize=4096)
 def is_secret(name: str) -> bool:
-    """Tell whether a name suggests a secret, such as ``api_key``."""
-    return bool(_SECRET.search(name))
+    """Tell whether a name suggests a secret: to the kit, or to the project's filter of Django's error reports."""
+    if _SECRET.search(name):
+        return True
+    from django.views.debug import get_exception_reporter_filter
+
+    try:
+        shown: object = get_exception_reporter_filter(None).cleanse_setting(name, HIDDEN * 2)
+    except Exception:  # of a class of the project's
+        return True
+    return shown != HIDDEN * 2 and not name.lower().endswith("error")
 
 
-def without_secrets(text: str, is_hidden: Callable[[str], bool] = is_secret) -> str:
+def without_secrets(text: str) -> str:
     """Return a text with the values hidden that follow names such as ``token=``, and passwords in addresses."""
     if "://" in text:
         text = _IN_ADDRESS.sub(lambda match: f"://{match[2] or ''}{HIDDEN}@", text)
     parts, place = [], 0
     for name in _NAMED.finditer(text):
-        if name.start() < place or not is_hidden(name[1]):
+        if name.start() < place or not is_secret(name[1]):
             continue
         values = _HEADER if name[1].lower().endswith(_HEADERS) else _VALUE
         if value := values.match(text, name.end()):
             parts += [text[place : name.end()], value[1] or value[2] or "", HIDDEN]
             place = value.end()
     return _SCHEME.sub(rf"\1\2{HIDDEN}", "".join([*parts, text[place:]]))
+
+
+conf.on_change(is_secret.cache_clear, "DEFAULT_EXCEPTION_REPORTER_FILTER")

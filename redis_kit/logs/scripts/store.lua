@@ -14,7 +14,7 @@
 -- ARGV[6]     most_fingerprints
 -- ARGV[7]     most_recent  length of a list
 -- ARGV[8...]  for the levels, the lists and the fingerprints the number of each, then: level, count; group, number of
---             records, the records, the latest last; fingerprint, count, what it is about, its latest record
+--             records, the records, the latest last; fingerprint, count, its latest record
 -- returns     1 if stored, 0 if this batch was stored before
 --
 -- Everything that can be refused is checked first, since a script can't undo its writes.
@@ -78,7 +78,7 @@ redis.call("PEXPIRE", groups, recent_ttl)
 
 local known = redis.call("ZCARD", counts) - (redis.call("ZSCORE", counts, "other") and 1 or 0)
 for _ = 1, next_argument() do
-    local fingerprint, count, about, record = next_argument(), next_argument(), next_argument(), next_argument()
+    local fingerprint, count, record = next_argument(), next_argument(), next_argument()
     local is_new = not redis.call("ZSCORE", counts, fingerprint)
     key = key + 1
     if is_new and known >= tonumber(ARGV[6]) then
@@ -86,7 +86,7 @@ for _ = 1, next_argument() do
     else
         known = known + (is_new and 1 or 0)
         redis.pcall("HSETNX", KEYS[key], "first", now)
-        redis.pcall("HSET", KEYS[key], "about", about, "record", record)
+        redis.pcall("HSET", KEYS[key], "record", record)
         redis.call("PEXPIRE", KEYS[key], ttl)
     end
     redis.call("ZINCRBY", counts, count, fingerprint)
