@@ -21,22 +21,16 @@ RECENT_TTL_MS = 7 * 24 * HOUR * 1000
 MEMORY = 12 * HOUR  # seconds for which the server recognises a repeated batch
 GROUPS = 30  # of loggers; a site with more has the rest in one
 OTHER_GROUP = "(other)"  # of loggers beyond the limit
-MAX_AGE = 24 * HOUR  # seconds
-
-
-def hour_of(created: float) -> int:
-    """Return the hour since 1970 in which a record counts: the present one if its time can't be right."""
-    now = time()
-    return int((created if now - MAX_AGE < created <= now else now) // HOUR)
 
 
 def calls_of(entries: Sequence[Entry], dropped: int, *, writer: str, number: int) -> list[tuple[ScriptCall, int, int]]:
     """Return a call for each hour of some entries, the number of its records, and that of the dropped that it adds."""
-    by_hour: dict[int, list[Entry]] = defaultdict(list)
+    now, by_hour = time(), defaultdict[int, list[Entry]](list)
     for entry in entries:
-        by_hour[hour_of(entry.created)].append(entry)
+        is_right = now - 24 * HOUR < entry.created <= now  # else it counts in the present hour
+        by_hour[int((entry.created if is_right else now) // HOUR)].append(entry)
     calls = []
-    for hour, of_hour in (by_hour or {hour_of(0): []}).items():
+    for hour, of_hour in (by_hour or {int(now // HOUR): []}).items():
         calls.append((_call(hour, of_hour, dropped, writer=writer, number=number), len(of_hour), dropped))
         number, dropped = number + 1, 0
     return calls

@@ -16,8 +16,6 @@ from redis_kit.logs.batch import MEMORY, calls_of
 from redis_kit.logs.record import Entry
 from redis_kit.logs.settings import LogSettings
 
-CLOSING = 2.0  # seconds
-
 
 class Counts(NamedTuple):
     """The log records of this process since it started."""
@@ -75,7 +73,7 @@ class Buffer(BackgroundSender):
         with self._sending:
             return Counts(self._stored, self._dropped(), self._waiting())
 
-    def flush(self, timeout: float | None = CLOSING) -> bool:
+    def flush(self, timeout: float | None = 2.0) -> bool:
         """Store all waiting records, and return whether that was possible in time. If not, they go on waiting."""
         return not (self._has_work() or self._sending.locked()) or super().flush(timeout)
 
@@ -132,6 +130,5 @@ class Buffer(BackgroundSender):
 
 
 buffer = Buffer()
-counts, flush = buffer.counts, buffer.flush
 os.register_at_fork(after_in_child=buffer.reset)
 on_shutdown(buffer.flush)

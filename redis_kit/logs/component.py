@@ -23,5 +23,5 @@ class Logs(Component):
 
     def forget(self) -> None:
         """Drop the records that wait to be stored."""
-        if module := sys.modules.get("redis_kit.logs.buffer"):  # a project without the handler does not import it
+        if module := sys.modules.get("redis_kit.logs.buffer"):  # not imported without the handler
             module.buffer.discard()

@@ -20,17 +20,6 @@ class RedisHandler(logging.Handler):
             raise unexpected("RedisHandler", type(self), unknown, {"using": "Set REDIS_KIT['LOGS']['USING']."})
         super().__init__(level)
 
-    def createLock(self) -> None:
-        """Make no lock: the buffer needs none, and a caller never waits for another."""
-        self.lock = None
-
-    def handle(self, record: logging.LogRecord) -> Any:
-        """Emit a record unless a filter refuses it."""
-        passed = self.filter(record)
-        if passed:
-            self.emit(passed if isinstance(passed, logging.LogRecord) else record)
-        return passed
-
     def emit(self, record: logging.LogRecord) -> None:
         """Add a record to the buffer. What is logged while records are sent is left out, or it would have no end."""
         try:

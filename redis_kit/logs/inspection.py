@@ -105,24 +105,20 @@ def read_common(hours: int, limit: int) -> Flow[list[Message]]:
     """See Logs.common()."""
     counted = [key(keys.COUNTS, hour) for hour in last_hours(hours)]
     reply: list[Any] = yield Call("ZUNION", len(counted), *counted, "WITHSCORES")
-    pairs = [
-        (fingerprint.decode(), int(float(score))) for fingerprint, score in zip(reply[::2], reply[1::2], strict=True)
-    ]
-    ranked = pairs[: -limit - 1 : -1]
-    stored = (yield Batch([_what_is_stored(fingerprint) for fingerprint, _ in ranked])) if ranked else []
+    scores = zip(reply[::2], reply[1::2], strict=True)
+    ranked = [(fingerprint.decode(), int(float(score))) for fingerprint, score in scores][: -limit - 1 : -1]
+    if not ranked:
+        return []
+    stored = yield Batch([Call("HMGET", key(keys.MESSAGE, name), "first", "record") for name, _ in ranked])
     return [_message(*pair, each) for pair, each in zip(ranked, stored, strict=True)]
 
 
 def read_fingerprint(fingerprint: str) -> Flow[tuple[Message, list[int]]]:
     """See Logs.fingerprint()."""
     calls = [Call("ZSCORE", key(keys.COUNTS, hour), fingerprint) for hour in last_hours(RETENTION)]
-    stored, *scores = yield Batch([_what_is_stored(fingerprint), *calls])
+    stored, *scores = yield Batch([Call("HMGET", key(keys.MESSAGE, fingerprint), "first", "record"), *calls])
     counts = [int(float(score or 0)) for score in scores]
     return _message(fingerprint, sum(counts), stored), counts
-
-
-def _what_is_stored(fingerprint: str) -> Call:
-    return Call("HMGET", key(keys.MESSAGE, fingerprint), "first", "record")
 
 
 def _message(fingerprint: str, count: int, stored: list[bytes | None]) -> Message:

@@ -16,7 +16,6 @@ from redis_kit.core.web.log_fields import request_fields
 
 LONGEST = 4000  # characters of a text that waits
 SIZE = 2048  # bytes of a stored record
-FRAMES = 20  # of a traceback, the last ones
 SEPARATOR = "\x1f"  # of fields: in their text it is escaped
 LEVELS = {50: "CRITICAL", 40: "ERROR", 30: "WARNING", 20: "INFO", 10: "DEBUG"}
 
@@ -33,7 +32,7 @@ class Kind(NamedTuple):
     @property
     def fingerprint(self) -> str:
         """Return the fingerprint."""
-        return _digest(SEPARATOR.join(self))
+        return hashlib.blake2b(SEPARATOR.join(self).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 class Entry(NamedTuple):
@@ -82,7 +81,7 @@ def entry_of(record: logging.LogRecord) -> Entry:
     if isinstance(record.exc_info, tuple) and record.exc_info[0]:
         kind, error = (
             path_of(record.exc_info[0]).removeprefix("builtins."),
-            captured(record.exc_info, frames=FRAMES, longest=LONGEST),
+            captured(record.exc_info, frames=20, longest=LONGEST),
         )
         if isinstance(error, TracebackException) and error.stack:
             place = _place(error.stack[-1].filename, error.stack[-1].name)
@@ -132,8 +131,3 @@ def _masked(text: str) -> str:
     if len(text) == LONGEST and (start := text.rfind("://")) > text.rfind(" "):
         text = text[:start]  # the password of an address may be cut before its end
     return without_secrets(text)
-
-
-@lru_cache(maxsize=4096)
-def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

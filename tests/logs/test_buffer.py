@@ -199,7 +199,8 @@ PROCESS = """
     import logging, os, sys
     import django
     from django.conf import settings
-    logs = dict(version=1, handlers=dict(redis={{"class": "redis_kit.logs.RedisHandler"}}), root=dict(handlers=["redis"]))
+    handlers = {{"redis": {{"class": "redis_kit.logs.RedisHandler"}}}}
+    logs = {{"version": 1, "handlers": handlers, "root": {{"handlers": ["redis"]}}}}
     apps = ["redis_kit"]
     settings.configure(INSTALLED_APPS=apps, SECRET_KEY="x" * 50, USE_TZ=True, REDIS_KIT={kit!r}, LOGGING=logs)
     django.setup()

@@ -173,7 +173,7 @@ class Filter(SafeExceptionReporterFilter):
 def test_message_is_that_of_the_time_of_the_call(kit, log, no_thread, value):
     text = f"Of {value}"
     log.error("Of %s", value)
-    if isinstance(value, dict) or isinstance(value, list):
+    if isinstance(value, (dict, list)):
         value.clear()
     buffer.flush()
     (record,) = Logs().recent()

@@ -16,7 +16,6 @@ from redis_kit.logs.inspection import NAMES, Logs, Message
 from redis_kit.logs.record import StoredRecord
 from redis_kit.logs.settings import LogSettings
 
-COMMON = 20  # messages
 HOURS = {1: _("1 hour"), 24: _("24 hours"), 48: _("48 hours")}
 ERRORS, WARNINGS, OTHERS = NAMES[:2], NAMES[2:3], NAMES[3:]
 
@@ -35,22 +34,20 @@ class LogsPanel(panels.Panel):
 
     def content(self) -> Iterator[Content]:
         """Return the content. Two round trips, one for a message."""
-        level, text, message, hours = (
-            self.viewer.asked.get(name, "") for name in ("level", "text", "message", "range")
-        )
-        if message:
-            yield from _message(*Logs().fingerprint(message.strip()))
+        asked = {name: text.strip() for name, text in self.viewer.asked.items()}
+        if message := asked.get("message"):
+            yield from _message(*Logs().fingerprint(message))
             return
-        chosen = int(hours) if hours in map(str, HOURS) else 1
-        flows: list[Flow[Any]] = [inspection.read_levels(48), inspection.read_common(chosen, COMMON)]
-        flows.append(inspection.read_recent(level, text.strip(), panels.MOST_ROWS))
+        chosen = int(asked["range"]) if asked.get("range", "") in map(str, HOURS) else 1
+        flows: list[Flow[Any]] = [inspection.read_levels(48), inspection.read_common(chosen, 20)]
+        flows.append(inspection.read_recent(asked.get("level", ""), asked.get("text", ""), panels.MOST_ROWS))
         levels, common, recent = Logs().run_flow(gather(flows))
         yield from _figures(levels[-1])
         parts = [(_("Others"), OTHERS), (_("Errors"), ERRORS), (_("Warnings"), WARNINGS)]
-        bars = [(name, [_sum(hour, names) for hour in levels]) for name, names in parts]
+        bars = [(name, [sum(map(hour.__getitem__, names)) for hour in levels]) for name, names in parts]
         yield panels.StackedBars(_("Records by hour"), _labels(), bars)
-        asked = {name: self.viewer.asked[name] for name in ("level", "text") if name in self.viewer.asked}
-        yield Ranges(self.slug, [(name, number) for number, name in HOURS.items()], chosen, asked)
+        search = {name: asked[name] for name in ("level", "text") if asked.get(name)}
+        yield Ranges(self.slug, [(name, number) for number, name in HOURS.items()], chosen, search)
         columns = (_("Message"), _("Records"), _("Level"), _("First seen"))
         yield Table(_("Most common messages"), columns, [*map(_counted, common)], empty=_("Nothing was logged."))
         columns = (_("Time"), _("Level"), _("Logger"), _("Message"))
@@ -64,13 +61,15 @@ class LogsPanel(panels.Panel):
     def tile(self, replies: Mapping[str, Any]) -> panels.Tile:
         """Return the numbers of this hour, and the errors by hour."""
         (levels,) = replies.values()
-        trend = panels.Sparkline(_("Errors in each of 24 hours"), [_sum(hour, ERRORS) for hour in levels])
+        trend = panels.Sparkline(
+            _("Errors in each of 24 hours"), [sum(map(hour.__getitem__, ERRORS)) for hour in levels]
+        )
         return panels.Tile(list(_figures(levels[-1])), trend)
 
 
 def _figures(hour: Counter[str]) -> Iterator[Figure]:
-    yield Figure(_("Errors"), _sum(hour, ERRORS), _("this hour"))
-    yield Figure(_("Warnings"), _sum(hour, WARNINGS), _("this hour"))
+    yield Figure(_("Errors"), sum(map(hour.__getitem__, ERRORS)), _("this hour"))
+    yield Figure(_("Warnings"), sum(map(hour.__getitem__, WARNINGS)), _("this hour"))
     dropped = hour[keys.DROPPED]
     yield Figure(_("Dropped records"), dropped, _("this hour, by full buffers"), alarm=dropped > 0)
 
@@ -89,19 +88,10 @@ def _message(message: Message, counts: Sequence[int]) -> Iterator[Content]:
     yield Figure(_("First seen"), message.first_seen)
     yield panels.Bars(_("Records by hour"), list(zip(_labels(), counts, strict=True)))
     if sample := message.sample:
-        names = (
-            _("Time"),
-            _("Level"),
-            _("Logger"),
-            _("Error"),
-            _("Place"),
-            _("Path"),
-            _("User"),
-            _("Job"),
-            _("Template"),
-        )
-        values = (*sample[:3], *sample[4:10])
+        names = (_("Time"), _("Level"), _("Logger"), _("Error"), _("Place"), _("Path"), _("User"), _("Job"))
+        values = (*sample[:3], *sample[4:9])
         rows = [(name, value) for name, value in zip(names, values, strict=True) if value]
+        rows.append((_("Template"), sample.template or sample.message))
         yield Table(_("Last record"), (_("Property"), _("Value")), rows)
         yield panels.Listing(_("Message"), sample.message)
         yield panels.Listing(_("Traceback"), sample.traceback)
@@ -119,7 +109,3 @@ def _context(record: StoredRecord) -> Iterator[str]:
     yield record.error
     named = ((record.path, "%s"), (record.user, _("user %s")), (record.job, _("job %s")))
     yield " · ".join(str(name) % value for value, name in named if value)
-
-
-def _sum(hour: Counter[str], levels: Sequence[str]) -> int:
-    return sum(hour[level] for level in levels)

@@ -48,11 +48,12 @@ def test_page_of_a_message_has_its_last_record_and_traceback(filled, boss):
     assert boss.get(f"{ADMIN}logs/?message=unknown").status_code == 200
 
 
-def test_staff_without_the_permission_see_nothing(filled, viewer):
+def test_staff_without_the_permission_see_nothing(filled, signed_in):
+    viewer = signed_in("view_dashboard", "view_server")
     assert viewer.get(f"{ADMIN}logs/").status_code == 403
     assert viewer.get(f"{ADMIN}logs/fragment/").status_code == 403
     overview = viewer.get(ADMIN).content.decode()
-    assert "logs/" not in overview
+    assert "dashboard/logs/" not in overview
     assert "Dropped records" not in overview
 
 
