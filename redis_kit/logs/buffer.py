@@ -33,10 +33,7 @@ class Buffer(BackgroundSender):
     """
 
     name, logger = "redis-kit-logs", logging.getLogger("redis_kit.logs")
-    messages = (
-        "Can't store log records; up to %d wait, and further ones are dropped: %s",
-        "Log records are stored again.",
-    )
+    messages = "Can't store log records; up to %d wait: %s", "Log records are stored again."
     BATCH, INTERVAL = 1000, 0.5
 
     def reset(self) -> None:

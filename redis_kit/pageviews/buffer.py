@@ -135,9 +135,9 @@ class Buffer(BackgroundSender):
         except Exception as error:
             log_once(error, "Dropped page views could not be reported: %s")
 
-    async def aflush(self) -> bool:
+    async def aflush(self, timeout: float | None = None) -> bool:
         """See flush(). Runs in a thread, since all event loops of the process share the buffer."""
-        return await asyncio.to_thread(self.flush)
+        return await asyncio.to_thread(self.flush, timeout)
 
     def _next(self) -> bool:
         with self._lock:
