@@ -99,6 +99,16 @@ def lock_is_refused(site: Site) -> str:
     return f"409 while {READERS[2]} was building"
 
 
+def log_is_shown(site: Site) -> str:
+    """Find the line about that refusal on the dashboard, with the path of its request."""
+    path = reverse("admin:redis_kit_dashboard_change", args=["logs"])
+    line = "The report is already being built by"
+    wait_for(lambda: line in site.admin().get(path).text, "the line is not on the page")
+    page = site.admin().get(path).text
+    expect("/report/" in page, "the line does not say which page was asked for")
+    return f"“{line} ...”, logged for /report/"
+
+
 def vote_is_refused(site: Site) -> str:
     """Vote one time more than is allowed."""
     voter = site.stranger(2)
@@ -166,6 +176,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("job done", job_is_done),
     ("delayed job", delayed_job_is_on_time),
     ("lock refused", lock_is_refused),
+    ("log", log_is_shown),
     ("throttle", vote_is_refused),
     ("views and visitors", views_match),
     ("sign-in streak", streak_grows),

@@ -21,7 +21,7 @@ class RedisHandler(logging.Handler):
         super().__init__(level)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Add a record to the buffer. What is logged while records are sent is left out, or it would have no end."""
+        """Add a record to the buffer. Records of a thread that sends records are left out: they would never end."""
         try:
             if record.name != buffer.logger.name and not buffer.is_sender():
                 buffer.add(entry_of(record))

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from time import time
 from typing import Any, NamedTuple
 
-from redis_kit.core import conf
+from redis_kit.core import conf, scripts
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
@@ -18,6 +18,7 @@ from redis_kit.logs.keys import key
 from redis_kit.logs.record import LEVELS, StoredRecord
 from redis_kit.logs.settings import LogSettings
 
+LIST_LEVELS = scripts.load("redis_kit.logs", "list_levels")
 NAMES = tuple(LEVELS.values())
 
 
@@ -39,7 +40,7 @@ class Message(NamedTuple):
 
 
 class Logs(Primitive):
-    """What is stored of logs."""
+    """The stored records and messages."""
 
     component, settings = "logs", LogSettings
 
@@ -83,7 +84,7 @@ def last_hours(count: int) -> range:
 def read_levels(hours: int) -> Flow[list[Counter[str]]]:
     """Read the number of records of each level, and of those ``dropped``, in each of the last hours."""
     fields = (*NAMES, keys.DROPPED)
-    replies = yield Batch([Call("HMGET", key(keys.LEVELS, hour), *fields) for hour in last_hours(hours)])
+    replies = yield LIST_LEVELS([key(keys.LEVELS, hour) for hour in last_hours(hours)], fields)
     return [Counter(dict(zip(fields, (int(number or 0) for number in reply), strict=True))) for reply in replies]
 
 

@@ -1,4 +1,4 @@
-"""What is kept of a log record: an entry by the thread that logs, and what is stored of it by the one that sends."""
+"""Log records: as entries that wait, made by the thread that logs, and as text to store, made by the one that sends."""
 
 import hashlib
 import logging
@@ -21,7 +21,7 @@ LEVELS = {50: "CRITICAL", 40: "ERROR", 30: "WARNING", 20: "INFO", 10: "DEBUG"}
 
 
 class Kind(NamedTuple):
-    """What records have in common that are counted together; ``error`` is the path of an exception's class, or ""."""
+    """The common part of records that are counted together; ``error`` is the path of an exception's class, or ""."""
 
     level: str
     logger: str
@@ -71,7 +71,7 @@ class StoredRecord(NamedTuple):
 
 
 def entry_of(record: logging.LogRecord) -> Entry:
-    """Return what is kept of a record. Called by the thread that logs: nothing here asks a database or a server."""
+    """Return the entry of a record. Called by the thread that logs: nothing here asks a database or a server."""
     message = _message(record)
     template = record.msg if isinstance(record.msg, str) else message
     if isinstance(record.msg, BaseException):

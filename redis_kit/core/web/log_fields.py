@@ -1,4 +1,4 @@
-"""What log lines say of the request that this thread or task answers: its path, and the id of its user."""
+"""Fields of log lines about the request that this thread or task answers: its path, and the id of its user."""
 
 from collections.abc import Callable
 from typing import Any
