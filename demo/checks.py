@@ -101,12 +101,12 @@ def lock_is_refused(site: Site) -> str:
 
 def log_is_shown(site: Site) -> str:
     """Find the line about that refusal on the dashboard, with the path of its request."""
-    path = reverse("admin:redis_kit_dashboard_change", args=["logs"])
-    line = "The report is already being built by"
+    path, line = reverse("admin:redis_kit_dashboard_change", args=["logs"]), "The report is already being built by"
+    started = time.monotonic()
     wait_for(lambda: line in site.admin().get(path).text, "the line is not on the page")
-    page = site.admin().get(path).text
-    expect("/report/" in page, "the line does not say which page was asked for")
-    return f"“{line} ...”, logged for /report/"
+    shown = time.monotonic() - started
+    expect("/report/" in site.admin().get(path).text, "the line does not say which page was asked for")
+    return f"on the dashboard {1000 * shown:.0f} ms later, with its path"
 
 
 def vote_is_refused(site: Site) -> str:

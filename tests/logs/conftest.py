@@ -6,6 +6,7 @@ import pytest
 
 from redis_kit.logs.buffer import buffer
 from redis_kit.logs.handler import RedisHandler
+from tests.queues.support.journal import Journal
 
 
 @pytest.fixture(autouse=True)
@@ -32,3 +33,10 @@ def log():
     logger = logging.Logger("shop.orders", logging.DEBUG)
     logger.addHandler(RedisHandler())
     return logger
+
+
+@pytest.fixture
+def journal(tmp_path, monkeypatch):
+    """The journal of the worker's tasks."""
+    monkeypatch.setenv("JOURNAL", str(tmp_path / "journal"))
+    return Journal(tmp_path / "journal")
