@@ -79,9 +79,7 @@ def _compare(state: str) -> None:
     for name, taken in times.items():
         taken.sort()
         median, high = taken[len(taken) // 2] / 1000, taken[len(taken) * 99 // 100] / 1000
-        print(
-            f"server {state:8}{name:14}median {median:7.1f} us   p99 {high:7.1f} us   longest {taken[-1] // 1000}"
-        )
+        print(f"server {state:8}{name:14}median {median:7.1f} us   p99 {high:7.1f} us   longest {taken[-1] // 1000}")
         if name == "RedisHandler":
             print(Goal(f"median of RedisHandler, server {state}", median, "<=", MEDIAN))
             print(Goal(f"p99 of RedisHandler, server {state}", high, "<=", HIGH))

@@ -93,8 +93,8 @@ def _message(message: Message, counts: Sequence[int]) -> Iterator[Content]:
         rows = [(name, value) for name, value in zip(names, values, strict=True) if value]
         rows.append((_("Template"), sample.template or sample.message))
         yield Table(_("Last record"), (_("Property"), _("Value")), rows)
-        yield panels.Listing(_("Message"), sample.message)
-        yield panels.Listing(_("Traceback"), sample.traceback)
+        texts = ((_("Message"), sample.message), (_("Traceback"), sample.traceback))
+        yield from (panels.Listing(title, text) for title, text in texts if text)
 
 
 def _labels() -> list[str]:
