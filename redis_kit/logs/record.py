@@ -10,7 +10,7 @@ from typing import NamedTuple
 from redis_kit.core.activity import current_fields
 from redis_kit.core.logs.error_text import path_of
 from redis_kit.core.logs.filters import captured, formatted
-from redis_kit.core.logs.masking import without_secrets
+from redis_kit.core.logs.masking import is_hidden, without_secrets
 from redis_kit.core.text import clean, contained, cut_to_bytes
 from redis_kit.core.web.log_fields import request_fields
 
@@ -130,4 +130,4 @@ def _place(path: str, function: str) -> str:
 def _masked(text: str) -> str:
     if len(text) == LONGEST and (start := text.rfind("://")) > text.rfind(" "):
         text = text[:start]  # the password of an address may be cut before its end
-    return without_secrets(text)
+    return without_secrets(text, is_hidden)

@@ -1,6 +1,7 @@
 """Text without secrets: values are hidden whose names suggest one, and passwords in addresses."""
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 
 from redis_kit.core import conf
@@ -25,10 +26,15 @@ _SCHEME = re.compile(r"\b(bearer|basic|digest|token)(\s++)(?=\S*\d)[\w.~+/=-]{8,
 _IN_ADDRESS = re.compile(r"(://)([^/\s:@\"']*+:)?+[^/\s\"']*@")
 
 
-@lru_cache(maxsize=4096)
 def is_secret(name: str) -> bool:
-    """Tell whether a name suggests a secret: to the kit, or to the project's filter of Django's error reports."""
-    if _SECRET.search(name):
+    """Tell whether a name suggests a secret, such as ``api_key``."""
+    return bool(_SECRET.search(name))
+
+
+@lru_cache(maxsize=4096)
+def is_hidden(name: str) -> bool:
+    """Tell whether a name suggests a secret, or the project's filter of Django's error reports hides its value."""
+    if is_secret(name):
         return True
     from django.views.debug import get_exception_reporter_filter
 
@@ -39,13 +45,13 @@ def is_secret(name: str) -> bool:
     return shown != HIDDEN * 2 and not name.lower().endswith("error")
 
 
-def without_secrets(text: str) -> str:
+def without_secrets(text: str, hides: Callable[[str], bool] = is_secret) -> str:
     """Return a text with the values hidden that follow names such as ``token=``, and passwords in addresses."""
     if "://" in text:
         text = _IN_ADDRESS.sub(lambda match: f"://{match[2] or ''}{HIDDEN}@", text)
     parts, place = [], 0
     for name in _NAMED.finditer(text):
-        if name.start() < place or not is_secret(name[1]):
+        if name.start() < place or not hides(name[1]):
             continue
         values = _HEADER if name[1].lower().endswith(_HEADERS) else _VALUE
         if value := values.match(text, name.end()):
@@ -54,4 +60,4 @@ def without_secrets(text: str) -> str:
     return _SCHEME.sub(rf"\1\2{HIDDEN}", "".join([*parts, text[place:]]))
 
 
-conf.on_change(is_secret.cache_clear, "DEFAULT_EXCEPTION_REPORTER_FILTER")
+conf.on_change(is_hidden.cache_clear, "DEFAULT_EXCEPTION_REPORTER_FILTER")
