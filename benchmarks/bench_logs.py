@@ -16,7 +16,7 @@ from benchmarks.support.measurement import configure, pinned
 from benchmarks.support.workers.goals import Goal
 from redis_kit.core.embedded.server import EmbeddedServer
 
-ROUNDS, CALLS = 300, 50  # of each handler, in turn: a busy site, not a flood
+ROUNDS, CALLS = 100, 150  # of each handler, in turn, with a pause of a millisecond between turns
 KINDS, THREADS = 50, 8
 STATES = ("up", "stopped", "frozen", "full")
 MEDIAN, HIGH = 20.0, 100.0  # microseconds
