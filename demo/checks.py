@@ -99,6 +99,16 @@ def lock_is_refused(site: Site) -> str:
     return f"409 while {READERS[2]} was building"
 
 
+def log_is_shown(site: Site) -> str:
+    """Find the line about that refusal on the dashboard, with the path of its request."""
+    path, line = reverse("admin:redis_kit_dashboard_change", args=["logs"]), "The report is already being built by"
+    started = time.monotonic()
+    wait_for(lambda: line in site.admin().get(path).text, "the line is not on the page")
+    shown = time.monotonic() - started
+    expect("/report/" in site.admin().get(path).text, "the line does not say which page was asked for")
+    return f"on the dashboard {1000 * shown:.0f} ms later, with its path"
+
+
 def vote_is_refused(site: Site) -> str:
     """Vote one time more than is allowed."""
     voter = site.stranger(2)
@@ -166,6 +176,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("job done", job_is_done),
     ("delayed job", delayed_job_is_on_time),
     ("lock refused", lock_is_refused),
+    ("log", log_is_shown),
     ("throttle", vote_is_refused),
     ("views and visitors", views_match),
     ("sign-in streak", streak_grows),

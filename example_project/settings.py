@@ -29,6 +29,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "redis_kit.pageviews.middleware.PageViewMiddleware",
+    "redis_kit.core.web.log_fields.log_requests",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -85,11 +86,14 @@ LOGGING = {
     "handlers": {
         "console": {"class": "logging.StreamHandler"},
         "job": {"class": "redis_kit.queues.logs.JobLogHandler"},
+        "redis": {"class": "redis_kit.logs.RedisHandler"},
     },
+    "root": {"handlers": ["redis"], "level": "WARNING"},
     "loggers": {
         "reading": {"handlers": ["job"], "level": "INFO"},
+        "redis_kit": {"handlers": ["console"]},
         # The demo's visitors cause 404 and 429 on purpose.
-        "django.request": {"handlers": ["console"], "level": "ERROR", "propagate": False},
+        "django.request": {"handlers": ["console", "redis"], "level": "ERROR", "propagate": False},
     },
 }
 

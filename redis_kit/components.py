@@ -7,5 +7,6 @@ BUILTIN = (
     "redis_kit.pageviews.component.PageViews",
     "redis_kit.signins.component.SignIns",
     "redis_kit.operations.component.Operations",
+    "redis_kit.logs.component.Logs",
     "redis_kit.dashboard.component.Dashboard",
 )

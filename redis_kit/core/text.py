@@ -46,6 +46,15 @@ def shortened(value: Any, limit: int = 80) -> str:
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
+def cut_to_bytes(text: str, size: int, *, end: bool = False) -> str:
+    """Return the beginning of a text, or its end, in at most ``size`` bytes of UTF-8, with a mark where it is cut."""
+    encoded = text.encode()
+    if len(encoded) <= size:
+        return text
+    room = size - len("…".encode())
+    return f"…{encoded[-room:].decode(errors='ignore')}" if end else f"{encoded[:room].decode(errors='ignore')}…"
+
+
 def similar(name: Any, allowed: Iterable[str]) -> list[str]:
     """Return at most three names that are like one that does not exist, the likest first. Case does not count."""
     if not isinstance(name, str):

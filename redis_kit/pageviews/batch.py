@@ -7,13 +7,14 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from redis_kit.core import conf, connections, scripts
+from redis_kit.core.background import TEMPORARY
 from redis_kit.core.errors import KeyConflict, PermissionDenied, PoolExhausted
 from redis_kit.core.flow import Flow
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.steps import Batch, Call
 from redis_kit.pageviews import keys, periods
-from redis_kit.pageviews.errors import TEMPORARY, log_once
+from redis_kit.pageviews.errors import log_once
 from redis_kit.pageviews.pages import OTHER, SITE
 from redis_kit.pageviews.settings import PageViewSettings
 from redis_kit.pageviews.tally import Event, Tally, Target, identity_kind, tally

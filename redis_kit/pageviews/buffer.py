@@ -10,21 +10,18 @@ from time import monotonic
 from typing import NamedTuple
 
 from redis_kit.core import conf, connections, flow
-from redis_kit.core.errors import ConfigurationError, OutOfMemory, PermissionDenied, RedisUnavailable
+from redis_kit.core.background import TEMPORARY, BackgroundSender
+from redis_kit.core.errors import ConfigurationError, RedisUnavailable
+from redis_kit.core.web.lifespan import on_shutdown
 from redis_kit.pageviews.batch import MEMORY, ViewBatch, dropped_today
-from redis_kit.pageviews.errors import TEMPORARY, log_once
+from redis_kit.pageviews.errors import log_once
 from redis_kit.pageviews.settings import PageViewSettings
 from redis_kit.pageviews.tally import Event
 
 logger = logging.getLogger("redis_kit.pageviews")
 
-CAPACITY = 10_000
-BATCH = 500
-INTERVAL = 1.0  # seconds that a view waits at most
-QUIET = 0.05  # seconds without another view after which those that wait are sent
 # After this time a batch isn't sent again, since the server may have forgotten that it has it.
 MAX_RETRY_TIME = MEMORY / 2
-MAX_PAUSE = 30.0  # seconds between two tries while Redis answers and refuses
 
 
 class Dropped(NamedTuple):
@@ -36,21 +33,21 @@ class Dropped(NamedTuple):
     failed: int  # an error of this process, logged
 
 
-class Buffer:
+class Buffer(BackgroundSender):
     """A list with a limit. Requests append to it; one thread, which starts with the first event, empties it."""
 
-    def __init__(self) -> None:
-        self.reset()
+    name, logger = "redis-kit-pageviews", logger
+    messages = (
+        "Can't count page views; up to %d wait and are sent again: %s",
+        "Page views are counted again.",
+    )
 
     def reset(self) -> None:
         """Forget everything. A forked child must do this: its parent counts the parent's events."""
-        self._lock, self._sending = threading.Lock(), threading.Lock()
-        self._some, self._full, self._never = threading.Event(), threading.Event(), threading.Event()
+        super().reset()
+        self._lock = threading.Lock()
         self._events: list[Event] = []
         self._batch: ViewBatch | None = None
-        self._error: Exception | None = None  # why views wait now
-        self._pause = INTERVAL
-        self._thread: threading.Thread | None = None
         self._writer, self._number = token_hex(6), 0
         self._dropped, self._reported = dict.fromkeys(Dropped._fields, 0), 0
 
@@ -72,17 +69,11 @@ class Buffer:
     def record(self, event: Event) -> bool:
         """Add an event, or drop it and count that if 10,000 are waiting. Never waits for the server."""
         with self._lock:
-            if self.waiting >= CAPACITY:
+            if self.waiting >= self.CAPACITY:
                 self._dropped["overflow"] += views([event])
                 return False
             self._events.append(event)
-            count = len(self._events)
-            if self._thread is None:
-                self._start()
-        if count == 1:
-            self._some.set()
-        elif count == BATCH:
-            self._full.set()
+            self._added()
         return True
 
     def drop(self, reason: str, count: int = 1) -> None:
@@ -91,38 +82,41 @@ class Buffer:
             return
         with self._lock:
             self._dropped[reason] += count
-            if self._thread is None:
-                self._start()
-        self._some.set()
+            self._added()
 
     def dropped(self) -> Dropped:
         """Return how many views this process did not count since it started."""
         with self._lock:
             return Dropped(**self._dropped)
 
-    def flush(self) -> bool:
+    def flush(self, timeout: float | None = None) -> bool:
         """Count all waiting views now. One round trip for 500 views.
 
         Return False if views still wait because Redis is unavailable, full or denies access. They are sent again later.
         """
-        with self._sending:
-            while batch := self._next():
-                try:
-                    refused = flow.run(batch.send(), connections.client(batch.using, "worker"))
-                except TEMPORARY as error:
-                    self._failed(batch, error)
-                    return False
-                except Exception as error:
-                    log_once(error, "Page views were dropped: %s")
-                    self.drop("failed", views(batch.events))
-                else:
-                    self.drop("refused", refused)
-                    self._recovered()
-                self._done()
-            self._report()
-            return True
+        return super().flush(timeout)
 
-    def _report(self) -> None:
+    def _send(self) -> bool:
+        if (batch := self._batch) is None:
+            return True
+        try:
+            refused = flow.run(batch.send(), connections.client(batch.using, "worker"))
+        except TEMPORARY as error:
+            self._failed(error)
+            if batch.tried is not None and monotonic() - batch.tried > MAX_RETRY_TIME:
+                self.drop("outage", views(batch.events))
+                self._done()
+            return False
+        except Exception as error:
+            log_once(error, "Page views were dropped: %s")
+            self.drop("failed", views(batch.events))
+        else:
+            self.drop("refused", refused)
+            self._recovered()
+        self._done()
+        return True
+
+    def _finish(self) -> None:
         """Add the views that this process dropped since the last report to the day's number in Redis.
 
         A report whose reply is lost isn't sent again, so the number is never too high.
@@ -141,78 +135,35 @@ class Buffer:
         except Exception as error:
             log_once(error, "Dropped page views could not be reported: %s")
 
-    async def aflush(self) -> bool:
+    async def aflush(self, timeout: float | None = None) -> bool:
         """See flush(). Runs in a thread, since all event loops of the process share the buffer."""
-        return await asyncio.to_thread(self.flush)
+        return await asyncio.to_thread(self.flush, timeout)
 
-    def _next(self) -> ViewBatch | None:
+    def _next(self) -> bool:
         with self._lock:
             if self._batch is None and self._events:
                 using = conf.section(PageViewSettings).USING
-                events, self._events = self._events[:BATCH], self._events[BATCH:]
+                events, self._events = self._events[: self.BATCH], self._events[self.BATCH :]
                 self._number += 1
                 self._batch = ViewBatch(events, using=using, writer=self._writer, number=self._number)
-            return self._batch
+            return self._batch is not None
 
     def _done(self) -> None:
         with self._lock:
             self._batch = None
 
-    def _failed(self, batch: ViewBatch, error: Exception) -> None:
-        if type(error) is not type(self._error):
-            logger.warning("Can't count page views; up to %d wait and are sent again: %s", CAPACITY, error)
-        self._error = error
-        refused = isinstance(error, (OutOfMemory, PermissionDenied))
-        self._pause = min(2 * self._pause, MAX_PAUSE) if refused else INTERVAL
-        if batch.tried is not None and monotonic() - batch.tried > MAX_RETRY_TIME:
-            self.drop("outage", views(batch.events))
-            self._done()
+    def _count(self) -> int:
+        return len(self._events)
 
-    def _recovered(self) -> None:
-        if self._error:
-            self._error, self._pause = None, INTERVAL
-            logger.warning("Page views are counted again.")
+    def _has_work(self) -> bool:
+        return bool(self.waiting) or not self._is_reported()
 
-    def _start(self) -> None:
-        self._thread = threading.Thread(target=self._run, name="redis-kit-pageviews", daemon=True)
+    def _send_waiting(self) -> bool:
         try:
-            self._thread.start()
-        except RuntimeError:
-            self._thread = None  # the interpreter is about to end: close() counts the rest
-        self._some.set()  # for the views that a thread before it left
-
-    def _run(self) -> None:
-        try:
-            self._send_all()
-        finally:  # the next view starts another thread
-            if self._thread is threading.current_thread():
-                self._thread = None
-
-    def _send_all(self) -> None:
-        some, full, never = self._some, self._full, self._never
-        while True:
-            some.wait()
-            self._gather()
-            if some is not self._some:
-                return  # reset() has run since
-            some.clear()
-            full.clear()
-            try:
-                all_done = self.flush() and self._is_reported()
-            except Exception as error:
-                log_once(error, "Page views could not be counted: %s")
-                all_done = False
-            if not all_done:
-                never.wait(self._pause)
-                some.set()
-
-    def _gather(self) -> None:
-        """Wait until a batch is full, no further view comes, or the first one has waited for ``INTERVAL``."""
-        deadline = monotonic() + INTERVAL
-        while (left := deadline - monotonic()) > 0:
-            count = len(self._events)
-            if self._full.wait(min(QUIET, left)) or len(self._events) <= count:
-                return
+            return self.flush() and self._is_reported()
+        except Exception as error:
+            log_once(error, "Page views could not be counted: %s")
+            return False
 
     def _is_reported(self) -> bool:
         with self._lock:
@@ -227,10 +178,6 @@ class Buffer:
             self._error = error
         logger.warning("%d page views are lost with this process: %s", self.waiting, self._error)
 
-    async def aclose(self) -> None:
-        """See close(). Runs in a thread, since all event loops of the process share the buffer."""
-        await asyncio.to_thread(self.close)
-
 
 def views(events: list[Event]) -> int:
     """Return how many of the events are views, and not requests of bots."""
@@ -241,3 +188,4 @@ buffer = Buffer()
 record, flush, aflush, dropped = buffer.record, buffer.flush, buffer.aflush, buffer.dropped
 os.register_at_fork(after_in_child=buffer.reset)
 atexit.register(buffer.close)
+on_shutdown(buffer.close)

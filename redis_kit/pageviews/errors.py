@@ -1,14 +1,12 @@
-"""The errors after which page views wait, and a log of the others."""
+"""A log of the errors after which page views do not wait: each concerns one key, for good."""
 
 import logging
 
-from redis_kit.core.errors import OutOfMemory, PermissionDenied, PoolExhausted, RedisKitError, RedisUnavailable
+from redis_kit.core.errors import RedisKitError
 from redis_kit.core.logs.error_text import described, exc_info
 
 logger = logging.getLogger("redis_kit.pageviews")
 
-# These errors end by themselves or by an operator, so views wait. Any other error concerns one key, for good.
-TEMPORARY = (RedisUnavailable, OutOfMemory, PermissionDenied, PoolExhausted)
 MAX_LOGGED = 100  # texts
 
 _logged: set[str] = set()  # texts of errors

@@ -29,7 +29,7 @@ DOCUMENTED = [
     for module, rows in re.findall(r"In `(redis_kit[a-z_.]*)`:\n\n((?:[|].*\n)+)", TABLE)
     for name in re.findall(r"^[|] `(\w+)`", rows, re.MULTILINE)
 ]
-PACKAGES = ("locks", "pageviews", "queues", "signins", "throttling")
+PACKAGES = ("locks", "logs", "pageviews", "queues", "signins", "throttling")
 PROGRAM = """
 import json, sys
 from django.conf import settings

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import re
 import subprocess
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ from redis_kit.core.errors import PermissionDenied
 from redis_kit.locks import FairLock, Lock, ReadWriteLock, Semaphore
 from redis_kit.locks.compat import Lock as CompatLock
 from redis_kit.locks.inspection import held_locks
+from redis_kit.logs import Logs, RedisHandler
+from redis_kit.logs.buffer import buffer as log_records
 from redis_kit.pageviews import PageViews, flush
 from redis_kit.queues import Queue
 from redis_kit.queues.monitoring import list_workers, queue_names, queue_stats
@@ -34,7 +37,7 @@ from tests.signins.people import numbers, saved
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "howto" / "acl.md"
-COMPONENTS = ("locks", "pageviews", "queues", "signins", "throttling")
+COMPONENTS = ("locks", "logs", "pageviews", "queues", "signins", "throttling")
 EVERYWHERE = {"PING", "SELECT", "EVALSHA", "EVAL", "TIME", "TYPE"}
 OF_CHECKS = {"INFO"}
 OF_CLUSTER = ["+cluster|slots", "+asking"]
@@ -67,7 +70,7 @@ def rules(number: int = 0) -> list[str]:
 
 def rules_of_components() -> dict[str, list[str]]:
     """Return the rules that the line of each component adds."""
-    lines = re.findall(r"^ACL SETUSER site (~rk:\{(\w+):.*)$", PAGE.read_text(), re.MULTILINE)
+    lines = re.findall(r"^ACL SETUSER site (~rk:\{(\w+)[:}].*)$", PAGE.read_text(), re.MULTILINE)
     return {component: line.split() for line, component in lines}
 
 
@@ -185,6 +188,12 @@ def _use_all() -> None:
     user.sign_in()
     assert user.sign_in_calendar(today.year, today.month).marks[today.day - 1]
     assert User.sign_ins.active(today) == user.sign_in_streak() == user.sign_in_count() == 1
+    logger = logging.Logger("shop")
+    logger.addHandler(RedisHandler())
+    logger.error("Order %d failed", 1)
+    assert log_records.flush()
+    assert Logs().recent()
+    assert Logs().fingerprint(Logs().common()[0].fingerprint)
     queue = Queue("events")
     queue.put(1, unique="a")
     queue.put(2, delay=timedelta(seconds=60), id="b")

@@ -29,6 +29,7 @@ COMPONENTS = (
     "pageviews",
     "signins",
     "operations",
+    "logs",
 )
 CORE = ("errors", "signals", "panels", "component", "primitive", "conf")
 # Names in capitals that are of other projects, or environment variables.

@@ -8,7 +8,7 @@ from redis_kit.core import connections, flow
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.pageviews import PageViews, dropped, flush
 from redis_kit.pageviews.batch import ViewBatch
-from redis_kit.pageviews.buffer import CAPACITY, Buffer, Dropped, buffer
+from redis_kit.pageviews.buffer import Buffer, Dropped, buffer
 from redis_kit.pageviews.component import PageViews as PageViewsComponent
 from redis_kit.pageviews.periods import days, now
 from redis_kit.pageviews.questions import numbers
@@ -75,14 +75,14 @@ def test_dropped_views_are_reported_by_themselves_also_after_an_outage(own_kit):
 
 
 def test_view_is_sent_when_no_further_one_comes(kit, monkeypatch):
-    monkeypatch.setattr("redis_kit.pageviews.buffer.INTERVAL", 60.0)
+    monkeypatch.setattr(Buffer, "INTERVAL", 60.0)
     record(3)
     wait_for(lambda: PageViews("news").views() == 3, timeout=10)
 
 
 def test_view_is_sent_in_time_though_others_come(kit, monkeypatch):
-    monkeypatch.setattr("redis_kit.pageviews.buffer.INTERVAL", 0.2)
-    monkeypatch.setattr("redis_kit.pageviews.buffer.QUIET", 0.15)
+    monkeypatch.setattr(Buffer, "INTERVAL", 0.2)
+    monkeypatch.setattr(Buffer, "QUIET", 0.15)
 
     def counted():
         record(1)
@@ -93,13 +93,13 @@ def test_view_is_sent_in_time_though_others_come(kit, monkeypatch):
 
 def test_batch_of_five_hundred_is_sent_at_once(kit, monkeypatch):
     for name in ("INTERVAL", "QUIET"):
-        monkeypatch.setattr(f"redis_kit.pageviews.buffer.{name}", 60.0)
+        monkeypatch.setattr(Buffer, name, 60.0)
     record(500)
     wait_for(lambda: PageViews("news").views() == 500, timeout=10)
 
 
 def test_thread_that_ends_is_replaced_by_the_next_view(kit, monkeypatch):
-    monkeypatch.setattr(buffer, "_send_all", lambda: None)  # ends at once
+    monkeypatch.setattr(buffer, "_send_all", lambda is_reset: None)  # ends at once
     record(3)
     wait_for(lambda: buffer._thread is None)
     monkeypatch.undo()
@@ -139,12 +139,12 @@ def test_full_buffer_drops_and_counts(kit, no_thread):
     kit.connect({"URL": "redis://127.0.0.1:1/0"})
     assert record(600) == 600
     assert not flush()
-    assert record(CAPACITY) == CAPACITY - 600
+    assert record(Buffer.CAPACITY) == Buffer.CAPACITY - 600
     assert dropped() == Dropped(overflow=600, outage=0, refused=0, failed=0)
     assert not flush()
     kit.connect(kit.server.connection)
     assert flush()
-    assert PageViews("news").views() == PageViews.site().views() == CAPACITY
+    assert PageViews("news").views() == PageViews.site().views() == Buffer.CAPACITY
     assert record(1) == 1
 
 

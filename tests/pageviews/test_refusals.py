@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from redis_kit.core import connections, primitive
+from redis_kit.core.background import MAX_PAUSE
 from redis_kit.core.errors import OutOfMemory, PermissionDenied, PoolExhausted, RedisUnavailable
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.pageviews import PageViews, aflush, dropped, flush
-from redis_kit.pageviews.buffer import CAPACITY, INTERVAL, MAX_PAUSE, Dropped, buffer
+from redis_kit.pageviews.buffer import Buffer, Dropped, buffer
 from redis_kit.pageviews.periods import now
 from redis_kit.pageviews.tally import Event
 from tests.fixtures.servers import wait_for
@@ -176,11 +177,11 @@ def test_views_beyond_the_buffer_are_counted_while_access_is_denied(guarded_kit,
         with other_password(guarded_kit, admin):
             record(600)
             assert not flush()
-            assert record(CAPACITY) == CAPACITY - 600
+            assert record(Buffer.CAPACITY) == Buffer.CAPACITY - 600
             assert not flush()
             assert dropped() == Dropped(overflow=600, outage=0, refused=0, failed=0)
         wait_for(flush)
-    assert PageViews("news").views() == CAPACITY + 10
+    assert PageViews("news").views() == Buffer.CAPACITY + 10
 
 
 def test_refused_batch_is_retried_with_growing_pauses_an_outage_is_not(guarded_kit, no_thread):
@@ -192,12 +193,20 @@ def test_refused_batch_is_retried_with_growing_pauses_an_outage_is_not(guarded_k
         for _ in range(7):
             assert not flush()
             pauses.append(buffer._pause)
-    assert pauses == [2 * INTERVAL, 4 * INTERVAL, 8 * INTERVAL, 16 * INTERVAL, MAX_PAUSE, MAX_PAUSE, MAX_PAUSE]
+    assert pauses == [
+        2 * Buffer.INTERVAL,
+        4 * Buffer.INTERVAL,
+        8 * Buffer.INTERVAL,
+        16 * Buffer.INTERVAL,
+        MAX_PAUSE,
+        MAX_PAUSE,
+        MAX_PAUSE,
+    ]
     wait_for(flush)
-    assert buffer._pause == INTERVAL
+    assert buffer._pause == Buffer.INTERVAL
     guarded_kit.server.stop()
     record(1)
-    assert [(flush(), buffer._pause) for _ in range(3)] == [(False, INTERVAL)] * 3
+    assert [(flush(), buffer._pause) for _ in range(3)] == [(False, Buffer.INTERVAL)] * 3
 
 
 def test_thread_counts_the_views_after_the_password_is_right_again(guarded_kit, caplog):

@@ -1,5 +1,6 @@
 """A report that takes some seconds to build. Only one process may build it at a time."""
 
+import logging
 import time
 
 from django.conf import settings
@@ -14,6 +15,8 @@ from redis_kit.locks import Lock, LockNotAcquired, StaleFence, fenced
 
 NAME = "report"
 
+logger = logging.getLogger("reading.report")
+
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def report(request: HttpRequest) -> HttpResponse:
@@ -23,6 +26,7 @@ def report(request: HttpRequest) -> HttpResponse:
     try:
         built = build(request.user.get_username() or "a visitor")
     except LockNotAcquired as busy:
+        logger.warning("The report is already being built by %s", busy.holder)
         return _page(request, is_busy=True, holder=busy.holder, status=409)
     except StaleFence:
         messages.warning(request, "This build was too slow and another one has started. Nothing was saved.")

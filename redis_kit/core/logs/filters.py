@@ -12,7 +12,7 @@ from redis_kit.core.text import MARGIN, clean, contained
 #: All loggers of the kit.
 LOGGERS = (
     *("redis_kit", "redis_kit.connections", "redis_kit.dashboard", "redis_kit.embedded", "redis_kit.locks"),
-    *("redis_kit.metrics", "redis_kit.pageviews", "redis_kit.worker"),
+    *("redis_kit.logs", "redis_kit.metrics", "redis_kit.pageviews", "redis_kit.worker"),
 )
 FRAMEWORK = "django"  # the logger to which Django gives a handler
 
@@ -62,12 +62,36 @@ def _protect(filterer: logging.Filterer) -> None:
 def formatted_traceback(information: ExcInfo) -> str:
     """Return a traceback in the usual form, with a margin before the second and later lines of a message or note."""
     try:
-        formatted = traceback.TracebackException(*information)
-        _contain(formatted, set())
-        text = "".join(formatted.format())
+        return formatted(traceback.TracebackException(*information))
     except BaseException:  # an error's own methods may raise anything
         lines = ["Traceback (most recent call last):\n", *traceback.format_tb(information[2])]
-        text = "".join([*lines, contained(error_text.described(information[1]))])
+        return _cleaned("".join([*lines, contained(error_text.described(information[1]))]))
+
+
+def formatted(error: traceback.TracebackException) -> str:
+    """Return a traceback as formatted_traceback() does. It changes the texts of the errors."""
+    _contain(error, set())
+    return _cleaned("".join(error.format()))
+
+
+def captured(information: ExcInfo, *, frames: int, longest: int) -> traceback.TracebackException | str:
+    """Return what formatted() takes, without the frames themselves: the last ones, and texts cut to a length.
+
+    Lines of code are looked up by formatted(), so this takes microseconds.
+    """
+    try:
+        error = traceback.TracebackException(*information, limit=-frames, lookup_lines=False, compact=True)
+        waiting = [error]
+        while waiting:
+            each = waiting.pop()
+            each._str = str(each._str)[:longest]  # type: ignore[attr-defined]
+            waiting += [other for other in (each.__cause__, each.__context__, *(each.exceptions or ())) if other]
+        return error
+    except Exception:  # of a method of the error
+        return f"{error_text.path_of(information[0])}: {error_text.UNREADABLE}"
+
+
+def _cleaned(text: str) -> str:
     return "\n".join(clean(line.expandtabs()) for line in text.rstrip("\n").split("\n"))
 
 

@@ -1,37 +1,20 @@
 """The content of a job as people may see it: shortened, with values hidden whose names suggest a secret."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
 
+from redis_kit.core.logs.masking import HIDDEN, is_secret, without_secrets
 from redis_kit.queues.errors import CorruptMessage, UnknownTask
 from redis_kit.queues.jobs import message
 from redis_kit.queues.jobs import payload as serializers
 from redis_kit.queues.tasks import registry
 
-HIDDEN = "***"
 LONGEST = 200  # characters of a text in the arguments
 MOST = 2000  # characters of all
 ITEMS = 50  # of a list or an object
-_WORDS = "passw|passphrase|pwd|token|secret|key|credential|authoriz|cookie|session|signature"
-_NAME = re.compile(_WORDS, re.IGNORECASE)
-# Each name is read once, without a step back: a text of an attacker must not keep the page for long.
-_GIVEN = re.compile(
-    rf"""
-    (?<![\w.-]) (?=[\w.-]*?(?:{_WORDS}))
-    ([\w.-]++ (?<!error) ["']?+ \s*+ [=:] \s*+ ["']?+)
-    (?:(?:bearer|basic|token)\s++)? [^\s&,;"'}}]++
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
-_IN_ADDRESS = re.compile(r"(://[^/\s:@]*:)[^@/\s]+@")
-
-
-def text(value: str) -> str:
-    """Return a text with the values hidden that follow names such as ``token=``, and passwords in addresses."""
-    return _IN_ADDRESS.sub(rf"\1{HIDDEN}@", _GIVEN.sub(rf"\1{HIDDEN}", value))
+text = without_secrets
 
 
 def payload(body: bytes) -> str:
@@ -70,14 +53,14 @@ def _positional(args: list[Any], names: list[str] | None) -> list[Any]:
         return [arg if arg is None or isinstance(arg, (bool, int, float)) else HIDDEN for arg in args[:ITEMS]]
     last = names[-1:] * len(args)  # what is left over belongs to *args
     return [
-        HIDDEN if _NAME.search(name) else _redacted(arg) for name, arg in zip(names + last, args[:ITEMS], strict=False)
+        HIDDEN if is_secret(name) else _redacted(arg) for name, arg in zip(names + last, args[:ITEMS], strict=False)
     ]
 
 
 def _redacted(value: Any) -> Any:
     if isinstance(value, Mapping):
         items = list(value.items())[:ITEMS]
-        return {name: HIDDEN if _NAME.search(name) else _redacted(item) for name, item in items}
+        return {name: HIDDEN if is_secret(name) else _redacted(item) for name, item in items}
     if isinstance(value, list):
         return [_redacted(item) for item in value[:ITEMS]]
     if isinstance(value, bytes):

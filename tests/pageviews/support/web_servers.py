@@ -42,9 +42,9 @@ atexit.register(note)
 from django.core.asgi import get_asgi_application
 from django.core.wsgi import get_wsgi_application
 from redis_kit.pageviews.asgi import FlushAtShutdown
-from redis_kit.pageviews import buffer
+from redis_kit.pageviews.buffer import Buffer
 
-buffer.INTERVAL, buffer.QUIET, buffer.CAPACITY = {interval}, {quiet}, {capacity}
+Buffer.INTERVAL, Buffer.QUIET, Buffer.CAPACITY = {interval}, {quiet}, {capacity}
 bare = get_asgi_application()
 wsgi = get_wsgi_application()
 flushing = FlushAtShutdown(bare)

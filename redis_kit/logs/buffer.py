@@ -1,0 +1,131 @@
+"""The buffer of a process: log records that wait, and the thread that stores them."""
+
+import logging
+import os
+from collections import deque
+from itertools import count
+from secrets import token_hex
+from time import monotonic
+from typing import NamedTuple
+
+from redis_kit.core import conf, connections, flow
+from redis_kit.core.background import TEMPORARY, BackgroundSender
+from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.web.lifespan import on_shutdown
+from redis_kit.logs.batch import MEMORY, calls_of
+from redis_kit.logs.record import Entry
+from redis_kit.logs.settings import LogSettings
+
+
+class Counts(NamedTuple):
+    """The log records of this process since it started."""
+
+    stored: int
+    dropped: int
+    waiting: int
+
+
+class Buffer(BackgroundSender):
+    """A list with a limit. Callers append to it without a lock; one thread, which the first record starts, empties it.
+
+    Appends of a deque, and the numbers of a count, are atomic. A lock could be held by the code that a signal
+    interrupts, and then its handler could not log.
+    """
+
+    name, logger = "redis-kit-logs", logging.getLogger("redis_kit.logs")
+    messages = "Can't store log records; up to %d wait: %s", "Log records are stored again."
+    BATCH, INTERVAL = 1000, 0.5
+
+    def reset(self) -> None:
+        """Forget everything. A forked child must do this: its parent stores the parent's records."""
+        super().reset()
+        self._entries: deque[Entry] = deque()
+        self._batches: deque[tuple[ScriptCall, int, int]] = deque()  # with its records, and the drops that it reports
+        self._overflow, self._looks = count(), count()
+        self._writer, self._number = token_hex(6), 0
+        self._stored = self._refused = self._reported = 0
+        self._tried = 0.0  # when the first batch may have been stored
+
+    def discard(self) -> None:
+        """Forget the records that wait, and the dropped ones that are not reported yet."""
+        with self._sending:
+            self._entries.clear()
+            self._batches.clear()
+            self._reported = self._dropped()
+
+    def add(self, entry: Entry) -> None:
+        """Add a record, or drop and count it if 10,000 wait. Never waits."""
+        if len(self._entries) >= self.CAPACITY:
+            self.drop()
+        else:
+            self._entries.append(entry)
+            self._added()
+
+    def drop(self) -> None:
+        """Count a record that is not stored."""
+        next(self._overflow)
+
+    def counts(self) -> Counts:
+        """Return the numbers of records. They are exact while nothing is logged."""
+        with self._sending:
+            return Counts(self._stored, self._dropped(), self._waiting())
+
+    def flush(self, timeout: float | None = 2.0) -> bool:
+        """Store all waiting records, and return whether that was possible in time. If not, they go on waiting."""
+        return not (self._has_work() or self._sending.locked()) or super().flush(timeout)
+
+    def _count(self) -> int:
+        return len(self._entries)
+
+    def _has_work(self) -> bool:
+        return bool(self._waiting()) or self._dropped() != self._reported
+
+    def _send_waiting(self) -> bool:
+        return self.flush(None) and self._error is None
+
+    def _waiting(self) -> int:
+        return len(self._entries) + sum(records for _, records, _ in self._batches)
+
+    def _dropped(self) -> int:
+        return self._refused + next(self._overflow) - next(self._looks)  # each look takes a number of the other, too
+
+    def _next(self) -> bool:
+        """Make the next batches unless one waits; tell whether there is any."""
+        dropped = self._dropped() - self._reported
+        if self._batches or not (self._entries or dropped):
+            return bool(self._batches)
+        entries = [self._entries.popleft() for _ in range(min(len(self._entries), self.BATCH))]
+        try:
+            calls = calls_of(entries, dropped, writer=self._writer, number=self._number + 1)
+        except Exception as error:  # such as one of the settings
+            self._refused += len(entries)
+            self._failed(error)
+            return False
+        self._batches.extend(calls)
+        self._number += len(calls)
+        self._reported += dropped
+        return True
+
+    def _send(self) -> bool:
+        call, records, dropped = self._batches[0]
+        try:
+            flow.run(flow.single(call), connections.client(conf.section(LogSettings).USING, "worker"))
+        except Exception as error:
+            self._failed(error)
+            if isinstance(error, TEMPORARY) and not (self._tried and monotonic() - self._tried > MEMORY / 2):
+                if getattr(error, "indeterminate", False):
+                    self._tried = self._tried or monotonic()
+                return False
+            self._refused += records
+            self._reported -= dropped
+        else:
+            self._stored += records
+            self._recovered()
+        self._batches.popleft()
+        self._tried = 0.0
+        return self._error is None
+
+
+buffer = Buffer()
+os.register_at_fork(after_in_child=buffer.reset)
+on_shutdown(buffer.flush)

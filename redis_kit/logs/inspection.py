@@ -1,0 +1,128 @@
+"""The stored records, and the most common messages."""
+
+from collections import Counter
+from datetime import UTC, datetime
+from time import time
+from typing import Any, NamedTuple
+
+from redis_kit.core import conf, scripts
+from redis_kit.core.errors import InvalidValue
+from redis_kit.core.flow import Flow
+from redis_kit.core.primitive import Primitive
+from redis_kit.core.steps import Batch, Call
+from redis_kit.core.text import did_you_mean, shortened
+from redis_kit.core.values.numbers import whole_number
+from redis_kit.logs import keys
+from redis_kit.logs.batch import HOUR, OTHER_GROUP, RETENTION
+from redis_kit.logs.keys import key
+from redis_kit.logs.record import LEVELS, StoredRecord
+from redis_kit.logs.settings import LogSettings
+
+LIST_LEVELS = scripts.load("redis_kit.logs", "list_levels")
+NAMES = tuple(LEVELS.values())
+
+
+class Message(NamedTuple):
+    """A message that was logged in a number of ``records``. No more is known of ``other``, the rest beyond the limit.
+
+    ``first_seen`` is the time of its first record, unless two days without one followed; ``sample`` is the last one.
+    """
+
+    fingerprint: str
+    records: int
+    first_seen: datetime | None
+    sample: StoredRecord | None
+
+    @property
+    def is_new(self) -> bool:
+        """Return whether it was first seen in the present hour."""
+        return self.first_seen is not None and self.first_seen.timestamp() // HOUR == time() // HOUR
+
+
+class Logs(Primitive):
+    """The stored records and messages."""
+
+    component, settings = "logs", LogSettings
+
+    def __init__(self) -> None:
+        super().__init__("logs", using=conf.section(LogSettings).USING)
+
+    def recent(self, level: str = "", *, text: str = "", limit: int = 100) -> list[StoredRecord]:
+        """Return the last records of a level, or of all, the latest first. ``text`` is part of what they show.
+
+        Two round trips. Raises InvalidValue for an unknown level.
+        """
+        return self.run_flow(read_recent(level, text, limit))
+
+    async def arecent(self, level: str = "", *, text: str = "", limit: int = 100) -> list[StoredRecord]:
+        """See recent()."""
+        return await self.arun_flow(read_recent(level, text, limit))
+
+    def common(self, hours: int = 1, *, limit: int = 100) -> list[Message]:
+        """Return the most common messages of the last hours, 1 to 48, with the present one. Two round trips."""
+        return self.run_flow(read_common(hours, limit))
+
+    async def acommon(self, hours: int = 1, *, limit: int = 100) -> list[Message]:
+        """See common()."""
+        return await self.arun_flow(read_common(hours, limit))
+
+    def fingerprint(self, fingerprint: str) -> tuple[Message, list[int]]:
+        """Return a message, and the number of its records in each of the last 48 hours. One round trip."""
+        return self.run_flow(read_fingerprint(fingerprint))
+
+    async def afingerprint(self, fingerprint: str) -> tuple[Message, list[int]]:
+        """See fingerprint()."""
+        return await self.arun_flow(read_fingerprint(fingerprint))
+
+
+def last_hours(count: int) -> range:
+    """Return the last hours since 1970, the present one last. Raises InvalidValue unless they are 1 to 48."""
+    now = int(time() // HOUR)
+    return range(now + 1 - whole_number("hours", count, (1, RETENTION)), now + 1)
+
+
+def read_levels(hours: int) -> Flow[list[Counter[str]]]:
+    """Read the number of records of each level, and of those ``dropped``, in each of the last hours."""
+    fields = (*NAMES, keys.DROPPED)
+    replies = yield LIST_LEVELS([key(keys.LEVELS, hour) for hour in last_hours(hours)], fields)
+    return [Counter(dict(zip(fields, (int(number or 0) for number in reply), strict=True))) for reply in replies]
+
+
+def read_recent(level: str, text: str, limit: int) -> Flow[list[StoredRecord]]:
+    """See Logs.recent()."""
+    if level and level not in NAMES:
+        raise InvalidValue(f"There is no level {shortened(level)}. {did_you_mean(level, NAMES)}".strip())
+    groups = [each.decode() for each in (yield Call("ZRANGE", key(keys.GROUPS), 0, -1))]
+    levels = [level] if level else NAMES
+    lists = [key(keys.RECENT, each, group) for each in levels for group in (*groups, OTHER_GROUP)]
+    replies = yield Batch([Call("LRANGE", each, 0, -1 if text else limit - 1) for each in lists])
+    records = [StoredRecord.parse(each) for reply in replies for each in reply]
+    if text := text.casefold():
+        records = [record for record in records if any(text in str(field).casefold() for field in record[1:])]
+    return sorted(records, key=lambda record: record.time, reverse=True)[:limit]
+
+
+def read_common(hours: int, limit: int) -> Flow[list[Message]]:
+    """See Logs.common()."""
+    counted = [key(keys.COUNTS, hour) for hour in last_hours(hours)]
+    reply: list[Any] = yield Call("ZUNION", len(counted), *counted, "WITHSCORES")
+    scores = zip(reply[::2], reply[1::2], strict=True)
+    ranked = [(fingerprint.decode(), int(float(score))) for fingerprint, score in scores][: -limit - 1 : -1]
+    if not ranked:
+        return []
+    stored = yield Batch([Call("HMGET", key(keys.MESSAGE, name), "first", "record") for name, _ in ranked])
+    return [_message(*pair, each) for pair, each in zip(ranked, stored, strict=True)]
+
+
+def read_fingerprint(fingerprint: str) -> Flow[tuple[Message, list[int]]]:
+    """See Logs.fingerprint()."""
+    calls = [Call("ZSCORE", key(keys.COUNTS, hour), fingerprint) for hour in last_hours(RETENTION)]
+    stored, *scores = yield Batch([Call("HMGET", key(keys.MESSAGE, fingerprint), "first", "record"), *calls])
+    counts = [int(float(score or 0)) for score in scores]
+    return _message(fingerprint, sum(counts), stored), counts
+
+
+def _message(fingerprint: str, count: int, stored: list[bytes | None]) -> Message:
+    first, record = stored
+    seen = datetime.fromtimestamp(int(first) / 1000, UTC) if first else None
+    return Message(fingerprint, count, seen, StoredRecord.parse(record) if record else None)

@@ -1,0 +1,20 @@
+"""The settings of logs."""
+
+from dataclasses import dataclass
+
+from redis_kit.core.conf import Section
+
+
+@dataclass(frozen=True)
+class LogSettings(Section):
+    """The options of ``REDIS_KIT["LOGS"]``."""
+
+    name = "LOGS"
+    ranges = {"RECENT": (1, 1000), "FINGERPRINTS": (1, 10_000)}
+
+    #: The number of records that are stored of each level and group of loggers.
+    RECENT: int = 200
+    #: The number of different messages that are counted in an hour; further ones are counted as ``other``.
+    FINGERPRINTS: int = 1000
+    #: The connection that stores log records.
+    USING: str = "default"

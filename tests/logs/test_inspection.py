@@ -1,0 +1,128 @@
+"""The lists of records and of messages."""
+
+import logging
+from datetime import timedelta
+from time import time
+
+import pytest
+
+from redis_kit.core import connections, flow
+from redis_kit.core.errors import InvalidValue
+from redis_kit.logs import Logs
+from redis_kit.logs.batch import HOUR
+from redis_kit.logs.buffer import buffer
+from redis_kit.logs.handler import RedisHandler
+from redis_kit.logs.inspection import read_levels
+
+pytestmark = pytest.mark.usefixtures("no_thread")
+
+
+def logger(name):
+    made = logging.Logger(name, logging.DEBUG)
+    made.addHandler(RedisHandler())
+    return made
+
+
+def emit(log, created, text="Of %s", *args):
+    record = log.makeRecord(log.name, logging.ERROR, "/shop/views.py", 1, text, args or ("x",), None, "pay")
+    record.created = created
+    log.handle(record)
+
+
+def test_last_records_of_each_level_and_group_are_stored(kit, twin):
+    kit.options(LOGS={"RECENT": 3})
+    for name in ("shop.orders", "shop.carts", "mail"):
+        for number in range(5):
+            logger(name).error("%s %d", name, number)
+            logger(name).info("%s %d", name, number)
+    buffer.flush()
+    assert len(twin(Logs().recent)) == 2 * 2 * 3
+    errors = twin(Logs().recent, "ERROR")
+    assert [each.message for each in errors if each.logger == "shop.carts"] == [f"shop.carts {n}" for n in (4, 3, 2)]
+    assert [each.message for each in errors if each.logger == "mail"] == [f"mail {n}" for n in (4, 3, 2)]
+    assert [each.message for each in twin(Logs().recent, "INFO", text="MAIL", limit=2)] == ["mail 4", "mail 3"]
+    with pytest.raises(InvalidValue, match="Did you mean 'ERROR'"):
+        twin(Logs().recent, "EROR")
+
+
+def test_groups_beyond_the_limit_share_a_list(kit, monkeypatch):
+    monkeypatch.setattr("redis_kit.logs.batch.GROUPS", 2)
+    for name in ("a", "b", "c.x", "d"):
+        logger(name).error("Of %s", name)
+    buffer.flush()
+    assert {each.logger for each in Logs().recent()} == {"a", "b", "c.x", "d"}
+    assert len([name for name in kit.keys() if ":recent:" in name]) == 3
+
+
+def test_common_messages_are_those_of_the_last_hours(kit, log, twin):
+    now = time()
+    for kind, count in (("One of %s", 5), ("Two of %s", 3), ("Three of %s", 1)):
+        for number in range(count):
+            emit(log, now, kind, number)
+    for _ in range(10):
+        emit(log, now - 3 * HOUR, "Three of %s")
+    buffer.flush()
+    assert [(each.sample.template, each.records) for each in twin(Logs().common)] == [
+        ("One of %s", 5),
+        ("Two of %s", 3),
+        ("Three of %s", 1),
+    ]
+    assert [each.records for each in twin(Logs().common, 48)] == [11, 5, 3]
+    message = twin(Logs().common)[0]
+    assert message.is_new
+    assert message.sample.message == "One of 4"
+    assert abs(message.first_seen.timestamp() - now) < 60
+    same, counts = twin(Logs().fingerprint, message.fingerprint)
+    assert (same, counts) == (message, [0] * 47 + [5])
+    levels = flow.run(read_levels(4), connections.client())
+    assert [hour["ERROR"] for hour in levels] == [10, 0, 0, 9]
+    with pytest.raises(InvalidValue):
+        twin(Logs().common, 49)
+
+
+def test_messages_are_counted_by_template_error_and_place(kit, log):
+    def pay(text, *args):
+        log.error(text, *args)
+
+    def refund(text, *args):
+        log.error(text, *args)
+
+    for number in range(3):
+        pay("Order %d", number)
+        refund("Order %d", number)
+        for error in (KeyError, ValueError):
+            try:
+                raise error(number)
+            except error:
+                log.exception("Failed")
+    buffer.flush()
+    found = Logs().common()
+    assert [each.records for each in found] == [3] * 4
+    assert {each.sample.place for each in found} >= {"logs/test_inspection.py pay", "logs/test_inspection.py refund"}
+
+
+def test_messages_beyond_the_limit_are_counted_as_other(kit, log):
+    kit.options(LOGS={"FINGERPRINTS": 3})
+    for number in range(10):
+        for _ in range(number + 1):
+            emit(log, time(), f"Kind {number} of %s")
+        buffer.flush()
+    found = {each.fingerprint: each.records for each in Logs().common()}
+    assert found.pop("other") == sum(range(4, 11))
+    assert sorted(found.values()) == [1, 2, 3]
+    assert len([name for name in kit.keys() if ":message:" in name]) == 3
+
+
+@pytest.mark.parametrize("created", [0, -5.0, 4e9])
+def test_time_that_cannot_be_right_counts_in_the_present_hour(kit, log, created):
+    emit(log, created)
+    buffer.flush()
+    assert Logs().common()[0].records == 1
+
+
+def test_every_key_expires(kit, log):
+    log.error("Order %d", 1)
+    buffer.flush()
+    names = kit.keys()
+    assert len(names) == 6
+    assert all(0 < kit.client.ttl(name) <= timedelta(days=7).total_seconds() for name in names)
