@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from redis_kit.bloom import keys
 from redis_kit.bloom.generations import Shape
+from redis_kit.bloom.settings import BloomSettings
 from redis_kit.bloom.sizes import Parameters, joined_error
 from redis_kit.core import scripts
 from redis_kit.core.flow import Flow
@@ -11,7 +12,6 @@ from redis_kit.core.gather import gather
 from redis_kit.core.keys import encode
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
-from redis_kit.bloom.settings import BloomSettings
 
 DESCRIBE = scripts.load(__package__, "describe")
 
@@ -79,6 +79,11 @@ class Filters(Primitive):
     def read(self, start: int, count: int) -> tuple[int, list[FilterInfo]]:
         """Return how many filters there are, and some of them by name. Two round trips."""
         result: tuple[int, list[FilterInfo]] = self.run_flow(read(start, count))
+        return result
+
+    def find(self, name: str) -> FilterInfo | None:
+        """Return one filter; None if there is none with this name. One round trip."""
+        result: FilterInfo | None = self.run_flow(_describe(name))
         return result
 
 
