@@ -3,6 +3,7 @@
 python -m benchmarks.bench_bloom [ITEMS] [PATH of redis-server of a Redis Stack] [PATH of redisbloom.so]
 """
 
+import socket
 import subprocess
 import sys
 import tempfile
@@ -31,13 +32,26 @@ def measure(name: str, client: Any, call: Callable[[], object], values: int) -> 
 def main(items: int, binary: str = "redis-server", module: str = "") -> None:
     """Measure on a server of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        socket = f"{folder}/s"
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
         modules = ["--loadmodule", module] if module else []
         log = Path(folder, "log")
-        command = [binary, "--port", "0", "--unixsocket", socket, "--save", "", "--dir", folder, "--logfile", str(log)]
+        command = [
+            binary,
+            "--port",
+            str(port),
+            "--bind",
+            "127.0.0.1",
+            "--save",
+            "",
+            "--dir",
+            folder,
+            "--logfile",
+            str(log),
+        ]
         server = subprocess.Popen([*command, *modules])
         try:
-            client = redis.Redis(unix_socket_path=socket)
+            client = redis.Redis(host="127.0.0.1", port=port)
             for _ in range(100):
                 try:
                     client.ping()
@@ -46,7 +60,7 @@ def main(items: int, binary: str = "redis-server", module: str = "") -> None:
                     time.sleep(0.05)
             print(client.info("server")["redis_version"], f"items: {items:,}")
             settings.configure(
-                REDIS_KIT={"CONNECTIONS": {"default": {"URL": f"unix://{socket}"}}, "READ_TIMEOUT": 5.0},
+                REDIS_KIT={"CONNECTIONS": {"default": {"URL": f"redis://127.0.0.1:{port}/0"}}, "READ_TIMEOUT": 5.0},
                 INSTALLED_APPS=["django.contrib.contenttypes", "redis_kit"],
             )
             django.setup()
