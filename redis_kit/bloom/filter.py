@@ -116,6 +116,8 @@ class BloomFilter(Primitive):
     def rebuild(self, values: Iterable[Value], *, progress: Progress | None = None) -> int:
         """Replace all values in one step, and return how many there were. Adds in the meantime count, too.
 
+        The values should be read lazily: those of a list that was made before the call lack what was added since.
+
         ``progress`` is called with the number of values after each 1,000. Raises RebuildRunning, and RebuildLost if the
         server restarts meanwhile. If it fails or dies, the filter stays as it was.
         """
