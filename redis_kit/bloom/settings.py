@@ -11,7 +11,6 @@ class BloomSettings(Section):
     """The options of ``REDIS_KIT["BLOOM"]``."""
 
     name = "BLOOM"
-    ranges = {"REBUILD_TIMEOUT": (1, 86_400)}
     policies = {"open": "any value may be in a filter"}
 
     #: The connection of filters that name none.
@@ -19,5 +18,3 @@ class BloomSettings(Section):
     #: What ``contains()`` does while Redis is unavailable: it raises, or ``open`` answers that a value may be there.
     #: Methods that write raise. A ``ModelFilter`` never does: the database answers in its place.
     ON_FAILURE: Literal["raise", "open"] = "raise"
-    #: Seconds after its last batch of values until a rebuild counts as dead.
-    REBUILD_TIMEOUT: float = 60.0

@@ -6,7 +6,9 @@ import pytest
 from django.db import transaction
 from django.http import Http404
 
-from redis_kit.bloom import ModelFilter, RebuildLost, aget_object_or_404, get_object_or_404, synchronization
+from redis_kit.bloom import ModelFilter, aget_object_or_404, get_object_or_404
+from redis_kit.core.errors import RebuildLost
+from redis_kit.core.indexes import model_index
 from tests.app.models import Account, Device, Kiosk, Place
 from tests.fixtures.servers import wait_for
 
@@ -15,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def no_other_indexes(monkeypatch):
-    monkeypatch.setattr(synchronization, "_indexes", [])
+    monkeypatch.setattr(model_index, "_indexes", [])
 
 
 @pytest.fixture
@@ -38,9 +40,9 @@ def test_only_a_filter_that_was_rebuilt_is_asked(accounts, django_assert_num_que
     assert accounts.rebuild() == 1
     assert hidden(accounts, [row.pk, str(row.pk), 10**6]) == [10**6]
     with django_assert_num_queries(0), pytest.raises(Http404, match="No Account matches"):
-        get_object_or_404(accounts, 10**6)
+        get_object_or_404(Account, pk=10**6)
     with django_assert_num_queries(1):
-        assert get_object_or_404(accounts, row.pk) == row
+        assert get_object_or_404(Account, pk=row.pk) == row
 
 
 def test_values_that_are_no_keys_are_left_to_the_database(accounts):
@@ -138,10 +140,10 @@ def test_failed_add_is_reported_when_the_server_is_back(own_kit):
     accounts.rebuild()
     own_kit.server.freeze()
     row = Account.objects.create(name="frozen")
-    assert synchronization.lacks_values(accounts)
+    assert accounts.lacks_values()
     assert hidden(accounts, [row.pk, 10**6]) == []
     own_kit.server.thaw()
-    wait_for(lambda: not synchronization.lacks_values(accounts))
+    wait_for(lambda: not accounts.lacks_values())
     assert not accounts.filter.info().complete
     assert hidden(accounts, [row.pk, 10**6]) == []
 
@@ -152,6 +154,6 @@ def test_async_twins(accounts):
     async def look():
         assert await accounts.amay_exist(8) is False
         with pytest.raises(Http404):
-            await aget_object_or_404(accounts, 8)
+            await aget_object_or_404(Account, id=8)
 
     asyncio.run(look())

@@ -5,5 +5,4 @@
 -- KEYS[2]  lease  string: the token of a rebuild
 -- returns  the fields of the state, the token of a running rebuild or nothing, and the identity of the server's process
 
--- @include _run_id
-return {redis.call("HGETALL", KEYS[1]), redis.call("GET", KEYS[2]), run_id()}
+return {redis.call("HGETALL", KEYS[1]), redis.call("GET", KEYS[2]), string.match(redis.call("INFO", "server"), "run_id:(%w+)")}

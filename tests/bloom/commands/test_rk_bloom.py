@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from redis_kit.bloom import BloomFilter, ModelFilter, synchronization
+from redis_kit.bloom import BloomFilter, ModelFilter
+from redis_kit.core.indexes import model_index
 from tests.app.models import Account
 
 pytestmark = pytest.mark.django_db
@@ -12,7 +13,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def accounts(kit, monkeypatch):
-    monkeypatch.setattr(synchronization, "_indexes", [])
+    monkeypatch.setattr(model_index, "_indexes", [])
     return ModelFilter(Account, capacity=1000)
 
 
@@ -23,8 +24,8 @@ def test_filters_are_listed_by_name(shell):
     code, out, _ = shell("rk_bloom", "list")
     assert code == 0
     assert [line.split()[:3] for line in out.splitlines()[1:]] == [["a", "100", "10%"], ["b", "1", "0%"]]
-    assert json.loads(shell("rk_bloom", "info", "a", "--json")[1])["items"] == 100
-    assert shell("rk_bloom", "info", "c")[0] == 1
+    assert json.loads(shell("rk_bloom", "list", "--json")[1])[0]["items"] == 100
+    assert shell("rk_bloom", "list", "--limit", "1")[1].endswith("1 more; --limit shows them.\n")
 
 
 @pytest.mark.parametrize("name", ["app.Account.pk", "app.account.id"])
@@ -40,6 +41,6 @@ def test_filter_of_a_model_is_rebuilt(shell, accounts, name):
 def test_unknown_model_and_running_rebuild_have_exit_code_1(kit, shell, accounts):
     code, _, errors = shell("rk_bloom", "rebuild", "app.Account.other")
     assert code == 1
-    assert "No model has a filter" in errors
+    assert "No model has the ModelFilter" in errors
     kit.client.set(accounts.filter.key("lease"), "another", ex=60)
     assert shell("rk_bloom", "rebuild", accounts.name)[0] == 1

@@ -1,6 +1,7 @@
-"""How large the layers of a filter are, and how often they err."""
+"""The parameters of a filter, and how large its layers are."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from functools import lru_cache
 from math import ceil, expm1, log, prod
 from typing import NamedTuple
@@ -34,7 +35,7 @@ class Layer(NamedTuple):
         return float((-expm1(-self.hashes * items / self.bits)) ** self.hashes)
 
 
-class Parameters(NamedTuple):
+class BloomParameters(NamedTuple):
     """The parameters of a filter, which are stored with it. ``window`` is in seconds, 0 for none."""
 
     capacity: int
@@ -42,15 +43,17 @@ class Parameters(NamedTuple):
     window: float
 
     @classmethod
-    def checked(cls, capacity: int, error: float, window: float) -> "Parameters":
+    def checked(cls, capacity: int, error: float, window: timedelta | None) -> "BloomParameters":
         """Return the parameters. Raises InvalidValue if one is out of its range."""
         if not is_number(error) or not ERROR[0] <= error <= ERROR[1]:
             raise InvalidValue(f"error must be a number from 0.000001 to 0.5, not {shortened(error)}.")
+        if not isinstance(window, timedelta | None):
+            raise InvalidValue(f"window must be a timedelta, not {shortened(window)}.")
         whole_number("capacity", capacity, CAPACITY)
-        return cls(capacity, float(error), seconds("window", window, WINDOW) if window else 0.0)
+        return cls(capacity, float(error), 0.0 if window is None else seconds("window", window.total_seconds(), WINDOW))
 
     @classmethod
-    def parse(cls, text: str) -> "Parameters":
+    def parse(cls, text: str) -> "BloomParameters":
         """Return the parameters that a server has stored."""
         capacity, error, window = text.split()
         return cls(int(capacity), float(error), float(window))
@@ -75,7 +78,7 @@ class Parameters(NamedTuple):
         return self.slice_ms + ceil(self.window * 1000) if self.window else 0
 
     def layer(self, number: int) -> Layer:
-        """Return a layer of a generation, counted from 1: each is twice as large as the one before."""
+        """Return a layer of a generation, counted from 0: each is twice as large as the one before."""
         if not self.window:
             return _layer(self.capacity, self.error, number)
         return _layer(ceil(self.capacity / SLICES), self.error / (SLICES + 1), number)
@@ -88,7 +91,7 @@ def joined_error(errors: Sequence[float]) -> float:
 
 @lru_cache(maxsize=1024)
 def _layer(capacity: int, error: float, number: int) -> Layer:
-    rate = error * FIRST * TIGHTER ** (number - 1)
-    items = capacity * 2 ** (number - 1)
+    rate = error * FIRST * TIGHTER**number
+    items = capacity * 2**number
     bits = max(64, ceil(items * -log(rate) / log(2) ** 2))
     return Layer(bits, max(1, round(-log(rate, 2))), items)

@@ -1,33 +1,33 @@
 #!lua
--- Replace the shape of a filter, if it is still the one that the caller knows.
+-- Replace the shape of an index, if it is still the one that the caller knows.
 --
--- KEYS[1]     state       hash: parameters, shape and items of a filter
+-- KEYS[1]     state       hash: parameters and shape of an index, and what it counts
 -- KEYS[2]     lease       string: the token of a rebuild
--- KEYS[3...]  bits        bitmap: those to delete, then those to allocate
+-- KEYS[3...]  keys                   of generations: those to delete, then those that begin
 -- ARGV[1]     parameters  that the caller expects
--- ARGV[2]     known       shape that the caller knows; "" if there is no filter
+-- ARGV[2]     known       shape that the caller knows; "" if there is no index
 -- ARGV[3]     shape       new shape
 -- ARGV[4]     step        of a rebuild: start, switch, forget (a dead one), abandon (one's own); "" for other changes
 -- ARGV[5]     token       of the rebuild, which is its generation
 -- ARGV[6]     ttl         of the rebuild's lease, ms
--- ARGV[7]     deletions   number of bitmaps to delete
--- ARGV[8]     expiry      of the bitmaps to allocate, ms; 0 for none
--- ARGV[9...]  bits        of each bitmap to allocate
--- returns     "" and ""; or a reason: stale with the stored parameters and shape, busy, lost
+-- ARGV[7]     deletions   number of keys to delete
+-- ARGV[8]     expiry      of the bitmaps that begin, ms; 0 for none
+-- ARGV[9...]  bits        of each key that begins, to be allocated; 0 if it is no bitmap
+-- returns     ""; or a reason: busy, lost, or stale with the stored parameters and shape
 
 local state, lease, parameters, known, step, token = KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[4], ARGV[5]
 local deletions, expiry = tonumber(ARGV[7]), tonumber(ARGV[8])
 -- @check_types state, lease
--- @include _run_id
+local run_id = string.match(redis.call("INFO", "server"), "run_id:(%w+)")
 local stored = redis.call("HMGET", state, "parameters", "shape", "building")
 if (stored[1] or parameters) ~= parameters or (stored[2] or "") ~= known then
-    return {"", "stale", stored[1] or "", stored[2] or ""}
+    return {"stale", stored[1] or "", stored[2] or ""}
 end
 local holder = redis.call("GET", lease)
 if (step == "start" or step == "forget") and holder and holder ~= token then
-    return {"", "busy"}
-elseif step == "switch" and stored[3] ~= token .. " " .. run_id() then
-    return {"", "lost"} -- adds to the generation may be lost, too
+    return {"busy"}
+elseif step == "switch" and stored[3] ~= token .. " " .. run_id then
+    return {"lost"} -- adds to the generation may be lost, too
 end
 
 local clock = redis.call("TIME")
@@ -36,8 +36,10 @@ for place = 3, 2 + deletions do
     redis.call("UNLINK", KEYS[place])
 end
 for place = 3 + deletions, #KEYS do
-    -- The last bit first, so that memory is allocated once and exactly.
-    redis.call("SETBIT", KEYS[place], tonumber(ARGV[6 + place - deletions]) - 1, 0)
+    local bits = tonumber(ARGV[6 + place - deletions])
+    if bits > 0 then
+        redis.call("SETBIT", KEYS[place], bits - 1, 0) -- the last bit first, so memory is allocated once and exactly
+    end
     if expiry > 0 then
         redis.call("PEXPIRE", KEYS[place], expiry)
     end
@@ -58,7 +60,7 @@ for id, count in string.gmatch(known, "(%w+):(%d+)") do
 end
 if step == "start" then
     redis.call("SET", lease, token, "PX", ARGV[6])
-    redis.call("HSET", state, "building", token .. " " .. run_id())
+    redis.call("HSET", state, "building", token .. " " .. run_id)
 elseif step ~= "" then
     redis.call("UNLINK", lease)
     redis.call("HDEL", state, "building")
@@ -66,4 +68,4 @@ end
 if step == "switch" then
     redis.call("HSET", state, "complete", stored[3])
 end
-return {"", ""}
+return {""}

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- Delete a filter.
+-- Delete an index.
 --
--- KEYS[1]     state  hash: parameters, shape and items of a filter
+-- KEYS[1]     state  hash: parameters and shape of an index, and what it counts
 -- KEYS[2]     lease  string: the token of a rebuild
--- KEYS[3...]  bits   bitmap of each layer
+-- KEYS[3...]  keys          of its generations
 -- ARGV[1]     shape  that the caller knows
 -- returns     the stored shape. If it is another one, nothing was changed
 
