@@ -17,7 +17,7 @@ from redis_kit.core.errors import InvalidValue, RedisKitError
 from redis_kit.core.flow import Flow
 from redis_kit.core.indexes.generations import LEASE_MS, Generation, Generations
 from redis_kit.core.primitive import NOTHING, Primitive
-from redis_kit.core.steps import Argument, Call
+from redis_kit.core.steps import Argument
 from redis_kit.core.text import shortened
 from redis_kit.core.values.sequences import batched
 
@@ -113,18 +113,18 @@ class BloomFilter(Primitive):
 
     def clear(self) -> bool:
         """Delete all values and the parameters, and return whether there was anything. A running rebuild fails."""
-        return bool(self.run_flow(self._clear()))
+        return bool(self.run_flow(self._generations.clear()))
 
     async def aclear(self) -> bool:
         """See clear()."""
-        return bool(await self.arun_flow(self._clear()))
+        return bool(await self.arun_flow(self._generations.clear()))
 
     def rebuild(self, values: Iterable[Value], *, progress: Progress | None = None) -> int:
         """Replace all values in one step, and return how many there were. Adds in the meantime count, too.
 
         The values should be read lazily: those of a list that was made before the call lack what was added since.
         ``progress`` is called with the number of values after each 1,000. Raises RebuildRunning, and RebuildLost if the
-        server restarts meanwhile, or a minute passes between two batches. If it fails or dies, the filter stays as it
+        server restarts during it, or a minute passes between two batches. If it fails or dies, the filter stays as it
         was.
         """
         return int(self.run_flow(self._rebuild(values, progress)))
@@ -142,12 +142,12 @@ class BloomFilter(Primitive):
         generations, answers = self._generations, list[bool]()
         while len(answers) < len(packed):
             batch = packed[len(answers) : len(answers) + BATCH]
-            args: list[Argument] = [*self._known(), b"".join(batch), int(guard)]
-            found, reason, *stored = yield CONTAINS([generations.state, *generations.all_keys()], args)
+            args: list[Argument] = [*self._common_arguments(), b"".join(batch), int(guard)]
+            bits, reason, *stored = yield CONTAINS([generations.state, *generations.all_keys()], args)
             if reason == b"stale":
                 generations.learn(*stored)
             else:
-                answers += [True] * len(batch) if reason else [answer == YES for answer in found]
+                answers += [True] * len(batch) if reason else [answer == YES for answer in bits]
         return answers
 
     def _add_all(self, values: Iterable[Value]) -> Flow[list[bool]]:
@@ -161,7 +161,7 @@ class BloomFilter(Primitive):
         generations, answers = self._generations, list[bool]()
         while len(answers) < len(packed):
             names = [generations.state, generations.lease, *generations.all_keys()]
-            args: list[Argument] = [*self._known(), b"".join(packed[len(answers) :]), rebuild, LEASE_MS]
+            args: list[Argument] = [*self._common_arguments(), b"".join(packed[len(answers) :]), rebuild, LEASE_MS]
             added, reason, *details = yield ADD(names, [*args, self.parameters.slice_ms])
             answers += [answer == YES for answer in added]
             if reason == b"stale":
@@ -169,7 +169,6 @@ class BloomFilter(Primitive):
                 if rebuild:
                     generations.require(rebuild)
                 elif not generations.shape.active:
-                    yield Call("ZADD", keys.filters(), 0, self.name)
                     yield from generations.rotate()
             elif reason == b"full":
                 yield from generations.grow(details[0].decode())
@@ -180,7 +179,6 @@ class BloomFilter(Primitive):
         return answers
 
     def _rebuild(self, values: Iterable[Value], progress: Progress | None) -> Flow[int]:
-        yield Call("ZADD", keys.filters(), 0, self.name)
         generations, count = self._generations, 0
         token = yield from generations.start()
         try:
@@ -196,12 +194,7 @@ class BloomFilter(Primitive):
             raise
         return count
 
-    def _clear(self) -> Flow[bool]:
-        existed = yield from self._generations.clear()
-        yield Call("ZREM", keys.filters(), self.name)
-        return existed
-
-    def _known(self) -> list[Argument]:
+    def _common_arguments(self) -> list[Argument]:
         """Return what each script compares with what is stored, and the sizes of all layers."""
         shape = self._generations.shape
         layers = [self.parameters.layer(number) for each in shape.generations for number in range(each.layers)]

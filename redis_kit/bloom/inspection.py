@@ -1,15 +1,15 @@
-"""What can be read of filters: one, or all of a connection."""
+"""The state of filters: of one, or of all on a connection."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from math import prod
+from typing import Any, NamedTuple, cast
 
-from redis_kit.bloom import keys
-from redis_kit.bloom.parameters import BloomParameters, joined_error
+from redis_kit.bloom.parameters import BloomParameters
 from redis_kit.bloom.settings import BloomSettings
 from redis_kit.core import scripts
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
-from redis_kit.core.indexes.generations import Shape
+from redis_kit.core.indexes.generations import Shape, names
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
 
@@ -55,9 +55,8 @@ class FilterInfo(NamedTuple):
             fill=sum(counts) / max(1, sum(layer.capacity for _each, _number, layer in active)),
             layers=max((each.layers for each in shape.active), default=1),
             memory=sum(bits + 7 >> 3 for layer in stored for bits in layer.parts),
-            error=joined_error(
-                [layer.error(count) for (_each, _number, layer), count in zip(active, counts, strict=True)]
-            ),
+            error=1
+            - prod(1 - layer.error(count) for (_each, _number, layer), count in zip(active, counts, strict=True)),
             capacity=parameters.capacity,
             target_error=parameters.error,
             window=parameters.window,
@@ -74,11 +73,11 @@ class _Stored(Primitive):
 
 def read_filters(using: str, start: int, count: int) -> Flow[tuple[int, list[FilterInfo]]]:
     """Return the number of filters, and some of them in the order of their names. Two round trips."""
-    total, names = yield Batch(
-        [Call("ZCARD", keys.filters()), Call("ZRANGE", keys.filters(), start, start + count - 1)]
+    total, members = yield Batch(
+        [Call("ZCARD", names("bloom")), Call("ZRANGE", names("bloom"), start, start + count - 1)]
     )
-    found = yield from gather([describe(_Stored(name.decode(), using=using)) for name in names], combine=True)
-    return int(total), [info for info in found if info]
+    filters = yield from gather([describe(_Stored(name.decode(), using=using)) for name in members], combine=True)
+    return int(total), [info for info in filters if info]
 
 
 def list_filters(using: str, *, start: int = 0, count: int = 100) -> tuple[int, list[FilterInfo]]:
@@ -90,8 +89,7 @@ def list_filters(using: str, *, start: int = 0, count: int = 100) -> tuple[int, 
 def find_filter(name: str, using: str) -> FilterInfo | None:
     """Return one filter; None if there is none with this name. One round trip."""
     stored = _Stored(name, using=using)
-    result: FilterInfo | None = stored.run_flow(describe(stored))
-    return result
+    return cast("FilterInfo | None", stored.run_flow(describe(stored)))
 
 
 def describe(index: Primitive) -> Flow[FilterInfo | None]:

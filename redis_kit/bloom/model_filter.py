@@ -54,22 +54,22 @@ class ModelFilter(ModelIndex):
 
     def add_many(self, values: Iterable[Any]) -> None:
         """Add values. One round trip for each 1,000."""
-        self.filter.add_many(map(self._comparable, values))
+        self.filter.add_many(map(self.comparable, values))
 
     def rebuild(self, *, progress: Progress | None = None) -> int:
         """See ModelIndex.rebuild()."""
-        return self.filter.rebuild(map(self._comparable, self.read_values()), progress=progress)
+        return self.filter.rebuild(map(self.comparable, self.read_values()), progress=progress)
 
     def distrust(self) -> None:
         """See ModelIndex.distrust()."""
         self.filter.distrust()
 
     def _look_up(self, value: Any) -> Flow[bool]:
-        (answer,) = yield from self.filter.look_up([digest(self._comparable(value))], guard=True)
+        (answer,) = yield from self.filter.look_up([digest(self.comparable(value))], guard=True)
         return answer
 
-    def _comparable(self, value: Any) -> Any:
-        """Return what stands for all values that the database may take for equal to this one."""
+    def comparable(self, value: Any) -> Any:
+        """Return the same for all values that the database may take for equal. Raises ValidationError."""
         field = self.field
         while field.remote_field:
             field = field.target_field

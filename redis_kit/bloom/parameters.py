@@ -1,9 +1,8 @@
 """The parameters of a filter, and how large its layers are."""
 
-from collections.abc import Sequence
 from datetime import timedelta
 from functools import lru_cache
-from math import ceil, expm1, log, prod
+from math import ceil, expm1, log
 from typing import NamedTuple
 
 from redis_kit.core.errors import InvalidValue
@@ -82,11 +81,6 @@ class BloomParameters(NamedTuple):
         if not self.window:
             return _layer(self.capacity, self.error, number)
         return _layer(ceil(self.capacity / SLICES), self.error / (SLICES + 1), number)
-
-
-def joined_error(errors: Sequence[float]) -> float:
-    """Return the share of false positives of several layers that are all asked."""
-    return 1 - prod(1 - error for error in errors)
 
 
 @lru_cache(maxsize=1024)

@@ -320,3 +320,15 @@ def test_policy_open_answers_that_a_value_may_be_there(own_kit):
     assert seen.contains_many([1, 2]) == [True, True]
     with pytest.raises(RedisUnavailable):
         seen.add(1)
+
+
+def test_add_during_the_first_rebuild_is_found_at_once(kit):
+    seen = BloomFilter("first", 1000)
+
+    def values():
+        assert seen.add("meanwhile") is True
+        assert "meanwhile" in seen
+        yield "value"
+
+    seen.rebuild(values())
+    assert seen.contains_many(["meanwhile", "value"]) == [True, True]

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from redis.exceptions import NoPermissionError
 
+from redis_kit.bloom import BloomFilter
+from redis_kit.bloom.inspection import list_filters
 from redis_kit.core import connections, scripts
 from redis_kit.core.checks import servers
 from redis_kit.core.component import components
@@ -34,7 +36,8 @@ from tests.signins.people import numbers, saved
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "howto" / "acl.md"
-COMPONENTS = ("locks", "pageviews", "queues", "signins", "throttling")
+COMPONENTS = ("bloom", "locks", "pageviews", "queues", "signins", "throttling")
+INDEXES = ("bloom",)
 EVERYWHERE = {"PING", "SELECT", "EVALSHA", "EVAL", "TIME", "TYPE"}
 OF_CHECKS = {"INFO"}
 OF_CLUSTER = ["+cluster|slots", "+asking"]
@@ -45,9 +48,10 @@ CHOSEN = re.compile(r"redis\.p?call\(([a-z]\w*)")  # a command whose name is in 
 
 def commands_of(component: str) -> set[str]:
     """Return the commands in the scripts and modules of a component."""
-    folder = ROOT / "redis_kit" / component
-    sent = {"BLPOP"} if any("Pop(" in path.read_text() for path in folder.rglob("*.py")) else set()
-    for path in folder.rglob("*.lua"):
+    folders = [ROOT / "redis_kit" / component, *[ROOT / "redis_kit" / "core" / "indexes"] * (component in INDEXES)]
+    modules = [path for folder in folders for path in folder.rglob("*.py")]
+    sent = {"BLPOP"} if any("Pop(" in path.read_text() for path in modules) else set()
+    for path in (path for folder in folders for path in folder.rglob("*.lua")):
         sent |= set(IN_LUA.findall(path.read_text()))
         if not path.name.startswith("_"):
             package = ".".join(path.parent.parent.relative_to(ROOT).parts)
@@ -55,7 +59,7 @@ def commands_of(component: str) -> set[str]:
             sent |= set(IN_LUA.findall(source))
             for name in CHOSEN.findall(source):
                 sent |= set(re.findall(r'"([A-Z]{3,})"', " ".join(re.findall(rf"local {name} = (.*)", source))))
-    for path in folder.rglob("*.py"):
+    for path in modules:
         sent |= {name for pair in IN_PYTHON.findall(path.read_text()) for name in pair if name}
     return sent
 
@@ -127,6 +131,12 @@ def test_user_for_page_views_alone_can_count_and_read_them(kit):
         {**kit.server.connection, "USERNAME": kit.prefix, "PASSWORD": "secret"}, PAGEVIEWS={"ON_FAILURE": "raise"}
     )
     _count_views()
+    seen = BloomFilter("seen", 10)
+    assert seen.add_many(range(15))
+    assert seen.rebuild([1]) == sum(seen.contains_many([1])) == seen.info().items
+    assert list_filters("default")[0] == 1
+    seen.distrust()
+    assert seen.clear()
     with pytest.raises(PermissionDenied, match="Redis refused access") as error:
         Queue("events").put(1)
     keys = f"The component 'queues' uses the keys ~{kit.prefix}:{{queues*."

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -72,7 +73,6 @@ class BloomPanel(Panel):
             [_row(info) for info in filters],
             empty=_("There are no filters."),
             actions=("rebuild", "clear"),
-            values=[info.name for info in filters],
             offered=[("rebuild", "clear") if info.name in of_models else ("clear",) for info in filters],
         )
         if total > MOST_ROWS:
@@ -110,26 +110,25 @@ class BloomPanel(Panel):
 
 def _answer(name: str, text: str) -> Content:
     info = find_filter(name, conf.section(BloomSettings).USING)
-    rows = []
-    if info:
-        values = list(_spellings(text))
-        stored = _stored(info)
-        answers = stored.contains_many([value for _kind, value in values])
-        rows = [
-            (text, kind, _("probably in it") if answer else _("surely not in it"))
-            for (kind, _value), answer in zip(values, answers, strict=True)
-        ]
+    values = _spellings(name, text) if info else {}
+    answers = _stored(info).contains_many(values.values()) if info else []
+    rows = [
+        (text, kind, _("probably in it") if answer else _("surely not in it"))
+        for kind, answer in zip(values, answers, strict=True)
+    ]
     columns = (_("Value"), _("Looked up as"), _("Answer"))
     return Table(_("Look-up in %s") % name, columns, rows, empty=_("There is no filter with this name."))
 
 
-def _spellings(text: str) -> Iterator[tuple[str, Value]]:
-    """Yield the values that a text may stand for."""
-    yield _("text"), text
-    with suppress(ValueError):
-        yield _("whole number"), int(text[:100])
-    with suppress(ValueError):
-        yield _("UUID"), UUID(text)
+def _spellings(name: str, text: str) -> dict[str, Value]:
+    """Return the values that a text may stand for."""
+    with suppress(InvalidValue, ValidationError):
+        return {_("value of the field"): find_index(ModelFilter, name).comparable(text)}
+    values: dict[str, Value] = {_("text"): text}
+    for kind, read in ((_("whole number"), int), (_("UUID"), UUID)):
+        with suppress(ValueError):
+            values[kind] = read(text[:100])
+    return values
 
 
 def _figures(total: int, filters: list[FilterInfo]) -> Iterator[Figure]:
@@ -153,7 +152,7 @@ def _state(info: FilterInfo) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %"
+    return f"{round(100 * share, 4):.3g} %"
 
 
 def _stored(info: FilterInfo) -> BloomFilter:

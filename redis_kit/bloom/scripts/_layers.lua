@@ -1,7 +1,7 @@
 -- The layers of a filter's generations.
 --
 -- needs  nothing
--- gives  read_generations, has
+-- gives  read_generations, has, set
 
 local PART = 4294967296
 
@@ -21,8 +21,8 @@ local function read_generations(shape, sizes, key)
     return generations
 end
 
--- Whether a layer has all bits of a value, which are at first, first + step, first + 2 step ... (Kirsch, Mitzenmacher:
--- Less Hashing, Same Performance). All numbers are below 2^53, so they are exact.
+-- The bits of a value are at first, first + step, first + 2 step ... (Kirsch, Mitzenmacher: Less Hashing, Same
+-- Performance). All numbers are below 2^53, so they are exact. `has` tells whether all of them are set.
 local function has(keys, layer, first, step)
     local bits = layer.bits
     local at = first % bits
@@ -34,4 +34,18 @@ local function has(keys, layer, first, step)
         at = (at + step) % bits
     end
     return true
+end
+
+-- Set all of them, and tell whether one was not.
+local function set(keys, layer, first, step)
+    local bits, is_new = layer.bits, false
+    local at = first % bits
+    step = step % bits
+    for _ = 1, layer.hashes do
+        if redis.call("SETBIT", keys[layer.key + math.floor(at / PART)], at % PART, 1) == 0 then
+            is_new = true
+        end
+        at = (at + step) % bits
+    end
+    return is_new
 end

@@ -1,1 +1,1 @@
-"""What indexes have in common: generations, which a rebuild replaces as a whole, and the models that they follow."""
+"""The common parts of indexes: generations, which a rebuild replaces as a whole, and the models that they follow."""

@@ -12,6 +12,7 @@ from redis_kit.core import conf, scripts
 from redis_kit.core.errors import ParameterMismatch, RebuildLost, RebuildRunning
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
+from redis_kit.core.settings import KitSettings
 from redis_kit.core.steps import Argument, Call
 
 CHANGE = scripts.load(__package__, "change")
@@ -66,8 +67,13 @@ class Shape(NamedTuple):
         )
 
 
+def names(component: str) -> str:
+    """Return the sorted set of the names of all indexes of a component."""
+    return f"{conf.section(KitSettings).PREFIX}:{{{component}:indexes}}:names"
+
+
 class Parameters(Protocol):
-    """What is stored with an index, and must be equal for all who use it. Its text is what is stored."""
+    """The parameters that are stored with an index, as their text. All processes must have the same."""
 
     @property
     def described(self) -> str:
@@ -110,6 +116,8 @@ class Generations:
     def rotate(self, most: int = 1) -> Flow[str]:
         """Begin a generation, the first one or the next one of a window, and end those beyond ``most``."""
         shape = self.shape
+        if not shape.active:
+            yield Call("ZADD", names(self.index.component), 0, self.index.name)
         return (yield from self._change(Shape((Generation.new(), *shape.active)[:most], shape.shadow)))
 
     def grow(self, id: str) -> Flow[str]:
@@ -123,6 +131,7 @@ class Generations:
     def start(self) -> Flow[str]:
         """Begin the generation of a rebuild, drop that of a dead one, and return its id. Raises RebuildRunning."""
         shadow = Generation.new()
+        yield Call("ZADD", names(self.index.component), 0, self.index.name)
         while reason := (yield from self._change(Shape(self.shape.active, shadow), "start", shadow.id)):
             if reason == "busy":
                 raise RebuildRunning(f"Another process rebuilds {self.index!r}. Wait for its end.")
@@ -158,6 +167,7 @@ class Generations:
             stored = Shape.parse((yield CLEAR([self.state, self.lease, *self.all_keys()], [str(shape)])).decode())
             self._remember(Shape() if stored == shape else stored)
             if stored == shape:
+                yield Call("ZREM", names(self.index.component), self.index.name)
                 return bool(shape.generations)
 
     def _remember(self, shape: Shape) -> None:

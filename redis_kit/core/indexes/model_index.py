@@ -58,7 +58,7 @@ class ModelIndex:
         """Read all values from the database and switch to them in one step; from then on the index is asked.
 
         Returns the number of rows. ``progress`` is called with the number of rows so far. Raises RebuildRunning, and
-        RebuildLost if the server restarts meanwhile.
+        RebuildLost if the server restarts during it.
         """
         raise NotImplementedError
 
@@ -104,12 +104,12 @@ def indexes(kind: type[Kind]) -> list[Kind]:
 
 def find_index(kind: type[Kind], name: str) -> Kind:
     """Return the index with a name, such as ``shop.Product.pk``, in any case. Raises InvalidValue."""
-    found = {index.name: index for index in indexes(kind)}
-    for index in found.values():
+    by_name = {index.name: index for index in indexes(kind)}
+    for index in by_name.values():
         own = [index.name, f"{index.model._meta.label_lower}.pk"][: 1 + index.field.primary_key]
         if name.lower() in own:
             return index
-    hint = did_you_mean(name, found, f"There are: {', '.join(sorted(found)) or 'none'}.")
+    hint = did_you_mean(name, by_name, f"There are: {', '.join(sorted(by_name)) or 'none'}.")
     raise InvalidValue(f"No model has the {kind.__name__} {shortened(name)}. {hint}")
 
 

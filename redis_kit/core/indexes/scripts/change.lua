@@ -12,7 +12,7 @@
 -- ARGV[6]     ttl         of the rebuild's lease, ms
 -- ARGV[7]     deletions   number of keys to delete
 -- ARGV[8]     expiry      of the bitmaps that begin, ms; 0 for none
--- ARGV[9...]  bits        of each key that begins, to be allocated; 0 if it is no bitmap
+-- ARGV[9...]  bits        of each key that begins, to be allocated; 0 for other types
 -- returns     ""; or a reason: busy, lost, or stale with the stored parameters and shape
 
 local state, lease, parameters, known, step, token = KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[4], ARGV[5]
