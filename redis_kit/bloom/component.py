@@ -36,7 +36,7 @@ def _check_full(**kwargs: Any) -> Iterator[checks.CheckMessage]:
 
     with suppress(RedisKitError):  # other checks report it
         for info in list_filters(conf.section(BloomSettings).USING, count=1000)[1]:
-            if info.layers > 1:
+            if info.is_full:
                 held = f"{info.layers} layers: it holds {info.items:,} values, and its capacity is {info.capacity:,}"
                 hint = "Each layer makes calls slower. Clear it, and give it a larger capacity."
                 yield checks.Warning(f"The Bloom filter {info.name!r} has {held}.", hint=hint, id="redis_kit.W026")

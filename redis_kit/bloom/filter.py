@@ -5,7 +5,7 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from redis_kit.bloom import keys
@@ -70,13 +70,11 @@ class BloomFilter(Primitive):
 
     def add_many(self, values: Iterable[Value]) -> list[bool]:
         """Add values, and return for each whether it was new."""
-        answers: list[bool] = self.run_flow(self._add_all(values))
-        return answers
+        return list(self.run_flow(self._add_all(values)))
 
     async def aadd_many(self, values: Iterable[Value]) -> list[bool]:
         """See add_many()."""
-        answers: list[bool] = await self.arun_flow(self._add_all(values))
-        return answers
+        return list(await self.arun_flow(self._add_all(values)))
 
     def contains(self, value: Value) -> bool:
         """Return False if a value was surely not added; True if it probably was. Raises ParameterMismatch."""
@@ -92,24 +90,20 @@ class BloomFilter(Primitive):
     def contains_many(self, values: Iterable[Value]) -> list[bool]:
         """Return contains() of each value."""
         packed = _digests(values)
-        answers: list[bool] = self.run_flow(self.look_up(packed), if_open=[True] * len(packed))
-        return answers
+        return list(self.run_flow(self.look_up(packed), if_open=[True] * len(packed)))
 
     async def acontains_many(self, values: Iterable[Value]) -> list[bool]:
         """See contains_many()."""
         packed = _digests(values)
-        answers: list[bool] = await self.arun_flow(self.look_up(packed), if_open=[True] * len(packed))
-        return answers
+        return list(await self.arun_flow(self.look_up(packed), if_open=[True] * len(packed)))
 
     def info(self) -> FilterInfo | None:
         """Return items, fill, layers, memory and expected error; None if nothing was added yet."""
-        info: FilterInfo | None = self.run_flow(describe(self))
-        return info
+        return cast("FilterInfo | None", self.run_flow(describe(self)))
 
     async def ainfo(self) -> FilterInfo | None:
         """See info()."""
-        info: FilterInfo | None = await self.arun_flow(describe(self))
-        return info
+        return cast("FilterInfo | None", await self.arun_flow(describe(self)))
 
     def clear(self) -> bool:
         """Delete all values and the parameters, and return whether there was anything. A running rebuild fails."""

@@ -36,6 +36,11 @@ class FilterInfo(NamedTuple):
     complete: bool
     rebuilding: bool
 
+    @property
+    def is_full(self) -> bool:
+        """Return whether it holds more values than planned, in further layers."""
+        return self.items > self.capacity
+
     @classmethod
     def parse(cls, name: str, reply: Sequence[Any]) -> "FilterInfo | None":
         """Return what the script ``describe`` replied; None if there is no filter."""

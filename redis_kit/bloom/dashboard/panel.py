@@ -70,7 +70,7 @@ class BloomPanel(Panel):
         yield Table(
             _("Filters"),
             (_("Name"), _("Values"), _("Layers"), _("Error now"), _("Memory"), _("State")),
-            [_row(info) for info in filters],
+            [_row(info, info.name in of_models) for info in filters],
             empty=_("There are no filters."),
             actions=("rebuild", "clear"),
             offered=[("rebuild", "clear") if info.name in of_models else ("clear",) for info in filters],
@@ -87,9 +87,9 @@ class BloomPanel(Panel):
         """Return how many filters there are, and an alert for each that is larger than planned."""
         ((total, filters),) = replies.values()
         alerts = [
-            Alert(_("%s has a second layer") % info.name, _percent(info.items / info.capacity), _("of its capacity"))
+            Alert(_("%s is full") % info.name, _percent(info.items / info.capacity), _("of its capacity"))
             for info in filters
-            if info.layers > 1
+            if info.is_full
         ]
         return Tile(list(_figures(total, filters)), None, alerts) if total else None
 
@@ -137,18 +137,18 @@ def _figures(total: int, filters: list[FilterInfo]) -> Iterator[Figure]:
     yield Figure(_("Memory"), Bytes(sum(info.memory for info in filters)))
 
 
-def _row(info: FilterInfo) -> tuple[Any, ...]:
-    layers: Any = info.layers
-    if info.layers > 1:
-        layers = Lines((info.layers, _("full: give it a larger capacity")))
+def _row(info: FilterInfo, is_of_model: bool) -> tuple[Any, ...]:
+    layers = Lines((info.layers, _("full: give it a larger capacity") if info.is_full else ""))
     error = Lines((_percent(info.error), _("of at most %s") % _percent(info.target_error)))
-    return info.name, Meter(info.items, info.capacity), layers, error, Bytes(info.memory), _state(info)
+    return info.name, Meter(info.items, info.capacity), layers, error, Bytes(info.memory), _state(info, is_of_model)
 
 
-def _state(info: FilterInfo) -> str:
+def _state(info: FilterInfo, is_of_model: bool) -> str:
     if info.rebuilding:
         return _("is being rebuilt")
-    return _("complete") if info.complete else _("not rebuilt since the server started")
+    if not is_of_model:
+        return ""
+    return _("complete") if info.complete else _("not asked: rebuild it")
 
 
 def _percent(share: float) -> str:

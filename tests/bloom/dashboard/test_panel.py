@@ -3,6 +3,7 @@
 import pytest
 
 from redis_kit.bloom import BloomFilter, ModelFilter
+from redis_kit.bloom.component import _check_full
 from redis_kit.bloom.dashboard.panel import BloomPanel
 from redis_kit.core import connections, flow
 from redis_kit.core.errors import InvalidValue
@@ -41,8 +42,8 @@ def test_filters_are_shown_with_their_fill_and_error(kit, trips):
     assert (figures["Filters"], figures["Values"]) == (2, 251)
     (table,) = tables()
     new, old = table.rows
-    assert (new[0], new[1], new[2], new[-1]) == ("new", Meter(1, 1000), 1, "not rebuilt since the server started")
-    assert (old[1], old[2].lines[0], old[-1]) == (Meter(250, 100), 2, "complete")
+    assert (new[0], new[1], new[2].lines, new[-1]) == ("new", Meter(1, 1000), (1, ""), "")
+    assert (old[1], old[2].lines) == (Meter(250, 100), (2, "full: give it a larger capacity"))
     assert table.offered == [("clear",)] * 2
 
 
@@ -86,7 +87,7 @@ def test_tile_warns_of_filters_with_layers(kit):
     assert tile() is None
     BloomFilter("seen", 100, 1e-6).add_many(range(250))
     (alert,) = tile().alerts
-    assert (alert.text, alert.value) == ("seen has a second layer", "250 %")
+    assert (alert.text, alert.value) == ("seen is full", "250 %")
 
 
 def test_many_filters_have_pages(kit):
@@ -101,3 +102,22 @@ def test_value_of_a_model_is_looked_up_as_its_field_has_it(kit):
     assert [row[1:] for row in tables(filter=index.name, value="ZOE")[0].rows] == [
         ("value of the field", "probably in it")
     ]
+
+
+def test_filter_of_a_model_says_whether_it_is_asked(kit):
+    index = ModelFilter(Account, capacity=1000)
+    index.add_many([8])
+    assert tables()[0].rows[0][-1] == "not asked: rebuild it"
+    index.filter.rebuild([8])
+    assert tables()[0].rows[0][-1] == "complete"
+
+
+def test_check_names_full_filters(kit):
+    BloomFilter("fine", 100).add_many(range(50))
+    assert list(_check_full()) == []
+    BloomFilter("seen", 100, 1e-6).add_many(range(250))
+    (warning,) = _check_full()
+    assert (warning.id, warning.msg) == (
+        "redis_kit.W026",
+        "The Bloom filter 'seen' has 2 layers: it holds 250 values, and its capacity is 100.",
+    )
