@@ -1,134 +1,97 @@
-"""Bloom filters: errors, memory and speed, beside pottery and a server with BF.* if there are any.
+"""Bloom filters: errors, memory, and the time for a value, beside pottery and BF.MEXISTS if a server has it."""
 
-python -m benchmarks.bench_bloom [ITEMS] [PATH of redis-server of a Redis Stack] [PATH of redisbloom.so]
-"""
-
+import json
+import os
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
+from math import log
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-import django
 import redis
-from django.conf import settings
+
+from benchmarks.support.measurement import site
+from redis_kit.bloom import BloomFilter
+
+BATCH, ROUNDS = 1000, 40
+ABSENT = 10**9  # values from here on were never added
+SAMPLE = 200_000
+ERROR = 0.01
+PEER = Path(__file__).parent / "support" / "peers" / "with_pottery.py"
 
 
-def measure(name: str, client: Any, call: Callable[[], object], values: int) -> float:
-    """Print and return the wall time for each value, with that of the server."""
-    client.config_resetstat()
-    start = time.perf_counter()
-    call()
-    wall = time.perf_counter() - start
-    stats = client.info("commandstats")
-    spent = sum(entry["usec"] for command, entry in stats.items() if not command.startswith("cmdstat_config"))
-    print(f"{name:44}{1e6 * wall / values:8.2f} us a value{spent / values:8.2f} us on the server")
-    return wall
-
-
-def main(items: int, binary: str = "redis-server", module: str = "") -> None:
-    """Measure on a server of its own."""
-    with tempfile.TemporaryDirectory() as folder:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        modules = ["--loadmodule", module] if module else []
-        log = Path(folder, "log")
-        command = [
-            binary,
-            "--port",
-            str(port),
-            "--bind",
-            "127.0.0.1",
-            "--save",
-            "",
-            "--dir",
-            folder,
-            "--logfile",
-            str(log),
+def run(items: int = 1_000_000) -> None:
+    """Print the figures of a filter with this capacity; at four times it, too."""
+    with site() as client:
+        seen = BloomFilter("bench", items, ERROR)
+        seen.add(0)
+        print(f"{'':40}{'us a value':>12}{'on the server':>16}")
+        _print(client, "add_many(1000), new", _batches(seen.add_many, 0, items))
+        _print_errors(client, seen, items)
+        kit = [
+            _print(client, "contains_many(1000), present", _batches(seen.contains_many, 0, BATCH * ROUNDS)),
+            _print(client, "contains_many(1000), absent", _batches(seen.contains_many, ABSENT, BATCH * ROUNDS)),
         ]
-        server = subprocess.Popen([*command, *modules])
-        try:
-            client = redis.Redis(host="127.0.0.1", port=port)
-            for _ in range(100):
-                try:
-                    client.ping()
-                    break
-                except redis.ConnectionError:
-                    time.sleep(0.05)
-            print(client.info("server")["redis_version"], f"items: {items:,}")
-            settings.configure(
-                REDIS_KIT={"CONNECTIONS": {"default": {"URL": f"redis://127.0.0.1:{port}/0"}}, "READ_TIMEOUT": 5.0},
-                INSTALLED_APPS=["django.contrib.contenttypes", "redis_kit"],
-            )
-            django.setup()
-            _kit(client, items)
-            if module:
-                _native(client, items)
-            _pottery(client)
-        finally:
-            server.terminate()
-            server.wait()
+        _print(client, "EVALSHA of nothing", [lambda: client.eval("return 1", 0)] * ROUNDS)
+        _print_native(client, items)
+        if peer := os.environ.get("POTTERY"):
+            _print_pottery(client, peer, sum(kit) / 2)
+        seen.add_many(range(items, 4 * items))
+        _print_errors(client, seen, 4 * items)
 
 
-def _kit(client: Any, items: int) -> None:
-    from redis_kit.bloom import BloomFilter
+def _batches(call: Callable[[Any], object], first: int, values: int) -> list[Callable[[], object]]:
+    starts = range(first, first + values, BATCH)
+    return [lambda start=start: call(range(start, start + BATCH)) for start in starts]  # type: ignore[misc]
 
-    seen = BloomFilter("bench", items)
-    measure("kit: add_many", client, lambda: seen.add_many(range(items)), items)
+
+def _print(client: Any, name: str, calls: list[Callable[[], object]]) -> float:
+    """Print and return the median time for a value, and that of the server."""
+    calls[0]()
+    client.config_resetstat()
+    times = []
+    for call in calls:
+        began = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - began)
+    stats = client.info("commandstats")
+    outer = [entry["usec"] for name, entry in stats.items() if name in ("cmdstat_evalsha", "cmdstat_eval")]
+    server = sum(outer or [entry["usec"] for name, entry in stats.items() if "bf." in name]) / len(calls)
+    print(f"{name:40}{1e6 * median(times) / BATCH:12.3f}{server / BATCH:16.3f}", flush=True)
+    return 1e6 * median(times) / BATCH
+
+
+def _print_errors(client: Any, seen: BloomFilter, items: int) -> None:
     missing = sum(not answer for answer in seen.contains_many(range(items)))
-    false = sum(seen.contains_many(range(10**9, 10**9 + 200_000)))
-    key = next(client.scan_iter("*:bits:*"))
-    optimum = items * 9.585 / 8
-    info = seen.info()
-    print(f"false negatives {missing}; false positives {false / 200_000:.5f} for 0.01; layers {info.layers}")
-    print(f"memory {client.memory_usage(key) / optimum:.3f} of the optimum (bits alone {info.memory / optimum:.3f})")
-    for name, first in (("present", 0), ("absent", 10**9)):
-        batches = [range(first + 1000 * each, first + 1000 * each + 1000) for each in range(20)]
-        measure(f"kit: contains_many(1000), {name}", client, lambda b=batches: [*map(seen.contains_many, b)], 20_000)
-    seen.add_many(range(items, 4 * items))
-    missing = sum(not answer for answer in seen.contains_many(range(4 * items)))
-    false = sum(seen.contains_many(range(10**9, 10**9 + 200_000)))
-    info = seen.info()
-    print(
-        f"at 4 times capacity: false negatives {missing}, false positives {false / 200_000:.5f}, layers {info.layers}"
-    )
+    false = sum(seen.contains_many(range(ABSENT, ABSENT + SAMPLE))) / SAMPLE
+    used = sum(client.memory_usage(key, samples=0) for key in client.scan_iter("*{bloom:bench}*"))
+    optimum = items * -log(ERROR) / log(2) ** 2 / 8
+    wrong = false / ERROR
+    print(f"\n{items:,} values: {missing} missing; {false:.5f} of others found, {wrong:.2f} of the error wanted")
+    print(f"layers {seen.info().layers}; memory {used:,} bytes, {used / optimum:.2f} of the optimum of one filter\n")
 
 
-def _native(client: Any, items: int) -> None:
-    client.execute_command("BF.RESERVE", "native", 0.01, items)
-    for start in range(0, items, 1000):
-        client.execute_command("BF.MADD", "native", *range(start, start + 1000))
-    for name, first in (("present", 0), ("absent", 10**9)):
-        batches = [range(first + 1000 * each, first + 1000 * each + 1000) for each in range(20)]
-        measure(
-            f"native: BF.MEXISTS of 1000, {name}",
-            client,
-            lambda b=batches: [client.execute_command("BF.MEXISTS", "native", *each) for each in b],
-            20_000,
-        )
-
-
-def _pottery(client: Any) -> None:
+def _print_native(client: Any, items: int) -> None:
     try:
-        from pottery import BloomFilter
-    except ImportError:
-        print("pottery is not installed")
+        client.execute_command("BF.RESERVE", "native", ERROR, items)
+    except redis.ResponseError:
+        print("BF.MEXISTS: the server has no such command")
         return
-    peer = BloomFilter(num_elements=100_000, false_positives=0.01, redis=client, key="pottery")
-    for start in range(0, 5000, 1000):
-        peer.update(range(start, start + 1000))
-    for name, first in (("present", 0), ("absent", 10**9)):
-        batches = [range(first + 1000 * each, first + 1000 * each + 1000) for each in range(5)]
-        measure(
-            f"pottery: contains_many of 1000, {name}",
-            client,
-            lambda b=batches: [list(peer.contains_many(*each)) for each in b],
-            5000,
-        )
+    for call in _batches(lambda values: client.execute_command("BF.MADD", "native", *values), 0, items):
+        call()
+    for name, first in (("present", 0), ("absent", ABSENT)):
+        calls = _batches(lambda values: client.execute_command("BF.MEXISTS", "native", *values), first, BATCH * ROUNDS)
+        _print(client, f"BF.MEXISTS of 1000, {name}", calls)
 
 
-if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000, *sys.argv[2:])
+def _print_pottery(client: Any, python: str, kit: float) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:  # pottery can't use the Unix socket
+        port = free.getsockname()[1]
+    client.config_set("port", port)
+    command = [python, str(PEER), f"redis://127.0.0.1:{port}/0", str(BATCH), str(ROUNDS // 4), str(100_000)]
+    peer = json.loads(subprocess.run(command, stdout=subprocess.PIPE, stderr=sys.stderr, check=True).stdout)
+    print(f"{'pottery: contains_many of 1000':40}{peer:12.3f}{'':16} {peer / kit:.1f} times the kit's time")
