@@ -170,6 +170,19 @@ def links_lead_somewhere(site: Site) -> str:
     return f"{len(statuses)} addresses"
 
 
+def unknown_articles_are_refused(site: Site) -> str:
+    """Ask for articles that do not exist, and for one that does; it is marked as read from then on."""
+    reader, unknown = site.reader(READERS[2]), 50
+    statuses = {site.stranger(3).get(f"/read/{token_hex(4)}/").status for _ in range(unknown)}
+    expect(statuses == {404}, f"unknown articles were answered with {statuses}")
+    expect('class="read"' not in reader.get("/").text, "an article that nobody opened is marked as read")
+    expect(reader.get(ARTICLE).status == 200, "an article that exists is not there")
+    expect(reader.get("/").text.count('class="read"') == 1, "the article is not marked as read")
+    page = site.admin().get(f"{reverse('admin:redis_kit_dashboard_changelist')}filters/").text
+    expect("reading.article.slug" in page and "complete" in page, "the filter of articles is not complete")
+    return f"404 to {unknown} unknown articles; one is marked as read"
+
+
 Check = Callable[[Site], str]
 CHECKS: tuple[tuple[str, Check], ...] = (
     ("site", site_is_up),
@@ -180,6 +193,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("throttle", vote_is_refused),
     ("views and visitors", views_match),
     ("sign-in streak", streak_grows),
+    ("unknown articles", unknown_articles_are_refused),
     ("dashboard", dashboard_is_complete),
     ("links", links_lead_somewhere),
 )

@@ -10,7 +10,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from demo.articles import ARTICLES
-from example_project.reading.models import Article, User
+from example_project.reading.models import Article, User, article_slugs
 from redis_kit.pageviews import PageViews, flush
 from redis_kit.pageviews.buffer import buffer
 from redis_kit.pageviews.tally import Event, identified
@@ -37,6 +37,7 @@ def prepare() -> bool:
         call_command("migrate", verbosity=0, skip_checks=True)
     if not Article.objects.exists():
         fill_database()
+    article_slugs.rebuild()
     is_new = not PageViews.site().views(timezone.localdate() - timedelta(VIEWED))
     if is_new:
         dice = random.Random(7)  # a fixed seed: each new site has the same history

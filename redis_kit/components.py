@@ -6,6 +6,7 @@ BUILTIN = (
     "redis_kit.queues.component.Queues",
     "redis_kit.pageviews.component.PageViews",
     "redis_kit.signins.component.SignIns",
+    "redis_kit.bloom.component.Bloom",
     "redis_kit.operations.component.Operations",
     "redis_kit.logs.component.Logs",
     "redis_kit.dashboard.component.Dashboard",

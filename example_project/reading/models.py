@@ -6,6 +6,7 @@ from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.urls import reverse
 
+from redis_kit.bloom import ModelFilter
 from redis_kit.locks import FencedModelMixin
 from redis_kit.signins.mixin import SignInMixin
 
@@ -33,6 +34,10 @@ class Article(models.Model):
     def get_absolute_url(self) -> str:
         """Return the address of its page."""
         return reverse("article", args=[self.slug])
+
+
+#: Addresses of articles that do not exist are answered without a query, once ``rk_bloom rebuild`` has filled it.
+article_slugs = ModelFilter(Article, "slug", capacity=10_000)
 
 
 class Letter(models.Model):

@@ -70,3 +70,15 @@ class OutOfMemory(RedisFailure):
 
 class KeyConflict(RedisFailure):
     """A key of the kit holds another type: something else wrote to it. Nothing was changed."""
+
+
+class ParameterMismatch(RedisKitError):
+    """An index is stored with other parameters than those of the code. Nothing was changed; the message names both."""
+
+
+class RebuildRunning(RedisKitError):
+    """Another process rebuilds this index. Nothing was changed."""
+
+
+class RebuildLost(RedisKitError):
+    """The values of a rebuild are lost, as after a restart of the server. The index is as it was before it."""

@@ -26,6 +26,7 @@ PIPE_CLOSED = 141  # 128 + SIGPIPE, as a shell reports it
 EVERYWHERE = ("--settings", "--pythonpath")  # options of every command, understood behind an action too
 DURATION = "seconds, or a duration such as 15m, 2h or 7d"  # the help of an argument that seconds() reads
 EXAMPLES = ("30s", "15m", "2h", "7d")  # of durations, in the error of seconds()
+BAR = 30  # characters of a progress bar
 WIDEST = 60  # characters of a column
 OWN_CHECKS = ["redis_kit"]  # tags
 UNKNOWN = "unrecognized arguments: "  # how argparse begins its error
@@ -226,3 +227,16 @@ def estimate(seconds: float) -> str:
     """Return an estimated time in English words, in two digits and rounded up: ``~1.1 s``."""
     with translation.override(None):
         return text.estimate(seconds)
+
+
+def progress_bar(stream: Any, total: int) -> Callable[[int], None]:
+    """Return what draws a bar for a number that grows to ``total``. It draws nothing if nobody watches the stream."""
+
+    def draw(done: int) -> None:
+        share = min(1.0, done / max(1, total))
+        if stream.isatty():
+            stream.write(
+                f"\r[{'#' * round(share * BAR):{BAR}}] {share:4.0%} {done:,}", ending="" if share < 1 else "\n"
+            )
+
+    return draw

@@ -2,6 +2,7 @@
 
 import math
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from inspect import Parameter, signature
@@ -153,3 +154,9 @@ def _rounded_up(value: float) -> str:
         return "0"
     digit = 10.0 ** (math.floor(math.log10(value)) - 1)
     return f"{math.ceil(value / digit - 0.1) * digit:.6g}"  # 10.001 is 10
+
+
+def folded(text: str) -> str:
+    """Return what is equal for texts that differ in case, accents, width or spaces at the end only."""
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+    return "".join(character for character in plain if not unicodedata.combining(character)).rstrip()

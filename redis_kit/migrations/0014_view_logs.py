@@ -4,7 +4,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("redis_kit", "0012_snapshot_distinct")]
+    dependencies = [("redis_kit", "0013_change_indexes")]
 
     operations = [
         migrations.AlterModelOptions(
@@ -14,6 +14,7 @@ class Migration(migrations.Migration):
                 "verbose_name_plural": "Dashboard",
                 # By codename, as the model has them.
                 "permissions": [
+                    ("change_indexes", "Can clear and rebuild filters and indexes"),
                     ("change_limits", "Can change the limits of semaphores"),
                     ("manage_queues", "Can manage queues and their jobs"),
                     ("release_locks", "Can release locks that others hold"),

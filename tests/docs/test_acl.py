@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from redis.exceptions import NoPermissionError
 
+from redis_kit.bloom import BloomFilter
+from redis_kit.bloom.inspection import list_filters
 from redis_kit.core import connections, scripts
 from redis_kit.core.checks import servers
 from redis_kit.core.component import components
@@ -37,7 +39,8 @@ from tests.signins.people import numbers, saved
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "howto" / "acl.md"
-COMPONENTS = ("locks", "logs", "pageviews", "queues", "signins", "throttling")
+COMPONENTS = ("bloom", "locks", "logs", "pageviews", "queues", "signins", "throttling")
+INDEXES = ("bloom",)
 EVERYWHERE = {"PING", "SELECT", "EVALSHA", "EVAL", "TIME", "TYPE"}
 OF_CHECKS = {"INFO"}
 OF_CLUSTER = ["+cluster|slots", "+asking"]
@@ -48,9 +51,10 @@ CHOSEN = re.compile(r"redis\.p?call\(([a-z]\w*)")  # a command whose name is in 
 
 def commands_of(component: str) -> set[str]:
     """Return the commands in the scripts and modules of a component."""
-    folder = ROOT / "redis_kit" / component
-    sent = {"BLPOP"} if any("Pop(" in path.read_text() for path in folder.rglob("*.py")) else set()
-    for path in folder.rglob("*.lua"):
+    folders = [ROOT / "redis_kit" / component, *[ROOT / "redis_kit" / "core" / "indexes"] * (component in INDEXES)]
+    modules = [path for folder in folders for path in folder.rglob("*.py")]
+    sent = {"BLPOP"} if any("Pop(" in path.read_text() for path in modules) else set()
+    for path in (path for folder in folders for path in folder.rglob("*.lua")):
         sent |= set(IN_LUA.findall(path.read_text()))
         if not path.name.startswith("_"):
             package = ".".join(path.parent.parent.relative_to(ROOT).parts)
@@ -58,7 +62,7 @@ def commands_of(component: str) -> set[str]:
             sent |= set(IN_LUA.findall(source))
             for name in CHOSEN.findall(source):
                 sent |= set(re.findall(r'"([A-Z]{3,})"', " ".join(re.findall(rf"local {name} = (.*)", source))))
-    for path in folder.rglob("*.py"):
+    for path in modules:
         sent |= {name for pair in IN_PYTHON.findall(path.read_text()) for name in pair if name}
     return sent
 
@@ -184,6 +188,12 @@ def _use_all() -> None:
     throttle.offenders()
     assert throttle.reset("ann")
     _count_views()
+    seen = BloomFilter("seen", 10)
+    assert seen.add_many(range(15))
+    assert seen.rebuild([1]) == sum(seen.contains_many([1])) == seen.info().items
+    assert list_filters("default")[0] == 1
+    seen.distrust()
+    assert seen.clear()
     user, today = saved(next(numbers)), datetime.now(UTC).date()
     user.sign_in()
     assert user.sign_in_calendar(today.year, today.month).marks[today.day - 1]

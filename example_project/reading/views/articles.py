@@ -6,16 +6,18 @@ from django.conf import settings
 from django.contrib import messages
 from django.db.models import F
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from example_project.reading.models import Article
 from example_project.reading.views.letters import DELAYS
+from redis_kit.bloom import BloomFilter, get_object_or_404
 from redis_kit.pageviews import PageViews, page
 from redis_kit.throttling import throttle
 
 READING = "300/m"  # pages of the library for one address
 QUICK_READING = "1/m"  # articles for one reader; in shadow mode, so that it refuses nothing and proposes a rate
+read_articles = BloomFilter("read articles", capacity=100_000)  # who has read what
 MAX_NAME = 500  # bytes of a page's name
 
 
@@ -23,7 +25,12 @@ MAX_NAME = 500  # bytes of a page's name
 @page("/")
 def article_list(request: HttpRequest) -> HttpResponse:
     """Show all articles with today's figures."""
-    shelf = [{"article": article} | figures(article.slug) for article in Article.objects.all()]
+    articles = list(Article.objects.all())
+    read = read_articles.contains_many(f"{request.user.pk} {article.slug}" for article in articles)
+    shelf = [
+        {"article": article, "read": is_read} | figures(article.slug)
+        for article, is_read in zip(articles, read, strict=True)
+    ]
     return render(request, "reading/articles.html", {"shelf": shelf})
 
 
@@ -33,6 +40,8 @@ def article_list(request: HttpRequest) -> HttpResponse:
 def article(request: HttpRequest, slug: str) -> HttpResponse:
     """Show an article and its forms."""
     shown = get_object_or_404(Article, slug=slug)
+    if request.user.is_authenticated:
+        read_articles.add(f"{request.user.pk} {slug}")
     context = {"article": shown, "delays": DELAYS, "vote_rate": settings.READING_VOTE_RATE}
     return render(request, "reading/article.html", context | figures(slug))
 

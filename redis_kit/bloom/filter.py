@@ -1,0 +1,230 @@
+"""A Bloom filter (B. Bloom: Space/Time Trade-offs in Hash Coding, 1970) that grows by layers."""
+
+import hashlib
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any, cast
+from uuid import UUID
+
+from redis_kit.bloom import keys
+from redis_kit.bloom.inspection import FilterInfo, describe
+from redis_kit.bloom.parameters import SLICES, BloomParameters
+from redis_kit.bloom.settings import BloomSettings
+from redis_kit.core import conf, scripts
+from redis_kit.core.errors import InvalidValue, RedisKitError
+from redis_kit.core.flow import Flow
+from redis_kit.core.indexes.generations import LEASE_MS, Generation, Generations
+from redis_kit.core.primitive import NOTHING, Primitive
+from redis_kit.core.steps import Argument
+from redis_kit.core.text import shortened
+from redis_kit.core.values.sequences import batched
+
+ADD = scripts.load(__package__, "add")
+CONTAINS = scripts.load(__package__, "contains")
+BATCH = 1000  # values in one call: the server does nothing else for some milliseconds
+DIGEST = 12  # bytes: two numbers of 48 bits, which are exact in a double of Lua
+YES = ord("1")
+
+Value = str | bytes | int | UUID
+Progress = Callable[[int], object]
+
+
+class BloomFilter(Primitive):
+    """A set that answers "surely not" or "probably": whether a value was added, in about ten bits for each value.
+
+    Values are str, bytes, int and UUID; 1 and "1" differ. ``capacity`` is 1 to 10^9 values, ``error`` the share of
+    false positives, 0.000001 to 0.5. With a ``window`` of 1 second to 366 days, values fade that long after their last
+    add. Calls cost one round trip for each 1,000 values. A further one is needed at the first use in a process, and
+    after a change of the filter's layers. There is no ``remove()``: it would take bits that other values need.
+    """
+
+    component, settings = "bloom", BloomSettings
+
+    def __init__(
+        self,
+        name: str,
+        capacity: int = 1_000_000,
+        error: float = 0.01,
+        using: str | None = None,
+        *,
+        window: timedelta | None = None,
+        **unknown: Any,
+    ) -> None:
+        super().__init__(name, using=using or conf.section(BloomSettings).USING, unknown=unknown or NOTHING)
+        self.parameters = BloomParameters.checked(capacity, error, window)
+        self._generations = Generations(self, self.parameters, self._keys, self.parameters.ttl_ms)
+
+    def add(self, value: Value) -> bool:
+        """Add a value, and return whether it was new.
+
+        A repeat after an ``indeterminate`` RedisUnavailable changes nothing, but may return False for a new value.
+        Raises ParameterMismatch if the filter is stored with other parameters.
+        """
+        return bool(self.run_flow(self._add([digest(value)]))[0])
+
+    async def aadd(self, value: Value) -> bool:
+        """See add()."""
+        return bool((await self.arun_flow(self._add([digest(value)])))[0])
+
+    def add_many(self, values: Iterable[Value]) -> list[bool]:
+        """Add values, and return for each whether it was new."""
+        return list(self.run_flow(self._add_all(values)))
+
+    async def aadd_many(self, values: Iterable[Value]) -> list[bool]:
+        """See add_many()."""
+        return list(await self.arun_flow(self._add_all(values)))
+
+    def contains(self, value: Value) -> bool:
+        """Return False if a value was surely not added; True if it probably was. Raises ParameterMismatch."""
+        return self.contains_many([value])[0]
+
+    async def acontains(self, value: Value) -> bool:
+        """See contains()."""
+        return (await self.acontains_many([value]))[0]
+
+    def __contains__(self, value: Value) -> bool:
+        return self.contains(value)
+
+    def contains_many(self, values: Iterable[Value]) -> list[bool]:
+        """Return contains() of each value."""
+        packed = _digests(values)
+        return list(self.run_flow(self.look_up(packed), if_open=[True] * len(packed)))
+
+    async def acontains_many(self, values: Iterable[Value]) -> list[bool]:
+        """See contains_many()."""
+        packed = _digests(values)
+        return list(await self.arun_flow(self.look_up(packed), if_open=[True] * len(packed)))
+
+    def info(self) -> FilterInfo | None:
+        """Return items, fill, layers, memory and expected error; None if nothing was added yet."""
+        return cast("FilterInfo | None", self.run_flow(describe(self)))
+
+    async def ainfo(self) -> FilterInfo | None:
+        """See info()."""
+        return cast("FilterInfo | None", await self.arun_flow(describe(self)))
+
+    def clear(self) -> bool:
+        """Delete all values and the parameters, and return whether there was anything. A running rebuild fails."""
+        return bool(self.run_flow(self._generations.clear()))
+
+    async def aclear(self) -> bool:
+        """See clear()."""
+        return bool(await self.arun_flow(self._generations.clear()))
+
+    def rebuild(self, values: Iterable[Value], *, progress: Progress | None = None) -> int:
+        """Replace all values in one step, and return how many there were. Adds in the meantime count, too.
+
+        The values should be read lazily: those of a list that was made before the call lack what was added since.
+        ``progress`` is called with the number of values after each 1,000. Raises RebuildRunning, and RebuildLost if the
+        server restarts during it, or a minute passes between two batches. If it fails or dies, the filter stays as it
+        was.
+        """
+        return int(self.run_flow(self._rebuild(values, progress)))
+
+    async def arebuild(self, values: Iterable[Value], *, progress: Progress | None = None) -> int:
+        """See rebuild()."""
+        return int(await self.arun_flow(self._rebuild(values, progress)))
+
+    def distrust(self) -> None:
+        """Let the filter count as incomplete until the next rebuild, as it may lack values."""
+        self.run_flow(self._generations.distrust())
+
+    def look_up(self, packed: Sequence[bytes], *, guard: bool = False) -> Flow[list[bool]]:
+        """Return whether the values of these digests may have been added; with ``guard`` True if it is incomplete."""
+        generations, answers = self._generations, list[bool]()
+        while len(answers) < len(packed):
+            batch = packed[len(answers) : len(answers) + BATCH]
+            args: list[Argument] = [*self._common_arguments(), b"".join(batch), int(guard)]
+            bits, reason, *stored = yield CONTAINS([generations.state, *generations.all_keys()], args)
+            if reason == b"stale":
+                generations.learn(*stored)
+            else:
+                answers += [True] * len(batch) if reason else [answer == YES for answer in bits]
+        return answers
+
+    def _add_all(self, values: Iterable[Value]) -> Flow[list[bool]]:
+        answers: list[bool] = []
+        for batch in batched(_several(values), BATCH):
+            answers += yield from self._add(_digests(batch))
+        return answers
+
+    def _add(self, packed: Sequence[bytes], rebuild: str = "") -> Flow[list[bool]]:
+        """Add values; with the id of a rebuild to its generation only."""
+        generations, answers = self._generations, list[bool]()
+        while len(answers) < len(packed):
+            names = [generations.state, generations.lease, *generations.all_keys()]
+            args: list[Argument] = [*self._common_arguments(), b"".join(packed[len(answers) :]), rebuild, LEASE_MS]
+            added, reason, *details = yield ADD(names, [*args, self.parameters.slice_ms])
+            answers += [answer == YES for answer in added]
+            if reason == b"stale":
+                generations.learn(*details)
+                if rebuild:
+                    generations.require(rebuild)
+                elif not generations.shape.active:
+                    yield from generations.rotate()
+            elif reason == b"full":
+                yield from generations.grow(details[0].decode())
+            elif reason == b"old":
+                yield from generations.rotate(SLICES + 1)
+            elif reason == b"dead":
+                yield from generations.forget()
+        return answers
+
+    def _rebuild(self, values: Iterable[Value], progress: Progress | None) -> Flow[int]:
+        generations, count = self._generations, 0
+        token = yield from generations.start()
+        try:
+            for batch in batched(_several(values), BATCH):
+                yield from self._add(_digests(batch), token)
+                count += len(batch)
+                if progress:
+                    progress(count)
+            yield from generations.switch(token)
+        except BaseException:
+            with suppress(RedisKitError):  # without it, the lease ends
+                yield from generations.abandon(token)
+            raise
+        return count
+
+    def _common_arguments(self) -> list[Argument]:
+        """Return what each script compares with what is stored, and the sizes of all layers."""
+        shape = self._generations.shape
+        layers = [self.parameters.layer(number) for each in shape.generations for number in range(each.layers)]
+        return [str(self.parameters), str(shape), b"".join(struct.pack("<ddd", *layer) for layer in layers)]
+
+    def _keys(self, generation: Generation) -> dict[str, int]:
+        return {
+            keys.bits(self.tag(), generation.id, number, part): bits
+            for number in range(generation.layers)
+            for part, bits in enumerate(self.parameters.layer(number).parts)
+        }
+
+
+def digest(value: Any) -> bytes:
+    """Return the digest of a value: BLAKE2b (RFC 7693) of its type and its content, so 1 and "1" differ.
+
+    Raises InvalidValue for other types, and for True and False.
+    """
+    if isinstance(value, str):
+        content = b"s" + value.encode("utf-8", "surrogatepass")
+    elif isinstance(value, int) and not isinstance(value, bool):
+        content = b"i%x" % value
+    elif isinstance(value, UUID):
+        content = b"u" + value.bytes
+    elif isinstance(value, bytes):
+        content = b"b" + value
+    else:
+        raise InvalidValue(f"A filter takes str, bytes, int and UUID, not {shortened(value)}.")
+    return hashlib.blake2b(content, digest_size=DIGEST).digest()
+
+
+def _digests(values: Iterable[Any]) -> list[bytes]:
+    return [digest(value) for value in _several(values)]
+
+
+def _several(values: Iterable[Value]) -> Iterable[Value]:
+    if isinstance(values, (str, bytes)):
+        raise InvalidValue(f"Give a list of values, not {shortened(values)}.")
+    return values

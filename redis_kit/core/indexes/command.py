@@ -1,0 +1,74 @@
+"""The base of commands that list indexes, and rebuild those of models."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from django.core.management.base import CommandError, CommandParser
+
+from redis_kit.core import terminal
+from redis_kit.core.errors import InvalidValue, ParameterMismatch, RebuildLost, RebuildRunning
+from redis_kit.core.indexes.model_index import ModelIndex, find_index
+from redis_kit.core.text import clean
+
+
+class IndexCommand(terminal.KitCommand):
+    """List and rebuild indexes of a kind. A subclass reads them, and has the titles and the cells of a line."""
+
+    kind: ClassVar[type[ModelIndex]]
+    titles: ClassVar[Sequence[str]]
+    empty: ClassVar[str]
+    actions = {
+        "list": "list them by name",
+        "rebuild": "read the values of a model's field again, and switch to them in one step",
+    }
+
+    def read(self, using: str | None, limit: int) -> tuple[int, Sequence[NamedTuple]]:
+        """Return how many indexes there are, and the first of them."""
+        raise NotImplementedError
+
+    def cells(self, index: Any) -> Sequence[str]:
+        """Return the cells of a line."""
+        raise NotImplementedError
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the actions and their options."""
+        subparsers = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+        for action, about in self.actions.items():
+            subparser = subparsers.add_parser(action, help=about)
+            subparser.add_argument("--json", action="store_true", help="print JSON")
+            for option in terminal.EVERYWHERE:
+                subparser.add_argument(option, help=argparse.SUPPRESS, default=argparse.SUPPRESS)
+        listing, rebuild = subparsers.choices["list"], subparsers.choices["rebuild"]
+        listing.add_argument("--using", type=terminal.alias, help="connection (default: that of the settings)")
+        whole = terminal.whole(1, 1000)
+        listing.add_argument("--limit", type=whole, default=100, help="number of lines, 1 to 1,000 (default: 100)")
+        rebuild.add_argument("name", metavar="NAME", help="model and field, such as shop.Product.pk")
+
+    def handle(self, *args: Any, action: str, **options: Any) -> None:
+        """Run the action. Exit code 1 if no model has the index, or if it can't be rebuilt."""
+        with terminal.failing():
+            getattr(self, f"_{action}")(**options)
+
+    def _list(self, *, using: str | None, limit: int, **options: Any) -> None:
+        total, indexes = self.read(using, limit)
+        if options["json"]:
+            self.stdout.write(json.dumps([index._asdict() for index in indexes], indent=2))
+        elif not indexes:
+            self.stdout.write(self.empty)
+        else:
+            rows = [self.titles, *map(self.cells, indexes)]
+            for line in terminal.aligned(rows, right=range(1, len(self.titles) - 1)):
+                self.stdout.write(line)
+            if total > limit:
+                self.stdout.write(f"{total - limit:,} more; --limit shows them.")
+
+    def _rebuild(self, *, name: str, **options: Any) -> None:
+        try:
+            index = find_index(self.kind, name)
+            rows = index.model._base_manager.count() if self.stderr.isatty() else 0
+            count = index.rebuild(progress=terminal.progress_bar(self.stderr, rows))
+        except (InvalidValue, RebuildRunning, RebuildLost, ParameterMismatch) as error:
+            raise CommandError(clean(str(error))) from error
+        self.report(f"{index.name}: {count:,} values.", {"name": index.name, "values": count}, as_json=options["json"])
