@@ -4,11 +4,12 @@ import threading
 from collections.abc import Callable
 from logging import Logger
 from math import inf
-from queue import Empty, SimpleQueue
+from queue import Empty
 from time import monotonic, sleep
 from typing import ClassVar
 
 from redis_kit.core.errors import OutOfMemory, PermissionDenied, PoolExhausted, RedisUnavailable
+from redis_kit.core.values.event_queue import EventQueue
 
 # These errors end by themselves or by an operator, so what waits is sent again. Any other error lasts.
 TEMPORARY = (RedisUnavailable, OutOfMemory, PermissionDenied, PoolExhausted)
@@ -38,7 +39,7 @@ class BackgroundSender:
     def reset(self) -> None:
         """Forget everything."""
         self._sending, self._starting = threading.Lock(), threading.Lock()
-        self._wake_ups: SimpleQueue[None] = SimpleQueue()  # a signal's handler may put into it at any time
+        self._wake_ups: EventQueue[None] = EventQueue()  # a signal's handler may put into it at any time
         self._asleep, self._sender = False, 0  # the thread that sends now
         self._thread: threading.Thread | None = None
         self._error: Exception | None = None  # why entries wait now
@@ -47,7 +48,8 @@ class BackgroundSender:
     def flush(self, timeout: float | None = None) -> bool:
         """Send what waits; False if that was not possible, or not within ``timeout`` seconds. It goes on waiting."""
         deadline = inf if timeout is None else monotonic() + timeout
-        if not self._sending.acquire(timeout=-1 if timeout is None else timeout):
+        sending = self._sending  # another thread may call reset()
+        if not sending.acquire(timeout=-1 if timeout is None else timeout):
             return False
         try:
             self._sender = threading.get_ident()
@@ -58,7 +60,7 @@ class BackgroundSender:
             return True
         finally:
             self._sender = 0
-            self._sending.release()
+            sending.release()
 
     def is_sender(self) -> bool:
         """Tell whether this thread sends now."""
@@ -115,7 +117,7 @@ class BackgroundSender:
         finally:
             self._starting.release()
 
-    def _run(self, wake_ups: "SimpleQueue[None]") -> None:
+    def _run(self, wake_ups: EventQueue[None]) -> None:
         try:
             self._send_all(lambda: wake_ups is not self._wake_ups)
         finally:  # the next entry starts another thread

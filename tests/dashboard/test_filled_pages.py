@@ -13,6 +13,7 @@ from django.contrib.messages import get_messages
 from django.utils.html import escape
 
 from redis_kit.core import component, connections
+from redis_kit.core.indexes import model_index
 from redis_kit.dashboard.collect import panels
 from tests.dashboard.support.attacks import SAMPLE, harmless_links, without_titles
 from tests.dashboard.support.filled import fill
@@ -24,6 +25,11 @@ pytestmark = pytest.mark.once
 
 BUILTIN = component.BUILTIN
 EXAMPLE = re.compile(r"such as (.+?)(,| or |$)")  # what the label of a field names
+
+
+@pytest.fixture(autouse=True)
+def no_indexes(monkeypatch):
+    monkeypatch.setattr(model_index, "_indexes", [])
 
 
 @pytest.fixture

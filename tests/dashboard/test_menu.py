@@ -45,7 +45,7 @@ def test_pages_stand_in_the_groups_of_their_components(kit):
         "Queues": ["Queues", "Jobs", "Tasks", "Workers", "Schedule", "Workflows", "Hand-overs"],
         "Visitors": ["Page views", "Sign-ins"],
         "Filters and indexes": ["Bloom filters"],
-        "Servers": ["Keys", "Server", "Audit log"],
+        "Servers": ["Keys", "Server", "Logs", "Audit log"],
         "Search": [*TITLES[:4]],
         "Messages": [*TITLES[4:]],
     }
@@ -81,7 +81,7 @@ def test_all_pages_fit_in_one_row_and_in_one_button_on_a_phone(visit, stock, set
         assert layout_problems(page) == []  # and makes the window narrow
         assert page.locator(".rk-menu summary:visible").count() == 1
         page.locator(".rk-menu summary:visible").click()
-        assert page.locator(".rk-menu a:visible").count() == 23
+        assert page.locator(".rk-menu a:visible").count() == 24
         assert layout_problems(page) == []
 
     visit(look, start=f"{ADMIN}audit/")

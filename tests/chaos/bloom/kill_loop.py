@@ -11,7 +11,6 @@ import os
 import random
 import shutil
 import signal
-import struct
 import sys
 import tempfile
 import time
@@ -26,29 +25,39 @@ from tests.fixtures.process import Server
 
 ADDERS = 3
 LEASE_MS = 300  # so that the rebuild after a kill need not wait for a minute
+ADDER_PAUSE = 0.03  # seconds after a batch; rebuilds need some of the server's time, too
 SPACE = 10**9  # values of an adder: its number times this, and on
 
 
 class Progress:
-    """The values that each adder knows to be stored, in memory that all processes share."""
+    """How many values each adder has begun to add, and how many of them are acknowledged; all processes share it.
+
+    A rebuild reads those that were begun, as a table has a row before its value is added.
+    """
 
     def __init__(self) -> None:
-        self._memory = mmap.mmap(-1, 8 * ADDERS)
+        self._counts = memoryview(mmap.mmap(-1, 16 * ADDERS)).cast("Q")  # each is written and read at once
+
+    def begin(self, adder, count):
+        self._counts[ADDERS + adder] = count
 
     def set(self, adder, count):
-        struct.pack_into("<Q", self._memory, 8 * adder, count)
+        self._counts[adder] = count
 
     def get(self, adder):
-        return struct.unpack_from("<Q", self._memory, 8 * adder)[0]
+        return self._counts[adder]
+
+    def begun(self, adder):
+        return self._counts[ADDERS + adder]
 
     def total(self):
         return sum(map(self.get, range(ADDERS)))
 
     def values(self):
-        """Yield the values; those of an adder that has gone on meanwhile, too."""
+        """Yield the values of the source; those of an adder that has gone on meanwhile, too."""
         for adder in range(ADDERS):
             number = 0
-            while number < self.get(adder):
+            while number < self.begun(adder):
                 yield adder * SPACE + number
                 number += 1
 
@@ -69,6 +78,7 @@ def add_all(seen, progress, adder, wanted, chance):
     while count < wanted:
         size = min(wanted - count, chance.choice((1, 10, 500, 1000, 1000, 1000)))
         first = adder * SPACE + count
+        progress.begin(adder, count + size)
         while True:
             with suppress(RedisKitError):
                 seen.add_many(range(first, first + size))
@@ -76,6 +86,7 @@ def add_all(seen, progress, adder, wanted, chance):
             time.sleep(0.01)
         count += size
         progress.set(adder, count)
+        time.sleep(ADDER_PAUSE)
 
 
 def rebuild_again_and_again(seen, progress):
@@ -98,7 +109,7 @@ def missing(seen, progress, chance, samples):
     return []
 
 
-def run(server, wanted, seed, *, pause=0.6):
+def run(server, wanted, seed, *, pause=5.0):
     """Return the kills of rebuilds, the restarts, the rebuilds that were complete, and the values that were missing."""
     generations.LEASE_MS = module.LEASE_MS = LEASE_MS
     chance, progress = random.Random(seed), Progress()
@@ -112,10 +123,10 @@ def run(server, wanted, seed, *, pause=0.6):
     try:
         while progress.total() < wanted // ADDERS * ADDERS:
             time.sleep(chance.uniform(0, pause))
-            if chance.random() < 0.3:
+            if chance.random() < 0.15:
                 server.restart()
                 restarts += 1
-            elif chance.random() < 0.6:
+            elif chance.random() < 0.25:
                 os.kill(rebuilder, signal.SIGKILL)
                 os.waitpid(rebuilder, 0)
                 rebuilder = fork(lambda: rebuild_again_and_again(seen, progress))
@@ -127,7 +138,7 @@ def run(server, wanted, seed, *, pause=0.6):
         for pid in (rebuilder, *adders):
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-    values = list(progress.values())
+    values = [adder * SPACE + number for adder in range(ADDERS) for number in range(progress.get(adder))]
     lost += [value for value, found in zip(values, seen.contains_many(values), strict=True) if not found]
     return kills, restarts, len({active[0].id for active in switches if active}), lost
 

@@ -19,9 +19,10 @@ def server(settings, tmp_path):
 
 
 def test_no_value_is_forgotten(server):
-    kills, restarts, switches, lost = kill_loop.run(server, VALUES, SEED, pause=0.15)
+    kills, restarts, switches, lost = kill_loop.run(server, VALUES, SEED, pause=0.1)
     assert lost == []
-    assert min(kills, restarts, switches) > 1
+    assert kills + restarts > 2
+    assert switches > 1
 
 
 def test_loop_finds_adds_that_a_rebuild_does_not_get(server, monkeypatch):
@@ -31,4 +32,4 @@ def test_loop_finds_adds_that_a_rebuild_does_not_get(server, monkeypatch):
         return rebuild(self, list(values)[:-2000])
 
     monkeypatch.setattr(BloomFilter, "rebuild", too_early)
-    assert kill_loop.run(server, VALUES, SEED, pause=0.15)[3]
+    assert kill_loop.run(server, VALUES, SEED, pause=0.1)[3]

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.test import TestCase
 
+from redis_kit.bloom import BloomFilter, ModelFilter
 from redis_kit.core import connections
 from redis_kit.locks import Lock, Semaphore
 from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
@@ -17,7 +18,7 @@ from redis_kit.queues.keys import WorkflowLists
 from redis_kit.queues.store import calls
 from redis_kit.testing.jobs import drain
 from redis_kit.throttling import Throttle
-from tests.app.models import User
+from tests.app.models import Account, User
 from tests.queues.support import scheduled, workflow_tasks
 from tests.queues.support.putting import die, put
 
@@ -37,9 +38,16 @@ def fill(kit: Any, text: str = "summer sale") -> None:
     _queues(text)
     _workers(text)
     _page_views(text)
+    _filters(text)
     user = User(pk=7)
     user._state.adding = False
     user.sign_in()
+
+
+def _filters(text: str) -> None:
+    """Make a filter, and one of a model. A test has to take the second one from the list of indexes."""
+    BloomFilter(text[:100], 1000).add(text)
+    ModelFilter(Account, capacity=1000).add_many([7])
 
 
 def _locks(text: str) -> list[Any]:
