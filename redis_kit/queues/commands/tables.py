@@ -89,7 +89,16 @@ def _job_row(queue: str, info: JobInfo) -> tuple[str, ...]:
     seconds = age(info)
     shown = "" if seconds is None else duration(seconds) if seconds >= 0 else f"in {duration(-seconds)}"
     attempts = f"{info.attempts:,}"
-    return cut(clean(queue)), info.id, cut(clean(task)), info.state, shown, attempts, info.worker or "", cut(clean(error))
+    return (
+        cut(clean(queue)),
+        info.id,
+        cut(clean(task)),
+        info.state,
+        shown,
+        attempts,
+        info.worker or "",
+        cut(clean(error)),
+    )
 
 
 def _done_row(queue: str, info: DoneJob) -> tuple[str, ...]:

@@ -95,6 +95,7 @@ def test_refused_writes_are_shown(queue, own_kit, capsys, refuse, reason):
     health = supervisor._probes.health()
     if refuse is refuse_as_full:
         assert (health["status"], health["refused"]["default"][:4]) == ("degraded", reason)
+        assert health["reasons"] == ["the server refuses writes to default"]
     else:  # no lease can be renewed
         assert "read only replica" in health["error"]
         own_kit.client.replicaof("NO", "ONE")
