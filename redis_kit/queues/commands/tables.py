@@ -83,22 +83,13 @@ def _row(name: str, report: QueueStats) -> tuple[str, ...]:
 
 
 def _job_row(queue: str, info: JobInfo) -> tuple[str, ...]:
-    task, error = cause(info).task, error_of(info)
+    task, error = cause(info).task, clean(error_of(info))
     if info.state == "ready" and info.reason:
         error = f"waits for {info.reason}"
     seconds = age(info)
     shown = "" if seconds is None else duration(seconds) if seconds >= 0 else f"in {duration(-seconds)}"
     attempts = f"{info.attempts:,}"
-    return (
-        cut(clean(queue)),
-        info.id,
-        cut(clean(task)),
-        info.state,
-        shown,
-        attempts,
-        info.worker or "",
-        cut(clean(error)),
-    )
+    return cut(clean(queue)), info.id, cut(clean(task)), info.state, shown, attempts, info.worker or "", cut(error)
 
 
 def _done_row(queue: str, info: DoneJob) -> tuple[str, ...]:
