@@ -50,7 +50,7 @@ def age(info: JobInfo) -> float | None:
 
 
 def error_of(info: JobInfo) -> str:
-    """Return the name of the error of which a job died; the whole reason if its processes did, which has no data."""
+    """Return the name of a dead job's error; if it killed its processes the whole reason, which has no data."""
     name = cause(info).error
     return info.reason if name == "poison" else name
 

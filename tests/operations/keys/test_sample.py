@@ -48,7 +48,7 @@ def test_keys_of_other_programs_are_a_row_of_their_own(own_kit, shell):
     assert "other keys with this prefix" in lines
 
 
-def test_keys_of_other_programs_are_counted_if_their_memory_may_not_be_read(own_kit):
+def test_other_programs_are_counted_if_an_acl_hides_their_memory(own_kit):
     fill(own_kit)
     rules = f"on >secret ~{own_kit.prefix}:* +@all"
     own_kit.client.execute_command("ACL", "SETUSER", "site", *rules.split())

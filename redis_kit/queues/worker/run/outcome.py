@@ -133,7 +133,7 @@ class FailedAttempt(NamedTuple):
 
         It is the only line about the end of a job: the recorder keeps the framework from logging the error again.
         """
-        # A claim may only find that a process died in the last attempt. It counts too, but is no attempt.
+        # The claim that finds that the process of the last attempt died is counted, and runs nothing.
         number = min(self.job.attempt, self.of)
         name, attempt, error = self.named(), f"attempt {number} of {self.of}", self.unforeseen()
         if self.cancelled and state == "dead":
