@@ -27,7 +27,7 @@ MEANINGS = {
     "W011": "The server has no append-only file, so a crash loses writes. Only with `--deploy`.",
     "W012": "Another project uses this server with the same prefix. Only with `--deploy`.",
     "W014": "The version of the server has a published security hole in Lua. Only with `--deploy`.",
-    "W015": "The server could not be checked. Only with `--deploy`.",
+    "W015": "The server could not be checked, or not wholly, as when it is full. Only with `--deploy`.",
     "W016": "The backend that throttles log-ins is not the first of `AUTHENTICATION_BACKENDS`.",
     "W017": "A setting of django-ratelimit has no effect here.",
     "W018": "A policy has `PATHS`, but `ThrottleMiddleware` is not installed.",
@@ -39,4 +39,5 @@ MEANINGS = {
     "W024": "`PageViewMiddleware` comes after a middleware whose answers it should see.",
     "W025": "Views leave their page views to the beacon, but no URL leads to it.",
     "W026": "A Bloom filter got a second layer: its capacity is too small. Only with `--deploy`.",
+    "W027": "`FORWARDED_HEADER` has no effect without `TRUSTED_PROXIES`.",
 }

@@ -15,6 +15,7 @@ class AuditPanel(Panel):
     slug = "audit"
     title = _("Audit log")
     permission = "admin.view_logentry"
+    needs_server = False
 
     def search(self) -> Search:
         """Return the search for a text in the entries."""

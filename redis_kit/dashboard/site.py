@@ -103,10 +103,11 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
     def panel(self, request: HttpRequest, slug: str) -> HttpResponse:
         """Show the content of one panel, its search form and its actions."""
         panel = self._panel(request, slug)
-        buttons, search = self._buttons(request, panel), search_view(panel)
+        buttons = self._buttons(request, panel)
+        fragment, search = self._content(panel, buttons), search_view(panel)  # which shows what the content chose
         context = {
             "title": cell(panel.heading()).text,
-            "fragment": self._content(panel, buttons),
+            "fragment": fragment,
             "panel": panel,
             "has_buttons": bool(buttons),
             "fields": [button for button in buttons if not button.in_rows_only],

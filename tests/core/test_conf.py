@@ -141,11 +141,18 @@ def test_text_that_names_no_header_is_an_error(settings, header):
     assert ids(settings, FORWARDED_HEADER=header) == {"E008"}
 
 
+def test_header_that_is_not_read_is_a_warning(settings):
+    ((identifier, text),) = found(settings, FORWARDED_HEADER="CF-Connecting-IP")
+    assert identifier == "W027"
+    assert "without REDIS_KIT['TRUSTED_PROXIES'], so no header is read" in text
+    assert found(settings, FORWARDED_HEADER="CF-Connecting-IP", TRUSTED_PROXIES=1) == set()
+
+
 def test_header_in_the_spelling_of_meta_is_an_error_that_shows_its_name(settings):
     ((identifier, text),) = found(settings, FORWARDED_HEADER="HTTP_X_FORWARDED_FOR")
     assert identifier == "E008"
     assert "'X-Forwarded-For'" in text
-    assert ids(settings, FORWARDED_HEADER="CF-Connecting-IP") == set()
+    assert ids(settings, FORWARDED_HEADER="CF-Connecting-IP", TRUSTED_PROXIES=1) == set()
 
 
 @pytest.mark.parametrize("key", ["sample", " " * 40, "x" * 31 + " ", "x" * 40 + "\ud800", "x" * 40 + "\n"])

@@ -7,9 +7,12 @@ from redis_kit.core import connections, flow
 from redis_kit.core.errors import ConfigurationError, KeyConflict, RedisUnavailable
 from redis_kit.core.panels import Alert, Figure, Sparkline, Table, Tile
 from redis_kit.core.steps import Call
-from redis_kit.dashboard import collect
+from redis_kit.dashboard import collect, overview
+from redis_kit.dashboard.audit_page import AuditPanel
 from redis_kit.dashboard.settings import DashboardSettings
+from redis_kit.operations.dashboard.keys_page import KeysPanel
 from redis_kit.pageviews import PageViews, flush
+from redis_kit.queues.panels.workers_page import WorkersPanel
 from tests.dashboard.support import parts
 from tests.dashboard.support.html import Parsed, page, whole_page
 from tests.fixtures.dashboard import ADMIN
@@ -350,6 +353,13 @@ def test_panels_that_are_left_when_a_server_hung_are_skipped(own_kit, own_panels
         assert boxes[1].startswith("A server did not answer in time, so these parts were skipped: ")
         assert boxes[1].count("Stock") >= 8
     assert 1 < len(parts.ASKED) < 10
+
+
+def test_page_that_asks_no_server_is_not_among_those_that_are_skipped(own_kit, monkeypatch):
+    monkeypatch.setattr(overview, "TIME_LIMIT", 0.0)
+    own_kit.server.stop()
+    views = overview.tiles([WorkersPanel(), KeysPanel(), AuditPanel()])
+    assert [view.panel.slug for view in views if view.outage or view.skipped] == ["workers", "keys"]
 
 
 def test_page_recovers_with_the_server(own_kit, own_panels, boss):

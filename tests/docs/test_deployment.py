@@ -47,7 +47,7 @@ def test_probes_reach_the_port_of_the_worker(container):
     given = options(container["args"])
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     probes = {name: container[name]["httpGet"] for name in ("livenessProbe", "readinessProbe")}
-    assert {probe["path"] for probe in probes.values()} == {"/healthz", "/readyz"}
+    assert {probe["path"] for probe in probes.values()} == {"/livez", "/readyz"}
     assert probes["readinessProbe"]["path"] == "/readyz"
     assert {ports[probe["port"]] for probe in probes.values()} == {given["health_port"]}
     assert given["address"] == "0.0.0.0"

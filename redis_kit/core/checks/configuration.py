@@ -36,6 +36,13 @@ def check_deployment(**kwargs: Any) -> list[CheckMessage]:
 def _settings_messages() -> Iterator[CheckMessage]:
     top = list(conf.problems(KitSettings))
     yield from map(_message, top)
+    given = conf.configured()
+    if "FORWARDED_HEADER" in given and "TRUSTED_PROXIES" not in given and not top:
+        yield Warning(
+            "REDIS_KIT['FORWARDED_HEADER'] is set without REDIS_KIT['TRUSTED_PROXIES'], so no header is read.",
+            hint="Set TRUSTED_PROXIES to the number of proxies in front, or to their networks.",
+            id="redis_kit.W027",
+        )
     of_connections = list(connection_checks.problems(addresses.aliases()))
     yield from map(_message, of_connections)
     if any("EXTRA_COMPONENTS" in problem.message for problem in top):

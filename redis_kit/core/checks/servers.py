@@ -32,13 +32,16 @@ def parsed(reply: bytes) -> dict[str, str]:
 def problems(alias: str) -> Iterator[Problem]:
     """Yield the problems of the server behind an alias."""
     where = f"The server of REDIS_KIT['CONNECTIONS'][{alias!r}]"
+    info: dict[str, str] = {}
+    marker = ""
     try:
         info = information(alias)
         marker = "" if outdated(info) else _claim(alias)  # with a SET that older servers do not have
     except (ConfigurationError, RedisFailure) as error:
-        yield Problem("W015", f"{where} could not be checked: {error}")
-        return
-    yield from info_problems(where, info)
+        what = "could not be checked for another project with this prefix" if info else "could not be checked"
+        yield Problem("W015", f"{where} {what}: {error}")
+    if info:
+        yield from info_problems(where, info)
     if marker:
         prefix = section(KitSettings).PREFIX
         yield Problem(

@@ -59,6 +59,8 @@ class Panel:
     title: ClassVar[Text]
     #: The permission that its viewers need beside that for the dashboard, such as ``redis_kit.view_server``.
     permission: ClassVar[str] = ""
+    #: Whether the page needs a Redis server: one that does not is never among those that an outage hides.
+    needs_server: ClassVar[bool] = True
     viewer = Viewer()
 
     def heading(self) -> Text:

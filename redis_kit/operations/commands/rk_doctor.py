@@ -11,6 +11,7 @@ from redis_kit.core.client.addresses import aliases
 from redis_kit.core.errors import ConfigurationError, RedisFailure
 from redis_kit.core.terminal import duration
 from redis_kit.core.text import byte_size, clean
+from redis_kit.operations.commands.rk_keys import OTHER, size_of
 from redis_kit.operations.server.advice import Advice, advice
 from redis_kit.operations.server.report import ServerReport, server_reports
 from redis_kit.operations.server.sentinels import sentinel_advice
@@ -85,7 +86,7 @@ def _lines(examination: Examination) -> Iterator[str]:
         for row in report.memory:
             about = "" if row.share == 1 else "about "
             keys = f"{row.keys:,} key{'' if row.keys == 1 else 's'}"
-            yield f"    {row.component or 'other'}: {about}{keys}, {byte_size(row.size)}"
+            yield f"    {row.component or OTHER}: {about}{keys}, {size_of(row)}"
         yield from _advised(of_server)
     if not examination.error and not examination.advice:
         yield "  Nothing to improve was found."

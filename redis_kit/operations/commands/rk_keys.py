@@ -11,8 +11,15 @@ from redis_kit.core.component import components
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.terminal import aligned, duration
 from redis_kit.core.text import byte_size, clean, did_you_mean
-from redis_kit.operations.keys.sample import component_memory
+from redis_kit.operations.keys.sample import ComponentMemory, component_memory
 from redis_kit.operations.keys.search import LIMIT, KeyInfo, find_keys
+
+OTHER = "other keys with this prefix"
+
+
+def size_of(row: ComponentMemory) -> str:
+    """Return the memory of a component in words."""
+    return byte_size(row.size) if row.size else "?"
 
 
 class Command(terminal.KitCommand):
@@ -52,7 +59,7 @@ class Command(terminal.KitCommand):
         if as_json:
             self.stdout.write(json.dumps([row._asdict() for row in rows], indent=2))
             return
-        lines = [(row.component or "other", f"{row.keys:,}", byte_size(row.size)) for row in rows]
+        lines = [(row.component or OTHER, f"{row.keys:,}", size_of(row)) for row in rows]
         for line in aligned([("COMPONENT", "KEYS", "MEMORY"), *lines], right=(1, 2)):
             self.stdout.write(line)
         if any(row.share < 1 for row in rows):

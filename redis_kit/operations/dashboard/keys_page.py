@@ -11,10 +11,11 @@ from redis_kit.core.client.addresses import aliases
 from redis_kit.core.component import components
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.panels import Area, Bytes, Content, Field, Figure, Link, Panel, Search, Table, TreeMap, Viewer
-from redis_kit.operations.keys.sample import ComponentMemory, component_memory
+from redis_kit.operations.keys.sample import OTHER_PROGRAMS, ComponentMemory, component_memory
 from redis_kit.operations.keys.search import find_keys
 
 SHOWN = 50  # keys on a page
+OTHERS = {"": _("other keys with this prefix"), OTHER_PROGRAMS: _("other programs")}
 FIELDS = ("connection", "component", "text")
 
 
@@ -80,10 +81,10 @@ def memory_table(rows: Sequence[ComponentMemory], *, linked: bool) -> Table:
         [
             (
                 Link(row.component, KeysPanel.slug, {"component": row.component})
-                if linked and row.component
-                else row.component or _("other"),
+                if linked and row.component not in OTHERS
+                else OTHERS.get(row.component, row.component),
                 row.keys,
-                Bytes(row.size),
+                Bytes(row.size) if row.size else "?",
             )
             for row in rows
         ],
@@ -94,7 +95,7 @@ def memory_table(rows: Sequence[ComponentMemory], *, linked: bool) -> Table:
 def memory_map(rows: Sequence[ComponentMemory]) -> Iterator[TreeMap]:
     """Yield the memory of components as areas, if there are several."""
     if len(rows) > 1:
-        areas = [Area(row.component or _("other"), row.size, Bytes(row.size)) for row in rows]
+        areas = [Area(OTHERS.get(row.component, row.component), row.size, Bytes(row.size)) for row in rows]
         yield TreeMap(_("Shares of memory"), areas)
 
 

@@ -159,4 +159,5 @@ def _figures(reports: Sequence[ServerReport]) -> Iterator[Figure]:
     yield Figure(_("Memory"), memory, _("of %s") % byte_size(limit) if limit else "")
     yield Figure(_("Keys"), sum(report.keys or 0 for report in reports), _("of all programs in this database"))
     yield Figure(_("Connections"), _total(reports, "connected_clients"))
-    yield Figure(_("Commands per second"), _total(reports, "instantaneous_ops_per_sec"))
+    hint = _("with those inside scripts, and those that read this page")
+    yield Figure(_("Commands per second"), _total(reports, "instantaneous_ops_per_sec"), hint)

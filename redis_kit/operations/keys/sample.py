@@ -7,18 +7,25 @@ from statistics import mean
 from typing import Any, NamedTuple
 
 from redis_kit.core import conf, connections, flow
+from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.steps import Batch, Call
 
 LOOKED_AT = 1000  # keys of the database
-MEASURED = 200  # keys of the kit
+SAMPLE = Call("SCAN", 0, "COUNT", LOOKED_AT)
+MEASURED = 200  # of these keys
 SAMPLES = 5  # elements of a value, from which the server estimates the size of all
+OTHER_PROGRAMS = "other programs"  # in place of a component: keys without the prefix of this project
 COMPONENT = re.compile(r":\{(?!project\})([a-z]+)")  # "project" has the name of the project, for the checks
 
 
 class ComponentMemory(NamedTuple):
-    """The estimated keys of a component, and their bytes as ``size``. Exact if ``share``, the part looked at, is 1."""
+    """The estimated keys of a component, and their bytes as ``size``. Exact if ``share``, the part looked at, is 1.
+
+    ``component`` is "" for keys with the prefix of the project that belong to no component, and ``other programs`` for
+    keys without the prefix. ``size`` is 0 if it could not be read, as an ACL may forbid for keys of other programs.
+    """
 
     component: str
     keys: int
@@ -29,7 +36,7 @@ class ComponentMemory(NamedTuple):
 def component_memory(using: str = "default", *, profile: connections.Profile = "request") -> list[ComponentMemory]:
     """Return the estimated memory of each component, the largest first; of all nodes of a Cluster together.
 
-    Two round trips to each server. Up to 1000 keys of the database are looked at, and 200 of this project measured.
+    Two round trips to each server. Up to 1000 keys of the database are looked at, and 200 are measured.
     """
     client = connections.client(using, profile)
     nodes = client.primaries() if client.is_cluster else [client]
@@ -47,9 +54,11 @@ def merged(nodes: Sequence[Sequence[ComponentMemory]]) -> list[ComponentMemory]:
 
 
 def _read() -> Flow[list[ComponentMemory]]:
-    total, page = yield Batch([Call("DBSIZE"), scanning(0)])
+    total, page = yield Batch([Call("DBSIZE"), SAMPLE])
     keys = by_component(page)
-    sizes = (yield Batch(measuring(keys))) if keys else []
+    sizes = (yield Batch(measuring(keys), lenient=True)) if keys else []
+    if refused := refusal(keys, sizes):
+        raise refused
     return measured(page, keys, sizes, total)
 
 
@@ -74,11 +83,15 @@ def scanning(cursor: int, pattern: str = "*", count: int = LOOKED_AT) -> Call:
 
 
 def by_component(page: Sequence[Any]) -> dict[str, list[bytes]]:
-    """Return the keys in a reply of SCAN, by component."""
+    """Return the keys in a reply of SCAN, by component; those of other programs come last."""
+    prefix = f"{conf.section(KitSettings).PREFIX}:"
     grouped: dict[str, list[bytes]] = {}
+    foreign: list[bytes] = []
     for key in page[1]:
-        grouped.setdefault(component_of(key.decode("utf-8", "replace")), []).append(key)
-    return grouped
+        name = key.decode("utf-8", "replace")
+        of_component = grouped.setdefault(component_of(name), []) if name.startswith(prefix) else foreign
+        of_component.append(key)
+    return grouped | ({OTHER_PROGRAMS: foreign} if foreign else {})
 
 
 def measuring(keys: Mapping[str, Sequence[bytes]]) -> list[Call]:
@@ -90,14 +103,21 @@ def measuring(keys: Mapping[str, Sequence[bytes]]) -> list[Call]:
     ]
 
 
+def refusal(keys: Mapping[str, Sequence[bytes]], sizes: Sequence[Any]) -> RedisFailure | None:
+    """Return the error of measuring(), unless it only concerns keys of other programs, as with an ACL."""
+    first = next(iter(sizes), None)
+    return first if isinstance(first, RedisFailure) and next(iter(keys)) != OTHER_PROGRAMS else None
+
+
 def measured(
-    page: Sequence[Any], keys: Mapping[str, Sequence[bytes]], sizes: Sequence[int | None], total: int
+    page: Sequence[Any], keys: Mapping[str, Sequence[bytes]], sizes: Sequence[Any], total: int
 ) -> list[ComponentMemory]:
     """Return the components in a reply of SCAN from the cursor 0, the largest first, given what measuring() found."""
     cursor, left, rows = int(page[0]), iter(sizes), []
     share = min(1.0, max(share_of(cursor), LOOKED_AT / max(total, 1))) if cursor else 1.0
     for name, of_component in keys.items():
-        own_sizes = [size for size in islice(left, min(len(of_component), MEASURED // len(keys))) if size]
+        replies = islice(left, min(len(of_component), MEASURED // len(keys)))
+        own_sizes = [size for size in replies if isinstance(size, int)]
         size = mean(own_sizes) if own_sizes else 0  # keys may be gone again
         count = len(of_component)
         rows.append(ComponentMemory(name, round(count / share), round(count * size / share), share))

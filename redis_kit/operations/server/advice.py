@@ -119,11 +119,16 @@ def _persistence(report: ServerReport) -> Iterator[Advice]:
 
 def _memory(report: ServerReport) -> Iterator[Advice]:
     used, limit, machine = map(report.number, ("used_memory", "maxmemory", "total_system_memory"))
+    refuses = report.info.get("maxmemory_policy") == "noeviction"
     if limit and used >= limit:
-        wrong = _("%(percent)d %% of maxmemory is used: the server refuses writes or evicts keys now.")
+        wrong = _("%(percent)d %% of maxmemory is used: the server evicts keys now.")
+        if refuses:
+            wrong = _("%(percent)d %% of maxmemory is used: the server refuses writes now.")
         yield Advice("error", wrong % {"percent": 100 * used // limit}, _more_memory(used, machine, used * ROOM))
     elif limit and used > FULL * limit:
-        wrong = _("%(percent)d %% of maxmemory is used. When it is full, the server refuses writes or evicts keys.")
+        wrong = _("%(percent)d %% of maxmemory is used. When it is full, the server evicts keys.")
+        if refuses:
+            wrong = _("%(percent)d %% of maxmemory is used. When it is full, the server refuses writes.")
         yield Advice("warning", wrong % {"percent": 100 * used // limit}, _more_memory(used, machine, limit * ROOM))
     if report.info and not limit:
         wrong = _("maxmemory is not set: a server that fills the machine's memory, or its container's, is killed.")

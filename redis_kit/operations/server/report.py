@@ -16,7 +16,7 @@ from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.steps import Call, TolerantBatch
-from redis_kit.operations.keys.sample import ComponentMemory, by_component, measured, measuring, scanning
+from redis_kit.operations.keys.sample import SAMPLE, ComponentMemory, by_component, measured, measuring, refusal
 from redis_kit.operations.server.rights import MissingRights, asking, missing_rights
 
 SLOWEST = 32  # entries of the slow log
@@ -111,7 +111,7 @@ def server_reports(
 def _report(using: str, where: str, sample: bool) -> Flow[ServerReport]:
     before = time.time()
     rights = asking()
-    answers = yield TolerantBatch([*READ.values(), *rights.values(), *([scanning(0)] if sample else [])])
+    answers = yield TolerantBatch([*READ.values(), *rights.values(), *([SAMPLE] if sample else [])])
     after = time.time()
     refused = tuple(name for name, reply in zip(READ, answers, strict=False) if isinstance(reply, Exception))
     unavailable = next((reply for reply in answers if isinstance(reply, RedisUnavailable)), None)
@@ -125,8 +125,8 @@ def _report(using: str, where: str, sample: bool) -> Flow[ServerReport]:
     if page:
         keys = by_component(page)
         sizes = yield TolerantBatch(measuring(keys))
+        refused += ("memory|usage",) if refusal(keys, sizes) else ()
         memory = measured(page, keys, [_or_none(size) for size in sizes], replies["dbsize"] or 0)
-        refused += ("memory|usage",) if sizes and isinstance(sizes[0], RedisFailure) else ()
     elif sample:
         refused += ("scan",)
     clock = _seconds(replies["time"]) - (before + after) / 2 if replies["time"] else 0.0

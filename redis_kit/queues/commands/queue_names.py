@@ -42,6 +42,9 @@ def parse(text: str) -> tuple[tuple[str, ...], tuple[int, ...] | None]:
 
 def checked(text: str) -> str:
     """Return names as they were given, if parse() can read them."""
+    if text.rstrip().endswith(","):  # a shell makes two arguments of "a, b"
+        hint = "Write the names without blanks between them, such as mail,default."
+        raise ArgumentTypeError(f"{text!a} ends with a comma. {hint}")
     parse(text)
     return text
 

@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 from redis_kit.core import terminal
 from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import QueueCommand, jobs
-from redis_kit.queues.commands.tables import age, done_table, job_table
+from redis_kit.queues.commands.tables import age, done_table, error_of, job_table
 from redis_kit.queues.jobs.job import JobInfo, State, cause
 from redis_kit.queues.jobs.message import tags_of
 from redis_kit.queues.monitoring.job_list import ANY, LOOKED_THROUGH, Wanted, first_jobs, latest_done
@@ -100,12 +100,11 @@ def _text(listed: Sequence[Listed], wanted: Wanted) -> Iterator[str]:
 
 
 def _plain(queue: str, info: JobInfo) -> dict[str, Any]:
-    task, error = cause(info)
     seconds = age(info)
     return {
         "queue": queue,
         "id": info.id,
-        "task": task,
+        "task": cause(info).task,
         "tags": tags_of(info.body),
         "state": info.state,
         "age": None if seconds is None else round(seconds, 3),
@@ -113,5 +112,5 @@ def _plain(queue: str, info: JobInfo) -> dict[str, Any]:
         "worker": info.worker,
         "priority": info.priority,
         "due": info.due,
-        "error": error,
+        "error": error_of(info),
     }

@@ -68,7 +68,7 @@ class Command(terminal.KitCommand):
         text = "restart when code changes, and wait while it is broken, for development"
         add("--reload", action="store_true", help=text)
         port = terminal.whole(1, 65_535)
-        add("--health-port", type=port, metavar="PORT", help="answer GET /healthz and /readyz, 1 to 65535")
+        add("--health-port", type=port, metavar="PORT", help="answer GET /healthz, /livez and /readyz, 1 to 65535")
         text = "answer GET /metrics for Prometheus, 1 to 65535; may be the health port"
         add("--metrics-port", type=port, metavar="PORT", help=text)
         text = "the address of these ports, such as 0.0.0.0 in a container (default: 127.0.0.1)"

@@ -13,7 +13,7 @@ from redis_kit.queues.tasks import discovery
 from redis_kit.queues.tasks.schedules import celery_beat, control, rows, words
 from redis_kit.queues.tasks.schedules.control import Listing, ScheduleInfo
 
-COLUMNS = ("SCHEDULE", "WHEN", "NEXT", "LAST", "LATE", "RUNS", "SKIPPED", "MISSED", "STATE")
+COLUMNS = ("SCHEDULE", "WHEN", "NEXT", "LAST TICK", "LATE", "RUNS", "SKIPPED", "MISSED", "STATE")
 MOST = 10_000  # schedules
 Options = Mapping[str, Any]
 
@@ -134,7 +134,7 @@ def _row(info: ScheduleInfo, now: int) -> tuple[str, ...]:
         cut(clean(info.name)),
         cut(words.when(info.definition)) if info.definition else "",
         _from_now(info.due, now),
-        f"{duration((now - became.tick) / 1000)} ago" if became.tick else "",
+        f"{duration((now - became.tick) / 1000)} ago: {became.outcome}" if became.tick else "",
         duration(became.late / 1000) if became.tick else "",
         *(f"{count:,}" for count in (became.runs, became.skips, became.missed)),
         _state(info),
@@ -144,7 +144,9 @@ def _row(info: ScheduleInfo, now: int) -> tuple[str, ...]:
 def _state(info: ScheduleInfo) -> str:
     if info.problem:
         return "not declared" if info.problem == control.UNDECLARED else "can't run"
-    return "paused" if info.paused else info.state.outcome or "new"
+    if info.paused:
+        return "paused"
+    return "on" if info.state.tick else "new"
 
 
 def _from_now(due: int | None, now: int) -> str:

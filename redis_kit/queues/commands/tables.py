@@ -49,6 +49,12 @@ def age(info: JobInfo) -> float | None:
     return time.time() - since if since else None  # the clocks of this machine and the server may differ
 
 
+def error_of(info: JobInfo) -> str:
+    """Return the name of a dead job's error; if it killed its processes the whole reason, which has no data."""
+    name = cause(info).error
+    return info.reason if name == "poison" else name
+
+
 def per_minute(counts: Sequence[int], minute: int) -> float:
     """Return the mean per minute. The last one, ``minute``, is the current one and counts as far as it has passed."""
     # The clocks of this machine and the server may differ; the error is less than a minute.
@@ -77,7 +83,7 @@ def _row(name: str, report: QueueStats) -> tuple[str, ...]:
 
 
 def _job_row(queue: str, info: JobInfo) -> tuple[str, ...]:
-    task, error = cause(info)
+    task, error = cause(info).task, clean(error_of(info))
     if info.state == "ready" and info.reason:
         error = f"waits for {info.reason}"
     seconds = age(info)

@@ -1,6 +1,7 @@
 """The dashboard's page of jobs: those of a queue in one state, searched and changed many at a time."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
@@ -84,7 +85,8 @@ class JobsPanel(QueueChoicePanel):
     def content(self) -> Iterator[Content]:
         """Yield the number of jobs in each state, and a page of those of one queue in one state.
 
-        Two round trips, three if the settings name SHARDS.
+        Without a choice of the state it is the first one that has jobs. Two round trips, three if the settings name
+        SHARDS, and one more if that state is not ready.
         """
         yield from self._jobs() if self.queue() else self._queues()
 
@@ -99,14 +101,14 @@ class JobsPanel(QueueChoicePanel):
         yield queues_page.counts(title, counts, searched)
 
     def _jobs(self) -> Iterator[Content]:
-        from redis_kit.queues.monitoring import job_pages
-        from redis_kit.queues.queue import Queue
+        from redis_kit.queues.monitoring.job_pages import JobFilter
 
-        wanted = job_pages.JobFilter(*map(self.asked, TEXTS))
-        cursor, chosen = self.asked("cursor"), Queue(self.queue())
-        page: JobPage = chosen.run_flow(
-            job_pages.job_page(chosen, self._state, cursor=cursor, wanted=wanted, limit=SHOWN)
-        )
+        wanted, cursor = JobFilter(*map(self.asked, TEXTS)), self.asked("cursor")
+        page = self._read(wanted, cursor)
+        first = next((state for state in TITLES if _count(page, state)), self._state)
+        if first != self._state and self.asked("state") not in TITLES and not cursor:
+            self.viewer = replace(self.viewer, asked={**self.viewer.asked, "state": first})
+            page = self._read(wanted, cursor)
         yield from self._tabs(page)
         yield self._table(page)
         if page.cursor or cursor:
@@ -140,12 +142,19 @@ class JobsPanel(QueueChoicePanel):
         """Delete jobs that are not running."""
         return JobSelection.parse(value).delete()
 
+    def _read(self, wanted: "JobFilter", cursor: str) -> "JobPage":
+        from redis_kit.queues.monitoring.job_pages import job_page
+        from redis_kit.queues.queue import Queue
+
+        queue = Queue(self.queue())
+        page: JobPage = queue.run_flow(job_page(queue, self._state, cursor=cursor, wanted=wanted, limit=SHOWN))
+        return page
+
     def _tabs(self, page: "JobPage") -> Iterator[Figure]:
         for state, title in TITLES.items():
             here = state == self._state and not self.asked("cursor")
             link = Link(_("Show"), SLUG, {"queue": self.queue(), "state": state})
-            count = page.done if state == "done" else getattr(page.counts, state)
-            yield Figure(title, count, hint=_("shown below") if here else link)
+            yield Figure(title, _count(page, state), hint=_("shown below") if here else link)
 
     def _table(self, page: "JobPage") -> Table:
         jobs, queue = page.jobs, self.queue()
@@ -201,6 +210,11 @@ class JobsPanel(QueueChoicePanel):
     def _state(self) -> State:
         asked = self.asked("state")
         return cast("State", asked) if asked in TITLES else "ready"
+
+
+def _count(page: "JobPage", state: str) -> int:
+    count: int = page.done if state == "done" else getattr(page.counts, state)
+    return count
 
 
 def _row(queue: str, info: JobInfo | DoneJob) -> tuple[Any, ...]:

@@ -220,7 +220,7 @@ def _attempts(details: "JobDetails", about: "History") -> Table:
     rows = []
     for number, (begun, worker) in reversed(numbered[-MOST_ROWS:]):
         failure = errors.get(number)
-        rows.append((number, begun, Link(worker, "workers"), failure and _failed(failure)))
+        rows.append((number, begun, worker, failure and _failed(failure)))
     return Table(_("Attempts, the latest first"), (_("Attempt"), _("Begun"), _("Worker"), _("Error")), rows)
 
 

@@ -133,6 +133,7 @@ class QueuesPanel(Panel):
         listed, first_jobs = queues_page.first_jobs(queue)
         chosen = range_of(self._asked("range"))
         report, numbers = history.read(queue, chosen)
+        yield from queues_page.refusals({queue: report})
         yield from queues_page.queues({queue: report}, slug="jobs", title=_("Queue %s") % queue)
         yield from history.charts(queue, numbers, chosen)
         yield from limits_table.tables(queue, listed)

@@ -63,8 +63,7 @@ def figures(reports: Mapping[str, "QueueStats"]) -> Iterator[Figure]:
     yield Figure(_("Running"), sum(count.running for count in counts))
     yield Figure(_("Dead"), dead, hint=_("They failed for good. Retry or delete them.") if dead else "", alarm=dead > 0)
     yield Figure(_("Oldest wait"), timedelta(seconds=max(waits)) if waits else None)
-    if refused := [report.refused for report in reports.values() if report.refused]:
-        yield Figure(_("Queues for which Redis refuses writes"), len(refused), hint=refused[0], alarm=True)
+    yield from refusals(reports)
     if deserted := [name for name, report in reports.items() if report.deserted]:
         hint = _("Jobs are due in: %s") % ", ".join(deserted)
         yield Figure(_("Without a worker"), len(deserted), hint=hint, alarm=True)
@@ -76,6 +75,12 @@ def figures(reports: Mapping[str, "QueueStats"]) -> Iterator[Figure]:
         yield Figure(_("Jobs that no worker can run"), sum(calls.jobs for calls in unknown), hint=hint, alarm=True)
     if paused := sum(report.paused is not None for report in reports.values()):
         yield Figure(_("Paused queues"), paused, hint=_("They accept jobs, and workers claim none."))
+
+
+def refusals(reports: Mapping[str, "QueueStats"]) -> Iterator[Figure]:
+    """Yield for how many queues the server refuses writes, if there are any, and why."""
+    if refused := [report.refused for report in reports.values() if report.refused]:
+        yield Figure(_("Redis refuses writes"), len(refused), hint=refused[0], alarm=True)
 
 
 def outbox() -> Iterator[Figure]:

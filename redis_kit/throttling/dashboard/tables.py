@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.panels import MOST_ROWS, Lines, Link, Table
+from redis_kit.core.text import duration, grouped
 from redis_kit.throttling.dashboard.actions import Target
 from redis_kit.throttling.values.masking import masked
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from redis_kit.throttling.statistics.counters import ThrottleCalls
     from redis_kit.throttling.statistics.offenders import Offender
     from redis_kit.throttling.statistics.overview import ThrottleFigures
+    from redis_kit.throttling.values.ban import Ban
 
 OFFENDERS = 20  # rows
 OF_IDENTITIES = ("reset", "ban", "exempt", "override")
@@ -109,13 +111,22 @@ def _throttle(figures: "ThrottleFigures") -> tuple[Any, ...]:
     policy = throttle.policy()
     return (
         shown,
-        rates,
+        Lines((rates, _bans(throttle.ban))) if throttle.ban else rates,
         throttle.strategy,
         FAILURES.get(policy, policy),
         _per_minute(sum(minute.allowed for minute in minutes), len(minutes)),
         _per_minute(sum(minute.refused for minute in minutes), len(minutes)),
         figures.override and figures.override.rates,
     )
+
+
+def _bans(ban: "Ban") -> Any:
+    lengths = ", ".join(map(duration, ban.lengths))
+    return _("bans after %(count)s refusals within %(within)s, for %(lengths)s") % {
+        "count": grouped(ban.after),
+        "within": duration(ban.within),
+        "lengths": lengths,
+    }
 
 
 def _kind(rule: "Rule") -> Any:

@@ -152,22 +152,20 @@ def _outcome(call: Call[Any], reply: bytes) -> Outcome:
     stamp, room, count = HEAD.unpack_from(reply)
     figures, rule = FIGURES[count].unpack_from(reply, HEAD.size), reply[HEAD.size + 8 * count :]
     throttle, strategy = call.throttle, call.throttle.algorithm
-    if rule and rule[:1] in b"xb":
-        return Outcome(_by_rule(throttle, rule, stamp), stamp, strategy)
+    if rule.startswith(b"x") or (rule.startswith(b"b") and throttle.shadow):
+        return Outcome(throttle.answer(True, "exempt" if rule.startswith(b"x") else "shadow"), stamp, strategy)
+    ban = b""
+    if rule.startswith(b"b"):
+        _, ban, _, rule = rule.split(b" ", 3)
     if rule:
         strategy = _overriding(throttle.strategy, rule)
     decision = strategy.decision(bool(room), stamp, figures, call.cost)
+    if ban:  # a caller that came back at its end could be refused by the rate, and banned again
+        seconds = max((int(ban) - stamp) / MICROSECONDS, decision.retry_after, 0.001)
+        return Outcome(throttle.answer(False, "banned", seconds), stamp, strategy)
     if throttle.shadow and not room:
         decision = decision._replace(allowed=True, reason="shadow")
     return Outcome(decision, stamp, strategy, figures, room == COUNTED)
-
-
-def _by_rule(throttle: BaseThrottle, rule: bytes, stamp: int) -> Decision:
-    if rule.startswith(b"x"):
-        return throttle.answer(True, "exempt")
-    if throttle.shadow:
-        return throttle.answer(True, "shadow")
-    return throttle.answer(False, "banned", max((int(rule.split()[1]) - stamp) / MICROSECONDS, 0.001))
 
 
 @lru_cache(maxsize=1024)

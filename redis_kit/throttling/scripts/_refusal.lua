@@ -35,11 +35,13 @@ local function strike(history, ban, refusals, entry, standing, rules)
     return rule
 end
 
--- Count a refusal of a call whose text is given, see decide.lua. Return the ban, if there is one now.
-local function refuse(text, repeats, history, standing, offenders, rules)
+-- Count a refusal of a call whose text is given, see decide.lua. Return its rule, after a ban if there is one now.
+local function refuse(text, repeats, history, standing, offenders, rules, rule)
     local ban, entry = string.match(text, "^%S+ ([^\n]*)\n(.*)$")
     offend(offenders, entry, 1 + repeats)
     if ban ~= "" and ban ~= "shadow" and history ~= false then
-        return strike(history or {0, 0, 0}, numbers(ban), 1 + repeats, entry, standing, rules)
+        local new = strike(history or {0, 0, 0}, numbers(ban), 1 + repeats, entry, standing, rules)
+        return new and new .. " " .. rule or rule
     end
+    return rule
 end

@@ -15,12 +15,14 @@ local function rates_of(rule, kind)
 end
 
 -- Return the rule that replaces the rates of the throttle ("" for none), the refusals that count towards a ban (false if
--- the rule belongs to the identity, so that none do), and the rates. Text of any other form is ignored.
+-- the rule belongs to the identity, so that none do), and the rates. A ban is followed by the override for all, if there
+-- is one. Text of any other form is ignored.
 local function rule_of(standing, override, kind, rates)
     local own, general = redis.call("GET", standing) or "", redis.call("GET", override) or ""
     local ends, bans = string.match(own, "^b (%d+) (%d+)")
     if ends and #ends < 17 and tonumber(ends) > now then
-        return own, false, rates
+        local others = rates_of(general, kind)
+        return string.match(own, "^b %d+ %d+") .. " " .. (others and general or ""), false, others or rates
     end
     local history = {0, 0, tonumber(bans or 0)}
     if string.find(own, "^s %d+ %d+ %d+$") then

@@ -10,7 +10,8 @@
 --                    strategy, space, "shadow" to refuse nothing, else the ban as "after within seconds..." or "", line
 --                    feed, entry of the identity in offenders and rules
 -- returns     a text for each throttle: the numbers now, 0 for no room, 1 for room or 2 for counted, the number of
---             figures, and the figures of the strategy; then the rule that applied, or ""
+--             figures, and the figures of the strategy; then the rule that applied, or "". After a ban comes a blank,
+--             then the override whose rates the figures are for, or ""
 --
 -- Numbers have 8 bytes, little-endian: doubles in arguments, integers in replies. Text would take twice as long.
 -- An override is "r <strategy> <numbers>#<rates>". A standing is this too, "x" for exempt, "b <until> <bans>" for banned,
@@ -85,7 +86,7 @@ for index, call in ipairs(calls) do
         end
     end
     if consume and not room then
-        rule = refuse(call.text, call.repeats, call.history, standing, offenders, rules) or rule
+        rule = refuse(call.text, call.repeats, call.history, standing, offenders, rules, rule)
     end
     local format = "<" .. string.rep("i8", #figures + 3)
     replies[index] = struct.pack(format, now, counted and 2 or room and 1 or 0, #figures, unpack(figures)) .. rule

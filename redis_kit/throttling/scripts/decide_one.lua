@@ -66,7 +66,7 @@ end
 if refuses then
 -- @include _numbers
 -- @include _refusal
-    rule = refuse(string.sub(text, start), repeats, mode == 1 and history, standing, offenders, rules) or rule
+    rule = refuse(string.sub(text, start), repeats, mode == 1 and history, standing, offenders, rules, rule)
 end
 figures = figures or {}
 local format = string.sub("<i8i8i8i8i8i8i8i8i8", 1, 7 + 2 * #figures)

@@ -15,6 +15,7 @@ class Decision(NamedTuple):
     - ``limit``: how many calls may come at once; ``UNLIMITED`` without a rate.
     - ``remaining``: how many of them may come now; ``UNLIMITED`` without a rate.
     - ``retry_after``: in how many seconds a refused call may be retried; 0 if allowed, infinity if the limit is 0.
+      During a ban it is the end of the ban, or when the rate has room if that is later.
     - ``reset_after``: in how many seconds nothing is counted any more.
     - ``reason``: "" if the rates decided, else one of
 

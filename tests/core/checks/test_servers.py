@@ -69,6 +69,14 @@ def test_another_project_with_the_same_prefix_is_a_warning(kit, settings):
     assert "'tests'" in found.msg
 
 
+def test_server_that_is_full_has_its_other_problems_too(own_kit):
+    own_kit.client.config_set("maxmemory-policy", "volatile-lru")
+    own_kit.client.config_set("maxmemory", 1)
+    full, *others = check_deployment()
+    assert (full.id, [message.id for message in others]) == ("redis_kit.W015", ["redis_kit.W010", "redis_kit.W011"])
+    assert "Redis is full" in full.msg
+
+
 def test_unreachable_server_is_a_warning(own_kit):
     own_kit.server.stop()
     assert [message.id for message in check_deployment()] == ["redis_kit.W015"]

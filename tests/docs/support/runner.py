@@ -115,9 +115,9 @@ class Runner:
             runner.run(_awaited(result))
 
     def _settings(self, block: Block) -> dict[str, Any]:
-        namespace: dict[str, Any] = {"BASE_DIR": self.page.path.parent}
+        namespace: dict[str, Any] = {"BASE_DIR": self.page.path.parent, "REDIS_KIT": {}}  # which blocks may add to
         exec(compile("\n" * (block.line - 1) + block.text, str(self.page.path), "exec"), namespace)  # noqa: S102
-        return {name: value for name, value in namespace.items() if name.isupper()}
+        return {name: value for name, value in namespace.items() if name.isupper() and name in block.text}
 
     def _apply(self, given: dict[str, Any]) -> None:
         """Check settings, and let those hold for the rest of the page that need no other server."""
@@ -158,7 +158,8 @@ def is_settings(block: Block) -> bool:
     body = ast.parse(block.text).body
     targets = [target for node in body if isinstance(node, ast.Assign) for target in node.targets]
     plain = all(isinstance(node, ast.Assign | ast.Import | ast.ImportFrom) for node in body)
-    return bool(targets) and plain and all(isinstance(target, ast.Name) and target.id.isupper() for target in targets)
+    names = [target.value if isinstance(target, ast.Subscript) else target for target in targets]
+    return bool(names) and plain and all(isinstance(name, ast.Name) and name.id.isupper() for name in names)
 
 
 def inner_names(code: types.CodeType) -> Iterator[str]:

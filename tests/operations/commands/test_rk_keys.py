@@ -6,7 +6,7 @@ import json
 def test_components_are_listed(filled, shell):
     code, output, _errors = shell("rk_keys")
     assert code == 0
-    assert [line.split()[0] for line in output.splitlines()] == ["COMPONENT", "queues", "locks"]
+    assert [line.split()[0] for line in output.splitlines()] == ["COMPONENT", "other", "queues", "locks"]
 
 
 def test_keys_are_listed_and_continued(filled, shell):

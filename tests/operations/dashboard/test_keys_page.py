@@ -18,7 +18,7 @@ def test_components_link_to_their_keys(filled, boss, trips):
     trips.clear()
     found = page(boss.get(PAGE))
     assert len(trips) == 2
-    assert rows(found) == ["queues", "locks"]
+    assert rows(found) == ["other programs", "queues", "locks"]
     assert len(rows(page(boss.get(PAGE, {"component": "locks"})))) == 2
 
 

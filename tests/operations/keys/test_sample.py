@@ -1,7 +1,9 @@
 """The component of a key, and how much of the keys SCAN has passed."""
 
-from redis_kit.operations import component_memory
-from redis_kit.operations.keys.sample import component_of, share_of
+from redis_kit.operations import component_memory, server_reports
+from redis_kit.operations.dashboard.keys_page import memory_table
+from redis_kit.operations.keys.sample import OTHER_PROGRAMS, component_of, share_of
+from tests.operations.conftest import fill
 
 
 def test_component_is_that_of_the_key(kit):
@@ -30,3 +32,30 @@ def test_component_of_few_keys_is_measured_beside_one_of_many(own_kit):
     assert sizes["locks"][0] == 3
     assert 300 < sizes["locks"][1] < 900
     assert sizes["pageviews"][1] > 900_000
+
+
+def test_keys_of_other_programs_are_a_row_of_their_own(own_kit, shell):
+    fill(own_kit)
+    own_kit.client.set(f"{own_kit.prefix}:{{project}}", "tests")
+    rows = {row.component: row for row in component_memory()}
+    assert rows[OTHER_PROGRAMS].keys == rows[""].keys == 1
+    assert 100_000 <= rows[OTHER_PROGRAMS].size < 200_000
+    assert {row.component: row.keys for row in server_reports()[0].memory} == {
+        name: row.keys for name, row in rows.items()
+    }
+    lines = shell("rk_keys")[1]
+    assert "other programs" in lines
+    assert "other keys with this prefix" in lines
+
+
+def test_other_programs_are_counted_if_an_acl_hides_their_memory(own_kit):
+    fill(own_kit)
+    rules = f"on >secret ~{own_kit.prefix}:* +@all"
+    own_kit.client.execute_command("ACL", "SETUSER", "site", *rules.split())
+    own_kit.connect({**own_kit.server.connection, "USERNAME": "site", "PASSWORD": "secret"})
+    rows = {row.component: row for row in component_memory()}
+    assert (rows[OTHER_PROGRAMS].keys, rows[OTHER_PROGRAMS].size) == (1, 0)
+    assert rows["locks"].size > 0
+    (report,) = server_reports()
+    assert "memory|usage" not in report.refused
+    assert str(memory_table(report.memory, linked=False).rows[-1][2]) == "?"

@@ -87,6 +87,14 @@ def test_fault_has_its_advice(report, level, remedy):
     assert [each.remedy for each in others] == (["CONFIG REWRITE"] if first.remedy.startswith(COMMANDS) else [])
 
 
+@pytest.mark.parametrize("used", ["950000000", "1000000001"])
+@pytest.mark.parametrize(("policy", "effect"), [("noeviction", "refuses writes"), ("allkeys-lru", "evicts keys")])
+def test_memory_that_runs_out_has_the_effect_of_the_policy(policy, effect, used):
+    messages = [str(each.message) for each in advice(given(maxmemory_policy=policy, used_memory=used))]
+    (full,) = [message for message in messages if "of maxmemory is used" in message]
+    assert [word for word in ("refuses writes", "evicts keys") if word in full] == [effect]
+
+
 @pytest.mark.parametrize(
     "report",
     [

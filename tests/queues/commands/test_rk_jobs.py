@@ -40,6 +40,14 @@ def test_jobs_are_a_table_by_state(mail, shell):
     assert (dead[1], dead[-2:]) == ("j0", ["1", "ValueError"])
 
 
+def test_job_that_killed_its_processes_has_the_whole_reason(mail, shell):
+    reason = "poison: 3 processes died in which it ran alone"
+    die(mail, reason)
+    poisoned = json.loads(shell("rk_jobs", "mail", "--state", "dead", "--limit", 1, "--json")[1])
+    assert [row["error"] for row in poisoned] == [reason]
+    assert shell("rk_jobs", "mail", "--state", "dead")[1].splitlines()[1].endswith(reason)
+
+
 def test_jobs_are_json_for_programs(mail, shell):
     code, output, _ = shell("rk_jobs", "mail", "--json")
     running, ready, scheduled, dead = json.loads(output)

@@ -150,6 +150,12 @@ def test_queues_have_a_strict_order_or_weights(text, names, weights):
     assert parse(text) == (names, weights)
 
 
+def test_list_that_a_blank_split_says_how_to_write_it(shell):
+    code, _, errors = shell("rk_worker", "--queue-name", "mail,", "default")
+    assert code == 2
+    assert "'mail,' ends with a comma. Write the names without blanks between them, such as mail,default." in errors
+
+
 def test_queues_may_be_given_one_by_one(chosen):
     call_command("rk_worker", "--queue-name", "poll", "--queue-name", "mail,poll", "--queue-name", "default")
     call_command("rk_worker", "--queue-name", "poll:3", "--queue-name", "mail:1")

@@ -74,6 +74,15 @@ def test_page_shows_the_jobs_of_each_state(mail, boss):
     ]
 
 
+def test_page_of_a_queue_opens_on_the_first_state_that_has_jobs(mail, boss):
+    mail.purge("ready")
+    mail.purge("scheduled")
+    found = look(boss, queue="mail")
+    assert ids(found) == ["running"]
+    assert "Running" in [one.words for one in found.find("option") if "selected" in one.attributes]
+    assert ids(look(boss, queue="mail", state="ready")) == []
+
+
 def test_without_a_queue_the_jobs_of_all_queues_are_counted(mail, boss, trips):
     look(boss)
     trips.clear()

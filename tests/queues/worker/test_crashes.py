@@ -58,6 +58,7 @@ def test_only_attempt_of_a_job_that_kills_its_process_is_its_last(queue, journal
     (dead,) = queue.peek(state="dead")
     assert dead.reason == "WorkerLost: its process died in the last of its attempts"
     assert journal.names("begin") == ["bad"]
+    assert b"is dead after attempt 1 of 1" in worker.log.read_bytes()
     result.refresh()
     assert result.status == "FAILED"
 

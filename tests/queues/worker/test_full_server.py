@@ -7,10 +7,12 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from redis_kit.core.errors import OutOfMemory
+from redis_kit.core.panels import Viewer
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.monitoring import list_workers, queue_stats
 from redis_kit.queues.panels import queues_page
+from redis_kit.queues.panels.panels import QueuesPanel
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.shared.channel import pair
 from redis_kit.queues.worker.shared.status_board import StatusBoard
@@ -90,11 +92,15 @@ def test_refused_writes_are_shown(queue, own_kit, capsys, refuse, reason):
     assert raised.value.returncode == 69
     assert f"Redis refuses writes to default: {reason}" in capsys.readouterr().out
     (alarm,) = [figure for figure in queues_page.figures(queue_stats(["default"])) if figure.alarm]
-    assert (alarm.value, alarm.hint.startswith(reason)) == (1, True)
+    assert (alarm.label, alarm.value, alarm.hint.startswith(reason)) == ("Redis refuses writes", 1, True)
+    of_one = QueuesPanel()
+    of_one.viewer = Viewer(lambda permission: True, {"queue": "default"})
+    assert next(iter(of_one.content())) == alarm
     supervisor._beat.beat(supervisor.children)
     health = supervisor._probes.health()
     if refuse is refuse_as_full:
         assert (health["status"], health["refused"]["default"][:4]) == ("degraded", reason)
+        assert health["reasons"] == ["the server refuses writes to default"]
     else:  # no lease can be renewed
         assert "read only replica" in health["error"]
         own_kit.client.replicaof("NO", "ONE")

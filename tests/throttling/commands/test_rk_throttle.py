@@ -194,11 +194,11 @@ def test_show_of_an_identity_is_its_next_answer(login, rk_throttle):
 
 
 def test_show_of_an_identity_as_json(login, rk_throttle):
-    rule = login.rules.ban(JOE, 600)
+    rule = login.rules.ban(JOE, 7200)
     data = json.loads(rk_throttle("show", "login", JOE, "--json")[1])
     assert data["rule"] == rule._asdict() | {"until": rule.until.isoformat()}
     assert (data["decision"]["allowed"], data["decision"]["reason"]) == (False, "banned")
-    assert data["decision"]["retry_after"] == pytest.approx(600, abs=5)
+    assert data["decision"]["retry_after"] == pytest.approx(7200, abs=5)
     Throttle("never", "0/s")
     data = json.loads(rk_throttle("show", "never", JOE, "--json")[1])
     assert (data["decision"]["retry_after"], data["decision"]["rate"], data["rule"]) == (None, "0/s", None)

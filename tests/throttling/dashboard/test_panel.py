@@ -9,7 +9,7 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.core.keys import hashed
 from redis_kit.core.panels import Bars, Figure, Link, Meter, Ranges, StackedBars, Table, Viewer
 from redis_kit.core.panels.ranges import RANGES
-from redis_kit.throttling import Throttle
+from redis_kit.throttling import Ban, Throttle
 from redis_kit.throttling.dashboard.actions import Target
 from redis_kit.throttling.dashboard.panel import CHANGE, UNMASK, ThrottlesPanel
 from redis_kit.throttling.throttles.throttle import registry
@@ -59,6 +59,12 @@ def test_panel_shows_what_each_throttle_let_pass(kit):
     allowed, refused = shown(Bars)
     assert (len(allowed.bars), sum(value for _, value in allowed.bars)) == (30, 4)
     assert (len(refused.bars), sum(value for _, value in refused.bars)) == (30, 1)
+
+
+def test_bans_of_a_throttle_are_named_below_its_rates(kit):
+    Throttle("login", "2/h", ban=Ban(3, 600, (60, 3600)))
+    ((_, rates, *_),) = table("Throttles").rows
+    assert lines(rates) == ["2/h", "bans after 3 refusals within 10 min 0 s, for 1 min 0 s, 1 h 0 min"]
 
 
 def test_panel_without_throttles_says_so(kit):

@@ -46,7 +46,7 @@ def test_third_refusal_within_a_minute_bans_for_as_long_as_it_says(kit, clock, s
 
 
 def test_each_ban_is_longer_and_the_last_length_repeats(kit, clock):
-    limit = Throttle("x", "1/h", ban=Ban(2, 60, (60, 300, 3600)), clock=clock)
+    limit = Throttle("x", "1/s", ban=Ban(2, 60, (60, 300, 3600)), clock=clock)
     lengths = []
     for _ in range(5):
         banned = refuse(limit, 2)
@@ -56,8 +56,43 @@ def test_each_ban_is_longer_and_the_last_length_repeats(kit, clock):
     assert lengths == [60, 300, 3600, 3600, 3600]
 
 
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("override", [None, "1/h", "9/m"])
+def test_caller_that_waits_as_told_is_never_banned_again(kit, clock, strategy, together, override):
+    limit = Throttle("x", "3/m", strategy=strategy, ban=Ban(2, 60, (2, 6)), clock=clock)
+    other = Throttle("y", "9999/s", clock=clock)
+    if override:
+        limit.rules.override(override, 10 * DAY)
+
+    def hit():
+        return hit_all([(limit, "joe"), (other, "joe")])[0] if together else limit.hit("joe")
+
+    while hit().reason != "banned":
+        pass
+    for _ in range(4):
+        clock.now += 0.5
+        banned = hit()
+        assert banned.reason == "banned"
+        assert banned.retry_after == limit.peek("joe").retry_after > 2  # the rate refuses for longer than the ban
+        clock.now += banned.retry_after - 0.001
+        assert not limit.peek("joe")
+        clock.now += 0.001
+        assert hit()
+        while hit().reason != "banned":
+            pass
+
+
+def test_remembered_ban_ends_no_sooner_than_the_rate_allows(kit, trips):
+    limit = Throttle("x", "3/m", ban=Ban(2, 60, (2, 6)))
+    banned = [refuse(limit, 2), limit.hit("joe")]
+    assert {decision.reason for decision in banned} == {"banned"}
+    assert 20 >= banned[0].retry_after > banned[1].retry_after > 10
+    assert len(trips) == 5
+
+
 def test_refusals_while_banned_do_not_make_it_longer(kit, clock):
-    limit = Throttle("x", "1/h", ban=Ban(2, 60, 600), clock=clock)
+    limit = Throttle("x", "1/m", ban=Ban(2, 60, 600), clock=clock)
     refuse(limit, 2)
     clock.now += 300
     assert refuse(limit, 50).retry_after == 300
@@ -86,7 +121,7 @@ def test_history_of_an_identity_is_forgotten_a_day_after_its_last_ban(kit):
 
 @pytest.mark.parametrize("before", [1, 2])
 def test_reset_lifts_a_ban_and_forgets_refusals(kit, twin, clock, before):
-    limit = Throttle("x", "1/d", ban=Ban(2, 60, (60, 300)), clock=clock)
+    limit = Throttle("x", "1/m", ban=Ban(2, 60, (60, 300)), clock=clock)
     refuse(limit, before)
     assert twin(limit.reset, "joe")
     assert twin(limit.hit, "joe")
@@ -144,7 +179,7 @@ def test_shadow_mode_bans_nobody(kit, clock):
 
 
 def test_clock_set_back_extends_a_ban_by_the_jump_at_most(kit, clock):
-    limit = Throttle("x", "1/h", ban=Ban(1, 60, 600), clock=clock)
+    limit = Throttle("x", "1/m", ban=Ban(1, 60, 600), clock=clock)
     refuse(limit, 1)
     clock.now -= 100
     assert limit.hit("joe").retry_after == 700

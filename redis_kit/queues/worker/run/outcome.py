@@ -133,7 +133,9 @@ class FailedAttempt(NamedTuple):
 
         It is the only line about the end of a job: the recorder keeps the framework from logging the error again.
         """
-        name, attempt, error = self.named(), f"attempt {self.job.attempt} of {self.of}", self.unforeseen()
+        # The claim that finds that the process of the last attempt died is counted, and runs nothing.
+        number = min(self.job.attempt, self.of)
+        name, attempt, error = self.named(), f"attempt {number} of {self.of}", self.unforeseen()
         if self.cancelled and state == "dead":
             logger.info("%s was cancelled%s.", name, "; it ended with its process" if self.killed else "")
             return

@@ -78,7 +78,7 @@ class HealthServer:
         if method not in (b"GET", b"HEAD"):
             return _response(_detail("405 Method Not Allowed", "GET only"), "Allow: GET, HEAD\r\n")
         answer = self._answer_for(path.partition(b"?")[0].decode("latin-1"))
-        response = _response(answer or _detail("404 Not Found", "only /healthz, /readyz and /metrics are served"))
+        response = _response(answer or _detail("404 Not Found", "only /healthz, /livez, /readyz, /metrics are served"))
         return response if method == b"GET" else response.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
 
     def _hang_up(self, caller: socket.socket) -> None:

@@ -1,8 +1,8 @@
-"""The answers of a supervisor over HTTP: whether it is well, whether it is ready, and the metrics."""
+"""The answers of a supervisor over HTTP: whether it is well, alive and ready, and the metrics."""
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from time import monotonic
 from typing import Any
@@ -12,7 +12,7 @@ from redis_kit.core.errors import KeyConflict
 from redis_kit.core.metrics.families import Metric, Sample
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.supervisor.child import Child
+from redis_kit.queues.worker.supervisor.child import UNRESPONSIVE, Child
 from redis_kit.queues.worker.supervisor.health import Answer, HealthServer
 from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat
 
@@ -91,18 +91,21 @@ class Probes:
         unread = {name: error for name, error in broken.items() if name not in damaged}
         refused = self._heartbeat.refused if answers else {}
         most = f"more than {text.number(self._options.max_wait)} s"
-        reasons = {
+        failing = {
             "no child is alive": not self._children(),
             "the server does not answer": not answers,
             f"a job of {', '.join(late)} waits for {most}": bool(late),
             f"a call waits in the outbox for {most}": self._outbox_waits(),
             **{f"queue {name} can't be read: {error}": True for name, error in unread.items()},
         }
-        problems = [reason for reason, holds in reasons.items() if holds]
         back = self._heartbeat.clock.went_back
         # A new process, as an orchestrator starts one after a 503, mends no damaged key, no clock, and no full server.
-        status = "failing" if problems else "degraded" if damaged or back or refused else "ok"
-        details = {"status": status, "reasons": problems, "damaged": damaged, "children": len(self._children())}
+        degraded = {
+            f"{', '.join(damaged)} {'has a damaged key' if len(damaged) == 1 else 'have damaged keys'}": bool(damaged),
+            f"the server's clock went back by {back:,} s": bool(back),
+            f"the server refuses writes to {', '.join(refused)}": bool(refused),
+        }
+        details = {**_status(failing, degraded), "damaged": damaged, "children": len(self._children())}
         more = {"waits": waits, "clock_back": back, "refused": refused, "error": self._heartbeat.error}
         return {**details, "silent": round(silent, 3), **more}
 
@@ -114,8 +117,13 @@ class Probes:
             "the server does not answer": not answers,
             "the worker is quiet or stopping": not self._claiming(),
         }
-        problems = [reason for reason, holds in reasons.items() if holds]
-        return {"status": "failing" if problems else "ok", "reasons": problems, "silent": round(silent, 3)}
+        return {**_status(reasons), "silent": round(silent, 3)}
+
+    def liveness(self) -> dict[str, Any]:
+        """Return whether a child responds, whatever the server and the queues do; ``failing`` means that none does."""
+        boards = [child.board for child in self._children()]
+        responds = any(board.silence < UNRESPONSIVE for board in boards)
+        return _status({"no child is alive": not boards, "no child responds": bool(boards) and not responds})
 
     def _silence(self) -> tuple[float, bool]:
         silent = monotonic() - self._heartbeat.answered
@@ -128,12 +136,20 @@ class Probes:
     def _answer(self, path: str) -> Answer | None:
         if path == "/healthz":
             return _report(self.health())
+        if path == "/livez":
+            return _report(self.liveness())
         if path == "/readyz":
             return _report(self.readiness())
         if path == "/metrics" and self._exposition:
             body, content_type = self._exposition(own=self.samples())
             return Answer("200 OK", content_type, body)
         return None
+
+
+def _status(failing: Mapping[str, bool], degraded: Mapping[str, bool] | None = None) -> dict[str, Any]:
+    problems = [reason for reason, holds in failing.items() if holds]
+    reasons = problems + [reason for reason, holds in (degraded or {}).items() if holds]
+    return {"status": "failing" if problems else "degraded" if reasons else "ok", "reasons": reasons}
 
 
 def _report(details: dict[str, Any]) -> Answer:

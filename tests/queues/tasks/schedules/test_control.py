@@ -41,7 +41,7 @@ def info(name):
     return next(each for each in control.listed().schedules if each.name == name)
 
 
-def test_tick_adds_the_job_and_the_list_shows_it(kit):
+def test_tick_adds_the_job_and_the_list_shows_it(kit, shell):
     declared(TASK, "hourly", every=3600, args=[7])
     worker = scheduler()
     tick(worker)
@@ -56,6 +56,10 @@ def test_tick_adds_the_job_and_the_list_shows_it(kit):
     assert (shown.source, shown.paused, shown.problem) == ("code", False, "")
     assert 0 < shown.due - control.listed().now <= 3_600_000
     assert control.outcomes([shown]) == {"hourly": "SUCCESSFUL"}
+    titles, listed = shell("rk_schedule")[1].splitlines()
+    assert titles.split()[3:] == ["LAST", "TICK", "LATE", "RUNS", "SKIPPED", "MISSED", "STATE"]
+    assert " ago: added " in listed  # of the tick, and not what the schedule does now
+    assert listed.endswith(" on")
 
 
 def test_tick_of_an_unknown_task_is_left_to_others_and_shown(kit, caplog):

@@ -85,6 +85,7 @@ def test_clock_that_goes_back_is_in_the_log_on_the_dashboard_and_in_health(
     code, answer = asked(port)
     assert (code, answer["status"]) == (200, "degraded")
     assert abs(answer["clock_back"] + BACK) < 60
+    assert answer["reasons"] == [f"the server's clock went back by {answer['clock_back']:,} s"]
     call_command("rk_queues")
     assert "The server's clock went back by 7," in capsys.readouterr().out
     note.enqueue("now")

@@ -486,13 +486,16 @@ def test_health_is_told_by_http(make_server, settings, journal, start_worker, lo
     kit.client.set(key, "x")
     damaged = wait_for(lambda: asked(port)[1]["damaged"])
     assert damaged["mail"].startswith(f"The key {key!a} is a string in place of a zset")
-    wait_for(lambda: asked(port)[1]["reasons"] == late)
+    wait_for(lambda: asked(port)[1]["reasons"] == [*late, "mail has a damaged key"])
+    assert asked(port)[0] == 503
+    assert asked(port, "/livez") == (200, {"status": "ok", "reasons": []})  # a new process would mend neither
     log = Path(worker.log).read_text()
     assert f"Queue 'mail' gets no heartbeat or can't be read: The key {key!a}" in log
     assert "Traceback" not in log
     Queue("default").pause()
     wait_for(lambda: asked(port)[0] == 200)  # to start the process again would mend no key
     assert asked(port)[1]["status"] == "degraded"
+    assert asked(port)[1]["reasons"] == ["mail has a damaged key"]
     kit.client.delete(key)
     wait_for(lambda: asked(port)[1]["status"] == "ok")
     Queue("default").resume()
