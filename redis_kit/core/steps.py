@@ -60,6 +60,7 @@ class Batch:
         for reply in replies:
             stays = self.lenient and isinstance(reply, RedisFailure) and not isinstance(reply, RedisUnavailable)
             if isinstance(reply, Exception) and not stays:
+                _note_others(reply, replies)
                 raise reply
         return replies
 
@@ -191,14 +192,14 @@ def repaired(calls: Sequence[Any], replies: list[Any]) -> flow.Flow[list[Any]]:
     """
     lost = [place for place, reply in enumerate(replies) if _is_missing_script(reply)]
     if lost:
-        later = yield _Send([calls[place].with_source() for place in lost])
+        later = yield from _sent([calls[place].with_source() for place in lost], replies)
         replies = _replaced(replies, lost, later)
     # A plain command has one key, which its caller knows.
     wrong = [place for place, reply in enumerate(replies) if isinstance(reply, KeyConflict)]
     wrong = [place for place in wrong if hasattr(calls[place], "types")]
     if wrong:
         asked = [calls[place].types() for place in wrong]
-        types = iter((yield _Send([command for commands in asked for command in commands])))
+        types = iter((yield from _sent([command for commands in asked for command in commands], replies)))
         named = []
         for place, commands in zip(wrong, asked, strict=True):
             error = replies[place]
@@ -223,6 +224,22 @@ class _Send:
 
     async def arun(self, client: Any) -> Any:
         return await client.batch(self.commands)
+
+
+def _sent(commands: Sequence[Command], replies: Sequence[Any]) -> flow.Flow[list[Any]]:
+    """Send commands after those of a batch, whose replies are given."""
+    try:
+        answers: list[Any] = yield _Send(commands)
+    except RedisUnavailable as error:
+        _note_others(error, replies)
+        raise
+    return answers
+
+
+def _note_others(error: Exception, replies: Sequence[Any]) -> None:
+    """Mark an outage as indeterminate if other calls of the batch were carried out: a repeat would repeat these."""
+    if isinstance(error, RedisUnavailable) and not all(isinstance(reply, Exception) for reply in replies):
+        error.indeterminate = True
 
 
 def _merged(calls: Sequence[Any]) -> Any:

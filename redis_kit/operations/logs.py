@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from redis_kit.core.activity import current_fields
+from redis_kit.core.logs.filters import MARK
 from redis_kit.core.text import shortened
 from redis_kit.core.tracing import spans
 
-STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"}
+STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName", MARK}
 
 
 class JSONFormatter(logging.Formatter):

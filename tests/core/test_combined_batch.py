@@ -1,9 +1,10 @@
 """Calls of one script that become one command."""
 
 import pytest
+from redis.exceptions import NoScriptError
 
 from redis_kit.core import connections, flow, scripts
-from redis_kit.core.errors import KeyConflict, RedisFailure
+from redis_kit.core.errors import KeyConflict, OutOfMemory, RedisFailure, RedisUnavailable
 from redis_kit.core.gather import gather
 from redis_kit.core.steps import Batch, Call, CombinedBatch, Spread
 
@@ -110,3 +111,36 @@ def test_spread_call_is_one_command_or_one_for_each_slot_of_a_cluster(any_kit):
     whole = Call("EXISTS", *(part.command[1] for part in parts))
     is_cluster = connections.client().is_cluster
     assert flow.run(flow.single(Spread(whole, parts)), connections.client()) == ([0, 0, 0] if is_cluster else [0])
+
+
+class Replying:
+    """A client whose batches have these replies, one list after the other; an error is raised."""
+
+    is_cluster = True
+
+    def __init__(self, *replies):
+        self.replies = list(replies)
+
+    def batch(self, commands):
+        replies = self.replies.pop(0)
+        if isinstance(replies, Exception):
+            raise replies
+        return replies
+
+
+@pytest.mark.parametrize(("other", "indeterminate"), [(1, True), (None, True), (OutOfMemory("full"), False)])
+@pytest.mark.parametrize("lenient", [False, True])
+def test_call_that_a_node_can_not_serve_is_indeterminate_if_another_was_carried_out(kit, other, indeterminate, lenient):
+    batch = Batch([Call("GET", name) for name in "ab"], lenient=lenient)
+    with pytest.raises(RedisUnavailable) as caught:
+        batch.run(Replying([RedisUnavailable("down"), other]))
+    assert caught.value.indeterminate is indeterminate
+
+
+def test_script_that_can_not_be_sent_again_is_indeterminate_if_another_call_was_carried_out(kit):
+    for other, indeterminate in ([0, 0, 0, 0], True), (NoScriptError("lost"), False):
+        with pytest.raises(RedisUnavailable) as caught:
+            Batch([counted(kit, 1), counted(kit, 2)]).run(
+                Replying([NoScriptError("lost"), other], RedisUnavailable("down"))
+            )
+        assert caught.value.indeterminate is indeterminate

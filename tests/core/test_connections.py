@@ -235,10 +235,9 @@ class Watching:
 
 def test_cluster_slot_that_moved_is_followed(cluster, settings, do):
     settings.REDIS_KIT = {"CONNECTIONS": {"default": cluster.connection}}
-    source, target = cluster.nodes[0], cluster.nodes[1]
-    slot = source.client().execute_command("CLUSTER KEYSLOT", "{moving}")
-    owners = [node for node in cluster.nodes if slot in _slots(node)]
-    source, target = owners[0], next(node for node in cluster.nodes if node is not owners[0])
+    slot = cluster.nodes[0].client().execute_command("CLUSTER KEYSLOT", "{moving}")
+    source = cluster.owner("{moving}")
+    target = next(node for node in cluster.nodes if node is not source)
     assert do(Call("SET", "{moving}:a", 1)) == b"OK"
     _migrate(cluster, slot, source, target, lambda: do(Call("INCR", "{moving}:a")))
     assert do(COUNT(["{moving}:a"])) == 3
@@ -248,11 +247,40 @@ def test_cluster_slot_that_moved_is_followed(cluster, settings, do):
     assert do(Call("GET", "{moving}:a")) == b"4"
 
 
-def _slots(node):
-    me = node.client().execute_command("CLUSTER MYID")
-    shown = node.client().execute_command("CLUSTER NODES")
-    (line,) = [value for value in shown.values() if value["node_id"] == me]
-    return {slot for first, last in line["slots"] for slot in range(int(first), int(last) + 1)}
+def test_batch_follows_a_slot_that_moved_and_its_errors_are_replies(cluster, settings, do):
+    with contextlib.closing(Kit(cluster, settings)) as kit:
+        counter, text, elsewhere = (f"{kit.prefix}:{name}" for name in ("{a}:1", "{a}:2", "{b}"))
+        calls = [Call("SET", text, "x"), COUNT([counter]), Call("SET", elsewhere, 1), Call("INCR", text)]
+        source = cluster.owner(counter)
+        target = next(node for node in cluster.nodes if node not in (source, cluster.owner(elsewhere)))
+        assert do(COUNT([counter])) == 1
+        slot = source.client().cluster("KEYSLOT", counter)
+        for expected, old, new in ((2, source, target), (3, target, source)):
+            new.client().script_flush()
+            _migrate(cluster, slot, old, new, lambda: None)
+            done, count, also, wrong = do(Batch(calls, lenient=True))
+            assert [done, also] == [b"OK"] * 2
+            assert count == expected
+            assert "not an integer" in str(wrong)
+
+
+def test_batch_follows_a_slot_on_its_way(cluster, settings, do):
+    with contextlib.closing(Kit(cluster, settings)) as kit:
+        keys = [f"{kit.prefix}:{{a}}:{part}" for part in range(3)]
+        assert do(Call("SET", keys[0], 5)) == b"OK"
+        source = cluster.owner(keys[0])
+        target = next(node for node in cluster.nodes if node is not source)
+        slot = source.client().cluster("KEYSLOT", keys[0])
+        target.client().script_flush()
+
+        def meanwhile():
+            steps = [COUNT(keys[:1]), Call("SET", keys[1], "x"), Call("INCR", keys[1]), Call("GET", keys[2])]
+            count, done, wrong, nothing = do(Batch(steps, lenient=True))
+            assert [count, done, nothing] == [6, b"OK", None]
+            assert "not an integer" in str(wrong)
+
+        _migrate(cluster, slot, source, target, meanwhile)
+        _migrate(cluster, slot, target, source, lambda: None)
 
 
 def _migrate(cluster, slot, source, target, meanwhile):

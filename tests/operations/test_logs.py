@@ -105,4 +105,6 @@ def test_extra_cannot_take_the_place_of_a_field(lines):
 
 def test_log_of_the_worker_is_json(kit, transactional_db, lines):
     logging.getLogger("redis_kit.worker").error("Child %d ended.", 7)
-    assert lines()[0]["message"] == "Child 7 ended."
+    (line,) = lines()
+    assert line["message"] == "Child 7 ended."
+    assert not [name for name in line if name.startswith("_")]

@@ -7,7 +7,7 @@ connection.
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from operator import itemgetter
 from time import monotonic
@@ -17,11 +17,13 @@ from redis.crc import key_slot
 from redis.exceptions import AskError, ClusterDownError, MovedError, TryAgainError
 
 from redis_kit.core import flow
+from redis_kit.core.client import error_map
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.steps import Argument, Command, Sleep
 
 Node = tuple[str, int]
 REDIRECTIONS = 5
+REDIRECTED = (AskError, TryAgainError)  # a MovedError is an AskError
 PAUSES = (0.01, 0.02, 0.04, 0.08)  # seconds for which a slot may be half here and half there
 REFRESH = 0.3  # seconds between looks at the topology, at least
 
@@ -129,8 +131,7 @@ class _Routing:
             try:
                 return (yield OnNode(node, method, *before, *([command, *more] if more else command)))
             except MovedError as moved:
-                node = (moved.host or node[0], moved.port)
-                self._topology.move(slot, node)
+                node = self._owner_after(moved, slot, node)
             except AskError as ask:
                 if more:  # nothing waits at a slot on the move; the command behind is sent all the same
                     yield Sleep(0.1)
@@ -146,22 +147,49 @@ class _Routing:
 
     def _many(self, commands: Sequence[Command]) -> flow.Flow[list[Any]]:
         yield from self._look()
+        due = {place: self._topology.owner(slot_of(command)) for place, command in enumerate(commands)}
+        replies: dict[int, Any] = {}
+        for pause in (*PAUSES, 0):
+            yield from self._send(commands, due, replies)
+            asks = {place: replies[place] for place in due if type(replies[place]) is AskError}
+            importers = {place: (ask.host or due[place][0], ask.port) for place, ask in asks.items()}
+            yield from self._send(commands, importers, replies, ("ASKING",))
+            due = {
+                place: self._owner_after(replies[place], slot_of(commands[place]), node)
+                for place, node in due.items()
+                if isinstance(replies[place], REDIRECTED)
+            }
+            if any(isinstance(replies[place], TryAgainError) for place in due):
+                yield Sleep(pause)
+        for place in due:
+            error = replies[place]
+            replies[place] = RedisUnavailable(f"The Cluster is moving slot {slot_of(commands[place])}: {error}")
+            replies[place].__cause__ = error
+        return [replies[place] for place in range(len(commands))]
+
+    def _send(
+        self, commands: Sequence[Command], nodes: Mapping[int, Node], replies: dict[int, Any], *before: Command
+    ) -> flow.Flow[None]:
+        """Send the commands at some places of a batch, one batch for each node. ``before`` precedes each of them."""
         places: dict[Node, list[int]] = defaultdict(list)
-        for place, command in enumerate(commands):
-            places[self._topology.owner(slot_of(command))].append(place)
-        replies: list[Any] = [None] * len(commands)
+        for place, node in nodes.items():
+            places[node].append(place)
         for node, where in places.items():
             try:
-                answers = yield OnNode(node, "batch", [commands[place] for place in where])
+                answers = yield OnNode(node, "batch", [each for place in where for each in (*before, commands[place])])
             except RedisUnavailable as error:
                 self._topology.stale = True
                 # The nodes before have carried out their commands.
-                error.indeterminate = error.indeterminate or replies != [None] * len(commands)
+                error.indeterminate |= not all(isinstance(reply, error_map.REDIRECTED) for reply in replies.values())
                 raise
-            for place, reply in zip(where, answers, strict=True):
-                redirected = isinstance(reply, (MovedError, AskError, TryAgainError))
-                replies[place] = (yield from self._single("call", (), commands[place])) if redirected else reply
-        return replies
+            replies.update(zip(where, answers[len(before) :: len(before) + 1], strict=True))
+
+    def _owner_after(self, error: Exception, slot: int, node: Node) -> Node:
+        """Return the node of a slot after a redirection, and note it."""
+        if isinstance(error, MovedError):
+            node = (error.host or node[0], error.port)
+            self._topology.move(slot, node)
+        return node
 
     def _look(self) -> flow.Flow[None]:
         if not self._topology.may_look():

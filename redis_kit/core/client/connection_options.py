@@ -47,10 +47,6 @@ TLS = (
     ConnectionOption("SSL_CIPHERS", str | None, "The ciphers that are allowed, as OpenSSL writes them."),
     ConnectionOption("SSL_INCLUDE_VERIFY_FLAGS", Any, "Flags of the ssl module to set for the check of certificates."),
     ConnectionOption("SSL_EXCLUDE_VERIFY_FLAGS", Any, "Flags of the ssl module to clear."),
-    ConnectionOption("SSL_VALIDATE_OCSP", bool | str, "Whether revoked certificates are looked up by OCSP."),
-    ConnectionOption("SSL_VALIDATE_OCSP_STAPLED", bool | str, "Whether the server sends the answer of OCSP itself."),
-    ConnectionOption("SSL_OCSP_CONTEXT", Any, "The pyOpenSSL context that checks stapled answers."),
-    ConnectionOption("SSL_OCSP_EXPECTED_CERT", Any, "The certificate that a stapled answer must be for."),
 )
 #: Options beside SENTINELS only.
 SENTINEL = (

@@ -14,6 +14,7 @@ LOGGERS = (
     *("redis_kit", "redis_kit.connections", "redis_kit.dashboard", "redis_kit.embedded", "redis_kit.locks"),
     *("redis_kit.logs", "redis_kit.metrics", "redis_kit.pageviews", "redis_kit.worker"),
 )
+MARK = "_redis_kit_safe"  # an attribute of a record: its message and traceback as the filter has left them
 FRAMEWORK = "django"  # the logger to which Django gives a handler
 
 
@@ -30,10 +31,14 @@ class SafeText(logging.Filter):
             message = record.getMessage()
         except Exception:
             return True  # the handler reports it
-        if not message.isprintable():
-            record.msg, record.args = contained(message), None
-        if isinstance(information := record.exc_info, tuple) and information[0] and not record.exc_text:
+        safe = getattr(record, MARK, ())  # another filter, or a handler's formatter, may have changed the record since
+        if message not in safe and not message.isprintable():
+            message = contained(message)
+            record.msg, record.args = message, None
+        is_safe = record.exc_text and record.exc_text in safe
+        if isinstance(information := record.exc_info, tuple) and information[0] and not is_safe:
             record.exc_text = formatted_traceback(information)
+        setattr(record, MARK, (message, record.exc_text))
         return True
 
 

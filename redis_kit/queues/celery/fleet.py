@@ -136,10 +136,10 @@ class Fleet:
     @contextmanager
     def _busy(self, number: int) -> Iterator[None]:
         with self._lock:
+            if not self._beats:
+                start_thread("celery", self._keep_alive)  # raises if the system allows no more threads
+                self._beats = True
             self._running[number] += 1
-            begin, self._beats = not self._beats, True
-        if begin:
-            start_thread("celery", self._keep_alive)
         try:
             yield
         finally:

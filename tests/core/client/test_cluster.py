@@ -4,8 +4,10 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from redis.crc import key_slot
+from redis.exceptions import AskError, MovedError, TryAgainError
 
-from redis_kit.core.client.cluster import ClusterClient, Topology
+from redis_kit.core.client.cluster import REDIRECTIONS, ClusterClient, OnNode, Topology
 from redis_kit.core.errors import RedisUnavailable
 
 
@@ -43,3 +45,77 @@ def test_slot_that_moved_has_its_new_node_until_the_topology_is_read_again():
     assert topology.owner(16) == new
     topology.learn(reply, ("a", 1))
     assert topology.owner(16) == ("n16", 7000)
+
+
+def _moved(key, kind, port):
+    return kind(f"{key_slot(key.encode())} 127.0.0.1:{port}")
+
+
+def _batch(*keys):
+    """Return the flow of a batch of GETs at its first step, and that step. All slots are those of node 1."""
+    client = ClusterClient(("127.0.0.1", 1), None)
+    client._topology.learn([(0, 16383, (b"127.0.0.1", 1, b"id"))], ("127.0.0.1", 1))
+    steps = client._many([("GET", key) for key in keys])
+    return client, steps, _port_and_commands(steps.send(None))
+
+
+def _port_and_commands(step):
+    assert isinstance(step, OnNode)
+    assert step.method == "batch"
+    return step.node[1], list(step.arguments[0])
+
+
+def _result(steps, replies):
+    with pytest.raises(StopIteration) as stop:
+        steps.send(replies)
+    return stop.value.value
+
+
+def test_redirected_commands_of_a_batch_are_sent_at_once_to_each_new_node():
+    client, steps, first = _batch(*"abcdef")
+    assert first == (1, [("GET", key) for key in "abcdef"])
+    targets = {"a": (MovedError, 2), "c": (AskError, 2), "d": (MovedError, 3), "e": (AskError, 2), "f": (MovedError, 2)}
+    redirected = [_moved(key, *targets[key]) if key in targets else b"B" for key in "abcdef"]
+    assert _port_and_commands(steps.send(redirected)) == (2, [("ASKING",), ("GET", "c"), ("ASKING",), ("GET", "e")])
+    assert _port_and_commands(steps.send([b"OK", b"C", b"OK", b"E"])) == (2, [("GET", "a"), ("GET", "f")])
+    assert _port_and_commands(steps.send([b"A", b"F"])) == (3, [("GET", "d")])
+    assert _result(steps, [b"D"]) == [b"A", b"B", b"C", b"D", b"E", b"F"]
+    owners = [client._topology.owner(key_slot(key.encode()))[1] for key in "abcdef"]
+    assert owners == [2, 1, 1, 3, 1, 2]  # ASK is for one command
+
+
+def test_command_of_a_batch_that_is_refused_for_now_is_sent_to_the_owner_again():
+    _, steps, _ = _batch("a")
+    steps.send([_moved("a", AskError, 2)])
+    assert steps.send([b"OK", TryAgainError("later")]).seconds
+    assert _port_and_commands(next(steps)) == (1, [("GET", "a")])
+    assert _result(steps, [b"A"]) == [b"A"]
+
+
+@pytest.mark.parametrize("carried_out", [b"B", None])
+def test_node_lost_after_a_redirection_makes_the_batch_indeterminate(carried_out):
+    _, steps, _ = _batch("a", "b")
+    steps.send([_moved("a", MovedError, 2), carried_out])
+    with pytest.raises(RedisUnavailable) as caught:
+        steps.throw(RedisUnavailable("refused"))
+    assert caught.value.indeterminate
+    _, steps, _ = _batch("a")
+    steps.send([_moved("a", MovedError, 2)])
+    with pytest.raises(RedisUnavailable) as caught:
+        steps.throw(RedisUnavailable("refused"))
+    assert not caught.value.indeterminate  # nothing was carried out
+
+
+def test_slot_that_moves_without_an_end_is_an_error_among_the_replies():
+    _, steps, _ = _batch("a", "b")
+    steps.send([_moved("a", MovedError, 2), b"B"])
+    for port in range(3, 100):
+        try:
+            steps.send([_moved("a", MovedError, port)])
+        except StopIteration as stop:
+            error, other = stop.value
+            break
+    assert REDIRECTIONS <= port <= 3 * REDIRECTIONS
+    assert isinstance(error, RedisUnavailable)
+    assert not error.indeterminate
+    assert other == b"B"

@@ -8,7 +8,8 @@ from django.test.utils import _TestState
 from redis_kit.core import conf
 from redis_kit.core.checks.configuration import check_settings
 from redis_kit.core.client import addresses, connection_options
-from redis_kit.core.client.addresses import address
+from redis_kit.core.client.addresses import Address, address
+from redis_kit.core.client.connection_factory import async_factory, factory
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.terminal import alias
 
@@ -222,3 +223,11 @@ def test_every_option_has_a_sentence():
     for option in (option for group in groups for option in group):
         assert option.text.endswith("."), option.name
         assert conf.describe(option.kind)
+
+
+@pytest.mark.parametrize("name", connection_options.names(connection_options.CLIENT, connection_options.TLS))
+def test_each_option_is_one_of_both_kinds_of_connections(name):
+    scheme = "rediss" if name.startswith("ssl") else "redis"
+    entry = Address(url=f"{scheme}://h", options={name: None})
+    for make_factory in (factory, async_factory):
+        make_factory(entry, {"socket_timeout": 1.0, "socket_connect_timeout": 1.0}).make()

@@ -144,6 +144,47 @@ def test_filter_serves_a_handler_of_the_project():
     assert formatted_traceback((ValueError, ValueError(EVIL), None)).count("\n    | ") == 2
 
 
+def handled(stream, *, safe):
+    """Return a handler that writes to a stream, with the filter or without it."""
+    handler = logging.StreamHandler(stream)
+    for each in [SafeText()] * safe:
+        handler.addFilter(each)
+    return handler
+
+
+def test_traceback_that_another_handler_has_formatted_is_made_safe():
+    plain, safe = io.StringIO(), io.StringIO()
+    logger = logging.Logger("shop")
+    for handler in (handled(plain, safe=False), handled(safe, safe=True)):
+        logger.addHandler(handler)
+    logger.error("It failed.", exc_info=raised(ValueError(EVIL)))
+    assert "\x1b" in plain.getvalue()
+    assert "\x1b" not in safe.getvalue()
+    assert f"\n    | {FORGED}" in safe.getvalue()
+
+
+def test_filter_of_a_logger_and_of_its_handler_are_as_one():
+    one, two = io.StringIO(), io.StringIO()
+    for stream, filters_of_logger in ((one, 0), (two, 1)):
+        logger = logging.Logger("shop")
+        for each in [SafeText()] * filters_of_logger:
+            logger.addFilter(each)
+        for _ in range(2):
+            logger.addHandler(handled(stream, safe=True))
+        logger.error("It failed: %s", EVIL, exc_info=raised(ValueError(EVIL)))
+    assert "|     | " not in one.getvalue() + two.getvalue()
+    first, second = (text[: len(text) // 2] for text in (one.getvalue(), two.getvalue()))
+    assert first == second == two.getvalue()[len(second) :]
+
+
+def test_text_that_another_filter_adds_is_made_safe():
+    record = logging.LogRecord("shop", logging.INFO, "", 1, EVIL, (), None)
+    SafeText().filter(record)
+    record.msg = f"{record.msg}\x1b"
+    SafeText().filter(record)
+    assert "\x1b" not in record.getMessage()
+
+
 def test_each_logger_of_the_kit_has_the_filter():
     used = {
         part.split('"')[1]

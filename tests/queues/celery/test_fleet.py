@@ -177,6 +177,31 @@ def test_job_that_begins_while_its_worker_signs_off_runs_to_its_end(project, jou
     assert not any(Queue("default").counts())
 
 
+def test_job_has_heartbeats_although_their_thread_could_not_start_before(project, journal, settings, monkeypatch):
+    settings.TASKS = {"default": {"BACKEND": BACKEND, "QUEUES": []}}
+    project.options(HEARTBEAT_INTERVAL=0.05)
+    monkeypatch.setenv("JOURNAL", str(journal.path))
+    result = tasks.note.enqueue("first")
+    assert drain() == 1
+    (message,) = project.sent()
+    worker, started = celery_fleet.Fleet(), []
+
+    def start_thread(name, work):
+        started.append(name)
+        if len(started) == 1:
+            raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(celery_fleet, "start_thread", start_thread)
+    with pytest.raises(RuntimeError):
+        worker.run(*message.args)
+    worker.run(*message.args)
+    worker.close()
+    result.refresh()
+    assert result.status == "SUCCESSFUL"
+    assert started == ["celery"] * 2
+    assert not +worker._running
+
+
 def test_rabbitmq_confirms_messages_and_a_frozen_one_loses_none(project, journal, rabbitmq, monkeypatch):
     monkeypatch.setenv("BROKER_TIMEOUT", "1")
     project.connect(rabbitmq.url)

@@ -159,6 +159,24 @@ def test_a_key_of_another_type_costs_only_the_statistics(part, mail, kit):
     assert task_stats("mail") == {}
 
 
+def test_counts_that_a_full_server_refuses_are_sent_again(mail, kit, caplog):
+    statistics = TaskStatistics([mail, WorkerQueue("video", worker="w1", about="")], Clock())
+    kit.client.set(WorkerQueue("video", worker="w1", about="").key("tasks"), "x")
+    for number in range(2):
+        statistics.add(number, SEND, 0.1, JOB, failed=False)
+    kit.client.config_set("maxmemory", 1)
+    try:
+        statistics.report()
+    finally:
+        kit.client.config_set("maxmemory", 0)
+    assert not caplog.messages
+    for _ in range(2):
+        statistics.report()
+    assert task_stats("mail")[SEND].runs == 1
+    (line,) = caplog.messages  # of the counts that another type of key refuses for good
+    assert line.startswith("Counts for the statistics of tasks were dropped: The key ")
+
+
 def test_counts_wait_while_the_server_does_not_answer(mail, kit, monkeypatch):
     statistics = TaskStatistics([mail], Clock())
     statistics.add(0, SEND, 0.1, JOB, failed=False)

@@ -1,12 +1,15 @@
 """Counts the attempts of tasks in a worker process, and sends the counts every few seconds, in one round trip."""
 
+import logging
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from threading import Event, Lock
+from typing import Any
 
-from redis_kit.core.errors import RedisFailure
+from redis_kit.core.errors import CommandFailed, KeyConflict, RedisFailure
 from redis_kit.core.flow import Flow
-from redis_kit.core.steps import CombinedBatch
+from redis_kit.core.logs.rate_limit import LogRateLimit
+from redis_kit.core.steps import TolerantCombinedBatch
 from redis_kit.queues.jobs import run_counts
 from redis_kit.queues.jobs.done import wait_of
 from redis_kit.queues.jobs.job import Job
@@ -15,6 +18,7 @@ from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 EVERY = 5.0  # seconds
+logger = logging.getLogger("redis_kit.worker")
 
 Counts = dict[tuple[int, str], dict[int, float]]  # by the number of the queue, and the task
 
@@ -29,6 +33,7 @@ class TaskStatistics:
         self._sources, self._stopping = sources, stopping
         self._lock = Lock()
         self._counts: Counts = {}
+        self._log_limit = LogRateLimit()
 
     def add(self, number: int, task: str, run_time: float, job: Job, *, failed: bool) -> None:
         """Count an attempt of a job of this queue, which took this time in seconds."""
@@ -48,11 +53,24 @@ class TaskStatistics:
             counts, self._counts = self._counts, {}
         if not counts:
             return
+        by_queue: dict[int, Counts] = defaultdict(dict)
+        for key, sums in counts.items():
+            by_queue[key[0]][key] = sums
         try:
-            self._sources[0].run_flow(_send(self._sources, counts))
+            replies = self._sources[0].run_flow(_send(self._sources, by_queue))
         except RedisFailure as error:
-            if not getattr(error, "indeterminate", False):
-                self._put_back(counts)
+            replies = [error] * len(by_queue)
+        for some, reply in zip(by_queue.values(), replies, strict=True):
+            if isinstance(reply, Exception):
+                self._keep(some, reply)
+
+    def _keep(self, counts: Counts, error: Exception) -> None:
+        """Send counts again later, if that may succeed and counts nothing twice."""
+        is_final = not isinstance(error, RedisFailure) or isinstance(error, (CommandFailed, KeyConflict))
+        if not is_final and not getattr(error, "indeterminate", False):
+            self._put_back(counts)
+        elif self._log_limit.allows("dropped"):
+            logger.warning("Counts for the statistics of tasks were dropped: %s", error)
 
     def _put_back(self, counts: Counts) -> None:
         with self._lock:
@@ -62,10 +80,10 @@ class TaskStatistics:
                     sums[what] += count
 
 
-def _send(sources: Sequence[WorkerQueue], counts: Counts) -> Flow[None]:
-    numbers = dict.fromkeys(number for number, _ in counts)
+def _send(sources: Sequence[WorkerQueue], by_queue: Mapping[int, Counts]) -> Flow[list[Any]]:
     steps = [
-        hourly.count_runs(sources[number].key(""), {task: sums for (of, task), sums in counts.items() if of == number})
-        for number in numbers
+        hourly.count_runs(sources[number].key(""), {task: sums for (_, task), sums in counts.items()})
+        for number, counts in by_queue.items()
     ]
-    yield CombinedBatch(steps, lenient=True)
+    replies: list[Any] = yield TolerantCombinedBatch(steps)
+    return replies
