@@ -38,6 +38,6 @@ MEANINGS = {
     "W023": "Views name pages, but neither `PageViewMiddleware` nor the beacon counts them.",
     "W024": "`PageViewMiddleware` comes after a middleware whose answers it should see.",
     "W025": "Views leave their page views to the beacon, but no URL leads to it.",
-    "W026": "A Bloom filter got a second layer: its capacity is too small. Only with `--deploy`.",
+    "W026": "A Bloom filter holds more values than its capacity. Only with `--deploy`.",
     "W027": "`FORWARDED_HEADER` has no effect without `TRUSTED_PROXIES`.",
 }
