@@ -84,6 +84,7 @@ def test_caller_that_waits_as_told_is_never_banned_again(kit, clock, strategy, t
 
 
 def test_remembered_ban_ends_no_sooner_than_the_rate_allows(kit, trips):
+    kit.options(THROTTLING={"REMEMBER": 10})
     limit = Throttle("x", "3/m", ban=Ban(2, 60, (2, 6)))
     limit.peek("ann")  # loads the script
     trips.clear()
