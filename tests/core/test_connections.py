@@ -220,6 +220,34 @@ def test_sentinel_fail_over_is_followed(sentinel, settings):
     assert sentinel.primary.client().get("a") == "2"
 
 
+STEPS = {
+    "call": lambda key: Call("GET", key),
+    "batch": lambda key: Batch([Call("GET", key), Call("LPOP", key)], lenient=True),
+    "block": lambda key: Pop(f"{key}:list", timeout=0.01),
+    "watch": lambda key: Watching(f"{key}:count"),
+}
+
+
+@pytest.mark.parametrize("kind", STEPS)
+def test_breaker_forgets_failures_before_a_reply(kind, kit, do):
+    key = f"{kit.prefix}:a"
+    kit.client.set(key, 1)
+    breaker = connections.client().breaker
+    for _ in range(4):
+        breaker.failed(RedisUnavailable("gone"))
+        do(STEPS[kind](key))
+    assert not breaker.is_open
+    assert not breaker.failures
+
+
+def test_breaker_counts_replies_of_a_batch_that_say_that_the_server_can_not_serve(own_kit, do):
+    with own_kit.client as client:
+        client.replicaof("127.0.0.1", 1)
+    with pytest.raises(RedisUnavailable, match="read only replica"):
+        do(Batch([Call("SET", "a", 1)]))
+    assert len(connections.client().breaker.failures) == 1
+
+
 class Watching:
     """A step: wait for a list, with a command behind it that counts."""
 

@@ -52,7 +52,7 @@ class Breaker:
 
     def succeeded(self) -> None:
         """Forget earlier failures."""
-        self.failures.clear()
+        self.failures = deque(maxlen=FAILURES)  # not cleared: another thread may be reading it
 
     def failed(self, error: RedisUnavailable) -> None:
         """Count a failure, and open at the third in a second. The error gets the connection's alias."""
@@ -60,8 +60,9 @@ class Breaker:
         with self._lock:
             self.reason = error.reason
             now = monotonic()
-            self.failures.append(now)
-            recent = len(self.failures) == FAILURES and now - self.failures[0] <= WINDOW
+            failures = self.failures
+            failures.append(now)
+            recent = len(failures) == FAILURES and now - failures[0] <= WINDOW
             if self.is_open or not recent or self._retired.is_set():
                 return
             self.is_open = True
@@ -109,7 +110,7 @@ class Breaker:
         except Exception:  # any error means: still unavailable
             return False
         with self._lock:
-            self.failures.clear()
+            self.succeeded()
             self.is_open = False
         logger.warning("The Redis connection %r is available again.", self.alias)
         send_safely(redis_recovered, Breaker, using=self.alias)

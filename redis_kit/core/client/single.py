@@ -68,6 +68,12 @@ class _Guard:
                 self.breaker.sign(translated, str(translated))
         return translated
 
+    def _succeeded(self, connection: Any, replies: Sequence[Any] = ()) -> None:
+        """Return a connection after a call that the server answered, and tell the breaker, unless it can't serve."""
+        self._pool.give(connection)
+        if self.breaker and self.breaker.failures and not any(isinstance(reply, RedisUnavailable) for reply in replies):
+            self.breaker.succeeded()
+
     def _fail(self, connection: Any, error: BaseException) -> NoReturn:
         """Raise the caller's error for one that came while it had a connection."""
         try:
@@ -104,9 +110,7 @@ class Client(_Guard):
             reply = wire.exchange(connection, packed(command))
         except BaseException as error:
             self._fail(connection, error)
-        self._pool.give(connection)
-        if self.breaker and self.breaker.failures:
-            self.breaker.succeeded()
+        self._succeeded(connection)
         return reply
 
     def block(self, timeout: float, *command: Argument) -> Any:
@@ -117,7 +121,7 @@ class Client(_Guard):
             reply = wire.read_after(connection, timeout + self._read)
         except BaseException as error:
             self._fail(connection, error)
-        self._pool.give(connection)
+        self._succeeded(connection)
         return reply
 
     def watch(
@@ -149,7 +153,7 @@ class Client(_Guard):
         except BaseException as error:
             self._pool.drop(connection)  # the other reply is still to come
             self._raise(error, counts=False)
-        self._pool.give(connection)
+        self._succeeded(connection)
         return reply
 
     def batch(self, commands: Sequence[Command]) -> list[Any]:
@@ -166,7 +170,7 @@ class Client(_Guard):
                     answers.append(self.translated(error, sent=True))
         except BaseException as error:
             self._fail(connection, error)
-        self._pool.give(connection)
+        self._succeeded(connection, answers)
         return answers
 
     def close(self) -> None:
@@ -174,8 +178,7 @@ class Client(_Guard):
         self._pool.close()
 
     def _take(self, *, to_block: bool = False, wait: float = math.inf) -> Any:
-        if self.breaker and self.breaker.is_open:
-            self.breaker.refuse()
+        self.check()
         try:
             return self._pool.take(min(wait, self._wait), to_block=to_block)
         except Exception as error:
@@ -198,9 +201,7 @@ class AsyncClient(_Guard):
                 reply = await connection.read_response(disconnect_on_error=False)
         except BaseException as error:
             self._fail(connection, error)
-        self._pool.give(connection)
-        if self.breaker and self.breaker.failures:
-            self.breaker.succeeded()
+        self._succeeded(connection)
         return reply
 
     async def block(self, timeout: float, *command: Argument) -> Any:
@@ -212,7 +213,7 @@ class AsyncClient(_Guard):
                 reply = await connection.read_response(disconnect_on_error=False)
         except BaseException as error:
             self._fail(connection, error)
-        self._pool.give(connection)
+        self._succeeded(connection)
         return reply
 
     async def watch(
@@ -243,7 +244,7 @@ class AsyncClient(_Guard):
         except BaseException as error:
             self._end(connection, reading)
             self._raise(error, counts=False)
-        self._pool.give(connection)
+        self._succeeded(connection)
         return reply
 
     async def batch(self, commands: Sequence[Command]) -> list[Any]:
@@ -262,7 +263,7 @@ class AsyncClient(_Guard):
                     answers.append(self.translated(error, sent=True))
         except BaseException as error:
             self._fail(connection, error)
-        self._pool.give(connection)
+        self._succeeded(connection, answers)
         return answers
 
     def close(self) -> None:
@@ -274,8 +275,7 @@ class AsyncClient(_Guard):
         self._pool.end()
 
     async def _take(self, *, to_block: bool = False, wait: float = math.inf) -> Any:
-        if self.breaker and self.breaker.is_open:
-            self.breaker.refuse()
+        self.check()
         try:
             return await self._pool.take(min(wait, self._wait), to_block=to_block)
         except Exception as error:

@@ -115,7 +115,7 @@ class AsyncRepeated:
     async def _run_once(self) -> None:
         try:
             after = await flow.arun(self._make(), self._client)
-        except RedisError as error:
+        except Exception as error:  # a subclass of the client may raise anything
             logger.warning("A lease was not renewed; retrying: %s", error)
             after = RENEWAL_RETRY
         if after is not None and self._timer:

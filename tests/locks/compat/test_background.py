@@ -3,6 +3,7 @@
 import asyncio
 import gc
 
+from redis_kit.locks.compat import background
 from redis_kit.locks.compat.background import AsyncRepeated
 
 
@@ -59,3 +60,32 @@ def test_no_run_starts_once_the_loop_has_ended_them():
         return step.events
 
     assert asyncio.run(main()) == []
+
+
+class Failing:
+    """A step that fails at first, with an error that is not of redis-py."""
+
+    def __init__(self):
+        self.runs, self.carried_out = 0, asyncio.Event()
+
+    async def arun(self, client):
+        self.runs += 1
+        if self.runs == 1:
+            raise RuntimeError("a subclass of the client failed")
+        self.carried_out.set()
+
+
+def test_run_that_fails_with_any_error_is_repeated_and_logged(monkeypatch, caplog):
+    monkeypatch.setattr(background, "RENEWAL_RETRY", 0.01)
+
+    async def main():
+        step = Failing()
+
+        def flow():
+            yield step
+
+        AsyncRepeated(flow, None, after=0)
+        await asyncio.wait_for(step.carried_out.wait(), 10)
+
+    asyncio.run(main())
+    assert caplog.messages == ["A lease was not renewed; retrying: a subclass of the client failed"]
