@@ -130,14 +130,14 @@ class Replying:
 
 @pytest.mark.parametrize(("other", "indeterminate"), [(1, True), (None, True), (OutOfMemory("full"), False)])
 @pytest.mark.parametrize("lenient", [False, True])
-def test_call_that_a_node_can_not_serve_is_indeterminate_if_another_was_carried_out(kit, other, indeterminate, lenient):
+def test_call_that_a_node_refuses_is_indeterminate_beside_others(kit, other, indeterminate, lenient):
     batch = Batch([Call("GET", name) for name in "ab"], lenient=lenient)
     with pytest.raises(RedisUnavailable) as caught:
         batch.run(Replying([RedisUnavailable("down"), other]))
     assert caught.value.indeterminate is indeterminate
 
 
-def test_script_that_can_not_be_sent_again_is_indeterminate_if_another_call_was_carried_out(kit):
+def test_script_that_is_not_sent_again_is_indeterminate_beside_others(kit):
     for other, indeterminate in ([0, 0, 0, 0], True), (NoScriptError("lost"), False):
         with pytest.raises(RedisUnavailable) as caught:
             Batch([counted(kit, 1), counted(kit, 2)]).run(

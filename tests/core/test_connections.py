@@ -240,7 +240,7 @@ def test_breaker_forgets_failures_before_a_reply(kind, kit, do):
     assert not breaker.failures
 
 
-def test_breaker_counts_replies_of_a_batch_that_say_that_the_server_can_not_serve(own_kit, do):
+def test_breaker_counts_replies_of_a_batch_that_refuse_to_serve(own_kit, do):
     with own_kit.client as client:
         client.replicaof("127.0.0.1", 1)
     with pytest.raises(RedisUnavailable, match="read only replica"):

@@ -84,7 +84,7 @@ def test_redirected_commands_of_a_batch_are_sent_at_once_to_each_new_node():
     assert owners == [2, 1, 1, 3, 1, 2]  # ASK is for one command
 
 
-def test_command_of_a_batch_that_is_refused_for_now_is_sent_to_the_owner_again():
+def test_command_of_a_batch_that_is_refused_for_now_is_sent_again():
     _, steps, _ = _batch("a")
     steps.send([_moved("a", AskError, 2)])
     assert steps.send([b"OK", TryAgainError("later")]).seconds
