@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import date
 from typing import NamedTuple
 
+from redis_kit.bloom import BloomFilter
 from redis_kit.core.keys import BUCKETS, bucket_of
 from redis_kit.locks import Lock
 from redis_kit.pageviews import keys as page_keys
@@ -60,6 +61,8 @@ def fixed() -> list[Fixed]:
         Fixed(names_key(), "by each process, once for each queue", "1000 names"),
         Fixed(WorkflowLists.of().listed, "by each workflow as it starts", "the core of one node"),
         Fixed(relay_key("default"), "each 5 s by each worker process", "the number of processes"),
+        Fixed(BloomFilter("seen").key("..."), "by each call", "the core of one node: divide the filter"),
+        Fixed("rk:{logs}:...", "once a second by each process that logs", "the number of processes"),
         Fixed("rk:{queues-schedules}:...", "each 2 s by each supervisor, and with each tick", "the number of machines"),
     ]
 
