@@ -95,7 +95,11 @@ def _raw(model, pks):
 
 
 def _pks(model, begun, looked):
-    for pk in list(model.objects.values_list("pk", flat=True)):
+    from django.db import connections
+
+    pks = list(model.objects.values_list("pk", flat=True))
+    connections.close_all()  # those of the thread that rebuilds
+    for pk in pks:
         yield pk
         begun.set()
         looked.wait(60)
