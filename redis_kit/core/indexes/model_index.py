@@ -4,7 +4,9 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
+from time import sleep
 from typing import Any, TypeVar
 
 from django.apps import apps
@@ -161,15 +163,15 @@ def _is_known(index: ModelIndex, instance: Model) -> bool:
 
 def _start_reporter() -> None:
     global _reporter
-    with _lock:
+    with _lock, suppress(RuntimeError):  # the system allows no more threads: the next look-up tries again
         if _reporter is None:
-            _reporter = threading.Thread(target=_report, name="redis-kit-indexes", daemon=True)
-            _reporter.start()
+            thread = threading.Thread(target=_report, name="redis-kit-indexes", daemon=True)
+            thread.start()
+            _reporter = thread
 
 
 def _report() -> None:
     global _reporter
-    pause = threading.Event()
     while True:
         with _lock:
             if not _incomplete:
@@ -179,7 +181,7 @@ def _report() -> None:
         try:
             index.distrust()
         except RedisKitError:
-            pause.wait(PAUSE)
+            sleep(PAUSE)
         else:
             with _lock:
                 _incomplete.discard(index)

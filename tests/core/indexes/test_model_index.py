@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from redis_kit.bloom import ModelFilter
-from redis_kit.core.errors import ConfigurationError, InvalidValue
+from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisUnavailable
 from redis_kit.core.indexes import model_index
 from redis_kit.core.indexes.model_index import ModelIndex, find_index, indexes
 from tests.app.models import Account, Kiosk, Place
@@ -75,3 +75,26 @@ def test_rebuild_in_the_background_says_how_it_ended(kit, monkeypatch, caplog):
     index.rebuild_in_background()
     wait_for(lambda: "failed: ZeroDivisionError" in caplog.text)
     assert not index.may_exist(8)
+
+
+def test_row_is_saved_if_the_thread_that_reports_can_not_start(monkeypatch):
+    monkeypatch.setattr(model_index, "_indexes", [])
+    reports = []
+
+    class Failing(ModelIndex):
+        def add_many(self, more):
+            raise RedisUnavailable("no answer")
+
+        def distrust(self):
+            reports.append(self)
+
+    def no_more_threads(thread):
+        raise RuntimeError("can't start new thread")
+
+    index = Failing(Account, "name")
+    with monkeypatch.context() as patch:
+        patch.setattr(model_index.threading.Thread, "start", no_more_threads)
+        Account.objects.create(name="a")
+    assert reports == []
+    assert index.lacks_values()
+    wait_for(lambda: reports == [index] and not index.lacks_values())
