@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import Any, cast
 from uuid import UUID
 
-from redis_kit.bloom import keys
 from redis_kit.bloom.inspection import FilterInfo, describe
 from redis_kit.bloom.parameters import SLICES, BloomParameters
 from redis_kit.bloom.settings import BloomSettings
@@ -196,7 +195,7 @@ class BloomFilter(Primitive):
 
     def _keys(self, generation: Generation) -> dict[str, int]:
         return {
-            keys.bits(self.tag(), generation.id, number, part): bits
+            self.key(f"bits:{generation.id}:{number}:{part}"): bits
             for number in range(generation.layers)
             for part, bits in enumerate(self.parameters.layer(number).parts)
         }

@@ -7,7 +7,6 @@ from typing import Any
 from django import shortcuts
 from django.core.exceptions import ValidationError
 from django.db import models, router
-from django.http import Http404
 
 from redis_kit.bloom.filter import BloomFilter, Progress, digest
 from redis_kit.core.errors import RedisKitError
@@ -87,16 +86,11 @@ class BloomQuerySet(models.QuerySet[Any]):
 
     def get_filtered(self, **lookups: Any) -> Any:
         """Return the row, as ``get()`` does. Raises DoesNotExist without a query if a filter excludes it."""
-        if not all(each.may_exist(value) for each, value in _asked(self, lookups)):
-            raise self.model.DoesNotExist(f"{self.model._meta.object_name} matching query does not exist.")
-        return self.get(**lookups)
+        return (self.none() if _is_excluded(self, lookups) else self).get(**lookups)
 
     async def aget_filtered(self, **lookups: Any) -> Any:
         """See get_filtered()."""
-        for each, value in _asked(self, lookups):
-            if not await each.amay_exist(value):
-                raise self.model.DoesNotExist(f"{self.model._meta.object_name} matching query does not exist.")
-        return await self.aget(**lookups)
+        return await (self.none() if await _ais_excluded(self, lookups) else self).aget(**lookups)
 
 
 BloomManager = models.Manager.from_queryset(BloomQuerySet, "BloomManager")
@@ -104,22 +98,30 @@ BloomManager = models.Manager.from_queryset(BloomQuerySet, "BloomManager")
 
 def get_object_or_404(klass: Any, *args: Any, **lookups: Any) -> Any:
     """Return the row, as the function of ``django.shortcuts`` does, but ask the filters of the model first."""
-    if not all(each.may_exist(value) for each, value in _asked(klass, lookups)):
-        raise _missing(klass)
-    return shortcuts.get_object_or_404(klass, *args, **lookups)
+    queryset = _queryset(klass)
+    return shortcuts.get_object_or_404(queryset.none() if _is_excluded(queryset, lookups) else klass, *args, **lookups)
 
 
 async def aget_object_or_404(klass: Any, *args: Any, **lookups: Any) -> Any:
     """See get_object_or_404()."""
-    for each, value in _asked(klass, lookups):
-        if not await each.amay_exist(value):
-            raise _missing(klass)
-    return await shortcuts.aget_object_or_404(klass, *args, **lookups)
-
-
-def _asked(klass: Any, lookups: Mapping[str, Any]) -> Iterator[tuple[ModelFilter, Any]]:
-    """Yield the filters that know whether a row can match, each with the value to ask for."""
     queryset = _queryset(klass)
+    rows = queryset.none() if await _ais_excluded(queryset, lookups) else klass
+    return await shortcuts.aget_object_or_404(rows, *args, **lookups)
+
+
+def _is_excluded(queryset: Any, lookups: Mapping[str, Any]) -> bool:
+    return not all(each.may_exist(value) for each, value in _asked(queryset, lookups))
+
+
+async def _ais_excluded(queryset: Any, lookups: Mapping[str, Any]) -> bool:
+    for each, value in _asked(queryset, lookups):
+        if not await each.amay_exist(value):
+            return True
+    return False
+
+
+def _asked(queryset: Any, lookups: Mapping[str, Any]) -> Iterator[tuple[ModelFilter, Any]]:
+    """Yield the filters that know whether a row can match, each with the value to ask for."""
     for each in indexes(ModelFilter):
         aliases = {router.db_for_read(each.model), router.db_for_write(each.model)}
         if not issubclass(queryset.model, each.model) or queryset.db not in aliases:
@@ -132,7 +134,3 @@ def _asked(klass: Any, lookups: Mapping[str, Any]) -> Iterator[tuple[ModelFilter
 
 def _queryset(klass: Any) -> Any:
     return klass._default_manager.all() if hasattr(klass, "_default_manager") else klass.all()
-
-
-def _missing(klass: Any) -> Http404:
-    return Http404(f"No {_queryset(klass).model._meta.object_name} matches the given query.")

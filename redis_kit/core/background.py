@@ -23,7 +23,7 @@ class BackgroundSender:
     entries.
     """
 
-    #: Of the thread.
+    #: The name of the thread.
     name: ClassVar[str]
     logger: ClassVar[Logger]
     #: Log lines about an outage, with the capacity and the error, and about its end.

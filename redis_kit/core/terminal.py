@@ -138,6 +138,12 @@ def name(text: str) -> str:
     return text
 
 
+def add_everywhere(parser: argparse.ArgumentParser) -> None:
+    """Add the options of every command to the parser of an action."""
+    for option in EVERYWHERE:
+        parser.add_argument(option, help=argparse.SUPPRESS, default=argparse.SUPPRESS)
+
+
 def add_no_input(parser: argparse.ArgumentParser) -> None:
     """Add the option to skip confirm(), under the names that it has in Django's commands."""
     parser.add_argument(

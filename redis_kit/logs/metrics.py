@@ -3,6 +3,7 @@
 from redis_kit.core import conf
 from redis_kit.core.flow import Flow
 from redis_kit.core.metrics.families import Metric, MetricSource, Sample
+from redis_kit.logs import keys
 from redis_kit.logs.inspection import NAMES, read_levels
 from redis_kit.logs.settings import LogSettings
 
@@ -20,4 +21,4 @@ class LogMetrics(MetricSource):
         if using != conf.section(LogSettings).USING:
             return []
         (hour,) = yield from read_levels(1)
-        return [DROPPED.sample(hour["dropped"]), *(STORED.sample(hour[name], name) for name in NAMES)]
+        return [DROPPED.sample(hour[keys.DROPPED]), *(STORED.sample(hour[name], name) for name in NAMES)]

@@ -1,7 +1,7 @@
 -- The layers of a filter's generations.
 --
 -- needs  nothing
--- gives  read_generations, has, set
+-- gives  read_generations, has, is_in, set
 
 local PART = 4294967296
 
@@ -34,6 +34,16 @@ local function has(keys, layer, first, step)
         at = (at + step) % bits
     end
     return true
+end
+
+-- Whether one of the first layers of a generation has a value. The last ones are larger, so they are asked first.
+local function is_in(keys, generation, first, step, count)
+    for number = count, 1, -1 do
+        if has(keys, generation.layers[number], first, step) then
+            return true
+        end
+    end
+    return false
 end
 
 -- Set all of them, and tell whether one was not.

@@ -45,19 +45,10 @@ for _, target in ipairs(targets) do
     target.added = 0
 end
 
-local function is_in(generation, first, step, most)
-    for number = 1, most do
-        if has(KEYS, generation.layers[number], first, step) then
-            return true
-        end
-    end
-    return false
-end
-
 -- True if the value was new to the generation, and nothing if its last layer is full.
 local function add(target, first, step)
     local last = target.last
-    if is_in(target, first, step, #target.layers - 1) then
+    if is_in(KEYS, target, first, step, #target.layers - 1) then
         return false
     elseif target.items + target.added >= last.capacity then
         if has(KEYS, last, first, step) then
@@ -87,7 +78,7 @@ for start = 1, #digests, 12 do
     end
     for number = 2, rebuild == "" and is_new and #generations or 1 do
         local older = generations[number]
-        is_new = is_new and (older.is_shadow or not is_in(older, first, step, #older.layers))
+        is_new = is_new and (older.is_shadow or not is_in(KEYS, older, first, step, #older.layers))
     end
     answers[#answers + 1] = is_new and "1" or "0"
 end

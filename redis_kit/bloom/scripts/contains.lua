@@ -31,13 +31,8 @@ for start = 1, #digests, 12 do
     local first, step = struct.unpack("<I6I6", digests, start)
     local answer = "0"
     for _, generation in ipairs(generations) do
-        for number = #generation.layers, 1, -1 do
-            if not generation.is_shadow and has(KEYS, generation.layers[number], first, step) then
-                answer = "1"
-                break
-            end
-        end
-        if answer == "1" then
+        if not generation.is_shadow and is_in(KEYS, generation, first, step, #generation.layers) then
+            answer = "1"
             break
         end
     end

@@ -1,6 +1,5 @@
 """The base of commands that list indexes, and rebuild those of models."""
 
-import argparse
 import json
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -38,8 +37,7 @@ class IndexCommand(terminal.KitCommand):
         for action, about in self.actions.items():
             subparser = subparsers.add_parser(action, help=about)
             subparser.add_argument("--json", action="store_true", help="print JSON")
-            for option in terminal.EVERYWHERE:
-                subparser.add_argument(option, help=argparse.SUPPRESS, default=argparse.SUPPRESS)
+            terminal.add_everywhere(subparser)
         listing, rebuild = subparsers.choices["list"], subparsers.choices["rebuild"]
         listing.add_argument("--using", type=terminal.alias, help="connection (default: that of the settings)")
         whole = terminal.whole(1, 1000)

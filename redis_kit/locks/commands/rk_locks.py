@@ -53,8 +53,7 @@ class Command(terminal.KitCommand):
             subparser.add_argument(
                 "--using", type=terminal.alias, default="default", help="alias of the connection (default: default)"
             )
-            for option in terminal.EVERYWHERE:
-                subparser.add_argument(option, help=argparse.SUPPRESS, default=argparse.SUPPRESS)
+            terminal.add_everywhere(subparser)
         self.release = release = actions.choices["release"]
         release.add_argument("--kind", action=terminal.Once, choices=KINDS, help="required if two kinds have this name")
         release.add_argument(

@@ -62,8 +62,7 @@ class Command(terminal.KitCommand):
         )
         for subparser in added.choices.values():
             subparser.add_argument("--json", action="store_true", help="print JSON")
-            for option in terminal.EVERYWHERE:
-                subparser.add_argument(option, help=argparse.SUPPRESS, default=argparse.SUPPRESS)
+            terminal.add_everywhere(subparser)
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
         """Run the action. Exit code 1 if there is nothing to copy or to list, 69 while Redis is unavailable."""

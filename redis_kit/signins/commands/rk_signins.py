@@ -42,8 +42,7 @@ class Command(terminal.KitCommand):
             about_model = "label of the model, such as shop.User (default: the only one)"
             subparser.add_argument("--model", metavar="LABEL", help=about_model)
             subparser.add_argument("--json", action="store_true", help="print JSON")
-            for option in terminal.EVERYWHERE:
-                subparser.add_argument(option, help=argparse.SUPPRESS, default=argparse.SUPPRESS)
+            terminal.add_everywhere(subparser)
         export = actions.choices["export"]
         export.add_argument("--to-database", action="store_true", help="write to the table in place of CSV")
 

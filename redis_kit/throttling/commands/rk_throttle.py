@@ -68,8 +68,7 @@ class Command(terminal.KitCommand):
                     name, nargs=count, type=types.get(name, str), metavar=name.upper(), help=about_it
                 )
             subparser.add_argument("--json", action="store_true", help="for programs: times in seconds")
-            for option in terminal.EVERYWHERE:
-                subparser.add_argument(option, help=argparse.SUPPRESS, default=argparse.SUPPRESS)
+            terminal.add_everywhere(subparser)
             if action in ARGUMENTS:
                 subparser.add_argument(
                     "--using",
