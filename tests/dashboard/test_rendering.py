@@ -125,6 +125,15 @@ def test_rows_of_a_long_heat_map_have_their_labels_at_both_ends():
     assert {label.x for label in year.rows[2:]} < set(range(80 + 53 * 14, year.width))
 
 
+def test_labels_behind_a_long_heat_map_have_room_in_each_script():
+    def behind(*rows):
+        year = render(HeatMap("Days", rows, ["Jan"] * 53, []), {})
+        return year.width - year.rows[-1].x
+
+    assert behind("Mon", "Wed") == 28
+    assert behind("星期一", "星期三") == 48  # each letter is as wide as two
+
+
 def test_column_of_numbers_is_marked_in_its_header():
     drawn = render(Table("T", ("A", "B", "C", "D", "E"), [("x", 1, "a", 1, ""), ("y", 2.5, 2, None, "")]), {})
     assert [column.number for column in drawn.columns] == [False, True, False, True, False]

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, NamedTuple
 from django.utils.translation import gettext as _
 
 from redis_kit.core.panels import HeatMap
-from redis_kit.dashboard.cells import SHADES, Cell, Data, cell, shade
-from redis_kit.dashboard.charts.axis import HALF
+from redis_kit.dashboard.cells import SHADES, Cell, Data, cell, shade, text_width
+from redis_kit.dashboard.charts.axis import HALF, LETTER
 from redis_kit.dashboard.paths import highest, level
 
 MAX_SQUARES = 800
@@ -87,7 +87,7 @@ def draw_heat_map(chart: HeatMap) -> HeatMapView:
     places = [0, end + GAP] if is_long else [0]
     lines = [HEAD + row * pitch + pitch // 2 + 3 for row in range(len(chart.rows))]
     rows = [Label(x, y, cell(label)) for x in places for y, label in zip(lines, chart.rows, strict=True)]
-    width = end + LABEL_ROOM if is_long else end
+    width = max([end + LABEL_ROOM, *(x + LETTER * text_width(text.text) for x, _y, text in rows)]) if is_long else end
     columns = _column_labels(chart.columns, pitch)
     return HeatMapView(cell(chart.title), squares, rows, columns, cell(most), width, height, pitch - 2, is_long)
 
