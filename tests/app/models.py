@@ -4,6 +4,7 @@ import uuid
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models
+from django.db.models.functions import Lower
 
 from redis_kit.locks import FencedModelMixin
 from redis_kit.signins import SignInMixin
@@ -51,3 +52,26 @@ class Shop(FencedModelMixin, Place):
 
 class Kiosk(Shop):
     """With the fence in the table of its base."""
+
+
+class Region(models.Model):
+    """A model whose key is text."""
+
+    code = models.CharField(max_length=5, primary_key=True)
+
+    def __str__(self):
+        return self.code
+
+
+class Leaflet(models.Model):
+    """A model with values that the database makes."""
+
+    title = models.CharField(max_length=50)
+    slug = models.GeneratedField(
+        expression=Lower("title"), output_field=models.CharField(max_length=50), db_persist=True
+    )
+    edition = models.IntegerField(db_default=7)
+    region = models.ForeignKey(Region, null=True, on_delete=models.CASCADE)
+
+    def __str__(self):
+        return self.title

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from django.core.management.base import CommandError, CommandParser
+from django.db import router
+from django.db.models import QuerySet
 
 from redis_kit.core import terminal
 from redis_kit.core.errors import InvalidValue, ParameterMismatch, RebuildLost, RebuildRunning
@@ -65,8 +67,8 @@ class IndexCommand(terminal.KitCommand):
     def _rebuild(self, *, name: str, **options: Any) -> None:
         try:
             index = find_index(self.kind, name)
-            rows = index.model._base_manager.count() if self.stderr.isatty() else 0
-            count = index.rebuild(progress=terminal.progress_bar(self.stderr, rows))
+            rows = QuerySet(index.model, using=router.db_for_write(index.model))
+            count = index.rebuild(progress=terminal.progress_bar(self.stderr, rows.count() if self.stderr.isatty() else 0))
         except (InvalidValue, RebuildRunning, RebuildLost, ParameterMismatch) as error:
             raise CommandError(clean(str(error))) from error
         self.report(f"{index.name}: {count:,} values.", {"name": index.name, "values": count}, as_json=options["json"])

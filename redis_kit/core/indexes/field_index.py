@@ -1,82 +1,154 @@
 """Indexes of the values of a field: each saved value is added before its row can be seen, and again at commit."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.db import connections, router, transaction
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.db.models.signals import post_save, pre_save
 
-from redis_kit.core.errors import RedisKitError
+from redis_kit.core.errors import ConfigurationError, RedisKitError
 from redis_kit.core.indexes.model_index import ModelIndex, indexes
+
+BATCH = 2000  # rows in one query: a rebuild that waits for one for a minute counts as dead
+NO_VALUE = (ValidationError, TypeError, ValueError, ArithmeticError)  # errors about what a field can't take
 
 
 class FieldIndex(ModelIndex):
-    """An index of a model's field, to which values are only added."""
+    """An index of a model's field, to which values are only added.
+
+    A field that a model inherits with the table of its base is followed on the base.
+    """
 
     def __init__(self, model: Any, field: str = "pk") -> None:
         meta = model._meta.concrete_model._meta
-        self.field: Any = model._meta.pk if field == "pk" else model._meta.get_field(field)
-        super().__init__(model, f"{meta.label_lower}.{self.field.name}")
+        self.field: Any = meta.pk if field == "pk" else meta.get_field(field)
+        if getattr(self.field, "column", None) is None:
+            raise ConfigurationError(f"{meta.label}.{field} has no column, so {type(self).__name__} can't follow it.")
+        owner = self.field.model._meta
+        name = f"{owner.label_lower}.{self.field.name}"
+        if any(index.name == name for index in indexes(type(self))):
+            raise ConfigurationError(f"This is the second {type(self).__name__} of {name}. Use the first one.")
+        fields = [self.field.name, "pk"][: 1 + self.field.primary_key]
+        self._names = [name, *(f"{each.label_lower}.{field}" for each in (owner, meta) for field in fields)]
+        super().__init__(self.field.model, name)
         pre_save.connect(_before, dispatch_uid="redis_kit.indexes.before")
         post_save.connect(_after, dispatch_uid="redis_kit.indexes.after")
 
     @property
     def names(self) -> Sequence[str]:
         """See ModelIndex.names."""
-        return [self.name, f"{self.model._meta.label_lower}.pk"][: 1 + self.field.primary_key]
+        return self._names
 
     def add_many(self, values: Iterable[Any]) -> None:
         """Add values of the field."""
         raise NotImplementedError
 
     def read_values(self) -> Iterator[Any]:
-        """Yield the values of all rows.
+        """Yield the values of all rows. Each batch is a query of its own: it sees what was committed before it.
 
         They come from the database that is written to: a replica may lack rows whose adds came before the rebuild.
         """
-        rows = self.model._base_manager.using(router.db_for_write(self.model))
-        values = rows.exclude(**{self.field.attname: None}).values_list(self.field.attname, flat=True)
-        return iter(values.iterator(chunk_size=2000))
+        rows = QuerySet(self.model, using=router.db_for_write(self.model)).order_by("pk")
+        pairs = rows.values_list("pk", self.field.attname)
+        batch = list(pairs[:BATCH])
+        while batch:
+            yield from (value for _pk, value in batch if value is not None)
+            batch = list(pairs.filter(pk__gt=batch[-1][0])[:BATCH])
 
 
-def _add(index: FieldIndex, value: Any) -> None:
+def add_saved(model: Any, rows: Iterable[Any], using: str, fields: Any = None, *, created: bool = True) -> None:
+    """Add the values of rows that were saved, and again at the commit of an open transaction.
+
+    ``fields`` names those that were saved, None for all. A value that is not known is a missed change.
+    """
+    for index in _of(model, fields):
+        if created or not index.field.primary_key:
+            with _reporting(index):
+                values = _values(index, model, rows, using, created)
+                if values:
+                    index.add_many(values)
+                    _add_at_commit(index, values, using)
+
+
+def add_updated(model: Any, values: Mapping[str, Any], using: str) -> None:
+    """Add the values that ``QuerySet.update()`` was given, as add_saved() does."""
+    by_name = {model._meta.pk.name if name == "pk" else name: value for name, value in values.items()}
+    for index in _of(model, by_name):
+        with _reporting(index):
+            names = {index.field.name, index.field.attname} & by_name.keys()
+            added = [by_name[name] for name in names if by_name[name] is not None]
+            if index.field.generated or any(hasattr(value, "resolve_expression") for value in added):
+                raise RedisKitError("update() had an expression")
+            index.add_many(added)
+            _add_at_commit(index, added, using)
+
+
+def _add_at_commit(index: FieldIndex, values: list[Any], using: str) -> None:
+    # Once more: a rebuild that began after the first add may have read the table before the commit.
+    if connections[using].in_atomic_block:
+        transaction.on_commit(partial(_add, index, values), using=using, robust=True)
+
+
+def _add(index: FieldIndex, values: Iterable[Any]) -> None:
+    with _reporting(index):
+        index.add_many(values)
+
+
+@contextmanager
+def _reporting(index: FieldIndex) -> Iterator[None]:
+    """Report any error as a missed change; an interruption goes on after that."""
     try:
-        index.add_many([value])
-    except RedisKitError as error:
+        yield
+    except BaseException as error:
         index.report_miss(error)
+        if not isinstance(error, Exception):
+            raise
 
 
-def _before(*, sender: type[Model], instance: Model, update_fields: Any, **kwargs: Any) -> None:
+def _values(index: FieldIndex, model: Any, rows: Iterable[Any], using: str, created: bool) -> list[Any]:
+    """Return the values that rows have in the database. Those that it made are read back."""
+    name, known, unknown = index.field.attname, [], []
+    for row in rows:
+        value = vars(row).get(name)
+        is_made = index.field.generated or hasattr(value, "resolve_expression") or (created and name not in vars(row))
+        if is_made or (value is None and index.field.primary_key):
+            unknown.append(row.pk)
+        elif value is not None:
+            known.append(value)
+    if None in unknown:
+        raise RedisKitError("the key of a new row is not known")
+    if unknown:
+        values = QuerySet(model, using=using).filter(pk__in=unknown).values_list(name, flat=True)
+        known += [value for value in values if value is not None]
+    return known
+
+
+def _before(*, sender: type[Model], instance: Model, using: str, update_fields: Any, **kwargs: Any) -> None:
+    if connections[using].in_atomic_block:
+        return  # the commit comes after _after()
     for index in _of(sender, update_fields):
-        if _is_known(index, instance) and (instance._state.adding or not index.field.primary_key):
-            _add(index, getattr(instance, index.field.attname))
+        value = vars(instance).get(index.field.attname)
+        is_made = index.field.generated or hasattr(value, "resolve_expression")
+        if value is None or is_made or (index.field.primary_key and not instance._state.adding):
+            continue
+        with _reporting(index), suppress(*NO_VALUE):  # a value that can be saved nevertheless fails in _after()
+            index.add_many([value])
 
 
 def _after(
     *, sender: type[Model], instance: Model, created: bool, using: str, update_fields: Any, **kwargs: Any
 ) -> None:
-    for index in _of(sender, update_fields):
-        if not _is_known(index, instance) or (index.field.primary_key and not created):
-            continue
-        value = getattr(instance, index.field.attname)
-        if index.field.primary_key:  # the database may have chosen it, so _before() did not know it
-            _add(index, value)
-        if connections[using].in_atomic_block:
-            # Once more: a rebuild that began after the first add may have read the table before the commit.
-            transaction.on_commit(partial(_add, index, value), using=using, robust=True)
+    add_saved(sender, [instance], using, update_fields, created=created)
 
 
-def _of(sender: type[Model], update_fields: Any) -> list[FieldIndex]:
+def _of(sender: type[Model], fields: Any) -> list[FieldIndex]:
     return [
         index
         for index in indexes(FieldIndex)
         if issubclass(sender, index.model)
-        and (update_fields is None or {index.field.name, index.field.attname} & set(update_fields))
+        and (fields is None or index.field.generated or {index.field.name, index.field.attname} & set(fields))
     ]
-
-
-def _is_known(index: FieldIndex, instance: Model) -> bool:
-    name = index.field.attname
-    return name not in instance.get_deferred_fields() and getattr(instance, name) is not None

@@ -1,12 +1,13 @@
 """Indexes of models: where they are made, how they are found, and what happens if one misses a change."""
 
+import atexit
 import logging
 import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from time import sleep
-from typing import Any, TypeVar
+from time import monotonic, sleep
+from typing import Any, ClassVar, TypeVar
 
 from django.apps import apps
 from django.db import connections
@@ -16,10 +17,12 @@ from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisKitErro
 from redis_kit.core.logs.error_text import described
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.text import did_you_mean, shortened
+from redis_kit.core.web.lifespan import on_shutdown
 
 Kind = TypeVar("Kind", bound="ModelIndex")
 logger = logging.getLogger("redis_kit")
 PAUSE = 1.0  # seconds between two attempts to report that an index misses a change
+AT_END = 3.0  # seconds for which a process that ends tries to do so
 _log_limit = LogRateLimit()
 
 
@@ -28,6 +31,9 @@ class ModelIndex:
 
     A subclass knows how to rebuild itself, and stops all processes from relying on it by ``distrust()``.
     """
+
+    #: The management command that rebuilds it.
+    command: ClassVar[str] = ""
 
     def __init__(self, model: Any, name: str) -> None:
         if apps.ready and not conf.tests_run():
@@ -60,7 +66,10 @@ class ModelIndex:
 
     def rebuild_in_background(self) -> None:
         """Rebuild it in a thread of this process. The log says how it ended."""
-        threading.Thread(target=self._rebuild_alone, name="redis-kit-rebuild", daemon=True).start()
+        try:
+            threading.Thread(target=self._rebuild_alone, name="redis-kit-rebuild", daemon=True).start()
+        except RuntimeError as error:
+            raise RedisKitError("This process can start no thread now. Try again later.") from error
 
     def misses_change(self) -> bool:
         """Return whether this process failed to tell the index of a change, and could not report it yet."""
@@ -69,12 +78,12 @@ class ModelIndex:
         _start_reporter()  # a fork has copied what is to report, and not the thread
         return True
 
-    def report_miss(self, error: Exception) -> None:
+    def report_miss(self, error: BaseException) -> None:
         """Rely on the index no longer: this process at once, others as soon as the server can be told."""
         if _log_limit.allows(repr(self)):
-            logger.error("%r misses a change and is not asked until it is rebuilt: %s", self, error)
+            logger.error("%r misses a change and is not asked until it is rebuilt: %s", self, described(error))
         with _lock:
-            _incomplete.add(self)
+            _incomplete[self] = object()
         _start_reporter()
 
     def _rebuild_alone(self) -> None:
@@ -87,7 +96,7 @@ class ModelIndex:
 
 
 _indexes: list[ModelIndex] = []
-_incomplete: set[ModelIndex] = set()  # those that miss a change, and whose server does not know it yet
+_incomplete: dict[ModelIndex, object] = {}  # the latest missed change of each index whose server does not know it yet
 _lock = threading.Lock()
 _reporter: threading.Thread | None = None
 
@@ -118,19 +127,37 @@ def _start_reporter() -> None:
 
 def _report() -> None:
     global _reporter
-    while True:
-        with _lock:
-            if not _incomplete:
-                _reporter = None
-                return
-            index = next(iter(_incomplete))
-        try:
-            index.distrust()
-        except RedisKitError:
+    try:
+        while not _report_all():
             sleep(PAUSE)
-        else:
+    finally:
+        with _lock:
+            _reporter = None
+        if _incomplete:  # one came after the last look
+            _start_reporter()
+
+
+def _report_all() -> bool:
+    """Try to report each index, and return whether none is left."""
+    with _lock:
+        waiting = list(_incomplete.items())
+    for index, miss in waiting:
+        with suppress(Exception):  # of any kind: the others have their turn
+            index.distrust()
             with _lock:
-                _incomplete.discard(index)
+                if _incomplete.get(index) is miss:  # else a rebuild may have begun before the next one
+                    del _incomplete[index]
+    return not _incomplete
+
+
+def report_at_end(timeout: float = AT_END) -> None:
+    """Report what other processes do not know yet, before this process ends."""
+    deadline = monotonic() + timeout
+    while not _report_all() and monotonic() < deadline:
+        sleep(PAUSE / 10)
+    for index in _incomplete:
+        command = f"manage.py {index.command} rebuild {index.name}".replace("  ", " ")
+        logger.critical("%r misses a change, and no server could be told. Run: %s", index, command)
 
 
 def _forked() -> None:
@@ -140,3 +167,5 @@ def _forked() -> None:
 
 
 os.register_at_fork(after_in_child=_forked)
+on_shutdown(report_at_end)
+atexit.register(report_at_end)

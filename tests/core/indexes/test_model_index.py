@@ -5,41 +5,14 @@ import logging
 import pytest
 
 from redis_kit.bloom import ModelFilter
-from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisUnavailable
+from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisKitError, RedisUnavailable
 from redis_kit.core.indexes import model_index
 from redis_kit.core.indexes.field_index import FieldIndex
 from redis_kit.core.indexes.model_index import find_index, indexes
-from tests.app.models import Account, Kiosk, Place
+from tests.app.models import Account, Place
 from tests.fixtures.process import wait_for
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def added(monkeypatch):
-    """The values that an index of names got."""
-    monkeypatch.setattr(model_index, "_indexes", [])
-    values = []
-
-    class Names(FieldIndex):
-        def add_many(self, more):
-            values.extend(more)
-
-    Names(Account, "name")
-    return values
-
-
-def test_saved_values_are_added_before_the_row_is_seen_and_at_commit(added, django_capture_on_commit_callbacks):
-    with django_capture_on_commit_callbacks() as callbacks:
-        row = Account.objects.create(name="a")
-        assert added == ["a"]
-    callbacks[0]()
-    assert added == ["a", "a"]
-    row.balance = 5
-    row.save(update_fields=["balance"])
-    assert len(added) == 2
-    Account.objects.defer("name").get(pk=row.pk).save()
-    assert len(added) == 2
 
 
 def test_index_is_found_by_model_and_field_in_any_case(monkeypatch):
@@ -56,12 +29,6 @@ def test_index_that_is_made_too_late_is_refused(monkeypatch):
     monkeypatch.setattr(model_index.conf, "tests_run", lambda: False)
     with pytest.raises(ConfigurationError, match=r"is made in models\.py"):
         ModelFilter(Account)
-
-
-def test_values_come_from_the_rows_of_children_too(monkeypatch):
-    monkeypatch.setattr(model_index, "_indexes", [])
-    Kiosk.objects.create(city="Ulm")
-    assert list(ModelFilter(Place, "city").read_values()) == ["Ulm"]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -99,3 +66,60 @@ def test_row_is_saved_if_the_thread_that_reports_can_not_start(monkeypatch):
     assert reports == []
     assert index.misses_change()
     wait_for(lambda: reports == [index] and not index.misses_change())
+
+
+class Reported(FieldIndex):
+    """An index whose reports fail as often as the test says."""
+
+    def __init__(self, model, field, failures):
+        super().__init__(model, field)
+        self.failures, self.reports = list(failures), 0
+
+    def distrust(self):
+        self.reports += 1
+        if self.failures:
+            raise self.failures.pop(0)
+
+
+@pytest.fixture
+def no_pause(monkeypatch):
+    monkeypatch.setattr(model_index, "_indexes", [])
+    monkeypatch.setattr(model_index, "PAUSE", 0.01)
+
+
+def test_reports_are_fair_and_survive_any_error(no_pause):
+    first = Reported(Account, "name", [RedisUnavailable("x")] * 10**6)
+    second = Reported(Account, "balance", [TypeError("x"), RuntimeError("x")])
+    third = Reported(Account, "id", [])
+    for index in (first, second, third):
+        index.report_miss(RedisUnavailable("x"))
+    wait_for(lambda: not second.misses_change() and not third.misses_change())
+    assert first.misses_change()
+    first.failures.clear()
+    wait_for(lambda: not first.misses_change())
+
+
+def test_process_that_ends_reports_or_names_the_command(no_pause, monkeypatch, caplog):
+    monkeypatch.setattr(model_index, "_start_reporter", lambda: None)
+    told = Reported(Account, "name", [RedisUnavailable("x")])
+    untold = Reported(Account, "balance", [RedisUnavailable("x")] * 10**6)
+    untold.command = "rk_bloom"
+    for index in (told, untold):
+        index.report_miss(RedisUnavailable("x"))
+    model_index.report_at_end(0.1)
+    assert not told.misses_change()
+    critical = [record.getMessage() for record in caplog.records if record.levelno == logging.CRITICAL]
+    assert len(critical) == 1
+    assert f"manage.py rk_bloom rebuild {untold.name}" in critical[0]
+    untold.failures.clear()
+    model_index.report_at_end(1)
+    assert not untold.misses_change()
+
+
+def test_rebuild_says_that_its_thread_can_not_start(no_pause, monkeypatch):
+    def no_more_threads(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(model_index.threading.Thread, "start", no_more_threads)
+    with pytest.raises(RedisKitError, match="no thread"):
+        Reported(Account, "name", []).rebuild_in_background()
