@@ -6,7 +6,6 @@ from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
     from redis_kit.bloom.filter import BloomFilter
-    from redis_kit.bloom.inspection import FilterInfo
     from redis_kit.bloom.model_filter import (
         BloomManager,
         BloomQuerySet,
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
         aget_object_or_404,
         get_object_or_404,
     )
+    from redis_kit.bloom.state import FilterInfo
 
 __all__ = [
     "BloomFilter",
@@ -29,7 +29,7 @@ __getattr__, __dir__ = lazily(
     __name__,
     {
         "filter": ("BloomFilter",),
-        "inspection": ("FilterInfo",),
         "model_filter": ("BloomManager", "BloomQuerySet", "ModelFilter", "aget_object_or_404", "get_object_or_404"),
+        "state": ("FilterInfo",),
     },
 )

@@ -1,5 +1,6 @@
 """Bloom filters as a component."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -8,7 +9,6 @@ from django.core import checks
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.bloom.settings import BloomSettings
-from redis_kit.core import conf
 from redis_kit.core.component import Component
 from redis_kit.core.errors import RedisKitError
 
@@ -18,8 +18,8 @@ class Bloom(Component):
 
     settings = BloomSettings
     commands = (
-        "exists get getbit hdel hget hgetall hincrby hlen hmget hset hsetnx info pexpire set setbit strlen unlink zadd "
-        "zcard zrange zrem"
+        "exists get getbit hdel hget hgetall hincrby hlen hmget hset hsetnx info persist pexpire set setbit strlen "
+        "unlink zadd zcard zrange zrem"
     )
     panels = ("redis_kit.bloom.dashboard.panel.BloomPanel",)
     group = _("Filters and indexes")
@@ -30,13 +30,20 @@ class Bloom(Component):
         """Register the check of full filters, which asks the server."""
         checks.register(_check_full, "redis_kit", deploy=True)
 
+    def checks(self) -> Iterator[checks.CheckMessage]:
+        """Yield what is wrong with the filters of models."""
+        if module := sys.modules.get("redis_kit.bloom.model_filter"):  # else no model has one
+            from redis_kit.core.indexes.field_index import problems
+
+            yield from problems(module.ModelFilter)
+
 
 def _check_full(**kwargs: Any) -> Iterator[checks.CheckMessage]:
-    from redis_kit.bloom.inspection import list_filters
+    from redis_kit.bloom.inspection import filters
 
     with suppress(RedisKitError):  # other checks report it
-        for info in list_filters(conf.section(BloomSettings).USING, count=1000)[1]:
-            if info.is_full:
+        for info in filters.read_all().infos:
+            if info.is_overfull:
                 held = f"{info.layers} layers: it holds {info.items:,} values, and its capacity is {info.capacity:,}"
-                hint = "Each layer makes calls slower. Clear it, and give it a larger capacity."
+                hint = "Each layer makes calls slower. Give it a larger capacity, and rebuild or clear it."
                 yield checks.Warning(f"The Bloom filter {info.name!r} has {held}.", hint=hint, id="redis_kit.W026")

@@ -2,19 +2,19 @@
 
 import hashlib
 import struct
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from datetime import timedelta
-from typing import Any, cast
+from functools import partial
+from typing import Any, Self, cast
 from uuid import UUID
 
-from redis_kit.bloom.inspection import FilterInfo, describe
 from redis_kit.bloom.parameters import SLICES, BloomParameters
 from redis_kit.bloom.settings import BloomSettings
+from redis_kit.bloom.state import FilterInfo, bitmaps, describe
 from redis_kit.core import conf, scripts
-from redis_kit.core.errors import InvalidValue, RedisKitError
+from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
-from redis_kit.core.indexes.generations import LEASE_MS, Generation, Generations, Shape
+from redis_kit.core.indexes.generations import BATCH, LEASE_MS, Generations, Shape, several
 from redis_kit.core.primitive import NOTHING, Primitive
 from redis_kit.core.steps import Argument
 from redis_kit.core.text import shortened
@@ -22,7 +22,6 @@ from redis_kit.core.values.sequences import batched
 
 ADD = scripts.load(__package__, "add")
 CONTAINS = scripts.load(__package__, "contains")
-BATCH = 1000  # values in one call: the server does nothing else for some milliseconds
 DIGEST = 12  # bytes: two numbers of 48 bits, which are exact in a double of Lua
 YES = ord("1")
 
@@ -36,7 +35,8 @@ class BloomFilter(Primitive):
     Values are str, bytes, int and UUID; 1 and "1" differ. ``capacity`` is 1 to 10^9 values, ``error`` the share of
     false positives, 0.000001 to 0.5. With a ``window`` of 1 second to 366 days, values fade that long after their last
     add. Calls cost one round trip for each 1,000 values. A further one is needed at the first use in a process, and
-    after a change of the filter's layers. There is no ``remove()``: it would take bits that other values need.
+    after a change of the filter's layers; those above 32 MiB take one for each 32 MiB. There is no ``remove()``: it
+    would take bits that other values need.
     """
 
     component, settings = "bloom", BloomSettings
@@ -53,7 +53,18 @@ class BloomFilter(Primitive):
     ) -> None:
         super().__init__(name, using=using or conf.section(BloomSettings).USING, unknown=unknown or NOTHING)
         self.parameters = BloomParameters.checked(capacity, error, window)
-        self._generations = Generations(self, self.parameters, self._keys, self.parameters.ttl_ms)
+
+    @classmethod
+    def with_parameters(cls, name: str, parameters: BloomParameters, using: str) -> Self:
+        """Return the filter with parameters that were checked before."""
+        checked = cls(name, using=using)
+        checked.parameters = parameters
+        return checked
+
+    @property
+    def _generations(self) -> Generations:
+        parameters = self.parameters
+        return Generations(self, parameters, partial(bitmaps, self), parameters.ttl_ms, prefix=parameters.prefix)
 
     def add(self, value: Value) -> bool:
         """Add a value, and return whether it was new.
@@ -98,11 +109,11 @@ class BloomFilter(Primitive):
 
     def info(self) -> FilterInfo | None:
         """Return items, fill, layers, memory and expected error; None if nothing was added yet."""
-        return cast("FilterInfo | None", self.run_flow(describe(self)))
+        return cast("FilterInfo | None", self.run_flow(describe(self, self.parameters.source)))
 
     async def ainfo(self) -> FilterInfo | None:
         """See info()."""
-        return cast("FilterInfo | None", await self.arun_flow(describe(self)))
+        return cast("FilterInfo | None", await self.arun_flow(describe(self, self.parameters.source)))
 
     def clear(self) -> bool:
         """Delete all values and the parameters, and return whether there was anything. A running rebuild fails."""
@@ -119,25 +130,35 @@ class BloomFilter(Primitive):
         ``progress`` is called with the number of values after each 1,000. Raises RebuildRunning, and RebuildLost if the
         server restarts during it, or a minute passes between two batches. If it fails or dies, the filter stays as it
         was, unless the reply to its last call was lost. With ``keep`` the values of before count until the next
-        rebuild, too.
+        rebuild, too. A filter with a window can't be rebuilt, as nobody knows when its values were added.
         """
         return int(self.run_flow(self._rebuild(values, progress, keep)))
 
-    async def arebuild(self, values: Iterable[Value], *, progress: Progress | None = None, keep: bool = False) -> int:
-        """See rebuild()."""
+    async def arebuild(
+        self,
+        values: Iterable[Value] | AsyncIterable[Value],
+        *,
+        progress: Progress | None = None,
+        keep: bool = False,
+    ) -> int:
+        """See rebuild(). ``values`` may be asynchronous, too."""
         return int(await self.arun_flow(self._rebuild(values, progress, keep)))
 
     def distrust(self) -> None:
         """Let the filter count as incomplete until the next rebuild, as it may lack values."""
         self.run_flow(self._generations.distrust())
 
-    def look_up(self, digests: Sequence[bytes], *, guard: bool = False) -> Flow[list[bool]]:
-        """Return whether the values of these digests may have been added; with ``guard`` True if it is incomplete."""
+    def look_up(self, digests: Sequence[bytes], *, guarded: bool = False) -> Flow[list[bool]]:
+        """Return whether the values of these digests may be there; if ``guarded``, all may unless it is complete."""
         generations, answers = self._generations, list[bool]()
         shape = generations.shape
         while len(answers) < len(digests):
             batch = digests[len(answers) : len(answers) + BATCH]
-            args: list[Argument] = [*self._common_arguments(shape), b"".join(batch), int(guard)]
+            args: list[Argument] = [
+                *self._common_arguments(shape),
+                b"".join(batch),
+                self.parameters.source if guarded else "",
+            ]
             bits, reason, *stored = yield CONTAINS([generations.state, *generations.keys_of(shape)], args)
             if reason == b"stale":
                 shape = generations.learn(*stored)
@@ -147,7 +168,7 @@ class BloomFilter(Primitive):
 
     def _add_all(self, values: Iterable[Value]) -> Flow[list[bool]]:
         answers: list[bool] = []
-        for batch in batched(_several(values), BATCH):
+        for batch in batched(several(values), BATCH):
             answers += yield from self._add(_digests(batch))
         return answers
 
@@ -174,36 +195,20 @@ class BloomFilter(Primitive):
                 shape = yield from generations.forget(shape)
         return answers
 
-    def _rebuild(self, values: Iterable[Value], progress: Progress | None, keep: bool) -> Flow[int]:
-        generations, count = self._generations, 0
-        token = Generation.new().id
-        try:
-            yield from generations.start(token)
-            for batch in batched(_several(values), BATCH):
-                yield from self._add(_digests(batch), token)
-                count += len(batch)
-                if progress:
-                    progress(count)
-            yield from generations.switch(token, keep=keep)
-        except GeneratorExit:
-            raise
-        except BaseException:
-            with suppress(RedisKitError):  # without it, the lease ends
-                yield from generations.abandon(token)
-            raise
-        return count
+    def _rebuild(
+        self, values: Iterable[Value] | AsyncIterable[Value], progress: Progress | None, keep: bool
+    ) -> Flow[int]:
+        if self.parameters.window:
+            raise InvalidValue(f"{self!r} has a window, so it can't be rebuilt: its values were added at many times.")
+        rebuild = self._generations.rebuild
+        return (
+            yield from rebuild(values, lambda batch, id: self._add(_digests(batch), id), progress=progress, keep=keep)
+        )
 
     def _common_arguments(self, shape: Shape) -> list[Argument]:
         """Return what each script compares with what is stored, and the sizes of all layers."""
-        layers = [self.parameters.layer(number) for each in shape.generations for number in range(each.layers)]
-        return [str(self.parameters), str(shape), b"".join(struct.pack("<ddd", *layer) for layer in layers)]
-
-    def _keys(self, generation: Generation, parameters: BloomParameters) -> dict[str, int]:
-        return {
-            self.key(f"bits:{generation.id}:{number}:{part}"): bits
-            for number in range(generation.layers)
-            for part, bits in enumerate(parameters.layer(number).parts)
-        }
+        sizes = [struct.pack("<ddd", *layer) for layer in self.parameters.layers(shape)]
+        return [str(self.parameters), str(shape), b"".join(sizes)]
 
 
 def digest(value: Any) -> bytes:
@@ -225,10 +230,4 @@ def digest(value: Any) -> bytes:
 
 
 def _digests(values: Iterable[Any]) -> list[bytes]:
-    return [digest(value) for value in _several(values)]
-
-
-def _several(values: Iterable[Value]) -> Iterable[Value]:
-    if isinstance(values, (str, bytes)):
-        raise InvalidValue(f"Give a list of values, not {shortened(values)}.")
-    return values
+    return [digest(value) for value in several(values)]

@@ -1,20 +1,22 @@
 """A filter of the values of a model's field: a look-up of a row that does not exist need not ask the database."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import shortcuts
 from django.core.exceptions import ValidationError
-from django.db import models, router
+from django.db import models
 
 from redis_kit.bloom.filter import BloomFilter, Progress, digest
-from redis_kit.core.errors import RedisKitError
+from redis_kit.bloom.parameters import BloomParameters
+from redis_kit.bloom.settings import BloomSettings
+from redis_kit.core import conf
+from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
-from redis_kit.core.indexes.field_index import FieldIndex
-from redis_kit.core.indexes.model_index import indexes
+from redis_kit.core.indexes.field_index import OTHER_TEXT, FieldIndex, FollowedQuerySet, lookups_of
+from redis_kit.core.logs.error_text import described
 from redis_kit.core.logs.rate_limit import LogRateLimit
-from redis_kit.core.text import folded
 
 logger = logging.getLogger("redis_kit")
 _log_limit = LogRateLimit()
@@ -24,33 +26,57 @@ class ModelFilter(FieldIndex):
     """A Bloom filter of the values of a field. Create it in ``models.py``, below the model.
 
     It hides no row: only a filter that a rebuild has completed answers, until the server restarts or an add fails.
-    Otherwise the answer is that there may be a row. Text is compared without case, accents and spaces at its end, so
-    that it suits each collation. Rows that send no signals, as those of ``bulk_create()``, need ``add_many()`` before
-    their transaction commits, and once more after that.
+    Otherwise the answer is that there may be a row. ``capacity`` and ``error`` are those of BloomFilter; the next
+    rebuild adopts other ones. The field has text, integers, UUIDs or IP addresses, or refers to a model by these.
+    Text is compared without case, accents and spaces at its end, so that it suits each collation.
     """
 
-    def __init__(self, model: Any, field: str = "pk", **options: Any) -> None:
+    command = "rk_bloom"
+    types = (models.CharField, models.TextField, models.IntegerField, models.UUIDField, models.GenericIPAddressField)
+
+    def __init__(
+        self,
+        model: Any,
+        field: str = "pk",
+        capacity: int = 1_000_000,
+        error: float = 0.01,
+        using: str | None = None,
+    ) -> None:
+        self._parameters = BloomParameters.checked(capacity, error, None)
+        self._using = using
         super().__init__(model, field)
-        self._options = options
+
+    @property
+    def using(self) -> str:
+        """Return the alias of its connection."""
+        return self._using or conf.section(BloomSettings).USING
 
     @property
     def filter(self) -> BloomFilter:
-        """Return the filter that holds the values."""
-        return BloomFilter(self.name, **self._options)
+        """Return the filter that holds the values. Its new generations name the database that is written to."""
+        parameters = self._parameters._replace(source=self.database_digest())
+        return BloomFilter.with_parameters(self.name, parameters, self.using)
 
     def may_exist(self, value: Any) -> bool:
         """Return False if surely no row has this value. It never raises. One round trip."""
         try:
             return self.misses_change() or bool(self.filter.run_flow(self._look_up(value)))
-        except (RedisKitError, ValidationError, TypeError, ValueError) as error:
+        except Exception as error:
             return self._unsure(error)
 
     async def amay_exist(self, value: Any) -> bool:
         """See may_exist()."""
         try:
             return self.misses_change() or bool(await self.filter.arun_flow(self._look_up(value)))
-        except (RedisKitError, ValidationError, TypeError, ValueError) as error:
+        except Exception as error:
             return self._unsure(error)
+
+    def __contains__(self, value: Any) -> bool:
+        return self.may_exist(value)
+
+    def add(self, value: Any) -> None:
+        """Add a value, as add_many() does."""
+        self.add_many([value])
 
     def add_many(self, values: Iterable[Any]) -> None:
         """Add values. One round trip for each 1,000."""
@@ -66,25 +92,27 @@ class ModelFilter(FieldIndex):
         self.filter.distrust()
 
     def _look_up(self, value: Any) -> Flow[bool]:
-        (answer,) = yield from self.filter.look_up([digest(self.comparable(value))], guard=True)
-        return answer
-
-    def comparable(self, value: Any) -> Any:
-        """Return the same for all values that the database may take for equal. Raises ValidationError."""
-        field = self.field
-        while field.remote_field:
-            field = field.target_field
-        value = field.to_python(value)
-        return folded(value) if isinstance(value, str) else value
+        looked_up = [self.comparable(value)]
+        if looked_up == [OTHER_TEXT]:
+            return True
+        if isinstance(looked_up[0], str) and not self.is_exact:
+            looked_up.append(OTHER_TEXT)
+        answers = yield from self.filter.look_up(list(map(digest, looked_up)), guarded=True)
+        return any(answers)
 
     def _unsure(self, error: Exception) -> bool:
-        if isinstance(error, RedisKitError) and _log_limit.allows(f"{self.name} {type(error).__name__}"):
-            logger.warning("bloom: %r is not asked: %s", self, error)
+        is_about_value = isinstance(error, (InvalidValue, ValidationError, TypeError, ValueError, ArithmeticError))
+        if not is_about_value and _log_limit.allows(f"{self.name} {type(error).__name__}"):
+            logger.warning("bloom: %r is not asked: %s", self, described(error))
         return True
 
 
-class BloomQuerySet(models.QuerySet[Any]):
-    """A queryset whose ``get_filtered()`` asks the filters of its model before the database."""
+class BloomQuerySet(FollowedQuerySet):
+    """A queryset whose ``get_filtered()`` asks the filters of its model before the database.
+
+    What it changes in bulk is added to them. If a value is not known, as that of an expression in ``update()``, the
+    filter counts as incomplete.
+    """
 
     def get_filtered(self, **lookups: Any) -> Any:
         """Return the row, as ``get()`` does. Raises DoesNotExist without a query if a filter excludes it."""
@@ -112,27 +140,17 @@ async def aget_object_or_404(klass: Any, *args: Any, **lookups: Any) -> Any:
 
 
 def _is_excluded(queryset: Any, lookups: Mapping[str, Any]) -> bool:
-    return not all(each.may_exist(value) for each, value in _asked(queryset, lookups))
+    return not all(each.may_exist(value) for each, value in lookups_of(ModelFilter, queryset, lookups))
 
 
 async def _ais_excluded(queryset: Any, lookups: Mapping[str, Any]) -> bool:
-    for each, value in _asked(queryset, lookups):
+    for each, value in lookups_of(ModelFilter, queryset, lookups):
         if not await each.amay_exist(value):
             return True
     return False
 
 
-def _asked(queryset: Any, lookups: Mapping[str, Any]) -> Iterator[tuple[ModelFilter, Any]]:
-    """Yield the filters that know whether a row can match, each with the value to ask for."""
-    for each in indexes(ModelFilter):
-        aliases = {router.db_for_read(each.model), router.db_for_write(each.model)}
-        if not issubclass(queryset.model, each.model) or queryset.db not in aliases:
-            continue
-        names = {each.field.name, each.field.attname}
-        if each.field.primary_key and queryset.model._meta.concrete_model is each.model:
-            names.add("pk")
-        yield from ((each, value) for name, value in lookups.items() if name.removesuffix("__exact") in names)
-
-
 def _queryset(klass: Any) -> Any:
-    return klass._default_manager.all() if hasattr(klass, "_default_manager") else klass.all()
+    """Return the rows of a model or a manager, and anything else as it is: Django says what is wrong with it."""
+    rows = getattr(klass, "_default_manager", klass)
+    return rows.all() if isinstance(rows, models.Manager) else rows

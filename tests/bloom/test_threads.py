@@ -3,6 +3,7 @@
 import sys
 import threading
 from datetime import timedelta
+from itertools import chain
 
 import pytest
 
@@ -100,12 +101,12 @@ def test_adds_beside_rebuilds(kit):
             return
         for _ in range(ROUNDS):
             seen.rebuild(value for values in source for value in values)
-            values = sum(added, [])
+            values = [*chain.from_iterable(added)]
             lost.extend(value for value, found in zip(values, seen.contains_many(values), strict=True) if not found)
 
     together(work)
     assert lost == []
-    assert all(seen.contains_many(sum(added, [])))
+    assert all(seen.contains_many(chain.from_iterable(added)))
 
 
 @pytest.mark.parametrize("moment", ["first add", "full", "old slice"])

@@ -3,7 +3,7 @@
 -- needs  nothing
 -- gives  read_generations, has, is_in, set
 
-local PART = 4294967296
+local PART = 268435456
 
 -- The generations that a shape names, with the keys and sizes of their layers; the first bitmap has the number `key`.
 local function read_generations(shape, sizes, key)

@@ -7,26 +7,23 @@
 -- ARGV[2]     shape       that the caller knows
 -- ARGV[3]     sizes       bits, hashes and capacity of each layer: three doubles
 -- ARGV[4]     digests     of the values, 12 bytes each
--- ARGV[5]     guard       "1" if only a complete filter may answer
+-- ARGV[5]     source      database whose rows the filter must have, or it does not answer; "" for no such rule
 -- returns     "0" or "1" for each value, and ""; or nothing, a reason, and the stored parameters and shape
 
 local state, parameters, shape = KEYS[1], ARGV[1], ARGV[2]
 -- @include _layers
--- @include redis_kit.core.indexes:_identity
+-- @include _complete
 local stored = redis.call("HMGET", state, "parameters", "shape", "complete")
 if (stored[1] or parameters) ~= parameters or (stored[2] or "") ~= shape then
     return {"", "stale", stored[1] or "", stored[2] or ""}
 end
-local generations = read_generations(shape, ARGV[3], 2)
--- A complete filter was switched to by a rebuild in this process of the server, and none of its bitmaps was evicted.
-if ARGV[5] == "1" then
-    local complete = #generations > 0 and stored[3] == generations[1].id .. " " .. read_identity()
-    if not complete or redis.call("EXISTS", unpack(KEYS)) < #KEYS then
+if ARGV[5] ~= "" then
+    if not is_complete(stored[3], shape, ARGV[5]) or redis.call("EXISTS", unpack(KEYS)) < #KEYS then
         return {"", "incomplete"}
     end
 end
 
-local digests, answers = ARGV[4], {}
+local generations, digests, answers = read_generations(shape, ARGV[3], 2), ARGV[4], {}
 for start = 1, #digests, 12 do
     local first, step = struct.unpack("<I6I6", digests, start)
     local answer = "0"

@@ -1,4 +1,4 @@
-"""The base of commands that list indexes, and rebuild those of models."""
+"""The base of commands that list indexes, clear them, and rebuild those of models."""
 
 import json
 from collections.abc import Sequence
@@ -10,24 +10,28 @@ from django.db.models import QuerySet
 
 from redis_kit.core import terminal
 from redis_kit.core.errors import InvalidValue, ParameterMismatch, RebuildLost, RebuildRunning
+from redis_kit.core.indexes.listing import Listing
 from redis_kit.core.indexes.model_index import ModelIndex, find_index
 from redis_kit.core.text import clean
 
 
 class IndexCommand(terminal.KitCommand):
-    """List and rebuild indexes of a kind. A subclass reads them, and has the titles and the cells of a line."""
+    """List, clear and rebuild indexes of a kind. A subclass reads them, and has the titles and the cells of a line."""
 
     kind: ClassVar[type[ModelIndex]]
+    listing: ClassVar[Listing[Any]]
     titles: ClassVar[Sequence[str]]
     empty: ClassVar[str]
     actions = {
         "list": "list them by name",
         "rebuild": "read the values of a model's field again, and switch to them in one step",
+        "clear": "delete one with all that it holds",
     }
 
     def read(self, using: str | None, limit: int) -> tuple[int, Sequence[NamedTuple]]:
         """Return how many indexes there are, and the first of them."""
-        raise NotImplementedError
+        total, infos = self.listing.read_all(using)
+        return total, infos[:limit]
 
     def cells(self, index: Any) -> Sequence[str]:
         """Return the cells of a line."""
@@ -40,8 +44,11 @@ class IndexCommand(terminal.KitCommand):
             subparser = subparsers.add_parser(action, help=about)
             subparser.add_argument("--json", action="store_true", help="print JSON")
             terminal.add_everywhere(subparser)
-        listing, rebuild = subparsers.choices["list"], subparsers.choices["rebuild"]
-        listing.add_argument("--using", type=terminal.alias, help="connection (default: that of the settings)")
+        listing, rebuild, clear = map(subparsers.choices.__getitem__, ("list", "rebuild", "clear"))
+        for subparser in (listing, clear):
+            subparser.add_argument("--using", type=terminal.alias, help="connection (default: all)")
+        clear.add_argument("name", metavar="NAME", type=terminal.name, help="name of the index")
+        terminal.add_no_input(clear)
         whole = terminal.whole(1, 1000)
         listing.add_argument("--limit", type=whole, default=100, help="number of lines, 1 to 1,000 (default: 100)")
         rebuild.add_argument("name", metavar="NAME", help="model and field, such as shop.Product.pk")
@@ -64,11 +71,24 @@ class IndexCommand(terminal.KitCommand):
             if total > limit:
                 self.stdout.write(f"{total - limit:,} more; --limit shows them.")
 
+    def _clear(self, *, name: str, using: str | None, no_input: bool, **options: Any) -> None:
+        try:
+            info = self.listing.find_one(name, using)
+        except InvalidValue as error:
+            raise CommandError(clean(str(error))) from error
+        count = self.listing.size(info)
+        if not no_input:
+            question = f"This deletes {count:,} entries on the connection {info.using}. Type the name to go on: "
+            terminal.confirm(question, name, nothing="Nothing was deleted")
+        self.listing.clear(info)
+        self.report(f"{clean(name)} was deleted.", {"name": name, "entries": count}, as_json=options["json"])
+
     def _rebuild(self, *, name: str, **options: Any) -> None:
         try:
             index = find_index(self.kind, name)
-            rows = QuerySet(index.model, using=router.db_for_write(index.model))
-            count = index.rebuild(progress=terminal.progress_bar(self.stderr, rows.count() if self.stderr.isatty() else 0))
+            rows: QuerySet[Any] = QuerySet(index.model, using=router.db_for_write(index.model))
+            total = rows.count() if self.stderr.isatty() else 0
+            count = index.rebuild(progress=terminal.progress_bar(self.stderr, total))
         except (InvalidValue, RebuildRunning, RebuildLost, ParameterMismatch) as error:
             raise CommandError(clean(str(error))) from error
         self.report(f"{index.name}: {count:,} values.", {"name": index.name, "values": count}, as_json=options["json"])

@@ -3,16 +3,23 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
+from django.core.checks import CheckMessage, Error
 from django.core.exceptions import ValidationError
 from django.db import connections, router, transaction
-from django.db.models import Model, QuerySet
+from django.db.models import Field, Model, QuerySet
 from django.db.models.signals import post_save, pre_save
 
-from redis_kit.core.errors import ConfigurationError, RedisKitError
+from redis_kit.core.client.addresses import aliases
+from redis_kit.core.client.connection_checks import alias_missing
+from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisKitError
 from redis_kit.core.indexes.model_index import ModelIndex, indexes
+from redis_kit.core.text import folded
 
+Kind = TypeVar("Kind", bound="FieldIndex")
+EXACT = ("postgresql", "sqlite")  # databases that compare text as it is, unless a field has a collation
+OTHER_TEXT = "\ufffd"  # stands for each text that only the database can compare
 BATCH = 2000  # rows in one query: a rebuild that waits for one for a minute counts as dead
 NO_VALUE = (ValidationError, TypeError, ValueError, ArithmeticError)  # errors about what a field can't take
 
@@ -23,11 +30,16 @@ class FieldIndex(ModelIndex):
     A field that a model inherits with the table of its base is followed on the base.
     """
 
+    #: The types of fields that it takes; a relation has that of the field to which it refers.
+    types: ClassVar[tuple[type[Field[Any, Any]], ...]] = (Field,)
+
     def __init__(self, model: Any, field: str = "pk") -> None:
         meta = model._meta.concrete_model._meta
         self.field: Any = meta.pk if field == "pk" else meta.get_field(field)
         if getattr(self.field, "column", None) is None:
             raise ConfigurationError(f"{meta.label}.{field} has no column, so {type(self).__name__} can't follow it.")
+        if not self.field.remote_field and (wrong := self.wrong_type()):
+            raise ConfigurationError(wrong)
         owner = self.field.model._meta
         name = f"{owner.label_lower}.{self.field.name}"
         if any(index.name == name for index in indexes(type(self))):
@@ -43,6 +55,51 @@ class FieldIndex(ModelIndex):
         """See ModelIndex.names."""
         return self._names
 
+    @property
+    def using(self) -> str:
+        """Return the alias of its connection."""
+        raise NotImplementedError
+
+    def wrong_type(self) -> str:
+        """Return what is wrong with the field's type; "" if nothing is. Relations can be asked when Django is ready."""
+        field, _value = self.resolve(None)
+        if isinstance(field, self.types):
+            return ""
+        types = ", ".join(each.__name__ for each in self.types)
+        where = f"{self.field.model._meta.label}.{self.field.name}"
+        return (
+            f"{type(self).__name__} takes fields of the types {types}. {where} is of the type {type(field).__name__}."
+        )
+
+    def resolve(self, value: Any) -> tuple[Any, Any]:
+        """Return the field to which a relation refers in the end, and the value there of a row that it refers to."""
+        field = self.field
+        while field.remote_field:
+            field = field.target_field
+            if isinstance(value, Model):
+                value = getattr(value, field.attname)
+        return (field.output_field if field.generated else field), value
+
+    def comparable(self, value: Any) -> Any:
+        """Return the same for all values that the database may take for equal. Raises an error for other values.
+
+        Text is compared without case, accents and spaces at its end. Where the database may ignore more, text beyond
+        printable ASCII is OTHER_TEXT.
+        """
+        field, value = self.resolve(value)
+        if isinstance(value, Model) or hasattr(value, "resolve_expression"):
+            raise InvalidValue(f"{self!r} takes values, and no {type(value).__name__}.")
+        value = field.to_python(value)
+        if not isinstance(value, str):
+            return value
+        return folded(value) if self.is_exact or (value.isascii() and value.isprintable()) else OTHER_TEXT
+
+    @property
+    def is_exact(self) -> bool:
+        """Return whether the database ignores no more of a text than case, accents and spaces at its end."""
+        vendor = connections[router.db_for_write(self.model)].vendor
+        return vendor in EXACT and not getattr(self.resolve(None)[0], "db_collation", None)
+
     def add_many(self, values: Iterable[Any]) -> None:
         """Add values of the field."""
         raise NotImplementedError
@@ -52,12 +109,64 @@ class FieldIndex(ModelIndex):
 
         They come from the database that is written to: a replica may lack rows whose adds came before the rebuild.
         """
-        rows = QuerySet(self.model, using=router.db_for_write(self.model)).order_by("pk")
+        rows: QuerySet[Any] = QuerySet(self.model, using=router.db_for_write(self.model)).order_by("pk")
         pairs = rows.values_list("pk", self.field.attname)
         batch = list(pairs[:BATCH])
         while batch:
             yield from (value for _pk, value in batch if value is not None)
             batch = list(pairs.filter(pk__gt=batch[-1][0])[:BATCH])
+
+
+class FollowedQuerySet(QuerySet[Any]):
+    """A queryset whose bulk changes are added to the indexes of the fields of its model.
+
+    If a value is not known, as that of an expression in ``update()``, the index counts as incomplete.
+    """
+
+    def bulk_create(self, objs: Iterable[Any], *args: Any, **options: Any) -> list[Any]:
+        """See QuerySet.bulk_create()."""
+        with self._change() as using:
+            rows = super().bulk_create(objs, *args, **options)
+            add_saved(self.model, rows, using)
+        return rows
+
+    def bulk_update(self, objs: Iterable[Any], fields: Iterable[str], batch_size: int | None = None) -> int:
+        """See QuerySet.bulk_update()."""
+        rows, names = list(objs), list(fields)
+        with self._change() as using:
+            # Not by this class: its update() would meet expressions.
+            plain: QuerySet[Any] = QuerySet(self.model, self.query.chain(), using, self._hints)  # type: ignore[attr-defined]
+            count = plain.bulk_update(rows, names, batch_size)
+            add_saved(self.model, rows, using, names, created=False)
+        return count
+
+    def update(self, **values: Any) -> int:
+        """See QuerySet.update()."""
+        with self._change() as using:
+            count = super().update(**values)
+            add_updated(self.model, values, using)
+        return count
+
+    update.alters_data = True  # type: ignore[attr-defined]
+
+    @contextmanager
+    def _change(self) -> Iterator[str]:
+        """Let values be added before the commit of their rows."""
+        self._for_write = True
+        with transaction.atomic(using=self.db, savepoint=False):
+            yield self.db
+
+
+def lookups_of(kind: type[Kind], queryset: Any, lookups: Mapping[str, Any]) -> Iterator[tuple[Kind, Any]]:
+    """Yield the indexes that know whether a row can match lookups, each with the value to ask for."""
+    for index in indexes(kind) if isinstance(queryset, QuerySet) else ():
+        aliases = {router.db_for_read(index.model), router.db_for_write(index.model)}
+        if not issubclass(queryset.model, index.model) or queryset.db not in aliases:
+            continue
+        names = {index.field.name, index.field.attname}
+        if index.field.primary_key and queryset.model._meta.concrete_model is index.model:
+            names.add("pk")
+        yield from ((index, value) for name, value in lookups.items() if name.removesuffix("__exact") in names)
 
 
 def add_saved(model: Any, rows: Iterable[Any], using: str, fields: Any = None, *, created: bool = True) -> None:
@@ -122,8 +231,8 @@ def _values(index: FieldIndex, model: Any, rows: Iterable[Any], using: str, crea
     if None in unknown:
         raise RedisKitError("the key of a new row is not known")
     if unknown:
-        values = QuerySet(model, using=using).filter(pk__in=unknown).values_list(name, flat=True)
-        known += [value for value in values if value is not None]
+        rows_again: QuerySet[Any] = QuerySet(model, using=using).filter(pk__in=unknown)
+        known += rows_again.exclude(**{name: None}).values_list(name, flat=True)
     return known
 
 
@@ -152,3 +261,12 @@ def _of(sender: type[Model], fields: Any) -> list[FieldIndex]:
         if issubclass(sender, index.model)
         and (fields is None or index.field.generated or {index.field.name, index.field.attname} & set(fields))
     ]
+
+
+def problems(kind: type[FieldIndex]) -> Iterator[CheckMessage]:
+    """Yield an error for each index with an unknown connection, or with a relation to a field that it can't take."""
+    for index in indexes(kind):
+        for problem in alias_missing(index.using, aliases()):
+            yield Error(f"{index!r}: {problem.message}", hint=problem.hint, id="redis_kit.E002")
+        if wrong := index.wrong_type():
+            yield Error(wrong, id="redis_kit.E033")

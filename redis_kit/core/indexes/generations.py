@@ -4,20 +4,26 @@ The keys of a generation, and what they hold, are the business of its index.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping
+from contextlib import suppress
+from itertools import islice
 from secrets import token_hex
 from typing import Any, NamedTuple, Protocol, Self
 
 from redis_kit.core import conf, scripts
-from redis_kit.core.errors import ParameterMismatch, RebuildLost, RebuildRunning
+from redis_kit.core.errors import InvalidValue, ParameterMismatch, RebuildLost, RebuildRunning, RedisKitError
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.settings import KitSettings
-from redis_kit.core.steps import Argument, Call
+from redis_kit.core.steps import Argument, Batch, Call
+from redis_kit.core.text import shortened
 
+ALLOCATE = scripts.load(__package__, "allocate")
 CHANGE = scripts.load(__package__, "change")
 CLEAR = scripts.load(__package__, "clear")
+BATCH = 1000  # values in one call: the server does nothing else for some milliseconds
 LEASE_MS = 60_000  # after its last batch of values a rebuild counts as dead
+AT_ONCE = 2**28  # bits that one script allocates: the server does nothing else for some 10 ms
 MOST_SHAPES = 1024
 _shapes: dict[tuple[str, str], "Shape"] = {}  # by connection and state: what this process has seen
 conf.on_change(_shapes.clear)
@@ -30,9 +36,9 @@ class Generation(NamedTuple):
     layers: int = 1
 
     @classmethod
-    def new(cls) -> "Generation":
-        """Return a generation with an id of its own."""
-        return cls(token_hex(8))
+    def new(cls, prefix: str = "") -> "Generation":
+        """Return a generation with an id of its own, after a prefix of letters and digits."""
+        return cls(prefix + token_hex(8))
 
 
 class Shape(NamedTuple):
@@ -72,6 +78,40 @@ def names(component: str) -> str:
     return f"{conf.section(KitSettings).PREFIX}:{{{component}:indexes}}:names"
 
 
+class Source:
+    """A step that returns the next values of a rebuild, and nothing at their end. It asks no server."""
+
+    def __init__(self, values: Any) -> None:
+        self._values = values
+        self._iterator: Any = None
+
+    def run(self, client: Any) -> list[Any]:
+        """Return at most 1,000 values."""
+        if self._iterator is None:
+            self._iterator = iter(several(self._values))
+        return list(islice(self._iterator, BATCH))
+
+    async def arun(self, client: Any) -> list[Any]:
+        """See run()."""
+        if not isinstance(self._values, AsyncIterable):
+            return self.run(client)
+        if self._iterator is None:
+            self._iterator = aiter(self._values)
+        batch: list[Any] = []
+        async for value in self._iterator:
+            batch.append(value)
+            if len(batch) == BATCH:
+                break
+        return batch
+
+
+def several(values: Any) -> Iterable[Any]:
+    """Return values that are not given as one of them. Raises InvalidValue."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise InvalidValue(f"Give a list of values, not {shortened(values)}.")
+    return values
+
+
 class Parameters(Protocol):
     """The parameters that are stored with an index, as their text. All processes must have the same."""
 
@@ -87,7 +127,8 @@ class Parameters(Protocol):
 class Generations:
     """The generations of one index.
 
-    ``keys`` returns those of a generation with these parameters, each with the bits to allocate, or 0.
+    ``keys`` returns those of a generation with these parameters, each with the bits to allocate, or 0. Ids of new
+    generations begin with ``prefix``.
 
     An operation reads ``shape`` once, and gives it to all that it calls: another thread may learn a new one at any
     time. A script refuses a shape that is not the stored one, and ``learn()`` takes its answer.
@@ -99,8 +140,10 @@ class Generations:
         parameters: Parameters,
         keys: Callable[[Generation, Any], Mapping[str, int]],
         ttl_ms: int = 0,
+        prefix: str = "",
     ) -> None:
         self.index, self.parameters, self.keys, self.ttl_ms = index, parameters, keys, ttl_ms
+        self.prefix = prefix
         self.state, self.lease = index.key("state"), index.key("lease")
         self._place = (index.using, self.state)
 
@@ -131,8 +174,13 @@ class Generations:
         """Begin a generation, the first one or the next one of a window, and end those beyond ``most``."""
         if not shape.active:
             yield self._list()
-        new = Shape((Generation.new(), *shape.active)[:most], shape.shadow)
-        return (yield from self._change(shape, new))[1]
+        new = Generation.new(self.prefix)
+        if self._bits(new) > AT_ONCE:  # all processes that begin it now allocate the same one
+            reserved = self.index.key(f"begins:{shape.active[0].id if shape.active else ''}")
+            calls = [Call("SET", reserved, new.id, "NX", "PX", LEASE_MS), Call("GET", reserved)]
+            _is_first, id = yield Batch(calls)
+            new = Generation(id.decode()) if id else new
+        return (yield from self._change(shape, Shape((new, *shape.active)[:most], shape.shadow)))[1]
 
     def grow(self, shape: Shape, id: str) -> Flow[Shape]:
         """Give a generation that is full one layer more."""
@@ -149,10 +197,12 @@ class Generations:
         """
         shape, reason = self.shape, "stale"
         yield self._list()
+        if self._bits(Generation(token)) > AT_ONCE and (yield Call("GET", self.lease)) not in (None, token.encode()):
+            raise self._running()  # before anything is allocated
         while reason and not shape.has_shadow(token):
             reason, shape = yield from self._change(shape, Shape(shape.active, Generation(token)), "start", token)
             if reason == "busy":
-                raise RebuildRunning(f"Another process rebuilds {self.index!r}. Wait for its end.")
+                raise self._running()
         return shape
 
     def switch(self, token: str, *, keep: bool = False) -> Flow[None]:
@@ -175,6 +225,35 @@ class Generations:
         shape, reason = (yield from self.read()), "stale"
         while reason and shape.has_shadow(token):
             reason, shape = yield from self._change(shape, Shape(shape.active), "abandon", token)
+
+    def rebuild(
+        self,
+        values: Any,
+        write: Callable[[list[Any], str], Flow[Any]],
+        *,
+        progress: Callable[[int], object] | None = None,
+        keep: bool = False,
+    ) -> Flow[int]:
+        """Fill a generation with values, asynchronous ones if the flow is carried out so, and switch to it.
+
+        ``write`` stores a batch of at most 1,000 values in the generation with an id.
+        """
+        source, token, count = Source(values), Generation.new(self.prefix).id, 0
+        try:
+            yield from self.start(token)
+            while batch := (yield source):
+                yield from write(batch, token)
+                count += len(batch)
+                if progress:
+                    progress(count)
+            yield from self.switch(token, keep=keep)
+        except GeneratorExit:
+            raise
+        except BaseException:
+            with suppress(RedisKitError):  # without it, the lease ends
+                yield from self.abandon(token)
+            raise
+        return count
 
     def require(self, shape: Shape, token: str) -> None:
         """Raise RebuildLost unless a shape that the server has sent has the generation of this rebuild."""
@@ -201,6 +280,12 @@ class Generations:
         """Return the call that lists the index by its name. It stays listed: what reads the list drops dead names."""
         return Call("ZADD", names(self.index.component), 0, self.index.name)
 
+    def _running(self) -> RebuildRunning:
+        return RebuildRunning(f"Another process rebuilds {self.index!r}. Wait for its end.")
+
+    def _bits(self, generation: Generation) -> int:
+        return sum(self.keys(generation, self.parameters).values())
+
     def _remember(self, shape: Shape) -> Shape:
         if len(_shapes) >= MOST_SHAPES:
             _shapes.clear()
@@ -218,6 +303,10 @@ class Generations:
         before, after = self._allocated(shape), self._allocated(new)
         ended = [key for key in before if key not in after]
         begun = {key: bits for key, bits in after.items() if key not in before}
+        if sum(begun.values()) > AT_ONCE:
+            for key, bits in begun.items():
+                if not (yield ALLOCATE([self.state, key], [str(shape), bits, LEASE_MS])):
+                    break
         args: list[Argument] = [str(self.parameters), str(shape), str(new), step, token, LEASE_MS]
         args += [len(ended), self.ttl_ms, *begun.values()]
         reason, *stored = yield CHANGE([self.state, self.lease, *ended, *begun], args)

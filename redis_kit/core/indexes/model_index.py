@@ -1,6 +1,7 @@
 """Indexes of models: where they are made, how they are found, and what happens if one misses a change."""
 
 import atexit
+import hashlib
 import logging
 import os
 import threading
@@ -10,7 +11,7 @@ from time import monotonic, sleep
 from typing import Any, ClassVar, TypeVar
 
 from django.apps import apps
-from django.db import connections
+from django.db import connections, router
 
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisKitError
@@ -51,6 +52,17 @@ class ModelIndex:
     def names(self) -> Sequence[str]:
         """Return the names under which it is found."""
         return [self.name]
+
+    def database_digest(self) -> str:
+        """Return 12 digits that name the database that is written to: an index of the rows of another one has others.
+
+        They are made of its ENGINE, HOST, PORT and NAME, and of the service and the search path of PostgreSQL.
+        """
+        settings = connections[router.db_for_write(self.model)].settings_dict
+        options = settings.get("OPTIONS") or {}
+        names = [settings.get(name) for name in ("ENGINE", "HOST", "PORT", "NAME")]
+        text = repr([*map(str, names), options.get("service"), options.get("options")])
+        return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
     def distrust(self) -> None:
         """Let no process rely on the index until the next rebuild."""

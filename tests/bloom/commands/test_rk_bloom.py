@@ -17,13 +17,22 @@ def accounts(kit, monkeypatch):
     return ModelFilter(Account, capacity=1000)
 
 
-def test_filters_are_listed_by_name(shell):
+def test_filters_are_listed_by_name(shell, accounts, monkeypatch):
+    assert (
+        shell("rk_bloom", "list")[1].split()[-8:]
+        == [accounts.name, "default", "0", "0%", "0", "0", "0", "B", "not", "built"][-8:]
+    )
+    monkeypatch.setattr(model_index, "_indexes", [])
     assert shell("rk_bloom", "list")[:2] == (0, "There are no filters.\n")
     BloomFilter("b", 1000).add(1)
     BloomFilter("a", 1000).add_many(range(100))
     code, out, _ = shell("rk_bloom", "list")
     assert code == 0
-    assert [line.split()[:3] for line in out.splitlines()[1:]] == [["a", "100", "10%"], ["b", "1", "0%"]]
+    rows = [line.split() for line in out.splitlines()[1:]]
+    assert [(*row[:4], row[-1]) for row in rows] == [
+        ("a", "default", "100", "10%", "-"),
+        ("b", "default", "1", "0%", "-"),
+    ]
     assert json.loads(shell("rk_bloom", "list", "--json")[1])[0]["items"] == 100
     assert shell("rk_bloom", "list", "--limit", "1")[1].endswith("1 more; --limit shows them.\n")
 
@@ -44,3 +53,41 @@ def test_unknown_model_and_running_rebuild_have_exit_code_1(kit, shell, accounts
     assert "No model has the ModelFilter" in errors
     kit.client.set(accounts.filter.key("lease"), "another", ex=60)
     assert shell("rk_bloom", "rebuild", accounts.name)[0] == 1
+
+
+def test_filter_is_cleared_after_a_confirmation(shell, accounts):
+    BloomFilter("seen", 1000).add_many(range(5))
+    code, out, errors = shell("rk_bloom", "clear", "seen", typed="no\n")
+    assert code == 1
+    assert BloomFilter("seen", 1000).info().items == 5
+    assert shell("rk_bloom", "clear", "seen", typed="seen\n")[0] == 0
+    assert BloomFilter("seen", 1000).info() is None
+    code, _, errors = shell("rk_bloom", "clear", "seen", "--noinput")
+    assert (code, "seen does not exist" in errors) == (1, True)
+    accounts.rebuild()
+    code, out, _ = shell("rk_bloom", "clear", accounts.name, "--noinput", "--json")
+    assert (code, json.loads(out)) == (0, {"name": accounts.name, "entries": 0})
+    assert accounts.filter.info() is None
+
+
+def test_all_connections_are_listed(kit, shell, accounts, make_server):
+    second = make_server()
+    connections = kit.settings.REDIS_KIT["CONNECTIONS"]
+    kit.options(CONNECTIONS={**connections, "second": second.connection, "down": {"URL": "redis://127.0.0.1:1/0"}})
+    BloomFilter("both", 1000).add(1)
+    BloomFilter("both", 1000, using="second").add_many([1, 2])
+    _code, out, _ = shell("rk_bloom", "list")
+    assert [line.split()[:3] for line in out.splitlines()[2:]] == [["both", "default", "1"], ["both", "second", "2"]]
+    code, _, errors = shell("rk_bloom", "clear", "both", "--noinput")
+    assert (code, "several connections: default, second" in errors) == (1, True)
+    assert shell("rk_bloom", "clear", "both", "--using", "second", "--noinput")[0] == 0
+    assert "both" in shell("rk_bloom", "list", "--using", "default")[1]
+
+
+def test_model_filter_is_rebuilt_on_its_own_connection(kit, shell, monkeypatch, make_server):
+    second = make_server()
+    kit.options(CONNECTIONS={**kit.settings.REDIS_KIT["CONNECTIONS"], "second": second.connection})
+    names = ModelFilter(Account, "name", capacity=1000, using="second")
+    assert shell("rk_bloom", "rebuild", names.name)[0] == 0
+    assert names.filter.info().complete
+    assert [key for key in kit.keys() if ":bits:" in key] == []

@@ -1,14 +1,17 @@
 """The dashboard's page about filters: its rows, the look-up, and its buttons."""
 
+from datetime import timedelta
+
 import pytest
 
 from redis_kit.bloom import BloomFilter, ModelFilter
 from redis_kit.bloom.component import _check_full
 from redis_kit.bloom.dashboard.panel import BloomPanel
+from redis_kit.bloom.metrics import BloomMetrics
 from redis_kit.core import connections, flow
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.indexes import model_index
-from redis_kit.core.indexes.generations import names
+from redis_kit.core.indexes import listing, model_index
+from redis_kit.core.indexes.model_index import indexes
 from redis_kit.core.panels import Figure, Meter, Pages, Table, Viewer
 from tests.app.models import Account
 from tests.fixtures.process import wait_for
@@ -39,12 +42,14 @@ def test_filters_are_shown_with_their_fill_and_error(kit, trips):
     trips.clear()
     figures = {part.label: part.value for part in content() if isinstance(part, Figure)}
     assert len(trips) == 2
-    assert (figures["Filters"], figures["Values"]) == (2, 251)
+    assert (figures["Bloom filters"], figures["Values"]) == (2, 251)
     (table,) = tables()
-    new, old = table.rows
-    assert (new[0], new[1], new[2].lines, new[-1]) == ("new", Meter(1, 1000), (1, ""), "")
-    assert (old[1], old[2].lines) == (Meter(250, 100), (2, "full: give it a larger capacity"))
-    assert table.offered == [("clear",)] * 2
+    old, new = table.rows
+    assert (new[0].lines, new[1].lines) == (("new", ""), (Meter(1, 1000), ""))
+    assert (new[2].lines, new[-1]) == ((1, ""), "")
+    assert old[1].lines == (Meter(250, 100), "")
+    assert old[2].lines == (2, "full, 2.5 times of its capacity: give it a larger one")
+    assert table.offered == [()] * 2
 
 
 def test_value_is_looked_up_in_all_that_it_may_stand_for(kit):
@@ -58,11 +63,13 @@ def test_value_is_looked_up_in_all_that_it_may_stand_for(kit):
 
 def test_filter_is_cleared(kit):
     BloomFilter("seen", 100, 1e-6).add_many(range(5))
-    assert str(BloomPanel.clear.panel_action.effect("seen")) == "5 values are deleted."
-    assert str(BloomPanel().clear("seen")) == "The filter seen was deleted."
+    panel = BloomPanel()
+    clear = panel.actions()["clear"]
+    assert str(panel.effect_of(clear, "seen")) == "5 entries are deleted."
+    assert str(panel.clear("seen")) == "seen was deleted."
     assert BloomFilter("seen", 100, 1e-6).info() is None
-    for call in (BloomPanel().clear, BloomPanel.clear.panel_action.effect):
-        with pytest.raises(InvalidValue, match="there is no filter seen"):
+    for call in (panel.clear, lambda name: panel.effect_of(clear, name)):
+        with pytest.raises(InvalidValue, match="seen does not exist"):
             call("seen")
 
 
@@ -71,7 +78,7 @@ def test_filter_of_a_model_is_rebuilt(kit, monkeypatch):
     index = ModelFilter(Account, capacity=1000)
     monkeypatch.setattr(index, "read_values", lambda: [7])
     index.add_many([8])
-    assert tables()[0].offered == [("rebuild", "clear")]
+    assert tables()[0].offered == [("rebuild",)]
     BloomPanel().rebuild(index.name)
     wait_for(lambda: index.filter.info().complete)
     assert [index.may_exist(value) for value in (7, 8, 9)] == [True, True, False]  # 8 may be of an open transaction
@@ -88,13 +95,56 @@ def test_tile_warns_of_filters_with_layers(kit):
     assert tile() is None
     BloomFilter("seen", 100, 1e-6).add_many(range(250))
     (alert,) = tile().alerts
-    assert (alert.text, alert.value) == ("seen is full", "250 %")
+    assert (alert.text, alert.value) == ("seen is full", "2.5 times")
 
 
-def test_many_filters_have_pages(kit):
-    kit.client.zadd(names("bloom"), {f"f{number}": 0 for number in range(250)})
-    pages = [part for part in content(page="2") if isinstance(part, Pages)]
-    assert [(part.number, part.count) for part in pages] == [(2, 3)]
+def test_many_filters_have_pages_and_all_count(kit):
+    for number in range(120):
+        BloomFilter(f"f{number}", 1000).add(1)
+    BloomFilter("z full", 1, 0.5).add_many(range(300))
+    ModelFilter(Account, "name").add_many(["a"])
+    found = content(page="2")
+    assert [(part.number, part.count) for part in found if isinstance(part, Pages)] == [(2, 2)]
+    figures = {part.label: part.value for part in found if isinstance(part, Figure)}
+    assert (figures["Bloom filters"], figures["Values"] > 121 + 200) == (122, True)
+    rows = tables()[0].rows
+    assert [row[0].lines[0] for row in rows[:2]] == ["z full", indexes(ModelFilter)[0].name]
+
+
+def test_of_very_many_filters_the_first_thousand_are_read(kit, monkeypatch):
+    monkeypatch.setattr(listing, "MOST", 3)
+    for number in range(5):
+        BloomFilter(f"f{number}", 1000).add(1)
+    figure = content()[0]
+    assert (figure.value, figure.hint) == (5, "3 were read")
+
+
+def test_filters_of_all_connections_are_shown(kit, make_server):
+    second = make_server()
+    kit.options(CONNECTIONS={**kit.settings.REDIS_KIT["CONNECTIONS"], "second": second.connection})
+    BloomFilter("both", 100).add(1)
+    BloomFilter("both", 100, using="second").add_many(range(250))
+    assert [row[0].lines for row in tables()[0].rows] == [("both", "second"), ("both", "default")]
+    assert [row[2] for row in tables(filter="both", value="240")[0].rows] == ["surely not in it"] * 2 + [
+        "surely not in it",
+        "probably in it",
+    ]
+    (warning,) = _check_full()
+    assert "'both'" in warning.msg
+    assert set(BloomPanel().reads()) == {"default", "second"}
+    samples = [
+        (using, sample.value)
+        for using in ("default", "second")
+        for sample in flow.run(BloomMetrics().read(using, 10), connections.client(using))
+        if sample.metric.name.endswith("items")
+    ]
+    assert samples == [("default", 1), ("second", 250)]
+
+
+def test_window_is_shown(kit):
+    BloomFilter("week", 100, window=timedelta(days=7)).add(1)
+    assert tables()[0].rows[0][1].lines == (Meter(1, 100), "window of 7 d 0 h")
+    assert [row[-1] for row in tables(filter="week", value="1")[0].rows] == ["surely not in it", "probably in it"]
 
 
 def test_value_of_a_model_is_looked_up_as_its_field_has_it(kit):
@@ -105,12 +155,17 @@ def test_value_of_a_model_is_looked_up_as_its_field_has_it(kit):
     ]
 
 
-def test_filter_of_a_model_says_whether_it_is_asked(kit):
+def test_filter_of_a_model_says_whether_it_is_asked(kit, monkeypatch):
     index = ModelFilter(Account, capacity=1000)
+    table = tables()[0]
+    assert (table.rows[0][-1], table.offered) == ("not built: rebuild it", [("rebuild",)])
     index.add_many([8])
     assert tables()[0].rows[0][-1] == "not asked: rebuild it"
     index.filter.rebuild([8])
     assert tables()[0].rows[0][-1] == "complete"
+    monkeypatch.setattr(model_index, "_indexes", [])  # as after a release without it
+    assert tables()[0].rows[0][-1] == ""
+    assert [row[-1] for row in tables(filter=index.name, value="8")[0].rows] == ["surely not in it", "probably in it"]
 
 
 def test_check_names_full_filters(kit):

@@ -40,6 +40,7 @@ for place = 3 + deletions, #KEYS do
     local bits = tonumber(ARGV[6 + place - deletions])
     if bits > 0 then
         redis.call("SETBIT", KEYS[place], bits - 1, 0) -- the last bit first, so memory is allocated once and exactly
+        redis.call("PERSIST", KEYS[place]) -- a large one is there already
     end
     if expiry > 0 then
         redis.call("PEXPIRE", KEYS[place], expiry)

@@ -1,0 +1,125 @@
+"""All indexes of a component: those that are stored on each connection, and those of models that are not yet."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+
+from django.utils.translation import gettext as _
+
+from redis_kit.core import conf
+from redis_kit.core.client.addresses import aliases
+from redis_kit.core.errors import InvalidValue, RedisFailure
+from redis_kit.core.flow import Flow
+from redis_kit.core.gather import gather
+from redis_kit.core.indexes.generations import names
+from redis_kit.core.primitive import Primitive
+from redis_kit.core.steps import Batch, Call
+
+MOST = 1000  # indexes that are read on a connection, beside those of models
+
+
+class Info(Protocol):
+    """What is stored of an index."""
+
+    @property
+    def name(self) -> str:
+        """Return its name."""
+
+    @property
+    def using(self) -> str:
+        """Return the alias of its connection."""
+
+
+Kind = TypeVar("Kind", bound=Info)
+
+
+class Listed(NamedTuple):
+    """The number of indexes, and those that were read."""
+
+    total: int
+    infos: list[Any]
+
+
+class Listing(Generic[Kind]):
+    """The indexes of a component. A subclass describes one of them."""
+
+    primitive: ClassVar[type[Primitive]]
+
+    def models(self) -> Iterable[Any]:
+        """Return the indexes of models; each has a ``name``, and the alias ``using``."""
+        raise NotImplementedError
+
+    def describe(self, index: Primitive) -> Flow[Kind | None]:
+        """Return what is stored of an index; None if there is none. Two round trips at most."""
+        raise NotImplementedError
+
+    def describe_model(self, index: Any) -> Flow[Kind]:
+        """Return what is stored of the index of a model. Two round trips at most."""
+        raise NotImplementedError
+
+    def clear(self, info: Kind) -> None:
+        """Delete an index."""
+        raise NotImplementedError
+
+    def size(self, info: Kind) -> int:
+        """Return how many values or rows an index holds."""
+        raise NotImplementedError
+
+    def order(self, info: Kind) -> Any:
+        """Return by what indexes are sorted."""
+        return info.name
+
+    def read(self, using: str) -> Flow[Listed]:
+        """Return the indexes of a connection: all of models, and at most 1,000 others. Two round trips.
+
+        A connection that this project names nowhere for them may be unavailable.
+        """
+        models = {each.name: each for each in self.models() if each.using == using}
+        of_models = gather([self.describe_model(each) for each in models.values()], combine=True)
+        try:
+            flows: list[Flow[Any]] = [of_models, self._read_others(using, models)]
+            described, (total, others) = yield from gather(flows, combine=True)
+        except RedisFailure:
+            if models or using == getattr(conf.section(self.primitive.settings), "USING", "default"):
+                raise
+            return Listed(0, [])
+        infos = [*described, *others]
+        return self.merged([Listed(max(total, len(infos)), infos)])
+
+    def _read_others(self, using: str, models: Mapping[str, Any]) -> Flow[tuple[int, list[Kind]]]:
+        """Return the number of names if there are more than those that are read, and the indexes of those."""
+        key, most = names(self.primitive.component), MOST + len(models)
+        total, members = yield Batch([Call("ZCARD", key), Call("ZRANGE", key, 0, most - 1)])
+        others = [name.decode() for name in members if name.decode() not in models]
+        infos = yield from gather([self.describe(self.primitive(name, using=using)) for name in others], combine=True)
+        # Names of indexes that were cleared stay listed.
+        return total if total > most else 0, [info for info in infos if info]
+
+    def merged(self, parts: Iterable[Listed]) -> Listed:
+        """Return the indexes of several connections as those of one."""
+        both = list(parts)
+        infos = sorted((info for part in both for info in part.infos), key=self.order)
+        return Listed(sum(part.total for part in both), infos)
+
+    def read_all(self, using: str | None = None) -> Listed:
+        """Return the indexes of one connection, or of all. See read()."""
+        return self.merged(each.run_flow(self.read(each.using)) for each in self._named("all", using))
+
+    def find(self, name: str, using: str | None = None) -> list[Kind]:
+        """Return the indexes with a name: one on each connection that has it."""
+        found: list[Kind | None] = [index.run_flow(self.describe(index)) for index in self._named(name, using)]
+        return [info for info in found if info]
+
+    def find_one(self, name: str, using: str | None = None) -> Kind:
+        """Return the index with a name. Raises InvalidValue if there is none, or one on several connections."""
+        infos = self.find(name, using)
+        if len(infos) == 1:
+            return infos[0]
+        several = ", ".join(info.using for info in infos)
+        if several:
+            raise InvalidValue(
+                _("%(name)s is on several connections: %(several)s.") % {"name": name, "several": several}
+            )
+        raise InvalidValue(_("Nothing was done: %s does not exist.") % name)
+
+    def _named(self, name: str, using: str | None) -> list[Primitive]:
+        return [self.primitive(name, using=alias) for alias in ([using] if using else aliases())]

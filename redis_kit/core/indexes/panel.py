@@ -1,0 +1,99 @@
+"""The base of panels about indexes: a table of all, with buttons to rebuild those of models, and to clear one."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from redis_kit.core.client.addresses import aliases
+from redis_kit.core.flow import Flow
+from redis_kit.core.indexes.listing import Listed, Listing
+from redis_kit.core.indexes.model_index import ModelIndex, find_index, indexes
+from redis_kit.core.panels import (
+    MOST_ROWS,
+    Action,
+    Alert,
+    Content,
+    Figure,
+    Lines,
+    Pages,
+    Panel,
+    Table,
+    Text,
+    Tile,
+    action,
+)
+from redis_kit.core.text import grouped
+
+
+class IndexPanel(Panel):
+    """The indexes of a component, on all connections. A subclass has the figures, and the cells of a row."""
+
+    listing: ClassVar[Listing[Any]]
+    kind: ClassVar[type[ModelIndex]]
+    #: The title of the table, its columns beside the name, and what it says if it has no row.
+    columns: ClassVar[tuple[Text, ...]]
+    empty: ClassVar[Text]
+
+    def figures(self, infos: Sequence[Any]) -> Iterator[Figure]:
+        """Yield the figures of the page and the tile beside the number of indexes."""
+        raise NotImplementedError
+
+    def cells(self, info: Any) -> Sequence[Any]:
+        """Return the cells of a row beside its name."""
+        raise NotImplementedError
+
+    def alerts(self, infos: Iterable[Any]) -> Iterator[Alert]:
+        """Yield what needs attention."""
+        yield from ()
+
+    def content(self) -> Iterator[Content]:
+        """Return the figures, and a page of the table. Two round trips to each connection."""
+        listed, number = self.listing.read_all(), self.viewer.page
+        yield from self._figures(listed)
+        infos = listed.infos[(number - 1) * MOST_ROWS : number * MOST_ROWS]
+        rebuilt, several = {index.name for index in indexes(self.kind)}, len(aliases()) > 1
+        yield Table(
+            self.title,
+            (_("Name"), *self.columns),
+            [(Lines((each.name, each.using if several else "")), *self.cells(each)) for each in infos],
+            empty=self.empty,
+            actions=("rebuild",),
+            values=[each.name for each in infos],
+            offered=[("rebuild",) if each.name in rebuilt else () for each in infos],
+        )
+        yield from Pages.of(self.slug, number, len(listed.infos))
+
+    def reads(self) -> dict[str, Flow[Any]]:
+        """Return the indexes of each connection. Two round trips."""
+        return {alias: self.listing.read(alias) for alias in aliases()}
+
+    def tile(self, replies: Mapping[str, Any]) -> Tile | None:
+        """Return the figures and the alerts; None if there is no index."""
+        listed = self.listing.merged(replies.values())
+        return Tile(list(self._figures(listed)), None, list(self.alerts(listed.infos))) if listed.infos else None
+
+    def _figures(self, listed: Listed) -> Iterator[Figure]:
+        count = len(listed.infos)
+        yield Figure(self.title, listed.total, _("%s were read") % grouped(count) if listed.total > count else "")
+        yield from self.figures(listed.infos)
+
+    @action(gettext_lazy("Rebuild"), permission="redis_kit.change_indexes", asks=None, confirm=True, harmless=True)
+    def rebuild(self, name: str) -> str:
+        """Read the rows of the model again, in a thread of this process."""
+        find_index(self.kind, name).rebuild_in_background()
+        return _("The rebuild of %s has begun. Until its end it answers as before.") % name
+
+    @action(gettext_lazy("Clear"), permission="redis_kit.change_indexes", typed=True)
+    def clear(self, name: str) -> str:
+        """Delete an index with all that it holds."""
+        self.listing.clear(self.listing.find_one(name))
+        return _("%s was deleted.") % name
+
+    def effect_of(self, action: Action, value: str) -> Text:
+        """See Panel.effect_of()."""
+        if not action.typed:
+            return super().effect_of(action, value)
+        count = self.listing.size(self.listing.find_one(value))
+        return ngettext("%(count)d entry is deleted.", "%(count)d entries are deleted.", count) % {"count": count}
