@@ -26,6 +26,7 @@ DIGEST = 12  # bytes: two numbers of 48 bits, which are exact in a double of Lua
 YES = ord("1")
 
 Value = str | bytes | int | UUID
+Source = Iterable[Value] | AsyncIterable[Value]
 Progress = Callable[[int], object]
 
 
@@ -123,7 +124,7 @@ class BloomFilter(Primitive):
         """See clear()."""
         return bool(await self.arun_flow(self._generations.clear()))
 
-    def rebuild(self, values: Iterable[Value], *, progress: Progress | None = None, keep: bool = False) -> int:
+    def rebuild(self, values: Source, *, progress: Progress | None = None, keep: bool = False) -> int:
         """Replace all values in one step, and return how many there were. Adds in the meantime count, too.
 
         The values should be read lazily: those of a list that was made before the call lack what was added since.
@@ -134,14 +135,8 @@ class BloomFilter(Primitive):
         """
         return int(self.run_flow(self._rebuild(values, progress, keep)))
 
-    async def arebuild(
-        self,
-        values: Iterable[Value] | AsyncIterable[Value],
-        *,
-        progress: Progress | None = None,
-        keep: bool = False,
-    ) -> int:
-        """See rebuild(). ``values`` may be asynchronous, too."""
+    async def arebuild(self, values: Source, *, progress: Progress | None = None, keep: bool = False) -> int:
+        """See rebuild(). The values may be asynchronous here."""
         return int(await self.arun_flow(self._rebuild(values, progress, keep)))
 
     def distrust(self) -> None:
@@ -195,9 +190,7 @@ class BloomFilter(Primitive):
                 shape = yield from generations.forget(shape)
         return answers
 
-    def _rebuild(
-        self, values: Iterable[Value] | AsyncIterable[Value], progress: Progress | None, keep: bool
-    ) -> Flow[int]:
+    def _rebuild(self, values: Source, progress: Progress | None, keep: bool) -> Flow[int]:
         if self.parameters.window:
             raise InvalidValue(f"{self!r} has a window, so it can't be rebuilt: its values were added at many times.")
         rebuild = self._generations.rebuild

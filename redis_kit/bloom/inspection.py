@@ -8,7 +8,7 @@ from redis_kit.bloom.parameters import OF_MODEL, BloomParameters
 from redis_kit.bloom.settings import BloomSettings
 from redis_kit.bloom.state import FilterInfo, describe
 from redis_kit.core.flow import Flow
-from redis_kit.core.indexes.listing import Listing
+from redis_kit.core.indexes.inventory import Inventory
 from redis_kit.core.indexes.model_index import indexes
 from redis_kit.core.primitive import Primitive
 
@@ -19,7 +19,7 @@ class _Stored(Primitive):
     component, settings = "bloom", BloomSettings
 
 
-class _Filters(Listing[FilterInfo]):
+class _Filters(Inventory[FilterInfo]):
     """All filters: overfull ones first, then those of models, then by name."""
 
     primitive = _Stored

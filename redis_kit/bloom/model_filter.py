@@ -35,12 +35,7 @@ class ModelFilter(FieldIndex):
     types = (models.CharField, models.TextField, models.IntegerField, models.UUIDField, models.GenericIPAddressField)
 
     def __init__(
-        self,
-        model: Any,
-        field: str = "pk",
-        capacity: int = 1_000_000,
-        error: float = 0.01,
-        using: str | None = None,
+        self, model: Any, field: str = "pk", capacity: int = 1_000_000, error: float = 0.01, using: str | None = None
     ) -> None:
         self._parameters = BloomParameters.checked(capacity, error, None)
         self._using = using
@@ -110,7 +105,7 @@ class ModelFilter(FieldIndex):
 class BloomQuerySet(FollowedQuerySet):
     """A queryset whose ``get_filtered()`` asks the filters of its model before the database.
 
-    What it changes in bulk is added to them. If a value is not known, as that of an expression in ``update()``, the
+    The values of its bulk changes are added to them. If one is not known, as that of an expression in ``update()``, the
     filter counts as incomplete.
     """
 

@@ -12,7 +12,7 @@ class Command(IndexCommand):
     """List, clear and rebuild filters."""
 
     help = "Show and clear Bloom filters, and rebuild those of models."
-    kind, listing = ModelFilter, filters
+    kind, inventory = ModelFilter, filters
     titles = ("FILTER", "CONNECTION", "VALUES", "FILL", "LAYERS", "ERROR", "MEMORY", "COMPLETE")
     empty = "There are no filters."
 

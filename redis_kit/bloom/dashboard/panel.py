@@ -24,7 +24,7 @@ class BloomPanel(IndexPanel):
 
     slug = "filters"
     title = _l("Bloom filters")
-    listing, kind = filters, ModelFilter
+    inventory, kind = filters, ModelFilter
     columns = (_l("Values"), _l("Layers"), _l("Error now"), _l("Memory"), _l("State"))
     empty = _l("There are no filters.")
 

@@ -1,9 +1,8 @@
 -- Whether a filter has all rows of its model.
 --
--- needs  nothing
+-- needs  read_identity
 -- gives  is_complete
 
--- @include redis_kit.core.indexes:_identity
 -- A rebuild from this database switched to its newest generation, in the present process of the server. The bitmaps
 -- must be there, too: a full server may have evicted one.
 local function is_complete(complete, shape, source)

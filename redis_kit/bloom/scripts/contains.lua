@@ -7,11 +7,12 @@
 -- ARGV[2]     shape       that the caller knows
 -- ARGV[3]     sizes       bits, hashes and capacity of each layer: three doubles
 -- ARGV[4]     digests     of the values, 12 bytes each
--- ARGV[5]     source      database whose rows the filter must have, or it does not answer; "" for no such rule
+-- ARGV[5]     source      database whose rows the filter must have, or it does not answer; "" if it always may
 -- returns     "0" or "1" for each value, and ""; or nothing, a reason, and the stored parameters and shape
 
 local state, parameters, shape = KEYS[1], ARGV[1], ARGV[2]
 -- @include _layers
+-- @include redis_kit.core.indexes:_identity
 -- @include _complete
 local stored = redis.call("HMGET", state, "parameters", "shape", "complete")
 if (stored[1] or parameters) ~= parameters or (stored[2] or "") ~= shape then

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from redis_kit.core import terminal
 from redis_kit.core.errors import InvalidValue, ParameterMismatch, RebuildLost, RebuildRunning
-from redis_kit.core.indexes.listing import Listing
+from redis_kit.core.indexes.inventory import Inventory
 from redis_kit.core.indexes.model_index import ModelIndex, find_index
 from redis_kit.core.text import clean
 
@@ -19,7 +19,7 @@ class IndexCommand(terminal.KitCommand):
     """List, clear and rebuild indexes of a kind. A subclass reads them, and has the titles and the cells of a line."""
 
     kind: ClassVar[type[ModelIndex]]
-    listing: ClassVar[Listing[Any]]
+    inventory: ClassVar[Inventory[Any]]
     titles: ClassVar[Sequence[str]]
     empty: ClassVar[str]
     actions = {
@@ -30,7 +30,7 @@ class IndexCommand(terminal.KitCommand):
 
     def read(self, using: str | None, limit: int) -> tuple[int, Sequence[NamedTuple]]:
         """Return how many indexes there are, and the first of them."""
-        total, infos = self.listing.read_all(using)
+        total, infos = self.inventory.read_all(using)
         return total, infos[:limit]
 
     def cells(self, index: Any) -> Sequence[str]:
@@ -73,14 +73,14 @@ class IndexCommand(terminal.KitCommand):
 
     def _clear(self, *, name: str, using: str | None, no_input: bool, **options: Any) -> None:
         try:
-            info = self.listing.find_one(name, using)
+            info = self.inventory.find_one(name, using)
         except InvalidValue as error:
             raise CommandError(clean(str(error))) from error
-        count = self.listing.size(info)
+        count = self.inventory.size(info)
         if not no_input:
             question = f"This deletes {count:,} entries on the connection {info.using}. Type the name to go on: "
             terminal.confirm(question, name, nothing="Nothing was deleted")
-        self.listing.clear(info)
+        self.inventory.clear(info)
         self.report(f"{clean(name)} was deleted.", {"name": name, "entries": count}, as_json=options["json"])
 
     def _rebuild(self, *, name: str, **options: Any) -> None:

@@ -31,7 +31,7 @@ class FieldIndex(ModelIndex):
     """
 
     #: The types of fields that it takes; a relation has that of the field to which it refers.
-    types: ClassVar[tuple[type[Field[Any, Any]], ...]] = (Field,)
+    types: "ClassVar[tuple[type[Field[Any, Any]], ...]]" = (Field,)
 
     def __init__(self, model: Any, field: str = "pk") -> None:
         meta = model._meta.concrete_model._meta
@@ -169,7 +169,7 @@ def lookups_of(kind: type[Kind], queryset: Any, lookups: Mapping[str, Any]) -> I
         yield from ((index, value) for name, value in lookups.items() if name.removesuffix("__exact") in names)
 
 
-def add_saved(model: Any, rows: Iterable[Any], using: str, fields: Any = None, *, created: bool = True) -> None:
+def add_saved(model: Any, rows: Sequence[Any], using: str, fields: Any = None, *, created: bool = True) -> None:
     """Add the values of rows that were saved, and again at the commit of an open transaction.
 
     ``fields`` names those that were saved, None for all. A value that is not known is a missed change.
@@ -218,22 +218,22 @@ def _reporting(index: FieldIndex) -> Iterator[None]:
             raise
 
 
-def _values(index: FieldIndex, model: Any, rows: Iterable[Any], using: str, created: bool) -> list[Any]:
+def _values(index: FieldIndex, model: Any, rows: Sequence[Any], using: str, created: bool) -> list[Any]:
     """Return the values that rows have in the database. Those that it made are read back."""
-    name, known, unknown = index.field.attname, [], []
+    name, values, keys = index.field.attname, list[Any](), list[Any]()
     for row in rows:
         value = vars(row).get(name)
         is_made = index.field.generated or hasattr(value, "resolve_expression") or (created and name not in vars(row))
         if is_made or (value is None and index.field.primary_key):
-            unknown.append(row.pk)
+            keys.append(row.pk)
         elif value is not None:
-            known.append(value)
-    if None in unknown:
+            values.append(value)
+    if None in keys:
         raise RedisKitError("the key of a new row is not known")
-    if unknown:
-        rows_again: QuerySet[Any] = QuerySet(model, using=using).filter(pk__in=unknown)
-        known += rows_again.exclude(**{name: None}).values_list(name, flat=True)
-    return known
+    if keys:
+        rows_again: QuerySet[Any] = QuerySet(model, using=using).filter(pk__in=keys)
+        values += rows_again.exclude(**{name: None}).values_list(name, flat=True)
+    return values
 
 
 def _before(*, sender: type[Model], instance: Model, using: str, update_fields: Any, **kwargs: Any) -> None:

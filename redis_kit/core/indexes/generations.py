@@ -175,12 +175,13 @@ class Generations:
         if not shape.active:
             yield self._list()
         new = Generation.new(self.prefix)
+        reserved = self.index.key(f"begins:{shape.active[0].id if shape.active else ''}")
         if self._bits(new) > AT_ONCE:  # all processes that begin it now allocate the same one
-            reserved = self.index.key(f"begins:{shape.active[0].id if shape.active else ''}")
             calls = [Call("SET", reserved, new.id, "NX", "PX", LEASE_MS), Call("GET", reserved)]
             _is_first, id = yield Batch(calls)
             new = Generation(id.decode()) if id else new
-        return (yield from self._change(shape, Shape((new, *shape.active)[:most], shape.shadow)))[1]
+        changed = Shape((new, *shape.active)[:most], shape.shadow)
+        return (yield from self._change(shape, changed, ended=[reserved]))[1]
 
     def grow(self, shape: Shape, id: str) -> Flow[Shape]:
         """Give a generation that is full one layer more."""
@@ -215,8 +216,8 @@ class Generations:
             if not shape.has_shadow(token):
                 shape = yield from self.read()
                 self.require(shape, token)
-            kept = shape.active[: int(keep)]
-            reason, shape = yield from self._change(shape, Shape((*shape.generations[-1:], *kept)), "switch", token)
+            active = (*shape.generations[-1:], *shape.active[: int(keep)])
+            reason, shape = yield from self._change(shape, Shape(active), "switch", token)
             if reason == "lost":
                 raise RebuildLost("The server restarted, or an add failed, during the rebuild. Start it again.")
 
@@ -298,10 +299,12 @@ class Generations:
             allocated.update(self.keys(generation, parameters or self.parameters))
         return allocated
 
-    def _change(self, shape: Shape, new: Shape, step: str = "", token: str = "") -> Flow[tuple[str, Shape]]:
+    def _change(
+        self, shape: Shape, new: Shape, step: str = "", token: str = "", ended: Iterable[str] = ()
+    ) -> Flow[tuple[str, Shape]]:
         """Replace a shape; return "" or a reason, and the shape that is stored now."""
         before, after = self._allocated(shape), self._allocated(new)
-        ended = [key for key in before if key not in after]
+        ended = [*ended, *(key for key in before if key not in after)]
         begun = {key: bits for key, bits in after.items() if key not in before}
         if sum(begun.values()) > AT_ONCE:
             for key, bits in begun.items():

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from redis_kit.core.client.addresses import aliases
 from redis_kit.core.flow import Flow
-from redis_kit.core.indexes.listing import Listed, Listing
+from redis_kit.core.indexes.inventory import Contents, Inventory
 from redis_kit.core.indexes.model_index import ModelIndex, find_index, indexes
 from redis_kit.core.panels import (
     MOST_ROWS,
@@ -30,7 +30,7 @@ from redis_kit.core.text import grouped
 class IndexPanel(Panel):
     """The indexes of a component, on all connections. A subclass has the figures, and the cells of a row."""
 
-    listing: ClassVar[Listing[Any]]
+    inventory: ClassVar[Inventory[Any]]
     kind: ClassVar[type[ModelIndex]]
     #: The title of the table, its columns beside the name, and what it says if it has no row.
     columns: ClassVar[tuple[Text, ...]]
@@ -50,7 +50,7 @@ class IndexPanel(Panel):
 
     def content(self) -> Iterator[Content]:
         """Return the figures, and a page of the table. Two round trips to each connection."""
-        listed, number = self.listing.read_all(), self.viewer.page
+        listed, number = self.inventory.read_all(), self.viewer.page
         yield from self._figures(listed)
         infos = listed.infos[(number - 1) * MOST_ROWS : number * MOST_ROWS]
         rebuilt, several = {index.name for index in indexes(self.kind)}, len(aliases()) > 1
@@ -67,14 +67,14 @@ class IndexPanel(Panel):
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the indexes of each connection. Two round trips."""
-        return {alias: self.listing.read(alias) for alias in aliases()}
+        return {alias: self.inventory.read(alias) for alias in aliases()}
 
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
         """Return the figures and the alerts; None if there is no index."""
-        listed = self.listing.merged(replies.values())
+        listed = self.inventory.merged(replies.values())
         return Tile(list(self._figures(listed)), None, list(self.alerts(listed.infos))) if listed.infos else None
 
-    def _figures(self, listed: Listed) -> Iterator[Figure]:
+    def _figures(self, listed: Contents) -> Iterator[Figure]:
         count = len(listed.infos)
         yield Figure(self.title, listed.total, _("%s were read") % grouped(count) if listed.total > count else "")
         yield from self.figures(listed.infos)
@@ -88,12 +88,12 @@ class IndexPanel(Panel):
     @action(gettext_lazy("Clear"), permission="redis_kit.change_indexes", typed=True)
     def clear(self, name: str) -> str:
         """Delete an index with all that it holds."""
-        self.listing.clear(self.listing.find_one(name))
+        self.inventory.clear(self.inventory.find_one(name))
         return _("%s was deleted.") % name
 
     def effect_of(self, action: Action, value: str) -> Text:
         """See Panel.effect_of()."""
         if not action.typed:
             return super().effect_of(action, value)
-        count = self.listing.size(self.listing.find_one(value))
+        count = self.inventory.size(self.inventory.find_one(value))
         return ngettext("%(count)d entry is deleted.", "%(count)d entries are deleted.", count) % {"count": count}

@@ -10,7 +10,7 @@ from redis_kit.bloom.dashboard.panel import BloomPanel
 from redis_kit.bloom.metrics import BloomMetrics
 from redis_kit.core import connections, flow
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.indexes import listing, model_index
+from redis_kit.core.indexes import inventory, model_index
 from redis_kit.core.indexes.model_index import indexes
 from redis_kit.core.panels import Figure, Meter, Pages, Table, Viewer
 from tests.app.models import Account
@@ -112,7 +112,7 @@ def test_many_filters_have_pages_and_all_count(kit):
 
 
 def test_of_very_many_filters_the_first_thousand_are_read(kit, monkeypatch):
-    monkeypatch.setattr(listing, "MOST", 3)
+    monkeypatch.setattr(inventory, "MOST", 3)
     for number in range(5):
         BloomFilter(f"f{number}", 1000).add(1)
     figure = content()[0]

@@ -51,7 +51,7 @@ def test_value_that_a_later_receiver_changes_is_added():
     assert "made-a" in names.values
 
 
-def test_saves_outside_a_transaction_add_before_and_after_the_row_is_stored():
+def test_save_without_a_transaction_adds_before_and_after_it():
     keys, names = Recorded(Account), Recorded(Account, "name")
     row = Account.objects.create(name="a")
     assert (keys.values, names.values) == ([row.pk], ["a", "a"])

@@ -19,6 +19,7 @@ local state, lease, parameters, known, step, token = KEYS[1], KEYS[2], ARGV[1], 
 local deletions, expiry = tonumber(ARGV[7]), tonumber(ARGV[8])
 -- @check_types state, lease
 -- @include _identity
+-- @include _free
 local identity = read_identity()
 local stored = redis.call("HMGET", state, "parameters", "shape", "building")
 if (stored[1] or parameters) ~= parameters or (stored[2] or "") ~= known then
@@ -33,9 +34,7 @@ end
 
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-for place = 3, 2 + deletions do
-    redis.call("UNLINK", KEYS[place])
-end
+free(KEYS, 3, 2 + deletions)
 for place = 3 + deletions, #KEYS do
     local bits = tonumber(ARGV[6 + place - deletions])
     if bits > 0 then

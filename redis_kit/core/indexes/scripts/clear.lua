@@ -8,10 +8,12 @@
 -- ARGV[2]     shape       from which it knows them
 -- returns     nothing; or the stored parameters and shape if they are others, and nothing was changed
 
+-- @include _free
 local stored = redis.call("HMGET", KEYS[1], "parameters", "shape")
 local parameters, shape = stored[1] or ARGV[1], stored[2] or ""
 if parameters ~= ARGV[1] or shape ~= ARGV[2] then
     return {parameters, shape}
 end
-redis.call("UNLINK", unpack(KEYS))
+redis.call("UNLINK", KEYS[1], KEYS[2])
+free(KEYS, 3, #KEYS)
 return {}

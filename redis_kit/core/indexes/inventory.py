@@ -18,7 +18,7 @@ MOST = 1000  # indexes that are read on a connection, beside those of models
 
 
 class Info(Protocol):
-    """What is stored of an index."""
+    """The state of an index, as it is stored."""
 
     @property
     def name(self) -> str:
@@ -32,14 +32,14 @@ class Info(Protocol):
 Kind = TypeVar("Kind", bound=Info)
 
 
-class Listed(NamedTuple):
+class Contents(NamedTuple):
     """The number of indexes, and those that were read."""
 
     total: int
     infos: list[Any]
 
 
-class Listing(Generic[Kind]):
+class Inventory(Generic[Kind]):
     """The indexes of a component. A subclass describes one of them."""
 
     primitive: ClassVar[type[Primitive]]
@@ -68,7 +68,7 @@ class Listing(Generic[Kind]):
         """Return by what indexes are sorted."""
         return info.name
 
-    def read(self, using: str) -> Flow[Listed]:
+    def read(self, using: str) -> Flow[Contents]:
         """Return the indexes of a connection: all of models, and at most 1,000 others. Two round trips.
 
         A connection that this project names nowhere for them may be unavailable.
@@ -79,11 +79,11 @@ class Listing(Generic[Kind]):
             flows: list[Flow[Any]] = [of_models, self._read_others(using, models)]
             described, (total, others) = yield from gather(flows, combine=True)
         except RedisFailure:
-            if models or using == getattr(conf.section(self.primitive.settings), "USING", "default"):
+            if self._is_used(using):
                 raise
-            return Listed(0, [])
+            return Contents(0, [])
         infos = [*described, *others]
-        return self.merged([Listed(max(total, len(infos)), infos)])
+        return self.merged([Contents(max(total, len(infos)), infos)])
 
     def _read_others(self, using: str, models: Mapping[str, Any]) -> Flow[tuple[int, list[Kind]]]:
         """Return the number of names if there are more than those that are read, and the indexes of those."""
@@ -94,20 +94,28 @@ class Listing(Generic[Kind]):
         # Names of indexes that were cleared stay listed.
         return total if total > most else 0, [info for info in infos if info]
 
-    def merged(self, parts: Iterable[Listed]) -> Listed:
+    def merged(self, parts: Iterable[Contents]) -> Contents:
         """Return the indexes of several connections as those of one."""
         both = list(parts)
         infos = sorted((info for part in both for info in part.infos), key=self.order)
-        return Listed(sum(part.total for part in both), infos)
+        return Contents(sum(part.total for part in both), infos)
 
-    def read_all(self, using: str | None = None) -> Listed:
+    def read_all(self, using: str | None = None) -> Contents:
         """Return the indexes of one connection, or of all. See read()."""
         return self.merged(each.run_flow(self.read(each.using)) for each in self._named("all", using))
 
     def find(self, name: str, using: str | None = None) -> list[Kind]:
         """Return the indexes with a name: one on each connection that has it."""
-        found: list[Kind | None] = [index.run_flow(self.describe(index)) for index in self._named(name, using)]
-        return [info for info in found if info]
+        infos: list[Kind] = []
+        for index in self._named(name, using):
+            try:
+                info = index.run_flow(self.describe(index))
+            except RedisFailure:
+                if using or self._is_used(index.using):
+                    raise
+            else:
+                infos += [info] if info else []
+        return infos
 
     def find_one(self, name: str, using: str | None = None) -> Kind:
         """Return the index with a name. Raises InvalidValue if there is none, or one on several connections."""
@@ -120,6 +128,10 @@ class Listing(Generic[Kind]):
                 _("%(name)s is on several connections: %(several)s.") % {"name": name, "several": several}
             )
         raise InvalidValue(_("Nothing was done: %s does not exist.") % name)
+
+    def _is_used(self, using: str) -> bool:
+        default = getattr(conf.section(self.primitive.settings), "USING", "default")
+        return using == default or any(each.using == using for each in self.models())
 
     def _named(self, name: str, using: str | None) -> list[Primitive]:
         return [self.primitive(name, using=alias) for alias in ([using] if using else aliases())]
