@@ -211,7 +211,8 @@ def register(queue: Primitive) -> Flow[bool]:
         reply = yield REGISTER([names_key()], [queue.name, MOST_NAMES])
     except RedisFailure:
         return False
-    _registered_queues.add((queue.using, queue.key("")))
+    if reply:  # else there are too many names: the next call tries again
+        _registered_queues.add((queue.using, queue.key("")))
     return bool(reply == NEW)
 
 
