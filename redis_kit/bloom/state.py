@@ -16,9 +16,8 @@ DESCRIBE = scripts.load(__package__, "describe")
 class FilterInfo(NamedTuple):
     """A filter as it is stored. ``memory`` is the bytes of its bitmaps, ``error`` the one to be expected now.
 
-    ``fill`` is the share of its capacity that is used, ``layers`` the number of the largest generation, 0 for a filter
-    that nothing was added to. A filter of a model is ``complete`` from a rebuild until the server restarts, or an add
-    fails. Only then may it answer. For other filters, and for those of models that have none now, this is None.
+    ``fill`` is the used share of its capacity, ``layers`` the number of the largest generation, 0 before the first add.
+    A filter of a model is ``complete`` from a rebuild until the server restarts or an add fails. For others it is None.
     """
 
     name: str
