@@ -41,7 +41,7 @@ class Buffer(BackgroundSender):
         super().reset()
         self._entries: deque[Entry] = deque()
         self._batches: deque[tuple[ScriptCall, int, int]] = deque()  # with its records, and the drops that it reports
-        self._overflow, self._looks = count(), count()
+        self._overflow = count()
         self._writer, self._number = token_hex(6), 0
         self._stored = self._refused = self._reported = 0
         self._tried = 0.0  # when the first batch may have been stored
@@ -62,49 +62,53 @@ class Buffer(BackgroundSender):
             self._added()
 
     def drop(self) -> None:
-        """Count a record that is not stored."""
+        """Count a record that is not stored. The thread reports it."""
         next(self._overflow)
+        self._added()
 
     def counts(self) -> Counts:
         """Return the numbers of records. They are exact while nothing is logged."""
         with self._sending:
-            return Counts(self._stored, self._dropped(), self._waiting())
+            waiting = len(self._entries) + sum(records for _, records, _ in self._batches)
+            return Counts(self._stored, self._dropped(), waiting)
 
     def flush(self, timeout: float | None = 2.0) -> bool:
-        """Store all waiting records, and return whether that was possible in time. If not, they go on waiting."""
-        return not (self._has_work() or self._sending.locked()) or super().flush(timeout)
+        """Store all waiting records, and return whether that was possible in time. False if records were refused.
+
+        Otherwise those that are not stored go on waiting.
+        """
+        if not (self._has_work() or self._sending.locked()):
+            return True
+        return super().flush(timeout) and self._error is None
 
     def _count(self) -> int:
         return len(self._entries)
 
     def _has_work(self) -> bool:
-        return bool(self._waiting()) or self._dropped() != self._reported
+        return bool(self._entries or self._batches) or self._dropped() != self._reported
 
     def _send_waiting(self) -> bool:
-        return self.flush(None) and self._error is None
-
-    def _waiting(self) -> int:
-        return len(self._entries) + sum(records for _, records, _ in self._batches)
+        return self.flush(None)
 
     def _dropped(self) -> int:
-        return self._refused + next(self._overflow) - next(self._looks)  # each look takes a number of the other, too
+        # Only repr() looks at a count without a step, and another thread may drop a record at the same time.
+        return self._refused + int(repr(self._overflow)[len("count(") : -1])
 
     def _next(self) -> bool:
         """Make the next batches unless one waits; tell whether there is any."""
         dropped = self._dropped() - self._reported
-        if self._batches or not (self._entries or dropped):
-            return bool(self._batches)
-        entries = [self._entries.popleft() for _ in range(min(len(self._entries), self.BATCH))]
-        try:
-            calls = calls_of(entries, dropped, writer=self._writer, number=self._number + 1)
-        except Exception as error:  # such as one of the settings
-            self._refused += len(entries)
-            self._failed(error)
-            return False
-        self._batches.extend(calls)
-        self._number += len(calls)
-        self._reported += dropped
-        return True
+        if not self._batches and (self._entries or dropped):
+            entries = [self._entries.popleft() for _ in range(min(len(self._entries), self.BATCH))]
+            try:
+                calls = calls_of(entries, dropped, writer=self._writer, number=self._number + 1)
+            except Exception as error:  # such as one of the settings
+                self._refused += len(entries)
+                self._failed(error)
+                return False
+            self._batches.extend(calls)
+            self._number += len(calls)
+            self._reported += dropped
+        return bool(self._batches)
 
     def _send(self) -> bool:
         call, records, dropped = self._batches[0]

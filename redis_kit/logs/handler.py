@@ -9,8 +9,9 @@ from redis_kit.logs.record import entry_of
 
 
 class RedisHandler(logging.Handler):
-    """Store records for the dashboard. It never waits and never raises: a thread sends them in batches.
+    """Store records for the dashboard. It never waits for Redis: a thread sends them in batches.
 
+    It raises nothing but what ends a process, such as SystemExit, which the handler of a signal may raise at any time.
     Its only argument is ``level``. All handlers of a process share one buffer. While Redis is unavailable 10,000
     records wait, and further ones are dropped and counted.
     """
@@ -22,11 +23,16 @@ class RedisHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Add a record to the buffer. Records of a thread that sends records are left out: they would never end."""
+        if record.name == buffer.logger.name or buffer.is_sender():
+            return
         try:
-            if record.name != buffer.logger.name and not buffer.is_sender():
-                buffer.add(entry_of(record))
-        except Exception:
+            entry = entry_of(record)
+        except BaseException as error:
             buffer.drop()
+            if not isinstance(error, Exception):
+                raise
+        else:
+            buffer.add(entry)
 
     def flush(self) -> None:
         """Store the records that wait, for at most about two seconds. Python calls it when the process ends."""

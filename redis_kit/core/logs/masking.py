@@ -59,9 +59,9 @@ def is_hidden(name: str) -> bool:
         return True
     from django.views.debug import get_exception_reporter_filter
 
-    try:
+    try:  # a class of the project's may fail, or its path may be wrong
         shown: object = get_exception_reporter_filter(None).cleanse_setting(name, HIDDEN * 2)
-    except Exception:  # of a class of the project's
+    except Exception:
         return True
     return shown != HIDDEN * 2 and not name.lower().endswith("error")
 

@@ -245,10 +245,11 @@ class Graph:
 
 @dataclass(frozen=True)
 class Listing:
-    """A long text of several lines, such as a traceback: closed until opened. 20,000 characters are shown."""
+    """A long text of several lines, such as a traceback: closed at first unless ``open``. 20,000 characters are shown."""
 
     title: Text
     text: str
+    open: bool = False
 
 
 @dataclass(frozen=True)

@@ -59,8 +59,32 @@ def test_filter_of_django_hides_more():
     assert without_secrets("http_auth=x, order=7", is_hidden) == "http_auth=***, order=7"
 
 
-@pytest.mark.parametrize("text", ["key", "key ", "a='", "://", "://a:", "key:", 'key=\\"', "\\", "token ", "a.b-", "'",
-     "password=[", "password={'", 'key=(\\"', "key=[\\", "<key>", "--key ", "(key)=(", "<key a=b ", "key=[]", "('key', "])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "key",
+        "key ",
+        "a='",
+        "://",
+        "://a:",
+        "key:",
+        'key=\\"',
+        "\\",
+        "token ",
+        "a.b-",
+        "'",
+        "password=[",
+        "password={'",
+        'key=(\\"',
+        "key=[\\",
+        "<key>",
+        "--key ",
+        "(key)=(",
+        "<key a=b ",
+        "key=[]",
+        "('key', ",
+    ],
+)
 def test_long_text_takes_no_longer_than_its_length(text):
     start = time.perf_counter()
     without_secrets(text * 20_000)
