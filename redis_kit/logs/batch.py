@@ -1,8 +1,9 @@
 """A batch of log records on its way to the server, which recognises a repeated one."""
 
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from time import time
+from typing import Any
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.scripts import ScriptCall
@@ -10,11 +11,10 @@ from redis_kit.core.steps import Argument
 from redis_kit.core.text import clean
 from redis_kit.logs import keys
 from redis_kit.logs.keys import key
-from redis_kit.logs.record import Entry, Kind, stored
+from redis_kit.logs.record import HOUR, Entry, stored
 from redis_kit.logs.settings import LogSettings
 
 STORE = scripts.load("redis_kit.logs", "store")
-HOUR = 3600  # seconds
 RETENTION = 48  # hours
 TTL_MS = (RETENTION + 1) * HOUR * 1000
 RECENT_TTL_MS = 7 * 24 * HOUR * 1000
@@ -39,35 +39,16 @@ def calls_of(entries: Sequence[Entry], dropped: int, *, writer: str, number: int
 def _call(hour: int, entries: Sequence[Entry], dropped: int, *, writer: str, number: int) -> ScriptCall:
     options = conf.section(LogSettings)
     share = max(1, options.RECENT // SHARE)
-    counts: Counter[str] = Counter({keys.DROPPED: dropped} if dropped else {})
-    of_levels: dict[str, deque[int]] = defaultdict(lambda: deque(maxlen=options.RECENT))
-    of_groups: dict[tuple[str, str], deque[int]] = defaultdict(lambda: deque(maxlen=share))
-    kinds = [entry.kind for entry in entries]
-    latest: dict[Kind, int] = {}
-    for place, kind in enumerate(kinds):
-        counts[kind.level] += 1
-        of_levels[kind.level].append(place)
-        of_groups[kind.level, clean(kind.logger.partition(".")[0])[:64] or "root"].append(place)
-        latest[kind] = place
-    # Of many records only the last ones of each list are stored, so the others need not be made safe.
-    listed = {place for places in (*of_levels.values(), *of_groups.values()) for place in places}
-    texts = {place: stored(entries[place]) for place in listed | {*latest.values()}}
-
-    parts: list[str] = []
-    args: list[Argument] = [number, MEMORY * 1000, TTL_MS, RECENT_TTL_MS]
-    args += [GROUPS, options.FINGERPRINTS, options.RECENT, share]
-    args += [len(counts), *(value for pair in counts.items() for value in pair), len(of_levels)]
-    for level, places in of_levels.items():
-        parts.append(key(keys.RECENT, level))
-        args += [len(places), *(texts[place] for place in places)]
-    args.append(len(of_groups))
-    for (level, group), places in of_groups.items():
-        parts += [key(keys.RECENT, level, group), key(keys.RECENT, level, OTHER_GROUP)]
-        args += [group, len(places), *(texts[place] for place in places)]
-    args.append(len(latest))
-    for kind, count in Counter(kinds).items():
-        parts.append(key(keys.MESSAGE, kind.fingerprint))
-        args += [kind.fingerprint, count, texts[latest[kind]]]
+    places: dict[str, int] = {}  # of keys
+    kinds: dict[tuple[Any, ...], tuple[Argument, ...]] = {}
+    seen, rows = Counter[Argument](), list[tuple[Argument, ...]]()
+    for entry in reversed(entries):
+        if (kind := kinds.get(entry[1:6])) is None:
+            kind = kinds[entry[1:6]] = _kind(entry, places)
+        # Of many records only the last ones of each list are stored, so the others need not be made safe.
+        is_last = seen[kind[0]] < options.RECENT or seen[kind[1]] < share or not seen[kind[3]]
+        seen.update(kind[:4])
+        rows.append((*kind, stored(entry) if is_last else ""))
     named = [
         key(keys.BATCH, writer),
         key(keys.GROUPS),
@@ -75,4 +56,13 @@ def _call(hour: int, entries: Sequence[Entry], dropped: int, *, writer: str, num
         key(keys.LEVELS, hour),
         key(keys.TOTALS),
     ]
-    return STORE([*named, *parts], args)
+    args = [number, MEMORY * 1000, TTL_MS, RECENT_TTL_MS, GROUPS, options.FINGERPRINTS, options.RECENT, share, dropped]
+    return STORE([*named, *places], [*args, *(value for row in reversed(rows) for value in row)])
+
+
+def _kind(entry: Entry, places: dict[str, int]) -> tuple[Argument, ...]:
+    """Return the places of the keys of an entry, its level, its group of loggers and its fingerprint."""
+    group, fingerprint = clean(entry.logger.partition(".")[0])[:64] or "root", entry.fingerprint
+    lists = (key(keys.RECENT, entry.level, *names) for names in ((), (group,), (OTHER_GROUP,)))
+    found = [places.setdefault(name, len(places) + 1) for name in (*lists, key(keys.MESSAGE, fingerprint))]
+    return (*found, entry.level, group, fingerprint)

@@ -3,10 +3,10 @@
 import logging
 import os
 from collections import deque
+from functools import partial
 from itertools import count
 from secrets import token_hex
 from time import monotonic
-from typing import NamedTuple
 
 from redis_kit.core import conf, connections, flow
 from redis_kit.core.background import TEMPORARY, BackgroundSender
@@ -15,14 +15,6 @@ from redis_kit.core.web.lifespan import on_shutdown
 from redis_kit.logs.batch import MEMORY, calls_of
 from redis_kit.logs.record import Entry
 from redis_kit.logs.settings import LogSettings
-
-
-class Counts(NamedTuple):
-    """The log records of this process since it started."""
-
-    stored: int
-    dropped: int
-    waiting: int
 
 
 class Buffer(BackgroundSender):
@@ -43,7 +35,7 @@ class Buffer(BackgroundSender):
         self._batches: deque[tuple[ScriptCall, int, int]] = deque()  # with its records, and the drops that it reports
         self._overflow = count()
         self._writer, self._number = token_hex(6), 0
-        self._stored = self._refused = self._reported = 0
+        self.stored = self._refused = self._reported = 0
         self._tried = 0.0  # when the first batch may have been stored
 
     def discard(self) -> None:
@@ -51,7 +43,7 @@ class Buffer(BackgroundSender):
         with self._sending:
             self._entries.clear()
             self._batches.clear()
-            self._reported = self._dropped()
+            self._reported = self.dropped()
 
     def add(self, entry: Entry) -> None:
         """Add a record, or drop and count it if 10,000 wait. Never waits."""
@@ -66,37 +58,28 @@ class Buffer(BackgroundSender):
         next(self._overflow)
         self._added()
 
-    def counts(self) -> Counts:
-        """Return the numbers of records. They are exact while nothing is logged."""
-        with self._sending:
-            waiting = len(self._entries) + sum(records for _, records, _ in self._batches)
-            return Counts(self._stored, self._dropped(), waiting)
+    def dropped(self) -> int:
+        """Return how many records were dropped since the process started."""
+        # Only repr() looks at a count without a step, and another thread may drop a record at the same time.
+        return self._refused + int(repr(self._overflow)[len("count(") : -1])
 
-    def flush(self, timeout: float | None = 2.0) -> bool:
-        """Store all waiting records, and return whether that was possible in time. False if records were refused.
+    def waiting(self) -> int:
+        """Return how many records wait."""
+        return len(self._entries) + sum(records for _, records, _ in self._batches)
 
-        Otherwise those that are not stored go on waiting.
-        """
-        if not (self._has_work() or self._sending.locked()):
-            return True
+    def flush(self, timeout: float | None = None) -> bool:
+        """Store all records that wait. False if they go on waiting, or were refused."""
         return super().flush(timeout) and self._error is None
 
     def _count(self) -> int:
         return len(self._entries)
 
     def _has_work(self) -> bool:
-        return bool(self._entries or self._batches) or self._dropped() != self._reported
-
-    def _send_waiting(self) -> bool:
-        return self.flush(None)
-
-    def _dropped(self) -> int:
-        # Only repr() looks at a count without a step, and another thread may drop a record at the same time.
-        return self._refused + int(repr(self._overflow)[len("count(") : -1])
+        return bool(self._entries or self._batches) or self.dropped() != self._reported
 
     def _next(self) -> bool:
         """Make the next batches unless one waits; tell whether there is any."""
-        dropped = self._dropped() - self._reported
+        dropped = self.dropped() - self._reported
         if not self._batches and (self._entries or dropped):
             entries = [self._entries.popleft() for _ in range(min(len(self._entries), self.BATCH))]
             try:
@@ -123,7 +106,7 @@ class Buffer(BackgroundSender):
             self._refused += records
             self._reported -= dropped
         else:
-            self._stored += records
+            self.stored += records
             self._recovered()
         self._batches.popleft()
         self._tried = 0.0
@@ -132,4 +115,4 @@ class Buffer(BackgroundSender):
 
 buffer = Buffer()
 os.register_at_fork(after_in_child=buffer.reset)
-on_shutdown(buffer.flush)
+on_shutdown(partial(buffer.flush, 2.0))

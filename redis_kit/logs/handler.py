@@ -36,4 +36,4 @@ class RedisHandler(logging.Handler):
 
     def flush(self) -> None:
         """Store the records that wait, for at most about two seconds. Python calls it when the process ends."""
-        buffer.flush()
+        buffer.flush(2.0)

@@ -13,12 +13,11 @@ from redis_kit.core.steps import Batch, Call
 from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.logs import keys
-from redis_kit.logs.batch import HOUR, OTHER_GROUP, RETENTION
+from redis_kit.logs.batch import OTHER_GROUP, RETENTION
 from redis_kit.logs.keys import key
-from redis_kit.logs.record import LEVELS, SEPARATOR, StoredRecord
+from redis_kit.logs.record import HOUR, NAMES, SEPARATOR, StoredRecord
 from redis_kit.logs.settings import LogSettings
 
-NAMES = tuple(LEVELS.values())
 LIMITS = 1, 10_000  # of the records or messages that are returned
 
 

@@ -5,7 +5,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.metrics.families import Metric, MetricSource, Sample
 from redis_kit.core.steps import Call
 from redis_kit.logs import keys
-from redis_kit.logs.inspection import NAMES
+from redis_kit.logs.record import NAMES
 from redis_kit.logs.settings import LogSettings
 
 STORED = Metric("redis_kit_log_records_total", "counter", "Log records of all processes that were stored.", ("level",))

@@ -75,11 +75,16 @@ def formatted_traceback(information: ExcInfo) -> str:
         return _cleaned("".join([*lines, contained(error_text.described(information[1]))]))
 
 
-def formatted(error: traceback.TracebackException, change: Callable[[str], str] = str) -> str:
-    """Return a traceback as formatted_traceback() does. It changes the texts and notes of the errors, first as given."""
+def formatted(error: traceback.TracebackException | str, change: Callable[[str], str] = str) -> str:
+    """Return what captured() has returned in the form of formatted_traceback(), with each text and note changed."""
+    if isinstance(error, str):
+        return contained(error)
     for part in _parts(error):
         _contain(part, change)
-    return _cleaned("".join(error.format()))
+    try:
+        return _cleaned("".join(error.format()))
+    except Exception:  # of the loader of a module, which has its source
+        return ""
 
 
 def captured(information: ExcInfo, *, frames: int, longest: int) -> traceback.TracebackException | str:

@@ -1,8 +1,9 @@
 """Text without secrets: values are hidden whose names suggest one, and passwords in addresses."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from logging import LogRecord
 
 from redis_kit.core import conf
 
@@ -41,6 +42,8 @@ _BRACKETS = {
     )
     for opening, closing in ("[]", "()", "{}", "<>")
 }
+# A value in a text such as "login %(password)s", or a percent sign.
+_ARGUMENT = re.compile(r"%%|%\(([^()]*)\)[-#0 +]*(?:\d+|\*)?(?:\.(?:\d+|\*))?[hlL]?[a-zA-Z]")
 _ELEMENT = 10_000  # characters of an element of XML that are searched for its end
 _SCHEME = re.compile(r"\b(bearer|basic|digest|token)(\s++)(?=\S*\d)[\w.~+/=-]{8,}+", re.IGNORECASE)
 # The part of an address before the host: a name and a password, or a token.
@@ -79,6 +82,21 @@ def without_secrets(text: str, hides: Callable[[str], bool] = is_secret) -> str:
             parts += [text[place:start], HIDDEN]
             place = end
     return _SCHEME.sub(rf"\1\2{HIDDEN}", "".join([*parts, text[place:]]))
+
+
+def message_of(record: LogRecord, hides: Callable[[str], bool] = is_secret) -> str:
+    """Return the message of a record, also if its text and its arguments do not fit.
+
+    Of ``log.info("login %(password)s", {"password": "x"})`` the argument is hidden, as the message does not name it.
+    """
+    template = record.msg if isinstance(record.msg, str) else ""
+    try:
+        if isinstance(record.args, Mapping) and template:
+            template = _ARGUMENT.sub(lambda match: HIDDEN if match[1] and hides(match[1]) else match[0], template)
+            return str.__str__(template % record.args)
+        return str.__str__(record.getMessage())
+    except Exception as error:  # perhaps of a method of the project's
+        return f"(the arguments can't be formatted: {type(error).__name__}) {template}"
 
 
 def _value(text: str, name: re.Match[str]) -> tuple[int, int]:

@@ -13,14 +13,13 @@ from redis_kit.core.gather import gather
 from redis_kit.core.panels import Content, Field, Figure, Lines, Link, Listing, Pages, Ranges, Table
 from redis_kit.core.panels.ranges import label
 from redis_kit.logs import inspection, keys
-from redis_kit.logs.inspection import NAMES, Logs, Message
-from redis_kit.logs.record import NUMBERS, StoredRecord
+from redis_kit.logs.inspection import Logs, Message
+from redis_kit.logs.record import LEVELS, NAMES, StoredRecord
 from redis_kit.logs.settings import LogSettings
 
-HOURS = {1: _("1 hour"), 24: _("24 hours"), 48: _("48 hours")}
+HOURS = {"1": _("1 hour"), "24": _("24 hours"), "48": _("48 hours")}
 ERRORS, WARNINGS, OTHERS = NAMES[:2], NAMES[2:3], NAMES[3:]
-ROWS, MATCHES = 10, 20  # of a page of messages, and of a page of records
-LONGEST_HEADING = 100  # characters
+MESSAGES, RECORDS = 10, 20  # of a page
 
 
 class LogsPanel(panels.Panel):
@@ -29,11 +28,11 @@ class LogsPanel(panels.Panel):
     slug = "logs"
     title = _("Logs")
     permission = "redis_kit.view_logs"
-    message_title = ""
+    message: Message | None = None  # that content() has read
 
     def heading(self) -> panels.Text:
-        """Return the title of the message that content() has read."""
-        return self.message_title[:LONGEST_HEADING] or self.title
+        """Return the beginning of the message on the page of one."""
+        return self.message.title[:100] if self.message else self.title
 
     def search(self) -> panels.Search:
         """Return the search by level and text, and for one message."""
@@ -42,15 +41,12 @@ class LogsPanel(panels.Panel):
 
     def content(self) -> Iterator[Content]:
         """Return the content. Two round trips."""
-        asked = {
-            name: text for name in ("level", "text", "message") if (text := self.viewer.asked.get(name, "").strip())
-        }
-        if "message" in asked:
-            yield from self._message(asked["message"])
-        elif asked:
-            yield from self._matches(asked)
-        else:
-            yield from self._overview()
+        level, text, message = (self.viewer.asked.get(name, "").strip() for name in ("level", "text", "message"))
+        if message:
+            return self._message(message)
+        if text or level.upper() in NAMES:
+            return self._matches({"level": level, "text": text})
+        return self._overview()
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the numbers of the last 24 hours. One round trip."""
@@ -58,99 +54,91 @@ class LogsPanel(panels.Panel):
 
     def tile(self, replies: Mapping[str, Any]) -> panels.Tile:
         """Return the numbers of this hour, and the errors by hour."""
-        (levels,) = replies.values()
-        trend = panels.Sparkline(
-            _("Errors in each of 24 hours"), [sum(map(hour.__getitem__, ERRORS)) for hour in levels]
-        )
-        return panels.Tile(list(_figures(levels[-1])), trend)
+        (hours,) = replies.values()
+        trend = panels.Sparkline(_("Errors in each of 24 hours"), [_sum(hour, ERRORS) for hour in hours])
+        return panels.Tile(list(_figures(hours[-1])), trend)
 
     def _overview(self) -> Iterator[Content]:
-        hours, number = self.viewer.asked.get("range", ""), self.viewer.page
-        chosen = int(hours) if hours in map(str, HOURS) else 1
-        flows: list[Flow[Any]] = [inspection.read_levels(48), inspection.read_recent("", "", MATCHES)]
-        flows.append(inspection.read_common(chosen, ROWS, (number - 1) * ROWS))
-        levels, recent, (total, common) = Logs().run_flow(gather(flows))
-        yield from _figures(levels[-1])
-        parts = [(_("Others"), OTHERS), (_("Errors"), ERRORS), (_("Warnings"), WARNINGS)]
-        bars = [(name, [sum(map(hour.__getitem__, names)) for hour in levels]) for name, names in parts]
+        asked, number = self.viewer.asked.get("range", ""), self.viewer.page
+        chosen = int(asked) if asked in HOURS else 1
+        flows: list[Flow[Any]] = [inspection.read_levels(48), inspection.read_recent("", "", RECORDS)]
+        flows.append(inspection.read_common(chosen, MESSAGES, (number - 1) * MESSAGES))
+        hours, recent, (total, common) = Logs().run_flow(gather(flows))
+        yield from _figures(hours[-1])
+        parts = ((_("Others"), OTHERS), (_("Errors"), ERRORS), (_("Warnings"), WARNINGS))
+        bars = [(name, [_sum(hour, levels) for hour in hours]) for name, levels in parts]
         yield panels.StackedBars(_("Records by hour"), _labels(), bars)
-        yield Ranges(self.slug, [(name, count) for count, name in HOURS.items()], chosen)
+        yield Ranges(self.slug, [(name, int(count)) for count, name in HOURS.items()], chosen)
         columns = (_("Last record"), _("Records"), _("Level"), _("First seen"))
         yield Table(_("Most common messages"), columns, [*map(_counted, common)], empty=_("Nothing was logged."))
-        if total > ROWS:
-            yield Pages(self.slug, number, -(-total // ROWS), {"range": str(chosen)})
+        if total > MESSAGES:
+            yield Pages(self.slug, number, -(-total // MESSAGES), {"range": str(chosen)})
         yield _records(_("Last records"), recent)
 
     def _matches(self, asked: Mapping[str, str]) -> Iterator[Content]:
-        level = asked.get("level", "").upper()
-        found = Logs().recent(level if level in NAMES else "", text=asked.get("text", ""), limit=1000)
-        number = self.viewer.page
-        yield _records(_("Records that match"), found[(number - 1) * MATCHES : number * MATCHES])
-        if len(found) > MATCHES:
-            yield Pages(self.slug, number, -(-len(found) // MATCHES), asked)
+        found, number = Logs().recent(**asked, limit=1000), self.viewer.page
+        yield _records(_("Records that match"), found[(number - 1) * RECORDS : number * RECORDS])
+        if len(found) > RECORDS:
+            yield Pages(self.slug, number, -(-len(found) // RECORDS), asked)
 
     def _message(self, asked: str) -> Iterator[Content]:
         fingerprint = asked.partition(".")[0]
-        level = next((name for name, level in NUMBERS.items() if fingerprint.startswith(str(level // 10))), "")
-        flows: list[Flow[Any]] = [inspection.read_recent(level, fingerprint, MATCHES)]
+        level = next((name for name, digit in LEVELS.items() if fingerprint.startswith(digit)), "")
+        flows: list[Flow[Any]] = [inspection.read_recent(level, fingerprint, RECORDS)]
         flows.append(inspection.read_fingerprint(fingerprint))
         try:
-            recent, (message, counts) = Logs().run_flow(gather(flows))
+            recent, (self.message, counts) = Logs().run_flow(gather(flows))
         except InvalidValue:
             yield Table(_("Message"), (), (), empty=_("No message of the last 48 hours has this fingerprint."))
             return
-        self.message_title = message.title
         yield Figure(_("Records"), sum(counts), _("in 48 hours"))
         yield Figure(_("Records"), counts[-1], _("this hour"))
-        yield Figure(_("First seen"), message.first_seen)
+        yield Figure(_("First seen"), self.message.first_seen)
         record = next((each for each in recent if each.id == asked), None)
-        if shown := record or message.sample:
-            yield from _details(_("Record") if record else _("Last record"), shown)
+        if shown := record or self.message.sample:
+            texts = ((_("Message"), shown.message), (_("Traceback"), shown.traceback))
+            yield from (Listing(name, text, open=True) for name, text in texts if text)
+            yield _properties(_("Record") if record else _("Last record"), shown)
         yield panels.Bars(_("Records by hour"), list(zip(_labels(), counts, strict=True)))
         yield _records(_("Last records"), recent)
 
 
+def _sum(hour: Counter[str], levels: Sequence[str]) -> int:
+    return sum(map(hour.__getitem__, levels))
+
+
+def _labels() -> list[str]:
+    return [label(hour * 60, day=True) for hour in inspection.last_hours(48)]
+
+
 def _figures(hour: Counter[str]) -> Iterator[Figure]:
-    yield Figure(_("Errors"), sum(map(hour.__getitem__, ERRORS)), _("this hour"))
-    yield Figure(_("Warnings"), sum(map(hour.__getitem__, WARNINGS)), _("this hour"))
-    dropped = hour[keys.DROPPED]
-    yield Figure(_("Dropped records"), dropped, _("this hour, by full buffers"), alarm=dropped > 0)
+    yield Figure(_("Errors"), _sum(hour, ERRORS), _("this hour"))
+    yield Figure(_("Warnings"), _sum(hour, WARNINGS), _("this hour"))
+    yield Figure(_("Dropped records"), hour[keys.DROPPED], _("this hour"), alarm=hour[keys.DROPPED] > 0)
 
 
 def _counted(message: Message) -> tuple[Any, ...]:
-    sample = message.sample
-    if sample is None:
+    if not (sample := message.sample):
         return _("others"), message.records, None, None
     title = Link(message.title, LogsPanel.slug, {"message": message.fingerprint})
     seen = Lines((message.first_seen, _("new in this hour") if message.is_new else ""))
     return Lines((title, sample.template, sample.error, sample.place)), message.records, sample.level, seen
 
 
-def _details(title: panels.Text, record: StoredRecord) -> Iterator[Content]:
-    for name, text in ((_("Message"), record.message), (_("Traceback"), record.traceback)):
-        if text:
-            yield Listing(name, text, open=True)
+def _properties(title: panels.Text, record: StoredRecord) -> Table:
     names = (_("Time"), _("Level"), _("Logger"), _("Error"), _("Place"), _("Path"), _("User"), _("Job"), _("Template"))
-    values = (*record[:3], *record[4:9], record.template)
-    rows = [(name, value) for name, value in zip(names, values, strict=True) if value]
-    yield Table(title, (_("Property"), _("Value")), rows)
+    pairs = zip(names, (*record[:3], *record[4:10]), strict=True)
+    return Table(title, (_("Property"), _("Value")), [pair for pair in pairs if pair[1]])
 
 
 def _records(title: panels.Text, records: Sequence[StoredRecord]) -> Table:
     columns = (_("Time"), _("Level"), _("Logger"), _("Message"))
-    rows = [(each.time, each.level, each.logger, Lines((_link(each), *_context(each)))) for each in records]
+    rows = [(each.time, each.level, each.logger, Lines([*_lines(each)])) for each in records]
     return Table(title, columns, rows, empty=_("No record matches."))
 
 
-def _link(record: StoredRecord) -> Link:
-    return Link(record.message.partition("\n")[0], LogsPanel.slug, {"message": record.id})
-
-
-def _context(record: StoredRecord) -> Iterator[str]:
+def _lines(record: StoredRecord) -> Iterator[Any]:
+    yield Link(record.message.partition("\n")[0], LogsPanel.slug, {"message": record.id})
     yield record.error
     named = ((record.path, "%s"), (record.user, _("user %s")), (record.job, _("job %s")))
     yield " · ".join(str(name) % value for value, name in named if value)
-
-
-def _labels() -> list[str]:
-    return [label(hour * 60, day=True) for hour in inspection.last_hours(48)]

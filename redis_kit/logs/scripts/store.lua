@@ -6,8 +6,7 @@
 -- KEYS[3]     counts  zset: fingerprint -> records in the hour; "other" -> those of further fingerprints
 -- KEYS[4]     levels  hash: level -> records in the hour; "dropped" -> records that were dropped
 -- KEYS[5]     totals  hash: level -> records of all hours; "dropped" -> records that were dropped
--- KEYS[6...]  parts   a list for each level; for each group its list and that of the groups beyond the limit; then a hash
---                     for each fingerprint
+-- KEYS[6...]  parts   the lists of levels and groups, and a hash for each fingerprint
 -- ARGV[1]     number  of the batch, growing with each batch of a writer
 -- ARGV[2]     memory  time for which a repeated batch is recognised, ms
 -- ARGV[3]     ttl     of the hour and of fingerprints, ms
@@ -16,9 +15,10 @@
 -- ARGV[6]     most_fingerprints
 -- ARGV[7]     most_recent    length of the list of a level
 -- ARGV[8]     most_of_group  length of the list of a group
--- ARGV[9...]  for the counts, the lists of levels, those of groups and the fingerprints the number of each, then:
---             level, count; the records, after their number, the latest last; group, the records in the same way;
---             fingerprint, count, its latest record
+-- ARGV[9]     dropped  number of records that were dropped
+-- ARGV[10...] records  for each: the places among the parts of the list of its level, of that of its group, of that of
+--                      groups beyond the limit, and of the hash of its fingerprint; its level, group, fingerprint and
+--                      text, which is "" if later records take its place everywhere
 -- returns     1 if stored, 0 if this batch was stored before
 --
 -- Everything that can be refused is checked first, since a script can't undo its writes.
@@ -26,22 +26,6 @@
 local batch, groups, counts, levels, totals = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local number, ttl, recent_ttl = tonumber(ARGV[1]), ARGV[3], ARGV[4]
 local may = redis.acl_check_cmd
-local place, key = 8, 5
-
-local function next_argument()
-    place = place + 1
-    return ARGV[place]
-end
-
-local function push_records(list, most)
-    local records = {}
-    for position = 1, next_argument() do
-        records[position] = next_argument()
-    end
-    redis.pcall("LPUSH", list, unpack(records))
-    redis.pcall("LTRIM", list, 0, most - 1)
-    redis.call("PEXPIRE", list, recent_ttl)
-end
 
 -- @check_types batch, groups, counts, levels, totals
 local may_count = may("SET", batch, 1, "PX", 1) and may("HINCRBY", levels, "x", 1) and may("PEXPIRE", levels, 1)
@@ -54,47 +38,73 @@ end
 if tonumber(redis.call("GET", batch) or 0) >= number then
     return 0
 end
-for _ = 1, next_argument() do
-    local level, count = next_argument(), next_argument()
-    redis.call("HINCRBY", levels, level, count)
-    redis.call("HINCRBY", totals, level, count)
-end
-redis.call("SET", batch, number, "PX", ARGV[2])
-redis.call("PEXPIRE", levels, ttl)
-redis.call("PEXPIRE", totals, recent_ttl)
 
 local now = redis.call("TIME")
 now = now[1] * 1000 + math.floor(now[2] / 1000)
-for _ = 1, next_argument() do
-    key = key + 1
-    push_records(KEYS[key], ARGV[7])
-end
-redis.call("ZREMRANGEBYSCORE", groups, "-inf", now - recent_ttl)
-for _ = 1, next_argument() do
-    local group, list = next_argument(), KEYS[key + 2]
-    if redis.call("ZSCORE", groups, group) or redis.call("ZCARD", groups) < tonumber(ARGV[5]) then
-        redis.call("ZADD", groups, now, group)
-        list = KEYS[key + 1]
+local of_levels, messages, fingerprints, lists, is_listed = {dropped = tonumber(ARGV[9])}, {}, {}, {}, {}
+
+local function find_list(group, list, others)
+    if is_listed[group] == nil then
+        is_listed[group] = redis.call("ZSCORE", groups, group) or redis.call("ZCARD", groups) < tonumber(ARGV[5])
+        if is_listed[group] then
+            redis.call("ZADD", groups, now, group)
+        end
     end
-    push_records(list, ARGV[8])
-    key = key + 2
+    return is_listed[group] and list or others
+end
+
+local function add(place, record, most)
+    local list = lists[place] or {most = most}
+    list[#list + 1] = record
+    lists[place] = list
+end
+
+redis.call("SET", batch, number, "PX", ARGV[2])
+redis.call("ZREMRANGEBYSCORE", groups, "-inf", now - recent_ttl)
+for at = 10, #ARGV, 8 do
+    local level, group, fingerprint, record = ARGV[at + 4], ARGV[at + 5], ARGV[at + 6], ARGV[at + 7]
+    of_levels[level] = (of_levels[level] or 0) + 1
+    local message = messages[fingerprint]
+    if not message then
+        message = {count = 0, place = ARGV[at + 3]}
+        messages[fingerprint] = message
+        fingerprints[#fingerprints + 1] = fingerprint
+    end
+    message.count = message.count + 1
+    if record ~= "" then
+        message.record = record
+        add(ARGV[at], record, ARGV[7])
+        add(find_list(group, ARGV[at + 1], ARGV[at + 2]), record, ARGV[8])
+    end
+end
+
+for level, count in pairs(of_levels) do
+    redis.call("HINCRBY", levels, level, count)
+    redis.call("HINCRBY", totals, level, count)
+end
+redis.call("PEXPIRE", levels, ttl)
+redis.call("PEXPIRE", totals, recent_ttl)
+for place, records in pairs(lists) do
+    local list = KEYS[5 + place]
+    redis.pcall("LPUSH", list, unpack(records))
+    redis.pcall("LTRIM", list, 0, records.most - 1)
+    redis.call("PEXPIRE", list, recent_ttl)
 end
 redis.call("PEXPIRE", groups, recent_ttl)
 
 local known = redis.call("ZCARD", counts) - (redis.call("ZSCORE", counts, "other") and 1 or 0)
-for _ = 1, next_argument() do
-    local fingerprint, count, record = next_argument(), next_argument(), next_argument()
-    local is_new = not redis.call("ZSCORE", counts, fingerprint)
-    key = key + 1
+for _, fingerprint in ipairs(fingerprints) do
+    local message = messages[fingerprint]
+    local is_new, hash = not redis.call("ZSCORE", counts, fingerprint), KEYS[5 + message.place]
     if is_new and known >= tonumber(ARGV[6]) then
         fingerprint = "other"
     else
         known = known + (is_new and 1 or 0)
-        redis.pcall("HSETNX", KEYS[key], "first", now)
-        redis.pcall("HSET", KEYS[key], "record", record)
-        redis.call("PEXPIRE", KEYS[key], ttl)
+        redis.pcall("HSETNX", hash, "first", now)
+        redis.pcall("HSET", hash, "record", message.record)
+        redis.call("PEXPIRE", hash, ttl)
     end
-    redis.call("ZINCRBY", counts, count, fingerprint)
+    redis.call("ZINCRBY", counts, message.count, fingerprint)
 end
 redis.call("PEXPIRE", counts, ttl)
 return 1
