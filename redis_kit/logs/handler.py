@@ -11,9 +11,8 @@ from redis_kit.logs.record import entry_of
 class RedisHandler(logging.Handler):
     """Store records for the dashboard. It never waits for Redis: a thread sends them in batches.
 
-    It raises nothing but what ends a process, such as SystemExit, which the handler of a signal may raise at any time.
-    Its only argument is ``level``. All handlers of a process share one buffer. While Redis is unavailable 10,000
-    records wait, and further ones are dropped and counted.
+    It raises only what ends a process, such as SystemExit, since a signal's handler may do so at any time. Its argument
+    is ``level``. All handlers share one buffer. While Redis is unavailable 10,000 records wait; further ones are dropped.
     """
 
     def __init__(self, level: int | str = logging.NOTSET, **unknown: Any) -> None:
@@ -27,10 +26,8 @@ class RedisHandler(logging.Handler):
             return
         try:
             entry = entry_of(record)
-        except BaseException as error:
+        except Exception:
             buffer.drop()
-            if not isinstance(error, Exception):
-                raise
         else:
             buffer.add(entry)
 

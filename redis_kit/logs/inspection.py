@@ -13,9 +13,8 @@ from redis_kit.core.steps import Batch, Call
 from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.logs import keys
-from redis_kit.logs.batch import OTHER_GROUP, RETENTION
-from redis_kit.logs.keys import key
-from redis_kit.logs.record import HOUR, NAMES, SEPARATOR, StoredRecord
+from redis_kit.logs.keys import HOUR, RETENTION, key
+from redis_kit.logs.record import NAMES, SEPARATOR, StoredRecord
 from redis_kit.logs.settings import LogSettings
 
 LIMITS = 1, 10_000  # of the records or messages that are returned
@@ -107,14 +106,14 @@ def read_levels(hours: int) -> Flow[list[Counter[str]]]:
 def read_recent(level: str, text: str, limit: int) -> Flow[list[StoredRecord]]:
     """See Logs.recent()."""
     whole_number("limit", limit, LIMITS)
-    level, text = level.upper(), text.casefold()
+    level, text = str(level).upper(), str(text).casefold()
     if level and level not in NAMES:
         raise InvalidValue(f"There is no level {shortened(level)}. {did_you_mean(level, NAMES)}".strip())
     levels = [level] if level else NAMES
     lists = [key(keys.RECENT, each) for each in levels]
     if text or limit > conf.section(LogSettings).RECENT:
         groups = [each.decode() for each in (yield Call("ZRANGE", key(keys.GROUPS), 0, -1))]
-        lists += [key(keys.RECENT, each, group) for each in levels for group in (*groups, OTHER_GROUP)]
+        lists += [key(keys.RECENT, each, group) for each in levels for group in groups]
     replies = yield Batch([Call("LRANGE", each, 0, -1 if text else limit - 1) for each in lists])
     stored = dict.fromkeys(record for reply in replies for record in reply)  # in the list of its group, too
     matching = [each for each in stored if text in each.decode(errors="replace").partition(SEPARATOR)[2].casefold()]
@@ -127,23 +126,24 @@ def read_common(hours: int, limit: int, start: int = 0) -> Flow[tuple[int, list[
     whole_number("limit", limit, LIMITS)
     counted = [key(keys.COUNTS, hour) for hour in last_hours(hours)]
     reply: list[Any] = yield Call("ZUNION", len(counted), *counted, "WITHSCORES")
-    scores = [
-        (fingerprint.decode(), int(float(score))) for fingerprint, score in zip(reply[::2], reply[1::2], strict=True)
-    ]
-    ranked = scores[::-1][start : start + limit]
-    calls = [Call("HMGET", key(keys.MESSAGE, fingerprint), "first", "record") for fingerprint, _ in ranked]
-    stored = (yield Batch(calls)) if calls else []
-    return len(scores), [_message(*pair, each) for pair, each in zip(ranked, stored, strict=True)]
+    scores = {fingerprint.decode(): int(float(score)) for fingerprint, score in zip(*[iter(reply)] * 2, strict=True)}
+    ranked = [*scores][::-1][start : start + limit]
+    stored = (yield Batch([_stored(fingerprint) for fingerprint in ranked])) if ranked else []
+    return len(scores), [_message(name, scores[name], each) for name, each in zip(ranked, stored, strict=True)]
 
 
 def read_fingerprint(fingerprint: str) -> Flow[tuple[Message, list[int]]]:
     """See Logs.fingerprint()."""
     calls = [Call("ZSCORE", key(keys.COUNTS, hour), fingerprint) for hour in last_hours(RETENTION)]
-    stored, *scores = yield Batch([Call("HMGET", key(keys.MESSAGE, fingerprint), "first", "record"), *calls])
+    stored, *scores = yield Batch([_stored(fingerprint), *calls])
     counts = [int(float(score or 0)) for score in scores]
     if not any((*stored, *counts)):
         raise InvalidValue(f"No message of the last {RETENTION} hours has the fingerprint {shortened(fingerprint)}.")
     return _message(fingerprint, sum(counts), stored), counts
+
+
+def _stored(fingerprint: str) -> Call:
+    return Call("HMGET", key(keys.MESSAGE, fingerprint), "first", "record")
 
 
 def _message(fingerprint: str, count: int, stored: list[bytes | None]) -> Message:

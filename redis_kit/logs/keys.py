@@ -4,6 +4,9 @@ from redis_kit.core import conf
 from redis_kit.core.keys import encode
 from redis_kit.core.settings import KitSettings
 
+HOUR = 3600  # seconds
+RETENTION = 48  # hours for which numbers and messages can be read
+DAYS = 7  # for which lists and totals are stored after their last record
 GROUPS = "groups"  # the groups of loggers
 RECENT = "recent"  # and a level, perhaps with a group: the last records
 COUNTS, LEVELS = "hour", "levels"  # and an hour since 1970: its records by fingerprint, and by level

@@ -13,12 +13,12 @@ from redis_kit.core.logs.filters import captured, formatted
 from redis_kit.core.logs.masking import is_hidden, message_of, without_secrets
 from redis_kit.core.text import clean, contained, cut_to_bytes
 from redis_kit.core.web.log_fields import fields_of
+from redis_kit.logs.keys import HOUR
 
 LONGEST = 4000  # characters of a text that waits
 LONGEST_ERROR = 400  # characters of the text of an error, so that its frames have room
 SIZE = 2048  # bytes of a stored record
 SEPARATOR = "\x1f"  # of fields: in their text it is escaped
-HOUR = 3600  # seconds
 LEVELS = {"CRITICAL": "5", "ERROR": "4", "WARNING": "3", "INFO": "2", "DEBUG": "1"}
 NAMES = tuple(LEVELS)
 

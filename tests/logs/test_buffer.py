@@ -65,7 +65,7 @@ def test_batch_that_is_sent_twice_is_stored_once(request, settings, kind, log, n
     for number in range(3):
         log.error("Order %d", number)
     assert buffer._next()
-    call, _, _ = buffer._batches[0]
+    call, _, _ = buffer._batch
     client = connections.client("default", "worker")
     assert [flow.run(flow.single(call), client) for _ in range(3)] == [1, 0, 0]
     assert levels() == {"ERROR": 3}

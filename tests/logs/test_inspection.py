@@ -9,10 +9,10 @@ import pytest
 from redis_kit.core import connections, flow
 from redis_kit.core.errors import InvalidValue
 from redis_kit.logs import Logs
-from redis_kit.logs.batch import HOUR
 from redis_kit.logs.buffer import buffer
 from redis_kit.logs.handler import RedisHandler
 from redis_kit.logs.inspection import read_levels
+from redis_kit.logs.keys import HOUR
 
 pytestmark = pytest.mark.usefixtures("no_thread")
 
@@ -83,13 +83,13 @@ def test_keys_are_those_of_logs(kit, log):
     assert Logs().key("groups") in kit.keys()
 
 
-def test_groups_beyond_the_limit_share_a_list(kit, monkeypatch):
-    monkeypatch.setattr("redis_kit.logs.batch.GROUPS", 2)
-    for name in ("a", "b", "c.x", "d"):
+def test_groups_beyond_the_limit_have_no_list(kit, monkeypatch):
+    monkeypatch.setattr("redis_kit.logs.buffer.GROUPS", 2)
+    for name in ("a", "b", "c.x", "d", "a.b"):
         logger(name).error("Of %s", name)
     buffer.flush()
-    assert {each.logger for each in Logs().recent()} == {"a", "b", "c.x", "d"}
-    assert len([name for name in kit.keys() if ":recent:ERROR:" in name]) == 3
+    assert {each.logger for each in Logs().recent()} == {"a", "b", "c.x", "d", "a.b"}
+    assert len([name for name in kit.keys() if ":recent:ERROR:" in name]) == 2
 
 
 def test_common_messages_are_those_of_the_last_hours(kit, log, twin):

@@ -256,7 +256,6 @@ class Leaving:
 def test_end_of_the_process_is_not_held_up(kit, log, no_thread, error):
     with pytest.raises(type(error)):  # a signal's handler may raise it at any time
         log.error(Leaving(error))
-    assert (buffer.waiting(), buffer.dropped()) == (0, 1)
 
 
 @pytest.mark.parametrize(

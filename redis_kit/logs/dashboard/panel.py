@@ -19,6 +19,7 @@ from redis_kit.logs.settings import LogSettings
 
 HOURS = {"1": _("1 hour"), "24": _("24 hours"), "48": _("48 hours")}
 ERRORS, WARNINGS, OTHERS = NAMES[:2], NAMES[2:3], NAMES[3:]
+PROPERTIES = _("Time"), _("Level"), _("Logger"), _("Error"), _("Place"), _("Path"), _("User"), _("Job"), _("Template")
 MESSAGES, RECORDS = 10, 20  # of a page
 
 
@@ -71,15 +72,13 @@ class LogsPanel(panels.Panel):
         yield Ranges(self.slug, [(name, int(count)) for count, name in HOURS.items()], chosen)
         columns = (_("Last record"), _("Records"), _("Level"), _("First seen"))
         yield Table(_("Most common messages"), columns, [*map(_counted, common)], empty=_("Nothing was logged."))
-        if total > MESSAGES:
-            yield Pages(self.slug, number, -(-total // MESSAGES), {"range": str(chosen)})
+        yield from Pages.of(self.slug, number, total, {"range": str(chosen)}, MESSAGES)
         yield _records(_("Last records"), recent)
 
     def _matches(self, asked: Mapping[str, str]) -> Iterator[Content]:
         found, number = Logs().recent(**asked, limit=1000), self.viewer.page
         yield _records(_("Records that match"), found[(number - 1) * RECORDS : number * RECORDS])
-        if len(found) > RECORDS:
-            yield Pages(self.slug, number, -(-len(found) // RECORDS), asked)
+        yield from Pages.of(self.slug, number, len(found), asked, RECORDS)
 
     def _message(self, asked: str) -> Iterator[Content]:
         fingerprint = asked.partition(".")[0]
@@ -98,7 +97,9 @@ class LogsPanel(panels.Panel):
         if shown := record or self.message.sample:
             texts = ((_("Message"), shown.message), (_("Traceback"), shown.traceback))
             yield from (Listing(name, text, open=True) for name, text in texts if text)
-            yield _properties(_("Record") if record else _("Last record"), shown)
+            pairs = zip(PROPERTIES, (*shown[:3], *shown[4:10]), strict=True)
+            title = _("Record") if record else _("Last record")
+            yield Table(title, (_("Property"), _("Value")), [pair for pair in pairs if pair[1]])
         yield panels.Bars(_("Records by hour"), list(zip(_labels(), counts, strict=True)))
         yield _records(_("Last records"), recent)
 
@@ -123,12 +124,6 @@ def _counted(message: Message) -> tuple[Any, ...]:
     title = Link(message.title, LogsPanel.slug, {"message": message.fingerprint})
     seen = Lines((message.first_seen, _("new in this hour") if message.is_new else ""))
     return Lines((title, sample.template, sample.error, sample.place)), message.records, sample.level, seen
-
-
-def _properties(title: panels.Text, record: StoredRecord) -> Table:
-    names = (_("Time"), _("Level"), _("Logger"), _("Error"), _("Place"), _("Path"), _("User"), _("Job"), _("Template"))
-    pairs = zip(names, (*record[:3], *record[4:10]), strict=True)
-    return Table(title, (_("Property"), _("Value")), [pair for pair in pairs if pair[1]])
 
 
 def _records(title: panels.Text, records: Sequence[StoredRecord]) -> Table:

@@ -16,9 +16,9 @@
 -- ARGV[7]     most_recent    length of the list of a level
 -- ARGV[8]     most_of_group  length of the list of a group
 -- ARGV[9]     dropped  number of records that were dropped
--- ARGV[10...] records  for each: the places among the parts of the list of its level, of that of its group, of that of
---                      groups beyond the limit, and of the hash of its fingerprint; its level, group, fingerprint and
---                      text, which is "" if later records take its place everywhere
+-- ARGV[10...] records  for each: the places among the parts of the list of its level, of that of its group, and of the
+--                      hash of its fingerprint; its level, group, fingerprint and text, which is "" if later records
+--                      take its place everywhere
 -- returns     1 if stored, 0 if this batch was stored before
 --
 -- Everything that can be refused is checked first, since a script can't undo its writes.
@@ -43,14 +43,15 @@ local now = redis.call("TIME")
 now = now[1] * 1000 + math.floor(now[2] / 1000)
 local of_levels, messages, fingerprints, lists, is_listed = {dropped = tonumber(ARGV[9])}, {}, {}, {}, {}
 
-local function find_list(group, list, others)
+-- Return whether a group is among those that have a list.
+local function admit(group)
     if is_listed[group] == nil then
         is_listed[group] = redis.call("ZSCORE", groups, group) or redis.call("ZCARD", groups) < tonumber(ARGV[5])
         if is_listed[group] then
             redis.call("ZADD", groups, now, group)
         end
     end
-    return is_listed[group] and list or others
+    return is_listed[group]
 end
 
 local function add(place, record, most)
@@ -61,12 +62,12 @@ end
 
 redis.call("SET", batch, number, "PX", ARGV[2])
 redis.call("ZREMRANGEBYSCORE", groups, "-inf", now - recent_ttl)
-for at = 10, #ARGV, 8 do
-    local level, group, fingerprint, record = ARGV[at + 4], ARGV[at + 5], ARGV[at + 6], ARGV[at + 7]
+for at = 10, #ARGV, 7 do
+    local level, group, fingerprint, record = ARGV[at + 3], ARGV[at + 4], ARGV[at + 5], ARGV[at + 6]
     of_levels[level] = (of_levels[level] or 0) + 1
     local message = messages[fingerprint]
     if not message then
-        message = {count = 0, place = ARGV[at + 3]}
+        message = {count = 0, place = ARGV[at + 2]}
         messages[fingerprint] = message
         fingerprints[#fingerprints + 1] = fingerprint
     end
@@ -74,7 +75,9 @@ for at = 10, #ARGV, 8 do
     if record ~= "" then
         message.record = record
         add(ARGV[at], record, ARGV[7])
-        add(find_list(group, ARGV[at + 1], ARGV[at + 2]), record, ARGV[8])
+        if admit(group) then
+            add(ARGV[at + 1], record, ARGV[8])
+        end
     end
 end
 
