@@ -31,8 +31,8 @@ SHARE = 10  # a list of a group has a tenth of the records of a level: no other 
 class Buffer(BackgroundSender):
     """A list with a limit. Callers append to it without a lock; one thread, which the first record starts, empties it.
 
-    Appends of a deque, and the numbers of a count, are atomic. A lock could be held by the code that a signal
-    interrupts, and then its handler could not log.
+    Steps of a deque and of a count are atomic. Code that a signal interrupts could hold a lock, for which its handler
+    would wait for ever.
     """
 
     name, logger = "redis-kit-logs", logging.getLogger("redis_kit.logs")
@@ -91,7 +91,9 @@ class Buffer(BackgroundSender):
     def _next(self) -> bool:
         dropped = self.dropped() - self._reported
         if self._batch is None and (self._entries or dropped):
-            entries = self._take_entries()
+            entries, hour = list[Entry](), self._entries[0].created // HOUR if self._entries else 0
+            while self._entries and len(entries) < self.BATCH and self._entries[0].created // HOUR == hour:
+                entries.append(self._entries.popleft())
             try:
                 call = _call(entries, dropped, self._writer, self._number + 1)
             except Exception as error:  # such as one of the settings
@@ -102,15 +104,6 @@ class Buffer(BackgroundSender):
             self._number += 1
             self._reported += dropped
         return self._batch is not None
-
-    def _take_entries(self) -> list[Entry]:
-        """Remove the first entries that belong to the same hour."""
-        entries: list[Entry] = []
-        while self._entries and len(entries) < self.BATCH:
-            if entries and self._entries[0].created // HOUR != entries[0].created // HOUR:
-                break
-            entries.append(self._entries.popleft())
-        return entries
 
     def _send(self) -> bool:
         if self._batch is None:
@@ -142,21 +135,14 @@ def _call(entries: Sequence[Entry], dropped: int, writer: str, number: int) -> S
     kinds: dict[tuple[Any, ...], tuple[Argument, ...]] = {}
     seen, rows = Counter[Argument](), list[tuple[Argument, ...]]()
     for entry in reversed(entries):
-        if (kind := kinds.get(entry[1:6])) is None:
-            kind = kinds[entry[1:6]] = _kind(entry, places)
+        kind = kinds[entry[1:6]] = kinds.get(entry[1:6]) or _kind(entry, places)
         # Of many records only the last ones of each list are stored, so the others need not be made safe.
         is_last = seen[kind[0]] < options.RECENT or seen[kind[1]] < share or not seen[kind[2]]
         seen.update(kind[:3])
         rows.append((*kind, stored(entry) if is_last else ""))
-    named = [
-        key(keys.BATCH, writer),
-        key(keys.GROUPS),
-        key(keys.COUNTS, hour),
-        key(keys.LEVELS, hour),
-        key(keys.TOTALS),
-    ]
+    named = [key(keys.BATCH, writer), key(keys.GROUPS), key(keys.COUNTS, hour), key(keys.LEVELS, hour)]
     args = [number, *TTLS, GROUPS, options.FINGERPRINTS, options.RECENT, share, dropped]
-    return STORE([*named, *places], [*args, *(value for row in reversed(rows) for value in row)])
+    return STORE([*named, key(keys.TOTALS), *places], [*args, *(value for row in reversed(rows) for value in row)])
 
 
 def _kind(entry: Entry, places: dict[str, int]) -> tuple[Argument, ...]:

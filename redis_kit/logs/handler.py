@@ -11,8 +11,8 @@ from redis_kit.logs.record import entry_of
 class RedisHandler(logging.Handler):
     """Store records for the dashboard. It never waits for Redis: a thread sends them in batches.
 
-    It raises only what ends a process, such as SystemExit, since a signal's handler may do so at any time. Its argument
-    is ``level``. All handlers share one buffer. While Redis is unavailable 10,000 records wait; further ones are dropped.
+    It raises only what ends a process, such as SystemExit, since a signal's handler may do so at any time. All handlers
+    share one buffer. While Redis is unavailable 10,000 records wait, and further ones are dropped.
     """
 
     def __init__(self, level: int | str = logging.NOTSET, **unknown: Any) -> None:

@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 from time import time
 from typing import Any, NamedTuple
 
+from django.utils.translation import gettext as _
+
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
@@ -21,10 +23,9 @@ LIMITS = 1, 10_000  # of the records or messages that are returned
 
 
 class Message(NamedTuple):
-    """A message that was logged in a number of ``records``.
+    """A message and its number of ``records``. ``other`` stands for all messages beyond the limit of an hour.
 
-    ``first_seen`` is the time of its first record, unless two days without one followed; ``sample`` is the last one.
-    Both are None for ``other``, which stands for all messages beyond the limit of an hour.
+    ``first_seen`` is the time of its first record since two days without one, and ``sample`` its last one, or None.
     """
 
     fingerprint: str
@@ -58,8 +59,7 @@ class Logs(Primitive):
     def recent(self, level: str = "", *, text: str = "", limit: int = 100) -> list[StoredRecord]:
         """Return the last records of a level, or of all, the latest first. ``text`` is part of what they show.
 
-        One round trip; two with a text, or a limit above ``RECENT``. Raises InvalidValue for an unknown level, and
-        unless the limit is 1 to 10,000.
+        One round trip; two with a text or a limit above ``RECENT``. Raises InvalidValue for another level or limit.
         """
         return self.run_flow(read_recent(level, text, limit))
 
@@ -128,22 +128,19 @@ def read_common(hours: int, limit: int, start: int = 0) -> Flow[tuple[int, list[
     reply: list[Any] = yield Call("ZUNION", len(counted), *counted, "WITHSCORES")
     scores = {fingerprint.decode(): int(float(score)) for fingerprint, score in zip(*[iter(reply)] * 2, strict=True)}
     ranked = [*scores][::-1][start : start + limit]
-    stored = (yield Batch([_stored(fingerprint) for fingerprint in ranked])) if ranked else []
+    calls = [Call("HMGET", key(keys.MESSAGE, fingerprint), "first", "record") for fingerprint in ranked]
+    stored = (yield Batch(calls)) if calls else []
     return len(scores), [_message(name, scores[name], each) for name, each in zip(ranked, stored, strict=True)]
 
 
 def read_fingerprint(fingerprint: str) -> Flow[tuple[Message, list[int]]]:
     """See Logs.fingerprint()."""
     calls = [Call("ZSCORE", key(keys.COUNTS, hour), fingerprint) for hour in last_hours(RETENTION)]
-    stored, *scores = yield Batch([_stored(fingerprint), *calls])
+    stored, *scores = yield Batch([Call("HMGET", key(keys.MESSAGE, fingerprint), "first", "record"), *calls])
     counts = [int(float(score or 0)) for score in scores]
     if not any((*stored, *counts)):
-        raise InvalidValue(f"No message of the last {RETENTION} hours has the fingerprint {shortened(fingerprint)}.")
+        raise InvalidValue(_("No message of the last 48 hours has the fingerprint %s.") % shortened(fingerprint))
     return _message(fingerprint, sum(counts), stored), counts
-
-
-def _stored(fingerprint: str) -> Call:
-    return Call("HMGET", key(keys.MESSAGE, fingerprint), "first", "record")
 
 
 def _message(fingerprint: str, count: int, stored: list[bytes | None]) -> Message:

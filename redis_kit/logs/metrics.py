@@ -21,7 +21,6 @@ class LogMetrics(MetricSource):
         """Return the samples. One round trip."""
         if using != conf.section(LogSettings).USING:
             return []
-        dropped, *stored = [
-            int(total or 0) for total in (yield Call("HMGET", keys.key(keys.TOTALS), keys.DROPPED, *NAMES))
-        ]
+        totals = yield Call("HMGET", keys.key(keys.TOTALS), keys.DROPPED, *NAMES)
+        dropped, *stored = [int(total or 0) for total in totals]
         return [DROPPED.sample(dropped), *map(STORED.sample, stored, NAMES)]

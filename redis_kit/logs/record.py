@@ -15,8 +15,8 @@ from redis_kit.core.text import clean, contained, cut_to_bytes
 from redis_kit.core.web.log_fields import fields_of
 from redis_kit.logs.keys import HOUR
 
-LONGEST = 4000  # characters of a text that waits
-LONGEST_ERROR = 400  # characters of the text of an error, so that its frames have room
+LIMIT = 4000  # characters of a text that waits
+ERROR_LIMIT = 400  # characters of the text of an error, so that its frames have room
 SIZE = 2048  # bytes of a stored record
 SEPARATOR = "\x1f"  # of fields: in their text it is escaped
 LEVELS = {"CRITICAL": "5", "ERROR": "4", "WARNING": "3", "INFO": "2", "DEBUG": "1"}
@@ -81,10 +81,10 @@ def entry_of(record: logging.LogRecord) -> Entry:
     if isinstance(record.msg, BaseException):
         template = path_of(type(record.msg))
     error, place = "", _place(str(record.pathname), str(record.funcName or ""))
-    traceback: TracebackException | str = (record.exc_text or record.stack_info or "")[-LONGEST:]
+    traceback: TracebackException | str = (record.exc_text or record.stack_info or "")[-LIMIT:]
     if isinstance(record.exc_info, tuple) and record.exc_info[0]:
         error = path_of(record.exc_info[0]).removeprefix("builtins.")
-        traceback = captured(record.exc_info, frames=20, longest=LONGEST)
+        traceback = captured(record.exc_info, frames=20, longest=LIMIT)
         if isinstance(traceback, TracebackException) and traceback.stack:
             place = _place(traceback.stack[-1].filename, traceback.stack[-1].name)
     created, now, fields = record.created, time(), fields_of(record)
@@ -92,8 +92,7 @@ def entry_of(record: logging.LogRecord) -> Entry:
         created = now
     level = NAMES[min(max(5 - record.levelno // 10, 0), 4)]
     context = [str(fields.get(name, "")) for name in ("path", "user", "job")]
-    message, template = message[:LONGEST], template[:LONGEST]
-    return Entry(created, level, str(record.name), template, error, place, message, traceback, context)
+    return Entry(created, level, str(record.name), template[:LIMIT], error, place, message[:LIMIT], traceback, context)
 
 
 def stored(entry: Entry) -> bytes:
@@ -104,16 +103,11 @@ def stored(entry: Entry) -> bytes:
     texts += [(_masked(path), 200), (user, 64), (job, 64)]
     head = [str(int(entry.created * 1e6)), entry.level, *(cut_to_bytes(clean(text), size) for text, size in texts)]
     head.append(cut_to_bytes(template, 200))
-    traceback, message = _masked(formatted(entry.traceback, _error_text)), contained(_masked(entry.message))
+    traceback, message = _masked(formatted(entry.traceback, _masked, ERROR_LIMIT)), contained(_masked(entry.message))
     room = SIZE - len(SEPARATOR.join([*head, "", ""]).encode())
     message = cut_to_bytes(message, max(room - len(traceback.encode()), room // 2))
     traceback = cut_to_bytes(traceback, room - len(message.encode()), end=True)
     return SEPARATOR.join([*head, message, traceback]).encode()
-
-
-def _error_text(text: str) -> str:
-    masked = _masked(text)
-    return masked if len(masked) <= LONGEST_ERROR else f"{masked[:LONGEST_ERROR]}…"
 
 
 @lru_cache(maxsize=1024)
@@ -123,6 +117,4 @@ def _place(path: str, function: str) -> str:
 
 
 def _masked(text: str) -> str:
-    if len(text) == LONGEST and (start := text.rfind("://")) > text.rfind(" "):
-        text = text[:start]  # the password of an address may be cut before its end
-    return without_secrets(text, is_hidden)
+    return without_secrets(text, is_hidden, is_cut=len(text) == LIMIT)

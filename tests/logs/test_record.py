@@ -15,7 +15,7 @@ from redis_kit.core.activity import current_fields
 from redis_kit.core.web.log_fields import log_requests
 from redis_kit.logs import Logs
 from redis_kit.logs.buffer import buffer
-from redis_kit.logs.record import LONGEST, SIZE, StoredRecord
+from redis_kit.logs.record import LIMIT, SIZE, StoredRecord
 from tests.app.models import User
 
 SECRET = "hunter2-s3cr3t"
@@ -235,7 +235,7 @@ def test_notes_and_groups_that_wait_are_small(kit, log, no_thread):
         error.add_note("z" * 1_000_000)
     raised(log, error)
     assert sum(len(pickle.dumps(entry.traceback._str)) for entry in buffer._entries) < 20_000
-    assert sum(map(len, buffer._entries[1].traceback.__notes__)) <= 5 * LONGEST
+    assert sum(map(len, buffer._entries[1].traceback.__notes__)) <= 5 * LIMIT
     assert not buffer._entries[0].traceback.exceptions
     buffer.flush()
     group = Logs().recent()[1]

@@ -75,12 +75,17 @@ def formatted_traceback(information: ExcInfo) -> str:
         return _cleaned("".join([*lines, contained(error_text.described(information[1]))]))
 
 
-def formatted(error: traceback.TracebackException | str, change: Callable[[str], str] = str) -> str:
-    """Return what captured() has returned in the form of formatted_traceback(), with each text and note changed."""
+def formatted(
+    error: traceback.TracebackException | str, change: Callable[[str], str] = str, longest: int | None = None
+) -> str:
+    """Return what captured() has returned in the form of formatted_traceback().
+
+    Each text and note of an error is changed and cut to a length first.
+    """
     if isinstance(error, str):
         return contained(error)
     for part in _parts(error):
-        _contain(part, change)
+        _contain(part, lambda text: _cut(change(text), longest))
     try:
         return _cleaned("".join(error.format()))
     except Exception:  # of the loader of a module, which has its source
@@ -130,6 +135,10 @@ def _has_many(error: BaseException) -> bool:
                 errors[id(other)] = other
                 waiting.append(other)
     return len(errors) > MOST_ERRORS
+
+
+def _cut(text: str, longest: int | None) -> str:
+    return text if longest is None or len(text) <= longest else f"{text[:longest]}…"
 
 
 def _cleaned(text: str) -> str:

@@ -69,8 +69,13 @@ def is_hidden(name: str) -> bool:
     return shown != HIDDEN * 2 and not name.lower().endswith("error")
 
 
-def without_secrets(text: str, hides: Callable[[str], bool] = is_secret) -> str:
-    """Return a text with the values hidden that follow names such as ``token=``, and passwords in addresses."""
+def without_secrets(text: str, hides: Callable[[str], bool] = is_secret, *, is_cut: bool = False) -> str:
+    """Return a text with the values hidden that follow names such as ``token=``, and passwords in addresses.
+
+    Of a text that is cut, an address at the end is left out: its password may be cut before the sign that ends it.
+    """
+    if is_cut and (start := text.rfind("://")) > text.rfind(" "):
+        text = text[:start]
     if "://" in text:
         text = _IN_ADDRESS.sub(lambda match: f"://{match[2] or ''}{HIDDEN}@", text)
     parts, place = [], 0

@@ -7,7 +7,6 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core import conf, panels
-from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.panels import Content, Field, Figure, Lines, Link, Listing, Pages, Ranges, Table
@@ -45,9 +44,7 @@ class LogsPanel(panels.Panel):
         level, text, message = (self.viewer.asked.get(name, "").strip() for name in ("level", "text", "message"))
         if message:
             return self._message(message)
-        if text or level.upper() in NAMES:
-            return self._matches({"level": level, "text": text})
-        return self._overview()
+        return self._matches({"level": level, "text": text}) if level or text else self._overview()
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the numbers of the last 24 hours. One round trip."""
@@ -85,11 +82,7 @@ class LogsPanel(panels.Panel):
         level = next((name for name, digit in LEVELS.items() if fingerprint.startswith(digit)), "")
         flows: list[Flow[Any]] = [inspection.read_recent(level, fingerprint, RECORDS)]
         flows.append(inspection.read_fingerprint(fingerprint))
-        try:
-            recent, (self.message, counts) = Logs().run_flow(gather(flows))
-        except InvalidValue:
-            yield Table(_("Message"), (), (), empty=_("No message of the last 48 hours has this fingerprint."))
-            return
+        recent, (self.message, counts) = Logs().run_flow(gather(flows))
         yield Figure(_("Records"), sum(counts), _("in 48 hours"))
         yield Figure(_("Records"), counts[-1], _("this hour"))
         yield Figure(_("First seen"), self.message.first_seen)
@@ -128,12 +121,11 @@ def _counted(message: Message) -> tuple[Any, ...]:
 
 def _records(title: panels.Text, records: Sequence[StoredRecord]) -> Table:
     columns = (_("Time"), _("Level"), _("Logger"), _("Message"))
-    rows = [(each.time, each.level, each.logger, Lines([*_lines(each)])) for each in records]
+    rows = [(each.time, each.level, each.logger, _lines(each)) for each in records]
     return Table(title, columns, rows, empty=_("No record matches."))
 
 
-def _lines(record: StoredRecord) -> Iterator[Any]:
-    yield Link(record.message.partition("\n")[0], LogsPanel.slug, {"message": record.id})
-    yield record.error
+def _lines(record: StoredRecord) -> Lines:
+    link = Link(record.message.partition("\n")[0], LogsPanel.slug, {"message": record.id})
     named = ((record.path, "%s"), (record.user, _("user %s")), (record.job, _("job %s")))
-    yield " · ".join(str(name) % value for value, name in named if value)
+    return Lines((link, record.error, " · ".join(str(name) % value for value, name in named if value)))

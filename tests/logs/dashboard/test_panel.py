@@ -47,7 +47,7 @@ def test_page_of_a_message_has_its_last_record_and_traceback(filled, boss):
     assert "dashboard/test_panel.py filled" in text
     assert text.count("<details id") == text.count(" open>") + 1  # the message and the traceback, not the data
     assert "<title>Failed" in text
-    assert "has this fingerprint" in boss.get(f"{ADMIN}logs/?message=unknown").content.decode()
+    assert "has the fingerprint" in boss.get(f"{ADMIN}logs/?message=unknown").content.decode()
 
 
 def test_link_of_a_record_shows_it(filled, boss):
