@@ -72,11 +72,11 @@ class Logs(Primitive):
 
         Of messages with as many records the severest comes first. ``limit`` is 1 to 10,000.
         """
-        return self.run_flow(read_common(hours, limit))[1]  # type: ignore[no-any-return]
+        return self.run_flow(read_common(hours, limit))[1]
 
     async def acommon(self, hours: int = 1, *, limit: int = 100) -> list[Message]:
         """See common()."""
-        return (await self.arun_flow(read_common(hours, limit)))[1]  # type: ignore[no-any-return]
+        return (await self.arun_flow(read_common(hours, limit)))[1]
 
     def fingerprint(self, fingerprint: str) -> tuple[Message, list[int]]:
         """Return a message, and the number of its records in each of the last 48 hours. One round trip.

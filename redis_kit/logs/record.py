@@ -117,4 +117,4 @@ def _place(path: str, function: str) -> str:
 
 
 def _masked(text: str) -> str:
-    return without_secrets(text, is_hidden, is_cut=len(text) == LIMIT)
+    return text and without_secrets(text, is_hidden, is_cut=len(text) == LIMIT)

@@ -44,7 +44,7 @@ _BRACKETS = {
 }
 # A value in a text such as "login %(password)s", or a percent sign.
 _ARGUMENT = re.compile(r"%%|%\(([^()]*)\)[-#0 +]*(?:\d+|\*)?(?:\.(?:\d+|\*))?[hlL]?[a-zA-Z]")
-_ELEMENT = 10_000  # characters of an element of XML that are searched for its end
+_ELEMENT = 2000  # characters of an element of XML that are searched for its end
 _SCHEME = re.compile(r"\b(bearer|basic|digest|token)(\s++)(?=\S*\d)[\w.~+/=-]{8,}+", re.IGNORECASE)
 # The part of an address before the host: a name and a password, or a token.
 _IN_ADDRESS = re.compile(r"(://)([^/\s:@\"']*+:)?+[^/\s\"']*@")
@@ -110,7 +110,9 @@ def _value(text: str, name: re.Match[str]) -> tuple[int, int]:
     if name[3]:
         start = text.index(">", start) + 1
         end = text.find(f"</{name[3]}", start, start + _ELEMENT)
-        return start, end if end >= 0 else (text + "<").index("<", start)
+        if end < 0:
+            end = text.find("<", start)
+        return start, end if end >= 0 else len(text)
     if opening := _OPENING.match(text, start):
         rest = _REST.match(text, _closed(text, opening.start(1)))
         return start, rest.end() if rest else len(text)
