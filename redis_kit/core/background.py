@@ -45,7 +45,7 @@ class BackgroundSender:
         self._pause = self.INTERVAL
 
     def stop(self) -> None:
-        """Have the thread end. What waits goes on waiting, and the next entry starts another thread."""
+        """End the thread, soon. Entries that wait go on waiting, and the next one starts another thread."""
         wake_ups, self._wake_ups = self._wake_ups, EventQueue()
         self._thread, self._asleep = None, False
         wake_ups.put(None)

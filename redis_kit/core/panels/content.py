@@ -270,7 +270,7 @@ class Pages:
         asked: Mapping[str, str] = MappingProxyType({}),
         rows: int = MOST_ROWS,
     ) -> "Iterator[Pages]":
-        """Yield the links of a list of ``total`` rows, so many on each page, if it has more than one page."""
+        """Yield the links of a list of ``total`` rows, at most ``rows`` on each page, if it has more than one page."""
         if (count := ceil(total / rows)) > 1:
             yield cls(slug, min(number, count), count, asked)
 

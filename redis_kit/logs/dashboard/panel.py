@@ -73,9 +73,9 @@ class LogsPanel(panels.Panel):
         yield _records(_("Last records"), recent)
 
     def _matches(self, asked: Mapping[str, str]) -> Iterator[Content]:
-        found, number = Logs().recent(**asked, limit=1000), self.viewer.page
-        yield _records(_("Records that match"), found[(number - 1) * RECORDS : number * RECORDS])
-        yield from Pages.of(self.slug, number, len(found), asked, RECORDS)
+        records, number = Logs().recent(**asked, limit=1000), self.viewer.page
+        yield _records(_("Records that match"), records[(number - 1) * RECORDS : number * RECORDS])
+        yield from Pages.of(self.slug, number, len(records), asked, RECORDS)
 
     def _message(self, asked: str) -> Iterator[Content]:
         fingerprint = asked.partition(".")[0]
