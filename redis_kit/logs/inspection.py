@@ -34,11 +34,6 @@ class Message(NamedTuple):
     sample: StoredRecord | None
 
     @property
-    def title(self) -> str:
-        """Return the first line of its last record, or its fingerprint, such as ``other``."""
-        return self.sample.message.partition("\n")[0] if self.sample else self.fingerprint
-
-    @property
     def is_new(self) -> bool:
         """Return whether it was first seen in the present hour."""
         return self.first_seen is not None and self.first_seen.timestamp() // HOUR == time() // HOUR
@@ -106,10 +101,9 @@ def read_levels(hours: int) -> Flow[list[Counter[str]]]:
 def read_recent(level: str, text: str, limit: int) -> Flow[list[StoredRecord]]:
     """See Logs.recent()."""
     whole_number("limit", limit, LIMITS)
-    level, text = str(level).upper(), str(text).casefold()
-    if level and level not in NAMES:
+    text, levels = str(text).casefold(), [str(level).upper()] if level else NAMES
+    if levels[0] not in NAMES:
         raise InvalidValue(f"There is no level {shortened(level)}. {did_you_mean(level, NAMES)}".strip())
-    levels = [level] if level else NAMES
     lists = [key(keys.RECENT, each) for each in levels]
     if text or limit > conf.section(LogSettings).RECENT:
         groups = [each.decode() for each in (yield Call("ZRANGE", key(keys.GROUPS), 0, -1))]
@@ -133,12 +127,12 @@ def read_common(hours: int, limit: int, start: int = 0) -> Flow[tuple[int, list[
     return len(scores), [_message(name, scores[name], each) for name, each in zip(ranked, stored, strict=True)]
 
 
-def read_fingerprint(fingerprint: str) -> Flow[tuple[Message, list[int]]]:
-    """See Logs.fingerprint()."""
+def read_fingerprint(fingerprint: str, *, required: bool = True) -> Flow[tuple[Message, list[int]]]:
+    """See Logs.fingerprint(). Records beyond the limit of an hour, or older than 48 hours, have an unknown message."""
     calls = [Call("ZSCORE", key(keys.COUNTS, hour), fingerprint) for hour in last_hours(RETENTION)]
     stored, *scores = yield Batch([Call("HMGET", key(keys.MESSAGE, fingerprint), "first", "record"), *calls])
     counts = [int(float(score or 0)) for score in scores]
-    if not any((*stored, *counts)):
+    if required and not any((*stored, *counts)):
         raise InvalidValue(_("No message of the last 48 hours has the fingerprint %s.") % shortened(fingerprint))
     return _message(fingerprint, sum(counts), stored), counts
 

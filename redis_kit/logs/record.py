@@ -69,6 +69,11 @@ class StoredRecord(NamedTuple):
             return None
 
     @property
+    def title(self) -> str:
+        """Return the first line of its message."""
+        return self.message.partition("\n")[0] or "–"
+
+    @property
     def id(self) -> str:
         """Return its fingerprint and its time in microseconds."""
         return f"{self.fingerprint}.{self.time:%Y%m%d%H%M%S%f}"

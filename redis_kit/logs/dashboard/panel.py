@@ -11,8 +11,8 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.panels import Content, Field, Figure, Lines, Link, Listing, Pages, Ranges, Table
 from redis_kit.core.panels.ranges import label
-from redis_kit.logs import inspection, keys
-from redis_kit.logs.inspection import Logs, Message
+from redis_kit.logs import keys
+from redis_kit.logs.inspection import Logs, Message, last_hours, read_common, read_fingerprint, read_levels, read_recent
 from redis_kit.logs.record import LEVELS, NAMES, StoredRecord
 from redis_kit.logs.settings import LogSettings
 
@@ -28,11 +28,11 @@ class LogsPanel(panels.Panel):
     slug = "logs"
     title = _("Logs")
     permission = "redis_kit.view_logs"
-    message: Message | None = None  # that content() has read
+    message = ""  # that content() has read
 
     def heading(self) -> panels.Text:
         """Return the beginning of the message on the page of one."""
-        return self.message.title[:100] if self.message else self.title
+        return self.message[:100] or self.title
 
     def search(self) -> panels.Search:
         """Return the search by level and text, and for one message."""
@@ -48,7 +48,7 @@ class LogsPanel(panels.Panel):
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the numbers of the last 24 hours. One round trip."""
-        return {conf.section(LogSettings).USING: inspection.read_levels(24)}
+        return {conf.section(LogSettings).USING: read_levels(24)}
 
     def tile(self, replies: Mapping[str, Any]) -> panels.Tile:
         """Return the numbers of this hour, and the errors by hour."""
@@ -59,8 +59,8 @@ class LogsPanel(panels.Panel):
     def _overview(self) -> Iterator[Content]:
         asked, number = self.viewer.asked.get("range", ""), self.viewer.page
         chosen = int(asked) if asked in HOURS else 1
-        flows: list[Flow[Any]] = [inspection.read_levels(48), inspection.read_recent("", "", RECORDS)]
-        flows.append(inspection.read_common(chosen, MESSAGES, (number - 1) * MESSAGES))
+        flows: list[Flow[Any]] = [read_levels(48), read_recent("", "", RECORDS)]
+        flows.append(read_common(chosen, MESSAGES, (number - 1) * MESSAGES))
         hours, recent, (total, common) = Logs().run_flow(gather(flows))
         yield from _figures(hours[-1])
         parts = ((_("Others"), OTHERS), (_("Errors"), ERRORS), (_("Warnings"), WARNINGS))
@@ -80,19 +80,20 @@ class LogsPanel(panels.Panel):
     def _message(self, asked: str) -> Iterator[Content]:
         fingerprint = asked.partition(".")[0]
         level = next((name for name, digit in LEVELS.items() if fingerprint.startswith(digit)), "")
-        flows: list[Flow[Any]] = [inspection.read_recent(level, fingerprint, RECORDS)]
-        flows.append(inspection.read_fingerprint(fingerprint))
-        recent, (self.message, counts) = Logs().run_flow(gather(flows))
+        flows: list[Flow[Any]] = [read_fingerprint(fingerprint, required=False)]
+        flows.append(read_recent(level, fingerprint, RECORDS))
+        (message, counts), recent = Logs().run_flow(gather(flows))
+        record = next((each for each in recent if each.id == asked), None)
+        shown = record or message.sample or next(iter(recent), None)
+        self.message = shown.title if shown else fingerprint
         yield Figure(_("Records"), sum(counts), _("in 48 hours"))
         yield Figure(_("Records"), counts[-1], _("this hour"))
-        yield Figure(_("First seen"), self.message.first_seen)
-        record = next((each for each in recent if each.id == asked), None)
-        if shown := record or self.message.sample:
+        yield Figure(_("First seen"), message.first_seen)
+        if shown:
             texts = ((_("Message"), shown.message), (_("Traceback"), shown.traceback))
             yield from (Listing(name, text, open=True) for name, text in texts if text)
-            pairs = zip(PROPERTIES, (*shown[:3], *shown[4:10]), strict=True)
-            title = _("Record") if record else _("Last record")
-            yield Table(title, (_("Property"), _("Value")), [pair for pair in pairs if pair[1]])
+            rows = [pair for pair in zip(PROPERTIES, (*shown[:3], *shown[4:10]), strict=True) if pair[1]]
+            yield Table(_("Record") if record else _("Last record"), (_("Property"), _("Value")), rows)
         yield panels.Bars(_("Records by hour"), list(zip(_labels(), counts, strict=True)))
         yield _records(_("Last records"), recent)
 
@@ -102,7 +103,7 @@ def _sum(hour: Counter[str], levels: Sequence[str]) -> int:
 
 
 def _labels() -> list[str]:
-    return [label(hour * 60, day=True) for hour in inspection.last_hours(48)]
+    return [label(hour * 60, day=True) for hour in last_hours(48)]
 
 
 def _figures(hour: Counter[str]) -> Iterator[Figure]:
@@ -114,7 +115,7 @@ def _figures(hour: Counter[str]) -> Iterator[Figure]:
 def _counted(message: Message) -> tuple[Any, ...]:
     if not (sample := message.sample):
         return _("others"), message.records, None, None
-    title = Link(message.title, LogsPanel.slug, {"message": message.fingerprint})
+    title = Link(sample.title, LogsPanel.slug, {"message": message.fingerprint})
     seen = Lines((message.first_seen, _("new in this hour") if message.is_new else ""))
     return Lines((title, sample.template, sample.error, sample.place)), message.records, sample.level, seen
 
@@ -126,6 +127,6 @@ def _records(title: panels.Text, records: Sequence[StoredRecord]) -> Table:
 
 
 def _lines(record: StoredRecord) -> Lines:
-    link = Link(record.message.partition("\n")[0], LogsPanel.slug, {"message": record.id})
+    link = Link(record.title, LogsPanel.slug, {"message": record.id})
     named = ((record.path, "%s"), (record.user, _("user %s")), (record.job, _("job %s")))
     return Lines((link, record.error, " · ".join(str(name) % value for value, name in named if value)))

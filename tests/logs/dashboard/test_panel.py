@@ -47,7 +47,9 @@ def test_page_of_a_message_has_its_last_record_and_traceback(filled, boss):
     assert "dashboard/test_panel.py filled" in text
     assert text.count("<details id") == text.count(" open>") + 1  # the message and the traceback, not the data
     assert "<title>Failed" in text
-    assert "has the fingerprint" in boss.get(f"{ADMIN}logs/?message=unknown").content.decode()
+    text = boss.get(f"{ADMIN}logs/?message=unknown").content.decode()
+    assert "<title>unknown" in text
+    assert "No record matches." in text
 
 
 def test_link_of_a_record_shows_it(filled, boss):
@@ -59,6 +61,17 @@ def test_link_of_a_record_shows_it(filled, boss):
         assert all(f"?message={each.id}" in table for each in records)
     text = boss.get(f"{ADMIN}logs/?message={records[0].fingerprint}.20200101").content.decode()
     assert "Last record<" in text
+
+
+def test_record_beyond_the_limit_of_messages_has_a_page(kit, log, boss):
+    kit.options(LOGS={"FINGERPRINTS": 1})
+    log.error("Order %d", 1)
+    log.error("Cart %d", 1)
+    buffer.flush()
+    for record in Logs().recent():
+        text = boss.get(f"{ADMIN}logs/?message={record.id}").content.decode()
+        assert f"<title>{record.message}" in text
+        assert text.count(record.message) >= 3
 
 
 def test_long_lists_have_pages_and_the_range_is_one_of_those_offered(kit, log, boss):
