@@ -86,8 +86,8 @@ class LogsPanel(panels.Panel):
         record = next((each for each in recent if each.id == asked), None)
         shown = record or message.sample or next(iter(recent), None)
         self.message = shown.title if shown else fingerprint
-        yield Figure(_("Records"), sum(counts), _("in 48 hours"))
-        yield Figure(_("Records"), counts[-1], _("this hour"))
+        yield Figure(_("Records"), sum(counts) or None, _("in 48 hours"))
+        yield Figure(_("Records"), counts[-1] if any(counts) else None, _("this hour"))
         yield Figure(_("First seen"), message.first_seen)
         if shown:
             texts = ((_("Message"), shown.message), (_("Traceback"), shown.traceback))
