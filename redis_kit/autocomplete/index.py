@@ -1,0 +1,328 @@
+"""Autocomplete: entries whose words begin with those that a user types, in the order of their weights."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple, cast
+from uuid import UUID
+
+from redis_kit.autocomplete.inspection import IndexInfo, describe, generations_of
+from redis_kit.autocomplete.settings import AutocompleteSettings
+from redis_kit.autocomplete.words import query_words, spans, spellings
+from redis_kit.core import conf, scripts
+from redis_kit.core.errors import InvalidValue, RebuildLost, RedisKitError
+from redis_kit.core.flow import Flow
+from redis_kit.core.indexes.generations import LEASE_MS
+from redis_kit.core.primitive import NOTHING, Primitive
+from redis_kit.core.steps import Argument
+from redis_kit.core.text import shortened
+from redis_kit.core.values.numbers import is_number, whole_number
+from redis_kit.core.values.sequences import batched
+
+STORE = scripts.load(__package__, "store")
+SEARCH = scripts.load(__package__, "search")
+BATCH = 50  # entries in one call: the server does nothing else for some milliseconds
+LIMIT = (1, 100)
+TERMS, CALLS = 500, 20  # terms that one call of a search reads, and calls
+WEIGHT = (0, 10**12)
+LONGEST_TEXT, LONGEST_PAYLOAD, LONGEST_ID = 1000, 1024, 128
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+
+Identity = str | int | UUID
+Progress = Callable[[int], object]
+Fields = tuple[Argument, ...]  # of an entry, as the script takes them
+
+
+class Entry(NamedTuple):
+    """An entry to be stored. ``scope`` is only for those of an index without one."""
+
+    id: Identity
+    text: str
+    weight: float = 0
+    payload: Any = None
+    scope: Identity | None = None
+
+
+class Hit(NamedTuple):
+    """An entry that was found, by these words of the query."""
+
+    id: str
+    text: str
+    payload: Any
+    words: tuple[str, ...] = ()
+
+    @property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """Return the start and end of each part of the text that matches; () if a further spelling of it does."""
+        return spans(self.text, self.words)
+
+
+class Autocomplete(Primitive):
+    """Short texts that are found by the beginnings of their words, in any script.
+
+    Case, accents and width don't count. The words of a query may have any order, and each begins a word of its own.
+    The heaviest entries come first: by the powers of two of their weights, then alphabetically from the word on that
+    matches. A search finds entries of its ``scope`` only. An id may be in several scopes, or, with ``unique_ids``, in
+    one, which another ``add()`` changes. Ids and scopes are str, int and UUID; 1 and "1" are equal. Texts have 1 to
+    1,000 characters, and are found by their first 16 words and 128 characters.
+    """
+
+    component, settings = "autocomplete", AutocompleteSettings
+
+    def __init__(
+        self,
+        name: str,
+        scope: Identity | None = None,
+        using: str | None = None,
+        *,
+        unique_ids: bool = False,
+        **unknown: Any,
+    ) -> None:
+        super().__init__(name, using=using or conf.section(AutocompleteSettings).USING, unknown=unknown or NOTHING)
+        self.scope = _scope(scope)
+        self.unique_ids = unique_ids
+        self._generations = generations_of(self, unique_ids=unique_ids)
+
+    def add(self, id: Identity, text: str, weight: float = 0, payload: Any = None) -> bool:
+        """Store an entry, or replace it, and return whether it was new. One round trip; a repeat is harmless.
+
+        ``weight`` is 0 to 10^12, ``payload`` at most 1,024 bytes of JSON. Uses of an entry stay when it is replaced.
+        """
+        return self.add_many([Entry(id, text, weight, payload)]) == 1
+
+    async def aadd(self, id: Identity, text: str, weight: float = 0, payload: Any = None) -> bool:
+        """See add()."""
+        return await self.aadd_many([Entry(id, text, weight, payload)]) == 1
+
+    def add_many(self, entries: Iterable[Entry | Sequence[Any]]) -> int:
+        """Store entries and return how many were new. One round trip for each 50.
+
+        An entry is an ``Entry``, or a tuple that begins as its fields do.
+        """
+        return int(self.run_flow(self.store(map(self._fields, entries))))
+
+    async def aadd_many(self, entries: Iterable[Entry | Sequence[Any]]) -> int:
+        """See add_many()."""
+        return int(await self.arun_flow(self.store(map(self._fields, entries))))
+
+    def remove(self, id: Identity) -> bool:
+        """Remove an entry, and return whether it was there. One round trip; a repeat is harmless."""
+        return self.remove_many([id]) == 1
+
+    async def aremove(self, id: Identity) -> bool:
+        """See remove()."""
+        return await self.aremove_many([id]) == 1
+
+    def remove_many(self, ids: Iterable[Identity]) -> int:
+        """Remove entries, and return how many were there. One round trip for each 50."""
+        return int(self.run_flow(self.store(map(self.removal, ids))))
+
+    async def aremove_many(self, ids: Iterable[Identity]) -> int:
+        """See remove_many()."""
+        return int(await self.arun_flow(self.store(map(self.removal, ids))))
+
+    def use(self, id: Identity) -> bool:
+        """Count a use of an entry, and return whether there is such an entry. One round trip; a repeat counts again.
+
+        A use weighs 1, half as much after each ``HALF_LIFE``.
+        """
+        return bool(self.run_flow(self._use(id)))
+
+    async def ause(self, id: Identity) -> bool:
+        """See use()."""
+        return bool(await self.arun_flow(self._use(id)))
+
+    def search(self, text: str, limit: int = 10) -> list[Hit]:
+        """Return at most ``limit`` entries, 1 to 100, in which words begin with those of the text.
+
+        A text without words finds the heaviest entries. The first 64 characters count. One round trip; up to 20 if
+        several words are rarely in one entry. Then the search ends after 10,000 terms of the longest word.
+        """
+        return cast("list[Hit]", self.run_flow(self._search(text, limit), if_open=[]))
+
+    async def asearch(self, text: str, limit: int = 10) -> list[Hit]:
+        """See search()."""
+        return cast("list[Hit]", await self.arun_flow(self._search(text, limit), if_open=[]))
+
+    def info(self) -> IndexInfo | None:
+        """Return the entries of all scopes, the memory and the state; None if nothing was added. Two round trips."""
+        return cast("IndexInfo | None", self.run_flow(describe(self)))
+
+    async def ainfo(self) -> IndexInfo | None:
+        """See info()."""
+        return cast("IndexInfo | None", await self.arun_flow(describe(self)))
+
+    def clear(self) -> int:
+        """Remove all entries of this scope, and return how many there were. Two round trips for each 100."""
+        return int(self.run_flow(self._clear()))
+
+    async def aclear(self) -> int:
+        """See clear()."""
+        return int(await self.arun_flow(self._clear()))
+
+    def delete(self) -> bool:
+        """Delete the index with the entries of all scopes, and return whether it was there. A running rebuild fails."""
+        return bool(self.run_flow(self._generations.clear()))
+
+    async def adelete(self) -> bool:
+        """See delete()."""
+        return bool(await self.arun_flow(self._generations.clear()))
+
+    def rebuild(self, entries: Iterable[Entry | Sequence[Any]], *, progress: Progress | None = None) -> int:
+        """Replace the entries of all scopes in one step, and return how many there were. Writes meanwhile count, too.
+
+        The entries should be read lazily: those of a list that was made before the call lack what was added since.
+        Uses stay. ``progress`` is called with the number of entries after each 50. Raises RebuildRunning, RebuildLost
+        if the server restarts during it or a minute passes between two calls, and InvalidValue for an index with a scope.
+        """
+        return int(self.run_flow(self._rebuild(entries, progress)))
+
+    async def arebuild(self, entries: Iterable[Entry | Sequence[Any]], *, progress: Progress | None = None) -> int:
+        """See rebuild()."""
+        return int(await self.arun_flow(self._rebuild(entries, progress)))
+
+    def store(self, items: Iterable[Fields], writer: str = "", rebuild: str = "") -> Flow[int]:
+        """Store and remove entries, and return how many are new or gone.
+
+        With the token of a ``writer`` it raises RebuildLost if that has lost its lease; with the id of a rebuild only
+        the generation of that is changed.
+        """
+        generations, changes = self._generations, 0
+        half_life = round(conf.section(AutocompleteSettings).HALF_LIFE * 1000)
+        for batch in batched(items, BATCH):
+            reason = b"untried"
+            while reason:
+                keys = [generations.state, generations.lease, self.key("writer"), *generations.all_keys()]
+                args: list[Argument] = [str(generations.parameters), str(generations.shape), writer, rebuild, LEASE_MS]
+                args += [half_life, *(field for item in batch for field in item)]
+                changed, reason, *details = yield STORE(keys, args)
+                changes += changed
+                if reason == b"lost":
+                    raise RebuildLost(f"Another process writes to {self!r} now.")
+                if reason == b"dead":
+                    yield from generations.forget()
+                elif reason:
+                    generations.learn(*details)
+                    if rebuild:
+                        generations.require(rebuild)
+                    elif not generations.shape.active:
+                        yield from generations.rotate()
+        return changes
+
+    def look_up(self, text: str, limit: int = 10, *, guard: bool = False) -> Flow[list[Hit] | None]:
+        """Return the hits of a search; with ``guard`` None if the index is not complete."""
+        whole_number("limit", limit, LIMIT)
+        if not isinstance(text, str):
+            raise InvalidValue(f"The text to search for must be a str, not {shortened(text)}.")
+        generations, found = self._generations, dict[bytes, Hit]()
+        asked = tuple(query_words(text))
+        words = asked or ("",)
+        level, block, calls = 0, b"", CALLS
+        while calls:
+            active = [key for each in generations.shape.active for key in generations.keys(each)]
+            args: list[Argument] = [str(generations.parameters), str(generations.shape), int(guard), self.scope]
+            args += [self._prefix(self.scope), limit, TERMS, level, block, *words]
+            reason, *details = yield SEARCH([generations.state, *active], args)
+            if reason == b"stale":
+                generations.learn(*details)
+                continue
+            if reason:
+                return None
+            level, block, *replies = details
+            for id, record in zip(replies[::2], replies[1::2], strict=True):
+                if record is not None and len(found) < limit:
+                    found.setdefault(id, _hit(id, record, asked))
+            calls = calls - 1 if block and len(found) < limit else 0
+        return list(found.values())
+
+    def fields(self, entry: Entry) -> Fields:
+        """Return an entry as the script takes it. Raises InvalidValue."""
+        id, text, weight, payload, _scope_ = entry
+        if not isinstance(text, str) or not 1 <= len(text) <= LONGEST_TEXT:
+            wrong = f"one of {len(text):,}" if isinstance(text, str) else shortened(text)
+            raise InvalidValue(f"The text of an entry has 1 to {LONGEST_TEXT:,} characters, not {wrong}.")
+        if not is_number(weight) or not WEIGHT[0] <= weight <= WEIGHT[1]:
+            raise InvalidValue(f"weight must be a number from 0 to 10^12, not {shortened(weight)}.")
+        scope = self.scope if entry.scope is None else _scope(entry.scope)
+        rest = _packed(payload) + b"\1" + text.encode("utf-8", "surrogatepass")
+        return scope, self._field(id, scope), repr(float(weight)), "\2".join(spellings(text)), rest
+
+    def removal(self, id: Identity) -> Fields:
+        """Return the removal of an entry as the script takes it."""
+        return self.scope, self._field(id, self.scope), "", "", ""
+
+    def _use(self, id: Identity) -> Flow[int]:
+        return (yield from self.store([(self.scope, self._field(id, self.scope), "use", "", "")]))
+
+    def _search(self, text: str, limit: int) -> Flow[list[Hit]]:
+        return (yield from self.look_up(text, limit)) or []
+
+    def _clear(self) -> Flow[int]:
+        removed = 0
+        while hits := (yield from self._search("", LIMIT[1])):
+            removed += yield from self.store([self.removal(hit.id) for hit in hits])
+        return removed
+
+    def _rebuild(self, entries: Iterable[Entry | Sequence[Any]], progress: Progress | None) -> Flow[int]:
+        if self.scope:
+            raise InvalidValue("A rebuild replaces the entries of all scopes. Call it without a scope.")
+        generations, count = self._generations, 0
+        token = yield from generations.start()
+        try:
+            for batch in batched(entries, BATCH):
+                yield from self.store(map(self._fields, batch), rebuild=token)
+                count += len(batch)
+                if progress:
+                    progress(count)
+            yield from generations.switch(token)
+        except BaseException:
+            with suppress(RedisKitError):  # without it, the lease ends
+                yield from generations.abandon(token)
+            raise
+        return count
+
+    def _fields(self, values: Entry | Sequence[Any]) -> Fields:
+        if isinstance(values, str) or not 2 <= len(values) <= len(Entry._fields):
+            raise InvalidValue(f"An entry has an id, a text, a weight, a payload and a scope, not {shortened(values)}.")
+        entry = Entry(*values)
+        if self.scope and entry.scope is not None and _scope(entry.scope) != self.scope:
+            raise InvalidValue(f"{self!r} is the scope {self.scope}. Entries of others need Autocomplete({self.name!r}).")
+        return self.fields(entry)
+
+    def _field(self, id: Identity, scope: str) -> str:
+        return self._prefix(scope) + _identity("id", id)
+
+    def _prefix(self, scope: str) -> str:
+        return f"{scope}\2" if scope and not self.unique_ids else ""
+
+
+def _hit(id: bytes, record: bytes, words: tuple[str, ...]) -> Hit:
+    payload, text = record.split(b"\1", 5)[4:]
+    loaded = json.loads(payload.decode("utf-8", "surrogatepass")) if payload else None
+    return Hit(id.decode(), text.decode("utf-8", "surrogatepass"), loaded, words)
+
+
+def _packed(payload: Any) -> bytes:
+    if payload is None:
+        return b""
+    try:
+        text = json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidValue(f"The payload of an entry can't be written as JSON: {error}.") from error
+    packed = text.encode("utf-8", "surrogatepass")
+    if len(packed) > LONGEST_PAYLOAD:
+        raise InvalidValue(f"The payload of an entry has {len(packed):,} bytes of JSON; {LONGEST_PAYLOAD:,} are allowed.")
+    return packed
+
+
+def _identity(what: str, value: Any) -> str:
+    text = str(value) if isinstance(value, str | int | UUID) and not isinstance(value, bool) else ""
+    if not text or _CONTROL.search(text) or len(text.encode()) > LONGEST_ID:
+        allowed = f"an int, a UUID, or text of 1 to {LONGEST_ID} bytes without control characters"
+        raise InvalidValue(f"The {what} of an entry must be {allowed}, not {shortened(value)}.")
+    return text
+
+
+def _scope(value: Any) -> str:
+    return "" if value is None else _identity("scope", value)
