@@ -42,8 +42,8 @@ local function set_term(key, term, is_wanted)
         if each == term then
             is_there = true
         else
+            place = place > #terms and precedes(each, term) and #terms + 2 or place
             terms[#terms + 1] = each
-            place = precedes(each, term) and #terms + 1 or place
         end
     end
     if is_there == is_wanted then
