@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any, NamedTuple, cast
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from redis_kit.autocomplete.words import query_words, spans, spellings
 from redis_kit.core import conf, scripts
 from redis_kit.core.errors import InvalidValue, RebuildLost, RedisKitError
 from redis_kit.core.flow import Flow
-from redis_kit.core.indexes.generations import LEASE_MS
+from redis_kit.core.indexes.generations import LEASE_MS, Generation
 from redis_kit.core.primitive import NOTHING, Primitive
 from redis_kit.core.steps import Argument
 from redis_kit.core.text import shortened
@@ -27,6 +28,8 @@ LIMIT = (1, 100)
 TERMS, CALLS = 500, 20  # terms that one call of a search reads, and calls
 WEIGHT = (0, 10**12)
 LONGEST_TEXT, LONGEST_PAYLOAD, LONGEST_ID = 1000, 1024, 128
+ESCAPE = "\x1a"  # before a control character of a text, in the record
+_ESCAPES = {code: ESCAPE + chr(code + 64) for code in range(32)}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 Identity = str | int | UUID
@@ -189,25 +192,24 @@ class Autocomplete(Primitive):
         the generation of that is changed.
         """
         generations, changes = self._generations, 0
-        half_life = round(conf.section(AutocompleteSettings).HALF_LIFE * 1000)
+        shape, half_life = generations.shape, round(conf.section(AutocompleteSettings).HALF_LIFE * 1000)
         for batch in batched(items, BATCH):
             reason = b"untried"
             while reason:
-                keys = [generations.state, generations.lease, self.key("writer"), *generations.all_keys()]
-                args: list[Argument] = [str(generations.parameters), str(generations.shape), writer, rebuild, LEASE_MS]
-                args += [half_life, *(field for item in batch for field in item)]
-                changed, reason, *details = yield STORE(keys, args)
+                keys = [generations.state, generations.lease, self.key("writer"), *generations.keys_of(shape)]
+                args: list[Argument] = [str(generations.parameters), str(shape), writer, rebuild, LEASE_MS, half_life]
+                changed, reason, *details = yield STORE(keys, [*args, *chain.from_iterable(batch)])
                 changes += changed
                 if reason == b"lost":
                     raise RebuildLost(f"Another process writes to {self!r} now.")
                 if reason == b"dead":
-                    yield from generations.forget()
+                    shape = yield from generations.forget(shape)
                 elif reason:
-                    generations.learn(*details)
+                    shape = generations.learn(*details)
                     if rebuild:
-                        generations.require(rebuild)
-                    elif not generations.shape.active:
-                        yield from generations.rotate()
+                        generations.require(shape, rebuild)
+                    elif not shape.active:
+                        shape = yield from generations.rotate(shape)
         return changes
 
     def look_up(self, text: str, limit: int = 10, *, guard: bool = False) -> Flow[list[Hit] | None]:
@@ -215,24 +217,25 @@ class Autocomplete(Primitive):
         whole_number("limit", limit, LIMIT)
         if not isinstance(text, str):
             raise InvalidValue(f"The text to search for must be a str, not {shortened(text)}.")
-        generations, found = self._generations, dict[bytes, Hit]()
-        asked = tuple(query_words(text))
-        words = asked or ("",)
+        generations, found = self._generations, dict[str, Hit]()
+        shape, parameters = generations.shape, generations.parameters
+        words = tuple(query_words(text))
         level, block, calls = 0, b"", CALLS
         while calls:
-            active = [key for each in generations.shape.active for key in generations.keys(each)]
-            args: list[Argument] = [str(generations.parameters), str(generations.shape), int(guard), self.scope]
-            args += [self._prefix(self.scope), limit, TERMS, level, block, *words]
+            active = [key for each in shape.active for key in generations.keys(each, parameters)]
+            args: list[Argument] = [str(parameters), str(shape), int(guard), self.scope, self._prefix(self.scope)]
+            args += [limit, TERMS, level, block, *(words or ("",))]
             reason, *details = yield SEARCH([generations.state, *active], args)
             if reason == b"stale":
-                generations.learn(*details)
+                shape = generations.learn(*details)
                 continue
             if reason:
                 return None
-            level, block, *replies = details
-            for id, record in zip(replies[::2], replies[1::2], strict=True):
-                if record is not None and len(found) < limit:
-                    found.setdefault(id, _hit(id, record, asked))
+            level, block, records = details
+            for record in filter(None, records.split(b"\3")):
+                hit = _hit(record, words)
+                if hit and len(found) < limit:
+                    found.setdefault(hit.id, hit)
             calls = calls - 1 if block and len(found) < limit else 0
         return list(found.values())
 
@@ -245,8 +248,8 @@ class Autocomplete(Primitive):
         if not is_number(weight) or not WEIGHT[0] <= weight <= WEIGHT[1]:
             raise InvalidValue(f"weight must be a number from 0 to 10^12, not {shortened(weight)}.")
         scope = self.scope if entry.scope is None else _scope(entry.scope)
-        rest = _packed(payload) + b"\1" + text.encode("utf-8", "surrogatepass")
-        return scope, self._field(id, scope), repr(float(weight)), "\2".join(spellings(text)), rest
+        rest = f"{_packed(payload)}\1{text.translate(_ESCAPES)}".encode("utf-8", "surrogatepass")
+        return scope, self._field(id, scope), f"{weight:.17g}", "\2".join(spellings(text)), rest
 
     def removal(self, id: Identity) -> Fields:
         """Return the removal of an entry as the script takes it."""
@@ -268,14 +271,17 @@ class Autocomplete(Primitive):
         if self.scope:
             raise InvalidValue("A rebuild replaces the entries of all scopes. Call it without a scope.")
         generations, count = self._generations, 0
-        token = yield from generations.start()
+        token = Generation.new().id
         try:
+            yield from generations.start(token)
             for batch in batched(entries, BATCH):
                 yield from self.store(map(self._fields, batch), rebuild=token)
                 count += len(batch)
                 if progress:
                     progress(count)
             yield from generations.switch(token)
+        except GeneratorExit:
+            raise
         except BaseException:
             with suppress(RedisKitError):  # without it, the lease ends
                 yield from generations.abandon(token)
@@ -297,23 +303,30 @@ class Autocomplete(Primitive):
         return f"{scope}\2" if scope and not self.unique_ids else ""
 
 
-def _hit(id: bytes, record: bytes, words: tuple[str, ...]) -> Hit:
-    payload, text = record.split(b"\1", 5)[4:]
-    loaded = json.loads(payload.decode("utf-8", "surrogatepass")) if payload else None
-    return Hit(id.decode(), text.decode("utf-8", "surrogatepass"), loaded, words)
+def _hit(record: bytes, words: tuple[str, ...]) -> Hit | None:
+    """Return the hit of an id and a record; None if the record was evicted."""
+    id, *parts = record.decode("utf-8", "surrogatepass").split("\1")
+    if len(parts) < len(("base", "used", "scope", "spellings", "payload", "text")):
+        return None
+    payload, text = parts[4:]
+    return Hit(id, _unescaped(text) if ESCAPE in text else text, json.loads(payload) if payload else None, words)
 
 
-def _packed(payload: Any) -> bytes:
+def _unescaped(text: str) -> str:
+    return re.sub(f"{ESCAPE}(.)", lambda match: chr(ord(match[1]) - 64), text)
+
+
+def _packed(payload: Any) -> str:
     if payload is None:
-        return b""
+        return ""
     try:
         text = json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidValue(f"The payload of an entry can't be written as JSON: {error}.") from error
-    packed = text.encode("utf-8", "surrogatepass")
-    if len(packed) > LONGEST_PAYLOAD:
-        raise InvalidValue(f"The payload of an entry has {len(packed):,} bytes of JSON; {LONGEST_PAYLOAD:,} are allowed.")
-    return packed
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if size > LONGEST_PAYLOAD:
+        raise InvalidValue(f"The payload of an entry has {size:,} bytes of JSON; {LONGEST_PAYLOAD:,} are allowed.")
+    return text
 
 
 def _identity(what: str, value: Any) -> str:

@@ -1,14 +1,16 @@
 """The state of indexes: of one, or of all on a connection."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 from redis_kit.autocomplete.settings import AutocompleteSettings
+from redis_kit.core import scripts
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
-from redis_kit.core.indexes.generations import Generation, Generations, Shape, names
+from redis_kit.core.indexes.generations import Generation, Generations, names
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
+
+DESCRIBE = scripts.load(__package__, "describe")
 
 
 class IndexParameters(NamedTuple):
@@ -54,23 +56,19 @@ class _Stored(Primitive):
 
 def generations_of(index: Primitive, *, unique_ids: bool = False) -> Generations:
     """Return the generations of an index: each has terms, entries and scopes."""
+    start = index.key("")
 
-    def keys(generation: Generation) -> dict[str, int]:
-        return {index.key(f"{part}:{generation.id}"): 0 for part in ("terms", "entries", "scopes")}
+    def keys(generation: Generation, _parameters: IndexParameters) -> dict[str, int]:
+        return {f"{start}{part}:{generation.id}": 0 for part in ("terms", "entries", "scopes")}
 
     return Generations(index, IndexParameters(unique_ids), keys)
 
 
 def read_indexes(using: str, start: int, count: int) -> Flow[tuple[int, list[IndexInfo]]]:
     """Return the number of indexes, and some of them by name. Two round trips; one more if a generation is new."""
-    total, members, server = yield Batch(
-        [
-            Call("ZCARD", names("autocomplete")),
-            Call("ZRANGE", names("autocomplete"), start, start + count - 1),
-            Call("INFO", "server"),
-        ]
-    )
-    found = yield from gather([_describe(_Stored(name.decode(), using=using), server) for name in members])
+    listed = names("autocomplete")
+    total, members = yield Batch([Call("ZCARD", listed), Call("ZRANGE", listed, start, start + count - 1)])
+    found = yield from gather([describe(_Stored(name.decode(), using=using)) for name in members], combine=True)
     return int(total), [info for info in found if info]
 
 
@@ -80,54 +78,25 @@ def list_indexes(using: str, *, start: int = 0, count: int = 100) -> tuple[int, 
     return result
 
 
-def find_index_info(name: str, using: str) -> IndexInfo | None:
-    """Return one index; None if there is none with this name. Two or three round trips."""
+def find_info(name: str, using: str) -> IndexInfo | None:
+    """Return one index; None if there is none with this name. One or two round trips."""
     stored = _Stored(name, using=using)
-    info: IndexInfo | None = stored.run_flow(describe(stored))
-    return info
+    return cast("IndexInfo | None", stored.run_flow(describe(stored)))
 
 
 def describe(index: Primitive) -> Flow[IndexInfo | None]:
-    """Return what is stored of an index."""
-    server = yield Call("INFO", "server")
-    return (yield from _describe(index, server))
-
-
-def _describe(index: Primitive, server: bytes) -> Flow[IndexInfo | None]:
+    """Return what is stored of an index. One round trip; two if a generation is new to this process."""
     generations = generations_of(index)
-    state, *sizes = yield from _read(index, generations.shape)
-    parameters, shape = state[0], Shape.parse((state[1] or b"").decode())
-    if parameters and shape != generations.shape:
-        unique_ids = IndexParameters.parse(parameters.decode()).unique_ids
-        generations = generations_of(index, unique_ids=unique_ids)
-        generations.learn(parameters, state[1])
-        state, *sizes = yield from _read(index, shape)
-    if not state[1] or not shape.active:
+    shape, known = generations.shape, None
+    while shape != known:
+        known = shape
+        keys = [key for each in shape.active for key in generations.keys(each, generations.parameters)]
+        stored, lease, identity, *sizes = yield DESCRIBE([generations.state, generations.lease, *keys])
+        generations.parameters = IndexParameters.parse((stored[0] or b"").decode())
+        shape = generations.learn(*stored[:2])
+    if not shape.active:
         return None
-    run_id = server.decode().partition("run_id:")[2][:40]
-    lease, entries, scopes, *memory = sizes
-    return IndexInfo(
-        name=index.name,
-        entries=entries,
-        scopes=scopes,
-        memory=sum(size or 0 for size in memory),
-        complete=state[2] == f"{shape.active[0].id} {run_id}".encode(),
-        rebuilding=bool(lease),
-        unique_ids=IndexParameters.parse(state[0].decode()).unique_ids,
-    )
-
-
-def _read(index: Primitive, shape: Shape) -> Flow[Sequence[Any]]:
-    id = shape.active[0].id if shape.active else ""
-    terms, entries, scopes = (index.key(f"{part}:{id}") for part in ("terms", "entries", "scopes"))
-    return (
-        yield Batch(
-            [
-                Call("HMGET", index.key("state"), "parameters", "shape", "complete"),
-                Call("GET", index.key("lease")),
-                Call("HLEN", entries),
-                Call("HLEN", scopes),
-                *(Call("MEMORY", "USAGE", key) for key in (terms, entries, scopes)),
-            ]
-        )
-    )
+    complete = stored[2] == f"{shape.active[0].id} {identity.decode()}".encode()
+    entries, scopes, memory = sizes
+    unique_ids = generations.parameters.unique_ids
+    return IndexInfo(index.name, entries, scopes, memory, complete, bool(lease), unique_ids)

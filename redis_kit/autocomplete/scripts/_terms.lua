@@ -1,6 +1,6 @@
 -- Terms of entries, in blocks. A term is `number level rotation \2 id`; a rotation is a text from one of its words on,
 -- with the words before it at the end. A member of the sorted set is a block: the terms of a range in their order, with
--- \1 between. Its first term decides its place. A member for each term would take three times the memory.
+-- \1 before each. Its first term decides its place. A member for each term would take three times the memory.
 --
 -- needs  nothing
 -- gives  precedes, level_of, terms_of, set_term
@@ -35,7 +35,7 @@ end
 
 -- Add a term to its block, or remove it.
 local function set_term(key, term, is_wanted)
-    local block = redis.call("ZREVRANGEBYLEX", key, "(" .. term .. "\2", "-", "LIMIT", 0, 1)[1]
+    local block = redis.call("ZREVRANGEBYLEX", key, "(\1" .. term .. "\2", "-", "LIMIT", 0, 1)[1]
     block = block or redis.call("ZRANGE", key, 0, 0)[1]
     local terms, place, is_there = {}, 1, false
     for each in string.gmatch(block or "", "[^\1]+") do
@@ -57,7 +57,7 @@ local function set_term(key, term, is_wanted)
     local half = #terms > BLOCK and math.floor(#terms / 2) or #terms
     for _, part in ipairs({table.concat(terms, "\1", 1, half), table.concat(terms, "\1", half + 1)}) do
         if part ~= "" then
-            redis.call("ZADD", key, 0, part)
+            redis.call("ZADD", key, 0, "\1" .. part)
         end
     end
 end

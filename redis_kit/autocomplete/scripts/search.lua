@@ -2,7 +2,7 @@
 -- Find the entries of a scope in which words begin with those of a query, the heaviest first.
 --
 -- KEYS[1]      state       hash: parameters and shape of an index
--- KEYS[2...]   keys                   terms, entries and scopes of the active generation; none if there is none
+-- KEYS[2...]   keys        terms, entries and scopes of the active generation; none if there is none
 -- ARGV[1]      parameters  that the caller expects
 -- ARGV[2]      shape       that the caller knows
 -- ARGV[3]      guard       "1" if only a complete index may answer
@@ -15,15 +15,16 @@
 -- ARGV[10]     word        by which terms are found; "" for all
 -- ARGV[11...]  others      further words, the longest first; each begins a word of its own
 -- returns      a reason why nothing was read, or ""; the stored parameters and shape, or the level and block to go on
---              with; and then ids and records in turns
+--              with; and each id and record with \1 between, and \3 between these
 
 local state, terms, entries, scopes = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+-- @include redis_kit.core.indexes:_identity
 local stored = redis.call("HMGET", state, "parameters", "shape", "complete")
 if (stored[1] or ARGV[1]) ~= ARGV[1] or (stored[2] or "") ~= ARGV[2] then
     return {"stale", stored[1] or "", stored[2] or ""}
-elseif ARGV[3] == "1" then -- complete: a rebuild switched to it in this process of the server
-    local run_id = string.match(redis.call("INFO", "server"), "run_id:(%w+)")
-    if not terms or stored[3] ~= string.match(ARGV[2], "%w+") .. " " .. run_id then
+elseif ARGV[3] == "1" then -- complete: a rebuild switched to it, nothing was lost since, and no key was evicted
+    local complete = terms and string.match(ARGV[2], "%w+") .. " " .. read_identity()
+    if stored[3] ~= complete or redis.call("EXISTS", unpack(KEYS)) < 4 then
         return {"incomplete", "", ""}
     end
 end
@@ -32,33 +33,29 @@ local limit, budget, others, ids, fields, seen = tonumber(ARGV[6]), tonumber(ARG
 
 -- The longest word is the first to choose. So any choice does: what is left suits a shorter one as well.
 local function has_others(text)
-    local words = {}
-    for word in string.gmatch(string.match(text, " (.*)") or "", "[^ ]+") do
-        words[#words + 1] = word
-    end
+    local left = string.match(text, " .*") or ""
     for _, other in ipairs(others) do
-        local place = 1
-        while words[place] and string.sub(words[place], 1, #other) ~= other do
-            place = place + 1
-        end
-        if not table.remove(words, place) then
+        local at = string.find(left, " " .. other, 1, true)
+        if not at then
             return false
         end
+        left = string.sub(left, 1, at - 1) .. (string.match(left, " .*", at + 1) or "")
     end
     return true
 end
 
 local function read_block(block, start)
-    for term in string.gmatch(block, "[^\1]+") do
-        if string.sub(term, 1, #start) == start then
-            budget = budget - 1
-            local text, id = string.match(term, "^([^\2]*)\2(.*)$", #number + 2)
-            if not seen[id] and #ids < limit and (#others == 0 or has_others(text)) then
-                seen[id] = true
-                ids[#ids + 1] = id
-                fields[#fields + 1] = ARGV[5] .. id
-            end
+    local at = string.find(block, start, 1, true)
+    while at and #ids < limit do
+        local middle, stop = string.find(block, "\2", at, true), string.find(block, "\1", at + 1, true)
+        local id = string.sub(block, middle + 1, (stop or 0) - 1)
+        if not seen[id] and (#others == 0 or has_others(string.sub(block, at + #number + 2, middle - 1))) then
+            seen[id] = true
+            ids[#ids + 1] = id
+            fields[#fields + 1] = ARGV[5] .. id
         end
+        budget = budget - 1
+        at = stop and string.sub(block, stop, stop + #start - 1) == start and stop
     end
 end
 
@@ -67,13 +64,11 @@ local function read_level(start, last)
     local high, low, count = "(" .. start .. "\255", "(" .. last, 8
     if last == "" then
         local block = redis.call("ZREVRANGEBYLEX", terms, high, "-", "LIMIT", 0, 1)[1]
-        if block and string.sub(block, 1, #start) == start then -- there are several
-            block = redis.call("ZREVRANGEBYLEX", terms, "(" .. start, "-", "LIMIT", 0, 1)[1]
-            low = block and "[" .. block or "-"
-        elseif block then
-            read_block(block, start)
-            return nil
+        if not block or string.sub(block, 1, #start) ~= start then
+            return block and read_block(block, start) or ""
         end
+        block = redis.call("ZREVRANGEBYLEX", terms, "(" .. start, "-", "LIMIT", 0, 1)[1]
+        low = block and "[" .. block or "-"
     end
     while count == 8 and #ids < limit do
         local blocks = redis.call("ZRANGEBYLEX", terms, low, high, "LIMIT", 0, count)
@@ -86,20 +81,19 @@ local function read_level(start, last)
             end
         end
     end
-    return nil
+    return ""
 end
 
 local order, first, level, after = {string.byte(levels or "", 1, -1)}, tonumber(ARGV[8]), 0, ""
 table.sort(order)
 for _, byte in ipairs(order) do
     if byte >= first and #ids < limit and after == "" then
-        after = read_level(number .. string.char(byte) .. ARGV[10], byte == first and ARGV[9] or "") or ""
+        after = read_level("\1" .. number .. string.char(byte) .. ARGV[10], byte == first and ARGV[9] or "")
         level = after ~= "" and byte or 0
     end
 end
-local reply, records = {"", level, after}, #ids > 0 and redis.call("HMGET", entries, unpack(fields)) or {}
-for place, record in ipairs(records) do
-    reply[#reply + 1] = ids[place]
-    reply[#reply + 1] = record
+local records = #ids > 0 and redis.call("HMGET", entries, unpack(fields)) or {}
+for place = 1, #ids do
+    ids[place] = ids[place] .. "\1" .. (records[place] or "")
 end
-return reply
+return {"", level, after, table.concat(ids, "\3")} -- few parts, as clients take long to read many

@@ -4,7 +4,7 @@
 -- KEYS[1]     state       hash: parameters and shape of an index, and the number of its scopes
 -- KEYS[2]     lease       string: the token of a rebuild
 -- KEYS[3]     writer      string: the token of the process that follows a model
--- KEYS[4...]  keys                   terms, entries and scopes of each generation, in the order of the shape
+-- KEYS[4...]  keys        terms, entries and scopes of each generation, in the order of the shape
 -- ARGV[1]     parameters  that the caller expects
 -- ARGV[2]     shape       that the caller knows
 -- ARGV[3]     token       of the writer; "" if it is not compared
@@ -25,23 +25,25 @@ if token ~= "" and redis.call("GET", KEYS[3]) ~= token then
     return {0, "lost"}
 end
 -- @include _terms
-local stored, targets, active, key = redis.call("HMGET", state, "parameters", "shape"), {}, nil, 4
+local stored, targets, active, last, key = redis.call("HMGET", state, "parameters", "shape"), {}, nil, nil, 4
 for mark, id in string.gmatch(shape, "(%+?)(%w+):%d+") do
-    local each = {is_shadow = mark == "+", terms = KEYS[key], entries = KEYS[key + 1], scopes = KEYS[key + 2]}
-    redis.call("ZCARD", each.terms) -- a key of another type fails here, before the first write
-    redis.call("HLEN", each.entries)
-    redis.call("HLEN", each.scopes)
-    each.since = tonumber(redis.call("HGET", state, "since:" .. id) or "0")
-    active = active or not each.is_shadow and each or nil
-    targets[#targets + 1] = (each.is_shadow or rebuild == "") and each or nil
+    last = {id = id, is_shadow = mark == "+", terms = KEYS[key], entries = KEYS[key + 1], scopes = KEYS[key + 2]}
+    last.since = tonumber(redis.call("HGET", state, "since:" .. id) or "0")
+    redis.call("HLEN", last.scopes) -- a key of another type fails here, before the first write
+    last.is_evicted = (redis.call("ZCARD", last.terms) == 0) ~= (redis.call("HLEN", last.entries) == 0)
+    active = active or not last.is_shadow and last or nil
+    targets[#targets + 1] = (rebuild == "" or last.is_shadow) and last or nil
     key = key + 3
 end
-local has_target = #targets > 0 and (active or rebuild ~= "")
+local has_target = active
+if rebuild ~= "" then
+    has_target = last and last.is_shadow and last.id == rebuild
+end
 if not has_target or stored[1] ~= parameters or stored[2] ~= shape then
     return {0, "stale", stored[1] or "", stored[2] or ""}
 elseif rebuild ~= "" then
     redis.call("SET", lease, rebuild, "PX", ARGV[5])
-elseif targets[#targets].is_shadow and redis.call("EXISTS", lease) == 0 then
+elseif last.is_shadow and redis.call("EXISTS", lease) == 0 then
     return {0, "dead"}
 end
 
@@ -70,6 +72,9 @@ end
 for argument = 7, #ARGV, 5 do
     local scope, field, weight, spellings, rest = unpack(ARGV, argument, argument + 4)
     for place, each in ipairs(targets) do
+        if each.is_evicted then
+            redis.call("HDEL", state, "complete", "building")
+        end
         local old, new, terms = read(each, field), nil, {}
         if weight == "use" and old then
             local elapsed = math.max(0, math.min((now - each.since) / half_life, 200)) -- without a rebuild it ends there
