@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import Any, NamedTuple, cast
@@ -85,7 +85,7 @@ class Autocomplete(Primitive):
         super().__init__(name, using=using or conf.section(AutocompleteSettings).USING, unknown=unknown or NOTHING)
         self.scope = _scope(scope)
         self.unique_ids = unique_ids
-        self._generations = generations_of(self, unique_ids=unique_ids)
+        self.generations = generations_of(self, unique_ids=unique_ids)
 
     def add(self, id: Identity, text: str, weight: float = 0, payload: Any = None) -> bool:
         """Store an entry, or replace it, and return whether it was new. One round trip; a repeat is harmless.
@@ -166,18 +166,18 @@ class Autocomplete(Primitive):
 
     def delete(self) -> bool:
         """Delete the index with the entries of all scopes, and return whether it was there. A running rebuild fails."""
-        return bool(self.run_flow(self._generations.clear()))
+        return bool(self.run_flow(self.generations.clear()))
 
     async def adelete(self) -> bool:
         """See delete()."""
-        return bool(await self.arun_flow(self._generations.clear()))
+        return bool(await self.arun_flow(self.generations.clear()))
 
     def rebuild(self, entries: Iterable[Entry | Sequence[Any]], *, progress: Progress | None = None) -> int:
         """Replace the entries of all scopes in one step, and return how many there were. Writes meanwhile count, too.
 
         The entries should be read lazily: those of a list that was made before the call lack what was added since.
-        Uses stay. ``progress`` is called with the number of entries after each 50. Raises RebuildRunning, RebuildLost
-        if the server restarts during it or a minute passes between two calls, and InvalidValue for an index with a scope.
+        Uses stay. ``progress`` is called with the number of entries after each 50. Raises RebuildRunning, and
+        RebuildLost if the server restarts during it or a minute passes between two calls.
         """
         return int(self.run_flow(self._rebuild(entries, progress)))
 
@@ -191,7 +191,7 @@ class Autocomplete(Primitive):
         With the token of a ``writer`` it raises RebuildLost if that has lost its lease; with the id of a rebuild only
         the generation of that is changed.
         """
-        generations, changes = self._generations, 0
+        generations, changes = self.generations, 0
         shape, half_life = generations.shape, round(conf.section(AutocompleteSettings).HALF_LIFE * 1000)
         for batch in batched(items, BATCH):
             reason = b"untried"
@@ -217,7 +217,7 @@ class Autocomplete(Primitive):
         whole_number("limit", limit, LIMIT)
         if not isinstance(text, str):
             raise InvalidValue(f"The text to search for must be a str, not {shortened(text)}.")
-        generations, found = self._generations, dict[str, Hit]()
+        generations, found = self.generations, dict[str, Hit]()
         shape, parameters = generations.shape, generations.parameters
         words = tuple(query_words(text))
         level, block, calls = 0, b"", CALLS
@@ -241,13 +241,15 @@ class Autocomplete(Primitive):
 
     def fields(self, entry: Entry) -> Fields:
         """Return an entry as the script takes it. Raises InvalidValue."""
-        id, text, weight, payload, _scope_ = entry
+        id, text, weight, payload, of = entry
         if not isinstance(text, str) or not 1 <= len(text) <= LONGEST_TEXT:
             wrong = f"one of {len(text):,}" if isinstance(text, str) else shortened(text)
             raise InvalidValue(f"The text of an entry has 1 to {LONGEST_TEXT:,} characters, not {wrong}.")
         if not is_number(weight) or not WEIGHT[0] <= weight <= WEIGHT[1]:
             raise InvalidValue(f"weight must be a number from 0 to 10^12, not {shortened(weight)}.")
-        scope = self.scope if entry.scope is None else _scope(entry.scope)
+        scope = self.scope if of is None else _scope(of)
+        if self.scope not in ("", scope):
+            raise InvalidValue(f"This is the scope {self.scope}. Entries of others need Autocomplete({self.name!r}).")
         rest = f"{_packed(payload)}\1{text.translate(_ESCAPES)}".encode("utf-8", "surrogatepass")
         return scope, self._field(id, scope), f"{weight:.17g}", "\2".join(spellings(text)), rest
 
@@ -270,7 +272,7 @@ class Autocomplete(Primitive):
     def _rebuild(self, entries: Iterable[Entry | Sequence[Any]], progress: Progress | None) -> Flow[int]:
         if self.scope:
             raise InvalidValue("A rebuild replaces the entries of all scopes. Call it without a scope.")
-        generations, count = self._generations, 0
+        generations, count = self.generations, 0
         token = Generation.new().id
         try:
             yield from generations.start(token)
@@ -291,10 +293,7 @@ class Autocomplete(Primitive):
     def _fields(self, values: Entry | Sequence[Any]) -> Fields:
         if isinstance(values, str) or not 2 <= len(values) <= len(Entry._fields):
             raise InvalidValue(f"An entry has an id, a text, a weight, a payload and a scope, not {shortened(values)}.")
-        entry = Entry(*values)
-        if self.scope and entry.scope is not None and _scope(entry.scope) != self.scope:
-            raise InvalidValue(f"{self!r} is the scope {self.scope}. Entries of others need Autocomplete({self.name!r}).")
-        return self.fields(entry)
+        return self.fields(Entry(*values))
 
     def _field(self, id: Identity, scope: str) -> str:
         return self._prefix(scope) + _identity("id", id)

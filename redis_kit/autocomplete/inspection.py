@@ -92,11 +92,10 @@ def describe(index: Primitive) -> Flow[IndexInfo | None]:
         known = shape
         keys = [key for each in shape.active for key in generations.keys(each, generations.parameters)]
         stored, lease, identity, *sizes = yield DESCRIBE([generations.state, generations.lease, *keys])
-        generations.parameters = IndexParameters.parse((stored[0] or b"").decode())
+        generations.parameters = parameters = IndexParameters.parse((stored[0] or b"").decode())
         shape = generations.learn(*stored[:2])
     if not shape.active:
         return None
     complete = stored[2] == f"{shape.active[0].id} {identity.decode()}".encode()
     entries, scopes, memory = sizes
-    unique_ids = generations.parameters.unique_ids
-    return IndexInfo(index.name, entries, scopes, memory, complete, bool(lease), unique_ids)
+    return IndexInfo(index.name, entries, scopes, memory, complete, bool(lease), parameters.unique_ids)

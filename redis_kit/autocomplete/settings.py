@@ -37,4 +37,4 @@ class AutocompleteSettings(Section):
 
     def load_spellings(self) -> Callable[[str], Iterable[Any]]:
         """Return the function of SPELLINGS."""
-        return import_string(self.SPELLINGS) if self.SPELLINGS else lambda text: ()  # type: ignore[no-any-return]
+        return import_string(self.SPELLINGS) if self.SPELLINGS else lambda text: ()

@@ -95,7 +95,7 @@ def _places(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _end(text: str, start: int, end: int, word: str) -> int:
-    """Return where the part of a word that matches ends: after the first characters that are enough, with their marks."""
+    """Return where the part of a word that matches ends: after as few characters as are enough, with their marks."""
     for place in range(start + 1, min(end, start + LONGEST)):
         if "".join(words(text[start:place])).startswith(word) and not unicodedata.combining(text[place]):
             return place

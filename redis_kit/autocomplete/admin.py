@@ -1,0 +1,46 @@
+"""Autocomplete in Django's admin."""
+
+from typing import TYPE_CHECKING, Any
+
+from django.http import HttpRequest
+
+from redis_kit.autocomplete.index import LIMIT
+from redis_kit.autocomplete.model_autocomplete import index_of
+from redis_kit.autocomplete.words import query_words
+
+if TYPE_CHECKING:
+    from django.contrib.admin import ModelAdmin
+
+    Base = ModelAdmin[Any]
+else:
+    Base = object
+
+
+class AutocompleteAdminMixin(Base):
+    """Let the ``ModelAutocomplete`` of the model answer ``autocomplete_fields`` that point to it, if it can.
+
+    Stand it before ``ModelAdmin``. The index names the rows, and the queryset of the admin goes on to restrict and to
+    order them. Of more than 100 rows the heaviest 100 are shown. The database is asked as before for a search without
+    words, if the queryset leaves some of 100 rows out, if the index has scopes, and if it can't answer.
+    """
+
+    def get_autocomplete_scope(self, request: HttpRequest) -> Any:
+        """Return the scope to search in. An index with scopes is only asked if this returns one."""
+        return None
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        """Return the rows that match, and whether some may be there twice."""
+        found = self._find(request, queryset, search_term)
+        return super().get_search_results(request, queryset, search_term) if found is None else (found, False)
+
+    def _find(self, request: HttpRequest, queryset: Any, text: str) -> Any:
+        is_autocomplete = request.resolver_match is not None and request.resolver_match.url_name == "autocomplete"
+        index = index_of(queryset) if is_autocomplete and query_words(text) else None
+        scope = self.get_autocomplete_scope(request) if index else None
+        if index is None or (index.scope is not None and scope is None):
+            return None
+        hits = index.search(text, LIMIT[1], scope=scope)
+        if hits is None:
+            return None
+        found = queryset.filter(pk__in=[hit.id for hit in hits])
+        return found if len(hits) < LIMIT[1] or found.count() == len(hits) else None

@@ -1,0 +1,130 @@
+"""Autocomplete for the rows of a model, which follows what is committed."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, cast
+
+from django.db import router
+
+from redis_kit.autocomplete.index import LONGEST_TEXT, Autocomplete, Entry, Fields, Hit
+from redis_kit.core.errors import ConfigurationError, InvalidValue, ParameterMismatch, RebuildLost, RedisFailure
+from redis_kit.core.indexes.generations import Generations
+from redis_kit.core.indexes.model_index import indexes
+from redis_kit.core.indexes.row_index import RowIndex, WriterLost
+from redis_kit.core.logs.rate_limit import LogRateLimit
+
+logger = logging.getLogger("redis_kit")
+_log_limit = LogRateLimit()
+Source = str | Callable[[Any], Any]  # the name of a field, or a function of a row
+
+
+class ModelAutocomplete(RowIndex):
+    """The rows of a model, found by the words of some fields. Create it in ``models.py``, below the model.
+
+    ``fields`` are the names of text fields. ``scope`` and ``weight`` are each the name of a field or a function of a
+    row, and ``payload`` is a function. Rows without text are left out. A rebuild completes it; it answers until the
+    server restarts, or a change could not be stored.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        fields: Sequence[str],
+        *,
+        scope: Source | None = None,
+        weight: Source | None = None,
+        payload: Callable[[Any], Any] | None = None,
+    ) -> None:
+        if isinstance(fields, str) or not fields:
+            raise ConfigurationError(f"fields must be a list of names of fields, not {fields!r}.")
+        sources = [*fields, *(source for source in (scope, weight) if source)]
+        found = [model._meta.get_field(source) for source in sources if isinstance(source, str)]
+        label = model._meta.concrete_model._meta.label_lower
+        if any(index.name == label for index in indexes(ModelAutocomplete)):
+            raise ConfigurationError(f"The model {label} has a ModelAutocomplete already.")
+        super().__init__(model, label)
+        self.text_fields, self.scope, self.weight, self.payload = tuple(fields), scope, weight, payload
+        if len(found) == len(sources) and not payload:
+            self.fields = frozenset(name for field in found for name in (field.name, field.attname))
+
+    def index(self, scope: Any = None) -> Autocomplete:
+        """Return the index that holds the rows of a scope."""
+        return Autocomplete(self.name, scope, unique_ids=True)
+
+    @property
+    def generations(self) -> Generations:
+        """See RowIndex.generations."""
+        return self.index().generations
+
+    def search(self, text: str, limit: int = 10, *, scope: Any = None) -> list[Hit] | None:
+        """Return the hits of Autocomplete.search(); None if only the database can answer. It raises no outage."""
+        index = self.index(scope)
+        try:
+            if not self.misses_change():
+                return cast("list[Hit] | None", index.run_flow(index.look_up(text, limit, guard=True), if_open=None))
+        except (RedisFailure, ParameterMismatch) as error:
+            self._warn(error)
+        return None
+
+    async def asearch(self, text: str, limit: int = 10, *, scope: Any = None) -> list[Hit] | None:
+        """See search()."""
+        index = self.index(scope)
+        try:
+            if not self.misses_change():
+                steps = index.look_up(text, limit, guard=True)
+                return cast("list[Hit] | None", await index.arun_flow(steps, if_open=None))
+        except (RedisFailure, ParameterMismatch) as error:
+            self._warn(error)
+        return None
+
+    def use(self, row: Any) -> bool:
+        """Count a use of a row, and return whether it is in the index. One round trip; a repeat counts again."""
+        return self.index(self._value(self.scope, row)).use(str(row.pk))
+
+    async def ause(self, row: Any) -> bool:
+        """See use()."""
+        return await self.index(self._value(self.scope, row)).ause(str(row.pk))
+
+    def text_of(self, row: Any) -> str:
+        """Return the text of a row: its fields, with a space between."""
+        values = (self._value(name, row) for name in self.text_fields)
+        return " ".join(str(value) for value in values if value is not None).strip()[:LONGEST_TEXT]
+
+    def document(self, row: Any) -> Fields | None:
+        """See RowIndex.document()."""
+        text = self.text_of(row)
+        if not text:
+            return None
+        weight = float(self._value(self.weight, row) or 0)
+        payload = self.payload(row) if self.payload else None
+        return self.index().fields(Entry(str(row.pk), text, weight, payload, self._value(self.scope, row)))
+
+    def write(self, documents: Mapping[str, Any], gone: Sequence[str], writer: str, rebuild: str = "") -> None:
+        """See RowIndex.write()."""
+        index, items = self.index(), list(documents.values())
+        for pk in gone:
+            with suppress(InvalidValue):  # a key that can't be an id was never stored
+                items.append(index.removal(pk))
+        try:
+            index.run_flow(index.store(items, writer, rebuild))
+        except RebuildLost as error:
+            raise WriterLost(str(error)) from error
+
+    def _value(self, source: Source | None, row: Any) -> Any:
+        if source is None or callable(source):
+            return source and source(row)
+        return getattr(row, self.model._meta.get_field(source).attname)
+
+    def _warn(self, error: Exception) -> None:
+        if _log_limit.allows(f"{self.name} {type(error).__name__}"):
+            logger.warning("autocomplete: %r is not asked: %s", self, error)
+
+
+def index_of(queryset: Any) -> ModelAutocomplete | None:
+    """Return the index that knows the rows of a queryset, if its model has one and it reads the same database."""
+    for index in indexes(ModelAutocomplete):
+        aliases = {router.db_for_read(index.model), router.db_for_write(index.model)}
+        if issubclass(queryset.model, index.model) and queryset.db in aliases:
+            return index
+    return None
