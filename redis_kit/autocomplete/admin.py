@@ -1,22 +1,17 @@
 """Autocomplete in Django's admin."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from django.db import router
 from django.http import HttpRequest
 
 from redis_kit.autocomplete.index import LIMIT
-from redis_kit.autocomplete.model_autocomplete import index_of
+from redis_kit.autocomplete.model_autocomplete import ModelAutocomplete
 from redis_kit.autocomplete.words import query_words
-
-if TYPE_CHECKING:
-    from django.contrib.admin import ModelAdmin
-
-    Base = ModelAdmin[Any]
-else:
-    Base = object
+from redis_kit.core.indexes.model_index import indexes
 
 
-class AutocompleteAdminMixin(Base):
+class AutocompleteAdminMixin:
     """Let the ``ModelAutocomplete`` of the model answer ``autocomplete_fields`` that point to it, if it can.
 
     Stand it before ``ModelAdmin``. The index names the rows, and the queryset of the admin goes on to restrict and to
@@ -31,11 +26,13 @@ class AutocompleteAdminMixin(Base):
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         """Return the rows that match, and whether some may be there twice."""
         found = self._find(request, queryset, search_term)
-        return super().get_search_results(request, queryset, search_term) if found is None else (found, False)
+        if found is not None:
+            return found, False
+        return super().get_search_results(request, queryset, search_term)  # type: ignore[misc, no-any-return]
 
     def _find(self, request: HttpRequest, queryset: Any, text: str) -> Any:
         is_autocomplete = request.resolver_match is not None and request.resolver_match.url_name == "autocomplete"
-        index = index_of(queryset) if is_autocomplete and query_words(text) else None
+        index = _index_of(queryset) if is_autocomplete and query_words(text) else None
         scope = self.get_autocomplete_scope(request) if index else None
         if index is None or (index.scope is not None and scope is None):
             return None
@@ -44,3 +41,11 @@ class AutocompleteAdminMixin(Base):
             return None
         found = queryset.filter(pk__in=[hit.id for hit in hits])
         return found if len(hits) < LIMIT[1] or found.count() == len(hits) else None
+
+
+def _index_of(queryset: Any) -> ModelAutocomplete | None:
+    for index in indexes(ModelAutocomplete):
+        aliases = {router.db_for_read(index.model), router.db_for_write(index.model)}
+        if issubclass(queryset.model, index.model) and queryset.db in aliases:
+            return index
+    return None

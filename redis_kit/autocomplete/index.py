@@ -8,9 +8,9 @@ from itertools import chain
 from typing import Any, NamedTuple, cast
 from uuid import UUID
 
-from redis_kit.autocomplete.inspection import IndexInfo, describe, generations_of
+from redis_kit.autocomplete.inspection import SCOPED, SEARCH, UNIQUE, IndexInfo, describe, generations_of
 from redis_kit.autocomplete.settings import AutocompleteSettings
-from redis_kit.autocomplete.words import query_words, spans, spellings
+from redis_kit.autocomplete.words import checked_text, query_words, spans, spellings
 from redis_kit.core import conf, scripts
 from redis_kit.core.errors import InvalidValue, RebuildLost, RedisKitError
 from redis_kit.core.flow import Flow
@@ -22,14 +22,10 @@ from redis_kit.core.values.numbers import is_number, whole_number
 from redis_kit.core.values.sequences import batched
 
 STORE = scripts.load(__package__, "store")
-SEARCH = scripts.load(__package__, "search")
 BATCH = 50  # entries in one call: the server does nothing else for some milliseconds
 LIMIT = (1, 100)
 TERMS, CALLS = 500, 20  # terms that one call of a search reads, and calls
-WEIGHT = (0, 10**12)
-LONGEST_TEXT, LONGEST_PAYLOAD, LONGEST_ID = 1000, 1024, 128
-ESCAPE = "\x1a"  # before a control character of a text, in the record
-_ESCAPES = {code: ESCAPE + chr(code + 64) for code in range(32)}
+MOST_WEIGHT, LONGEST_ID, LONGEST_RECORD = 10**12, 128, 7000
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 Identity = str | int | UUID
@@ -58,7 +54,7 @@ class Hit(NamedTuple):
     @property
     def spans(self) -> tuple[tuple[int, int], ...]:
         """Return the start and end of each part of the text that matches; () if a further spelling of it does."""
-        return spans(self.text, self.words)
+        return spans(self.text, self.words) or ()
 
 
 class Autocomplete(Primitive):
@@ -84,13 +80,12 @@ class Autocomplete(Primitive):
     ) -> None:
         super().__init__(name, using=using or conf.section(AutocompleteSettings).USING, unknown=unknown or NOTHING)
         self.scope = _scope(scope)
-        self.unique_ids = unique_ids
-        self.generations = generations_of(self, unique_ids=unique_ids)
+        self.generations = generations_of(self, UNIQUE if unique_ids else SCOPED)
 
     def add(self, id: Identity, text: str, weight: float = 0, payload: Any = None) -> bool:
         """Store an entry, or replace it, and return whether it was new. One round trip; a repeat is harmless.
 
-        ``weight`` is 0 to 10^12, ``payload`` at most 1,024 bytes of JSON. Uses of an entry stay when it is replaced.
+        ``weight`` is 0 to 10^12, ``payload`` at most 7,000 characters of JSON with the text. Its uses stay.
         """
         return self.add_many([Entry(id, text, weight, payload)]) == 1
 
@@ -99,15 +94,12 @@ class Autocomplete(Primitive):
         return await self.aadd_many([Entry(id, text, weight, payload)]) == 1
 
     def add_many(self, entries: Iterable[Entry | Sequence[Any]]) -> int:
-        """Store entries and return how many were new. One round trip for each 50.
-
-        An entry is an ``Entry``, or a tuple that begins as its fields do.
-        """
-        return int(self.run_flow(self.store(map(self._fields, entries))))
+        """Store entries, or tuples that begin as one does, and return how many were new. One round trip for each 50."""
+        return int(self.run_flow(self.store(map(self.fields, entries))))
 
     async def aadd_many(self, entries: Iterable[Entry | Sequence[Any]]) -> int:
         """See add_many()."""
-        return int(await self.arun_flow(self.store(map(self._fields, entries))))
+        return int(await self.arun_flow(self.store(map(self.fields, entries))))
 
     def remove(self, id: Identity) -> bool:
         """Remove an entry, and return whether it was there. One round trip; a repeat is harmless."""
@@ -130,11 +122,11 @@ class Autocomplete(Primitive):
 
         A use weighs 1, half as much after each ``HALF_LIFE``.
         """
-        return bool(self.run_flow(self._use(id)))
+        return bool(self.run_flow(self.store([(*self.removal(id)[:2], "use", "", "")])))
 
     async def ause(self, id: Identity) -> bool:
         """See use()."""
-        return bool(await self.arun_flow(self._use(id)))
+        return bool(await self.arun_flow(self.store([(*self.removal(id)[:2], "use", "", "")])))
 
     def search(self, text: str, limit: int = 10) -> list[Hit]:
         """Return at most ``limit`` entries, 1 to 100, in which words begin with those of the text.
@@ -142,11 +134,11 @@ class Autocomplete(Primitive):
         A text without words finds the heaviest entries. The first 64 characters count. One round trip; up to 20 if
         several words are rarely in one entry. Then the search ends after 10,000 terms of the longest word.
         """
-        return cast("list[Hit]", self.run_flow(self._search(text, limit), if_open=[]))
+        return cast("list[Hit]", self.run_flow(self.look_up(text, limit), if_open=[]))
 
     async def asearch(self, text: str, limit: int = 10) -> list[Hit]:
         """See search()."""
-        return cast("list[Hit]", await self.arun_flow(self._search(text, limit), if_open=[]))
+        return cast("list[Hit]", await self.arun_flow(self.look_up(text, limit), if_open=[]))
 
     def info(self) -> IndexInfo | None:
         """Return the entries of all scopes, the memory and the state; None if nothing was added. Two round trips."""
@@ -156,28 +148,23 @@ class Autocomplete(Primitive):
         """See info()."""
         return cast("IndexInfo | None", await self.arun_flow(describe(self)))
 
-    def clear(self) -> int:
-        """Remove all entries of this scope, and return how many there were. Two round trips for each 100."""
-        return int(self.run_flow(self._clear()))
+    def clear(self) -> bool:
+        """Remove the entries of this scope, or without a scope those of all, and return whether there were any.
 
-    async def aclear(self) -> int:
+        Two round trips, for each 100 entries of a scope. Without a scope a running rebuild fails.
+        """
+        return bool(self.run_flow(self._clear()))
+
+    async def aclear(self) -> bool:
         """See clear()."""
-        return int(await self.arun_flow(self._clear()))
-
-    def delete(self) -> bool:
-        """Delete the index with the entries of all scopes, and return whether it was there. A running rebuild fails."""
-        return bool(self.run_flow(self.generations.clear()))
-
-    async def adelete(self) -> bool:
-        """See delete()."""
-        return bool(await self.arun_flow(self.generations.clear()))
+        return bool(await self.arun_flow(self._clear()))
 
     def rebuild(self, entries: Iterable[Entry | Sequence[Any]], *, progress: Progress | None = None) -> int:
         """Replace the entries of all scopes in one step, and return how many there were. Writes meanwhile count, too.
 
-        The entries should be read lazily: those of a list that was made before the call lack what was added since.
-        Uses stay. ``progress`` is called with the number of entries after each 50. Raises RebuildRunning, and
-        RebuildLost if the server restarts during it or a minute passes between two calls.
+        Read the entries lazily: a list that was made before the call lacks what was added since. Uses stay.
+        ``progress`` is called with the number of entries after each 50. Raises RebuildRunning, and RebuildLost if the
+        server restarts during it or a minute passes between two calls.
         """
         return int(self.run_flow(self._rebuild(entries, progress)))
 
@@ -186,11 +173,7 @@ class Autocomplete(Primitive):
         return int(await self.arun_flow(self._rebuild(entries, progress)))
 
     def store(self, items: Iterable[Fields], writer: str = "", rebuild: str = "") -> Flow[int]:
-        """Store and remove entries, and return how many are new or gone.
-
-        With the token of a ``writer`` it raises RebuildLost if that has lost its lease; with the id of a rebuild only
-        the generation of that is changed.
-        """
+        """Change entries, and return how many are new, used or gone. Raises RebuildLost if another process writes."""
         generations, changes = self.generations, 0
         shape, half_life = generations.shape, round(conf.section(AutocompleteSettings).HALF_LIFE * 1000)
         for batch in batched(items, BATCH):
@@ -212,14 +195,13 @@ class Autocomplete(Primitive):
                         shape = yield from generations.rotate(shape)
         return changes
 
-    def look_up(self, text: str, limit: int = 10, *, guard: bool = False) -> Flow[list[Hit] | None]:
+    def look_up(self, text: str, limit: int, *, guard: bool = False) -> Flow[list[Hit] | None]:
         """Return the hits of a search; with ``guard`` None if the index is not complete."""
         whole_number("limit", limit, LIMIT)
         if not isinstance(text, str):
             raise InvalidValue(f"The text to search for must be a str, not {shortened(text)}.")
         generations, found = self.generations, dict[str, Hit]()
-        shape, parameters = generations.shape, generations.parameters
-        words = tuple(query_words(text))
+        shape, parameters, words = generations.shape, generations.parameters, tuple(query_words(text))
         level, block, calls = 0, b"", CALLS
         while calls:
             active = [key for each in shape.active for key in generations.keys(each, parameters)]
@@ -232,52 +214,48 @@ class Autocomplete(Primitive):
             if reason:
                 return None
             level, block, records = details
-            for record in filter(None, records.split(b"\3")):
-                hit = _hit(record, words)
+            for hit in (_hit(record, words) for record in records.split(b"\3")):
                 if hit and len(found) < limit:
                     found.setdefault(hit.id, hit)
             calls = calls - 1 if block and len(found) < limit else 0
         return list(found.values())
 
-    def fields(self, entry: Entry) -> Fields:
+    def fields(self, values: Entry | Sequence[Any]) -> Fields:
         """Return an entry as the script takes it. Raises InvalidValue."""
-        id, text, weight, payload, of = entry
-        if not isinstance(text, str) or not 1 <= len(text) <= LONGEST_TEXT:
-            wrong = f"one of {len(text):,}" if isinstance(text, str) else shortened(text)
-            raise InvalidValue(f"The text of an entry has 1 to {LONGEST_TEXT:,} characters, not {wrong}.")
-        if not is_number(weight) or not WEIGHT[0] <= weight <= WEIGHT[1]:
+        if isinstance(values, str) or not 2 <= len(values) <= len(Entry._fields):
+            raise InvalidValue(f"An entry has an id, a text, a weight, a payload and a scope, not {shortened(values)}.")
+        id, text, weight, payload, of = Entry(*values)
+        if not is_number(weight) or not 0 <= weight <= MOST_WEIGHT:
             raise InvalidValue(f"weight must be a number from 0 to 10^12, not {shortened(weight)}.")
         scope = self.scope if of is None else _scope(of)
         if self.scope not in ("", scope):
             raise InvalidValue(f"This is the scope {self.scope}. Entries of others need Autocomplete({self.name!r}).")
-        rest = f"{_packed(payload)}\1{text.translate(_ESCAPES)}".encode("utf-8", "surrogatepass")
-        return scope, self._field(id, scope), f"{weight:.17g}", "\2".join(spellings(text)), rest
+        content = _packed(checked_text(text), payload)
+        return scope, self._prefix(scope) + _identity("id", id), f"{weight:.17g}", "\2".join(spellings(text)), content
 
     def removal(self, id: Identity) -> Fields:
         """Return the removal of an entry as the script takes it."""
-        return self.scope, self._field(id, self.scope), "", "", ""
+        return self.scope, self._prefix(self.scope) + _identity("id", id), "", "", ""
 
-    def _use(self, id: Identity) -> Flow[int]:
-        return (yield from self.store([(self.scope, self._field(id, self.scope), "use", "", "")]))
+    def _prefix(self, scope: str) -> str:
+        return f"{scope}\2" if scope and self.generations.parameters is SCOPED else ""
 
-    def _search(self, text: str, limit: int) -> Flow[list[Hit]]:
-        return (yield from self.look_up(text, limit)) or []
-
-    def _clear(self) -> Flow[int]:
-        removed = 0
-        while hits := (yield from self._search("", LIMIT[1])):
-            removed += yield from self.store([self.removal(hit.id) for hit in hits])
-        return removed
+    def _clear(self) -> Flow[bool]:
+        if not self.scope:
+            return (yield from self.generations.clear())
+        count = 0
+        while hits := (yield from self.look_up("", LIMIT[1])):
+            count += yield from self.store([self.removal(hit.id) for hit in hits])
+        return count > 0
 
     def _rebuild(self, entries: Iterable[Entry | Sequence[Any]], progress: Progress | None) -> Flow[int]:
         if self.scope:
             raise InvalidValue("A rebuild replaces the entries of all scopes. Call it without a scope.")
-        generations, count = self.generations, 0
-        token = Generation.new().id
+        generations, count, token = self.generations, 0, Generation.new().id
         try:
             yield from generations.start(token)
             for batch in batched(entries, BATCH):
-                yield from self.store(map(self._fields, batch), rebuild=token)
+                yield from self.store(map(self.fields, batch), rebuild=token)
                 count += len(batch)
                 if progress:
                     progress(count)
@@ -290,42 +268,26 @@ class Autocomplete(Primitive):
             raise
         return count
 
-    def _fields(self, values: Entry | Sequence[Any]) -> Fields:
-        if isinstance(values, str) or not 2 <= len(values) <= len(Entry._fields):
-            raise InvalidValue(f"An entry has an id, a text, a weight, a payload and a scope, not {shortened(values)}.")
-        return self.fields(Entry(*values))
-
-    def _field(self, id: Identity, scope: str) -> str:
-        return self._prefix(scope) + _identity("id", id)
-
-    def _prefix(self, scope: str) -> str:
-        return f"{scope}\2" if scope and not self.unique_ids else ""
-
 
 def _hit(record: bytes, words: tuple[str, ...]) -> Hit | None:
-    """Return the hit of an id and a record; None if the record was evicted."""
+    """Return the hit of an id and a record; None if there is no record, as it was evicted."""
     id, *parts = record.decode("utf-8", "surrogatepass").split("\1")
-    if len(parts) < len(("base", "used", "scope", "spellings", "payload", "text")):
+    if not any(parts):
         return None
-    payload, text = parts[4:]
-    return Hit(id, _unescaped(text) if ESCAPE in text else text, json.loads(payload) if payload else None, words)
+    content = json.loads(parts[-1])
+    text, payload = content if isinstance(content, list) else (content, None)
+    return Hit(id, text, payload, words)
 
 
-def _unescaped(text: str) -> str:
-    return re.sub(f"{ESCAPE}(.)", lambda match: chr(ord(match[1]) - 64), text)
-
-
-def _packed(payload: Any) -> str:
-    if payload is None:
-        return ""
+def _packed(text: str, payload: Any) -> bytes:
+    content = text if payload is None else [text, payload]
     try:
-        text = json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        packed = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidValue(f"The payload of an entry can't be written as JSON: {error}.") from error
-    size = len(text.encode("utf-8", "surrogatepass"))
-    if size > LONGEST_PAYLOAD:
-        raise InvalidValue(f"The payload of an entry has {size:,} bytes of JSON; {LONGEST_PAYLOAD:,} are allowed.")
-    return text
+    if len(packed) > LONGEST_RECORD:
+        raise InvalidValue(f"Text and payload have {len(packed):,} characters of JSON; {LONGEST_RECORD:,} are allowed.")
+    return packed.encode("utf-8", "surrogatepass")
 
 
 def _identity(what: str, value: Any) -> str:

@@ -1,6 +1,6 @@
 """The state of indexes: of one, or of all on a connection."""
 
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from redis_kit.autocomplete.settings import AutocompleteSettings
 from redis_kit.core import scripts
@@ -10,26 +10,22 @@ from redis_kit.core.indexes.generations import Generation, Generations, names
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
 
-DESCRIBE = scripts.load(__package__, "describe")
+SEARCH = scripts.load(__package__, "search")
 
 
-class IndexParameters(NamedTuple):
-    """The parameters of an index, which are stored with it."""
+class IndexParameters(str):
+    """Whether an id is in one scope, which is stored with an index."""
 
-    unique_ids: bool
+    __slots__ = ()
+    described = property(str)
 
     @classmethod
     def parse(cls, text: str) -> "IndexParameters":
-        """Return the parameters that a server has stored."""
-        return cls(text == "unique ids")
+        """Return what a server has stored."""
+        return cls(text)
 
-    def __str__(self) -> str:
-        return "unique ids" if self.unique_ids else "ids of scopes"
 
-    @property
-    def described(self) -> str:
-        """Return them in words, for a message."""
-        return f"unique_ids={self.unique_ids}"
+UNIQUE, SCOPED = IndexParameters("unique_ids=True"), IndexParameters("unique_ids=False")
 
 
 class IndexInfo(NamedTuple):
@@ -49,53 +45,42 @@ class IndexInfo(NamedTuple):
 
 
 class _Stored(Primitive):
-    """An index whose parameters are those that are stored."""
-
     component, settings = "autocomplete", AutocompleteSettings
 
 
-def generations_of(index: Primitive, *, unique_ids: bool = False) -> Generations:
+def generations_of(index: Primitive, parameters: IndexParameters) -> Generations:
     """Return the generations of an index: each has terms, entries and scopes."""
     start = index.key("")
 
     def keys(generation: Generation, _parameters: IndexParameters) -> dict[str, int]:
         return {f"{start}{part}:{generation.id}": 0 for part in ("terms", "entries", "scopes")}
 
-    return Generations(index, IndexParameters(unique_ids), keys)
+    return Generations(index, parameters, keys)
 
 
 def read_indexes(using: str, start: int, count: int) -> Flow[tuple[int, list[IndexInfo]]]:
     """Return the number of indexes, and some of them by name. Two round trips; one more if a generation is new."""
     listed = names("autocomplete")
     total, members = yield Batch([Call("ZCARD", listed), Call("ZRANGE", listed, start, start + count - 1)])
-    found = yield from gather([describe(_Stored(name.decode(), using=using)) for name in members], combine=True)
+    found = yield from gather([describe(_Stored(name.decode(), using=using)) for name in members])
     return int(total), [info for info in found if info]
-
-
-def list_indexes(using: str, *, start: int = 0, count: int = 100) -> tuple[int, list[IndexInfo]]:
-    """See read_indexes()."""
-    result: tuple[int, list[IndexInfo]] = _Stored("indexes", using=using).run_flow(read_indexes(using, start, count))
-    return result
-
-
-def find_info(name: str, using: str) -> IndexInfo | None:
-    """Return one index; None if there is none with this name. One or two round trips."""
-    stored = _Stored(name, using=using)
-    return cast("IndexInfo | None", stored.run_flow(describe(stored)))
 
 
 def describe(index: Primitive) -> Flow[IndexInfo | None]:
     """Return what is stored of an index. One round trip; two if a generation is new to this process."""
-    generations = generations_of(index)
-    shape, known = generations.shape, None
-    while shape != known:
-        known = shape
-        keys = [key for each in shape.active for key in generations.keys(each, generations.parameters)]
-        stored, lease, identity, *sizes = yield DESCRIBE([generations.state, generations.lease, *keys])
-        generations.parameters = parameters = IndexParameters.parse((stored[0] or b"").decode())
-        shape = generations.learn(*stored[:2])
+    generations, reason = generations_of(index, SCOPED), b"stale"
+    while reason == b"stale":
+        shape, parameters = generations.shape, generations.parameters
+        keys = [key for each in shape.active for key in generations.keys(each, parameters)]
+        probe = SEARCH([generations.state, *keys], [str(parameters), str(shape), 1, "", "", 1, 1, 0, "", "\1"])
+        counts = [Call("HLEN", key) for key in keys[1:]]
+        sizes = [Call("MEMORY", "USAGE", key) for key in keys]
+        (reason, *stored), lease, *numbers = yield Batch([probe, Call("GET", generations.lease), *counts, *sizes])
+        if reason == b"stale":
+            generations.parameters = IndexParameters(stored[0].decode())
+            generations.learn(*stored)
     if not shape.active:
         return None
-    complete = stored[2] == f"{shape.active[0].id} {identity.decode()}".encode()
-    entries, scopes, memory = sizes
-    return IndexInfo(index.name, entries, scopes, memory, complete, bool(lease), parameters.unique_ids)
+    entries, scopes, *memory = numbers
+    size = sum(number or 0 for number in memory)
+    return IndexInfo(index.name, entries, scopes, size, not reason, bool(lease), parameters == UNIQUE)

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
-from django.db import router
-
-from redis_kit.autocomplete.index import LONGEST_TEXT, Autocomplete, Entry, Fields, Hit
+from redis_kit.autocomplete.index import Autocomplete, Entry, Fields, Hit
+from redis_kit.autocomplete.words import LONGEST_TEXT
 from redis_kit.core.errors import ConfigurationError, InvalidValue, ParameterMismatch, RebuildLost, RedisFailure
+from redis_kit.core.flow import Flow
 from redis_kit.core.indexes.generations import Generations
 from redis_kit.core.indexes.model_index import indexes
 from redis_kit.core.indexes.row_index import RowIndex, WriterLost
@@ -23,18 +23,12 @@ class ModelAutocomplete(RowIndex):
     """The rows of a model, found by the words of some fields. Create it in ``models.py``, below the model.
 
     ``fields`` are the names of text fields. ``scope`` and ``weight`` are each the name of a field or a function of a
-    row, and ``payload`` is a function. Rows without text are left out. A rebuild completes it; it answers until the
-    server restarts, or a change could not be stored.
+    row. Rows without text are left out. A rebuild completes it; it answers until the server restarts, or a change could
+    not be stored.
     """
 
     def __init__(
-        self,
-        model: Any,
-        fields: Sequence[str],
-        *,
-        scope: Source | None = None,
-        weight: Source | None = None,
-        payload: Callable[[Any], Any] | None = None,
+        self, model: Any, fields: Sequence[str], *, scope: Source | None = None, weight: Source | None = None
     ) -> None:
         if isinstance(fields, str) or not fields:
             raise ConfigurationError(f"fields must be a list of names of fields, not {fields!r}.")
@@ -44,8 +38,8 @@ class ModelAutocomplete(RowIndex):
         if any(index.name == label for index in indexes(ModelAutocomplete)):
             raise ConfigurationError(f"The model {label} has a ModelAutocomplete already.")
         super().__init__(model, label)
-        self.text_fields, self.scope, self.weight, self.payload = tuple(fields), scope, weight, payload
-        if len(found) == len(sources) and not payload:
+        self.text_fields, self.scope, self.weight = tuple(fields), scope, weight
+        if len(found) == len(sources):
             self.fields = frozenset(name for field in found for name in (field.name, field.attname))
 
     def index(self, scope: Any = None) -> Autocomplete:
@@ -60,31 +54,12 @@ class ModelAutocomplete(RowIndex):
     def search(self, text: str, limit: int = 10, *, scope: Any = None) -> list[Hit] | None:
         """Return the hits of Autocomplete.search(); None if only the database can answer. It raises no outage."""
         index = self.index(scope)
-        try:
-            if not self.misses_change():
-                return cast("list[Hit] | None", index.run_flow(index.look_up(text, limit, guard=True), if_open=None))
-        except (RedisFailure, ParameterMismatch) as error:
-            self._warn(error)
-        return None
+        return cast("list[Hit] | None", index.run_flow(self._search(index, text, limit)))
 
     async def asearch(self, text: str, limit: int = 10, *, scope: Any = None) -> list[Hit] | None:
         """See search()."""
         index = self.index(scope)
-        try:
-            if not self.misses_change():
-                steps = index.look_up(text, limit, guard=True)
-                return cast("list[Hit] | None", await index.arun_flow(steps, if_open=None))
-        except (RedisFailure, ParameterMismatch) as error:
-            self._warn(error)
-        return None
-
-    def use(self, row: Any) -> bool:
-        """Count a use of a row, and return whether it is in the index. One round trip; a repeat counts again."""
-        return self.index(self._value(self.scope, row)).use(str(row.pk))
-
-    async def ause(self, row: Any) -> bool:
-        """See use()."""
-        return await self.index(self._value(self.scope, row)).ause(str(row.pk))
+        return cast("list[Hit] | None", await index.arun_flow(self._search(index, text, limit)))
 
     def text_of(self, row: Any) -> str:
         """Return the text of a row: its fields, with a space between."""
@@ -97,8 +72,7 @@ class ModelAutocomplete(RowIndex):
         if not text:
             return None
         weight = float(self._value(self.weight, row) or 0)
-        payload = self.payload(row) if self.payload else None
-        return self.index().fields(Entry(str(row.pk), text, weight, payload, self._value(self.scope, row)))
+        return self.index().fields(Entry(str(row.pk), text, weight, None, self._value(self.scope, row)))
 
     def write(self, documents: Mapping[str, Any], gone: Sequence[str], writer: str, rebuild: str = "") -> None:
         """See RowIndex.write()."""
@@ -111,20 +85,15 @@ class ModelAutocomplete(RowIndex):
         except RebuildLost as error:
             raise WriterLost(str(error)) from error
 
+    def _search(self, index: Autocomplete, text: str, limit: int) -> Flow[list[Hit] | None]:
+        try:
+            return None if self.misses_change() else (yield from index.look_up(text, limit, guard=True))
+        except (RedisFailure, ParameterMismatch) as error:
+            if _log_limit.allows(f"{self.name} {type(error).__name__}"):
+                logger.warning("autocomplete: %r is not asked: %s", self, error)
+            return None
+
     def _value(self, source: Source | None, row: Any) -> Any:
         if source is None or callable(source):
             return source and source(row)
         return getattr(row, self.model._meta.get_field(source).attname)
-
-    def _warn(self, error: Exception) -> None:
-        if _log_limit.allows(f"{self.name} {type(error).__name__}"):
-            logger.warning("autocomplete: %r is not asked: %s", self, error)
-
-
-def index_of(queryset: Any) -> ModelAutocomplete | None:
-    """Return the index that knows the rows of a queryset, if its model has one and it reads the same database."""
-    for index in indexes(ModelAutocomplete):
-        aliases = {router.db_for_read(index.model), router.db_for_write(index.model)}
-        if issubclass(queryset.model, index.model) and queryset.db in aliases:
-            return index
-    return None

@@ -3,19 +3,16 @@
 from typing import Any, cast
 
 from redis_kit.autocomplete.settings import AutocompleteSettings
-from redis_kit.autocomplete.words import matches, query_words
+from redis_kit.autocomplete.words import checked_text, query_words, spans
 from redis_kit.core import conf, scripts
-from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow, single
 from redis_kit.core.keys import encode
 from redis_kit.core.primitive import NOTHING, Primitive
 from redis_kit.core.steps import Call
-from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import whole_number
 
 RECENT = scripts.load(__package__, "recent")
 SIZE = (1, 1000)
-LONGEST = 1000  # characters of a value
 
 
 class RecentList(Primitive):
@@ -38,19 +35,19 @@ class RecentList(Primitive):
 
     def add(self, value: str) -> None:
         """Put a value at the beginning. The last one is dropped if the list is full."""
-        self.run_flow(single(RECENT([self.key("recent")], [_checked(value), self.size])))
+        self.run_flow(single(RECENT([self.key("recent")], [_packed(value), self.size])))
 
     async def aadd(self, value: str) -> None:
         """See add()."""
-        await self.arun_flow(single(RECENT([self.key("recent")], [_checked(value), self.size])))
+        await self.arun_flow(single(RECENT([self.key("recent")], [_packed(value), self.size])))
 
     def remove(self, value: str) -> bool:
         """Remove a value, and return whether it was there."""
-        return bool(self.run_flow(single(Call("LREM", self.key("recent"), 0, _checked(value)))))
+        return bool(self.run_flow(single(Call("LREM", self.key("recent"), 0, _packed(value)))))
 
     async def aremove(self, value: str) -> bool:
         """See remove()."""
-        return bool(await self.arun_flow(single(Call("LREM", self.key("recent"), 0, _checked(value)))))
+        return bool(await self.arun_flow(single(Call("LREM", self.key("recent"), 0, _packed(value)))))
 
     def all(self) -> list[str]:
         """Return all values."""
@@ -80,11 +77,8 @@ class RecentList(Primitive):
         stored = yield Call("LRANGE", self.key("recent"), 0, self.size - 1)
         words = query_words(prefix)
         values = [value.decode("utf-8", "surrogatepass") for value in stored]
-        return [value for value in values if matches(value, words)]
+        return [value for value in values if spans(value, words) is not None]
 
 
-def _checked(value: Any) -> bytes:
-    if not isinstance(value, str) or not 1 <= len(value) <= LONGEST:
-        wrong = f"one of {len(value):,}" if isinstance(value, str) else shortened(value)
-        raise InvalidValue(f"A recent value is text of 1 to {LONGEST:,} characters, not {wrong}.")
-    return value.encode("utf-8", "surrogatepass")
+def _packed(value: str) -> bytes:
+    return checked_text(value).encode("utf-8", "surrogatepass")

@@ -1,8 +1,8 @@
 """The settings of autocomplete."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from django.utils.module_loading import import_string
 
@@ -30,11 +30,7 @@ class AutocompleteSettings(Section):
     def problems(self) -> Iterator[Problem]:
         """See Section.problems()."""
         try:
-            self.load_spellings()
+            self.SPELLINGS and import_string(self.SPELLINGS)
         except ImportError as error:
             wrong = f"REDIS_KIT['AUTOCOMPLETE']['SPELLINGS'] has {self.SPELLINGS!r}, which can't be imported: {error}."
             yield Problem("E002", wrong, "Name a function that takes a text and returns a list of texts.")
-
-    def load_spellings(self) -> Callable[[str], Iterable[Any]]:
-        """Return the function of SPELLINGS."""
-        return import_string(self.SPELLINGS) if self.SPELLINGS else lambda text: ()

@@ -1,6 +1,6 @@
 """A view that answers select2 and other widgets of forms."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied
 from django.db.models import Q
@@ -20,17 +20,17 @@ class AutocompleteView(View):
     model, or to change it. If the index can't answer, the database does.
     """
 
-    index: ClassVar[ModelAutocomplete | None] = None
+    index: Any = None
 
     def get_scope(self, request: HttpRequest) -> Any:
         """Return the scope that this user may search. A view for an index with scopes must say so."""
-        if self.index is not None and self.index.scope is not None:
+        if self.index.scope is not None:
             raise ImproperlyConfigured(f"{type(self).__name__} must define get_scope(): {self.index!r} has scopes.")
 
     def has_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may search."""
-        label, name = self._index().model._meta.app_label, self._index().model._meta.model_name
-        return any(request.user.has_perm(f"{label}.{action}_{name}") for action in ("view", "change"))
+        meta = self.index.model._meta
+        return any(request.user.has_perm(f"{meta.app_label}.{verb}_{meta.model_name}") for verb in ("view", "change"))
 
     def get(self, request: HttpRequest) -> JsonResponse:
         """Return a page of results."""
@@ -40,19 +40,14 @@ class AutocompleteView(View):
         number = min(int(page), LIMIT[1] // PAGE) if page.isdecimal() and 0 < len(page) < 9 and int(page) else 1
         limit = min(number * PAGE + 1, LIMIT[1])
         scope = self.get_scope(request)
-        hits = self._index().search(text, limit, scope=scope)
+        hits = self.index.search(text, limit, scope=scope)
         pairs = self._read(text, limit, scope) if hits is None else [(hit.id, hit.text) for hit in hits]
         results = [{"id": id, "text": text} for id, text in pairs[(number - 1) * PAGE : number * PAGE]]
         return JsonResponse({"results": results, "pagination": {"more": len(pairs) > number * PAGE}})
 
-    def _index(self) -> ModelAutocomplete:
-        if self.index is None:
-            raise ImproperlyConfigured(f"{type(self).__name__} needs an index, as in as_view(index=authors).")
-        return self.index
-
     def _read(self, text: str, limit: int, scope: Any) -> list[tuple[str, str]]:
         """Ask the database, as the admin does. Rows of a scope that a function names are not found there."""
-        index = self._index()
+        index: ModelAutocomplete = self.index
         rows = index.rows().order_by(*index.text_fields)
         if index.scope is not None:
             rows = rows.filter(**{index.scope: scope}) if isinstance(index.scope, str) else rows.none()

@@ -2,13 +2,19 @@
 
 import unicodedata
 from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.utils.module_loading import import_string
 
 from redis_kit.autocomplete.settings import AutocompleteSettings
 from redis_kit.core import conf
+from redis_kit.core.errors import InvalidValue
+from redis_kit.core.text import shortened
 
 LONGEST_QUERY = 64  # characters that are read
 LONGEST, MOST = 128, 16  # characters and words of a text by which it is found
 SPELLINGS = 8  # of a text
+LONGEST_TEXT = 1000  # characters that are stored
 ACCENTS = range(0x300, 0x370)  # the combining marks of Latin, Greek and Cyrillic; those of other scripts are letters
 
 
@@ -49,36 +55,31 @@ def query_words(query: str) -> list[str]:
 
 def spellings(text: str) -> list[str]:
     """Return the words of a text and those of its further spellings, with one space between the words of each."""
-    others = conf.section(AutocompleteSettings).load_spellings()(text)
+    path = conf.section(AutocompleteSettings).SPELLINGS
+    others = import_string(path)(text) if path else ()
     every = [" ".join(words(each[: 4 * LONGEST])[:MOST])[:LONGEST].rstrip() for each in (text, *others)]
     return [*dict.fromkeys(filter(None, every))][:SPELLINGS]
 
 
-def spans(text: str, query: Sequence[str]) -> tuple[tuple[int, int], ...]:
-    """Return the start and the end of each part of a text that a word of a query matches; () for another spelling.
+def checked_text(text: Any) -> str:
+    """Return a text to be stored. Raises InvalidValue unless it has 1 to 1,000 characters."""
+    if not isinstance(text, str) or not 1 <= len(text) <= LONGEST_TEXT:
+        wrong = f"one of {len(text):,}" if isinstance(text, str) else shortened(text)
+        raise InvalidValue(f"A text has 1 to {LONGEST_TEXT:,} characters, not {wrong}.")
+    return text
 
-    The words of the query are given as query_words() returns them.
-    """
+
+def spans(text: str, query: Sequence[str]) -> tuple[tuple[int, int], ...] | None:
+    """Return the start and the end of each part of a text that a word of query_words() begins; None if one does not."""
     places, found = list(_places(text)), []
     for word in query:
         place = next((place for place in places if place[2].startswith(word)), None)
         if place is None:
-            return ()
+            return None
         places.remove(place)
         start, end, _whole = place
         found.append((start, _end(text, start, end, word)))
     return tuple(sorted(found))
-
-
-def matches(text: str, query: Sequence[str]) -> bool:
-    """Tell whether each word of a query begins a word of its own in a text."""
-    left = words(text)
-    for word in query:
-        place = next((place for place, each in enumerate(left) if each.startswith(word)), None)
-        if place is None:
-            return False
-        del left[place]
-    return True
 
 
 def _places(text: str) -> Iterator[tuple[int, int, str]]:

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from redis_kit.autocomplete.inspection import IndexInfo, list_indexes
+from redis_kit.autocomplete.index import Autocomplete
+from redis_kit.autocomplete.inspection import IndexInfo, read_indexes
 from redis_kit.autocomplete.model_autocomplete import ModelAutocomplete
 from redis_kit.autocomplete.settings import AutocompleteSettings
 from redis_kit.core import conf
@@ -20,7 +21,11 @@ class Command(IndexCommand):
 
     def read(self, using: str | None, limit: int) -> tuple[int, list[IndexInfo]]:
         """See IndexCommand.read()."""
-        return list_indexes(using or conf.section(AutocompleteSettings).USING, count=limit)
+        using = using or conf.section(AutocompleteSettings).USING
+        result: tuple[int, list[IndexInfo]] = Autocomplete("indexes", using=using).run_flow(
+            read_indexes(using, 0, limit)
+        )
+        return result
 
     def cells(self, index: Any) -> tuple[str, ...]:
         """See IndexCommand.cells()."""

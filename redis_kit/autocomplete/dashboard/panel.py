@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 
 from redis_kit.autocomplete.index import Autocomplete
-from redis_kit.autocomplete.inspection import IndexInfo, find_info, list_indexes, read_indexes
+from redis_kit.autocomplete.inspection import IndexInfo, read_indexes
 from redis_kit.autocomplete.model_autocomplete import ModelAutocomplete
 from redis_kit.autocomplete.settings import AutocompleteSettings
 from redis_kit.core import conf
@@ -17,23 +17,11 @@ from redis_kit.core.indexes.model_index import find_index, indexes
 from redis_kit.core.panels import MOST_ROWS, Bytes, Content, Field, Figure, Pages, Panel, Search, Table, Tile, action
 
 
-def _find(name: str) -> IndexInfo:
-    if info := find_info(name, conf.section(AutocompleteSettings).USING):
-        return info
-    raise InvalidValue(_("Nothing was done: there is no index %s.") % name)
-
-
-def _effect_of_clear(name: str) -> str:
-    count = _find(name).entries
-    return ngettext("%(count)d entry is deleted.", "%(count)d entries are deleted.", count) % {"count": count}
-
-
 class AutocompletePanel(Panel):
     """The indexes, and what a text finds in one."""
 
     slug = "autocomplete"
     title = gettext_lazy("Autocomplete")
-    permission = "redis_kit.view_entries"
 
     def search(self) -> Search:
         """Return the search in an index."""
@@ -47,7 +35,7 @@ class AutocompletePanel(Panel):
         if asked.keys() >= {"index", "text"}:
             yield _answer(asked["index"], asked.get("scope"), asked["text"])
         number, using = self.viewer.page, conf.section(AutocompleteSettings).USING
-        total, found = list_indexes(using, start=(number - 1) * MOST_ROWS, count=MOST_ROWS)
+        total, found = Autocomplete("indexes").run_flow(read_indexes(using, (number - 1) * MOST_ROWS, MOST_ROWS))
         yield from _figures(total, found)
         of_models = {index.name for index in indexes(ModelAutocomplete)}
         yield Table(
@@ -77,17 +65,18 @@ class AutocompletePanel(Panel):
         find_index(ModelAutocomplete, name).rebuild_in_background()
         return _("The rebuild of %s has begun. Until its end the index answers as before.") % name
 
-    @action(
-        gettext_lazy("Clear"), permission="redis_kit.change_indexes", asks=None, typed=True, effect=_effect_of_clear
-    )
+    @action(gettext_lazy("Clear"), permission="redis_kit.change_indexes", asks=None, typed=True)
     def clear(self, name: str) -> str:
         """Delete an index with the entries of all scopes."""
-        Autocomplete(name, unique_ids=_find(name).unique_ids).delete()
+        info = Autocomplete(name).info()
+        if not info:
+            raise InvalidValue(_("Nothing was done: there is no index %s.") % name)
+        Autocomplete(name, unique_ids=info.unique_ids).clear()
         return _("The index %s was deleted.") % name
 
 
 def _answer(name: str, scope: str | None, text: str) -> Content:
-    info = find_info(name, conf.section(AutocompleteSettings).USING)
+    info = Autocomplete(name).info()
     hits = Autocomplete(name, scope, unique_ids=info.unique_ids).search(text, 20) if info else []
     empty = _("Nothing begins with this text.") if info else _("There is no index with this name.")
     return Table(_("Search in %s") % name, (_("Text"), _("Id")), [(hit.text, hit.id) for hit in hits], empty=empty)

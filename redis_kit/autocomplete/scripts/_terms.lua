@@ -3,10 +3,9 @@
 -- \1 before each. Its first term decides its place. A member for each term would take three times the memory.
 --
 -- needs  nothing
--- gives  precedes, level_of, terms_of, set_term
+-- gives  precedes, level_of, note_terms, set_term
 
 local BLOCK = 12 -- terms in a block; a larger one is divided
-
 -- Byte by byte: the operator of Lua follows the locale of the server.
 local function precedes(one, other)
     local place = 1
@@ -23,7 +22,7 @@ local function level_of(weight)
 end
 
 -- Note the terms of an entry, and whether they are to be there.
-local function terms_of(entry, id, terms, are_wanted)
+local function note_terms(terms, entry, id, are_wanted)
     local head = entry.number .. level_of(entry.base + entry.used)
     for spelling in string.gmatch(entry.spellings, "[^\2]+") do
         for start in string.gmatch(spelling, "()[^ ]+") do
@@ -36,28 +35,22 @@ end
 -- Add a term to its block, or remove it.
 local function set_term(key, term, is_wanted)
     local block = redis.call("ZREVRANGEBYLEX", key, "(\1" .. term .. "\2", "-", "LIMIT", 0, 1)[1]
-    block = block or redis.call("ZRANGE", key, 0, 0)[1]
+    block = block or redis.call("ZRANGE", key, 0, 0)[1] or ""
     local terms, place, is_there = {}, 1, false
-    for each in string.gmatch(block or "", "[^\1]+") do
-        if each == term then
-            is_there = true
-        else
-            place = place > #terms and precedes(each, term) and #terms + 2 or place
-            terms[#terms + 1] = each
-        end
+    for each in string.gmatch(block, "[^\1]+") do
+        is_there = is_there or each == term
+        place = place > #terms and precedes(each, term) and #terms + 2 or place
+        terms[#terms + 1] = each
     end
-    if is_there == is_wanted then
-        return
-    elseif is_wanted then
+    if is_there == is_wanted then return end
+    redis.call("ZREM", key, block)
+    if is_wanted then
         table.insert(terms, place, term)
-    end
-    if block then
-        redis.call("ZREM", key, block)
+    else
+        table.remove(terms, place)
     end
     local half = #terms > BLOCK and math.floor(#terms / 2) or #terms
     for _, part in ipairs({table.concat(terms, "\1", 1, half), table.concat(terms, "\1", half + 1)}) do
-        if part ~= "" then
-            redis.call("ZADD", key, 0, "\1" .. part)
-        end
+        if part ~= "" then redis.call("ZADD", key, 0, "\1" .. part) end
     end
 end

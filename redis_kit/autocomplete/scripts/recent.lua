@@ -5,8 +5,6 @@
 -- ARGV[1]  value   to put there
 -- ARGV[2]  size    of the list at most
 -- returns  nothing
-
-local values = KEYS[1]
-redis.call("LREM", values, 0, ARGV[1])
-redis.call("LPUSH", values, ARGV[1])
-redis.call("LTRIM", values, 0, ARGV[2] - 1)
+redis.call("LREM", KEYS[1], 0, ARGV[1])
+redis.call("LPUSH", KEYS[1], ARGV[1])
+redis.call("LTRIM", KEYS[1], 0, ARGV[2] - 1)

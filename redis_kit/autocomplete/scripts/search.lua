@@ -17,28 +17,24 @@
 -- returns      a reason why nothing was read, or ""; the stored parameters and shape, or the level and block to go on
 --              with; and each id and record with \1 between, and \3 between these
 
-local state, terms, entries, scopes = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local terms, entries, scopes, limit, budget = KEYS[2], KEYS[3], KEYS[4], tonumber(ARGV[6]), tonumber(ARGV[7])
 -- @include redis_kit.core.indexes:_identity
-local stored = redis.call("HMGET", state, "parameters", "shape", "complete")
+local stored = redis.call("HMGET", KEYS[1], "parameters", "shape", "complete")
 if (stored[1] or ARGV[1]) ~= ARGV[1] or (stored[2] or "") ~= ARGV[2] then
     return {"stale", stored[1] or "", stored[2] or ""}
 elseif ARGV[3] == "1" then -- complete: a rebuild switched to it, nothing was lost since, and no key was evicted
     local complete = terms and string.match(ARGV[2], "%w+") .. " " .. read_identity()
-    if stored[3] ~= complete or redis.call("EXISTS", unpack(KEYS)) < 4 then
-        return {"incomplete", "", ""}
-    end
+    if stored[3] ~= complete or redis.call("EXISTS", unpack(KEYS)) < 4 then return {"incomplete"} end
 end
 local number, levels = string.match(terms and redis.call("HGET", scopes, ARGV[4]) or "", "^(%w+)\1(.*)$")
-local limit, budget, others, ids, fields, seen = tonumber(ARGV[6]), tonumber(ARGV[7]), {unpack(ARGV, 11)}, {}, {}, {}
+local others, fields, seen = {unpack(ARGV, 11)}, {}, {}
 
 -- The longest word is the first to choose. So any choice does: what is left suits a shorter one as well.
 local function has_others(text)
     local left = string.match(text, " .*") or ""
     for _, other in ipairs(others) do
         local at = string.find(left, " " .. other, 1, true)
-        if not at then
-            return false
-        end
+        if not at then return false end
         left = string.sub(left, 1, at - 1) .. (string.match(left, " .*", at + 1) or "")
     end
     return true
@@ -46,13 +42,12 @@ end
 
 local function read_block(block, start)
     local at = string.find(block, start, 1, true)
-    while at and #ids < limit do
+    while at and #fields < limit do
         local middle, stop = string.find(block, "\2", at, true), string.find(block, "\1", at + 1, true)
-        local id = string.sub(block, middle + 1, (stop or 0) - 1)
-        if not seen[id] and (#others == 0 or has_others(string.sub(block, at + #number + 2, middle - 1))) then
-            seen[id] = true
-            ids[#ids + 1] = id
-            fields[#fields + 1] = ARGV[5] .. id
+        local field = ARGV[5] .. string.sub(block, middle + 1, (stop or 0) - 1)
+        if not seen[field] and (#others == 0 or has_others(string.sub(block, at + #number + 2, middle - 1))) then
+            seen[field] = true
+            fields[#fields + 1] = field
         end
         budget = budget - 1
         at = stop and string.sub(block, stop, stop + #start - 1) == start and stop
@@ -70,30 +65,27 @@ local function read_level(start, last)
         block = redis.call("ZREVRANGEBYLEX", terms, "(" .. start, "-", "LIMIT", 0, 1)[1]
         low = block and "[" .. block or "-"
     end
-    while count == 8 and #ids < limit do
+    while count == 8 and #fields < limit do
         local blocks = redis.call("ZRANGEBYLEX", terms, low, high, "LIMIT", 0, count)
         count = #blocks
         for _, block in ipairs(blocks) do
             read_block(block, start)
             low = "(" .. block
-            if budget <= 0 then
-                return block
-            end
+            if budget <= 0 then return block end
         end
     end
     return ""
 end
-
-local order, first, level, after = {string.byte(levels or "", 1, -1)}, tonumber(ARGV[8]), 0, ""
+local order, level, after = {string.byte(levels or "", 1, -1)}, 0, ""
 table.sort(order)
 for _, byte in ipairs(order) do
-    if byte >= first and #ids < limit and after == "" then
-        after = read_level("\1" .. number .. string.char(byte) .. ARGV[10], byte == first and ARGV[9] or "")
-        level = after ~= "" and byte or 0
+    if byte >= tonumber(ARGV[8]) and #fields < limit and after == "" then
+        level = byte
+        after = read_level("\1" .. number .. string.char(byte) .. ARGV[10], ARGV[8] == tostring(byte) and ARGV[9] or "")
     end
 end
-local records = #ids > 0 and redis.call("HMGET", entries, unpack(fields)) or {}
-for place = 1, #ids do
-    ids[place] = ids[place] .. "\1" .. (records[place] or "")
+local found = #fields > 0 and redis.call("HMGET", entries, unpack(fields)) or {}
+for place, field in ipairs(fields) do
+    found[place] = string.sub(field, #ARGV[5] + 1) .. "\1" .. (found[place] or "")
 end
-return {"", level, after, table.concat(ids, "\3")} -- few parts, as clients take long to read many
+return {"", level, after, table.concat(found, "\3")} -- few parts, as clients take long to read many
