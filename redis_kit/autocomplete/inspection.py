@@ -70,17 +70,17 @@ def describe(index: Primitive) -> Flow[IndexInfo | None]:
     """Return what is stored of an index. One round trip; two if a generation is new to this process."""
     generations, reason = generations_of(index, SCOPED), b"stale"
     while reason == b"stale":
-        shape, parameters = generations.shape, generations.parameters
-        keys = [key for each in shape.active for key in generations.keys(each, parameters)]
-        probe = SEARCH([generations.state, *keys], [str(parameters), str(shape), 1, "", "", 1, 1, 0, "", "\1"])
-        counts = [Call("HLEN", key) for key in keys[1:]]
-        sizes = [Call("MEMORY", "USAGE", key) for key in keys]
-        (reason, *stored), lease, *numbers = yield Batch([probe, Call("GET", generations.lease), *counts, *sizes])
+        shape = generations.shape
+        keys = [key for each in shape.active for key in generations.keys(each, SCOPED)]
+        probe = SEARCH([generations.state, *keys], ["", str(shape), 1, "", "", 1, 1, 0, "", "\1"])
+        calls = [Call("GET", generations.lease), Call("HGET", generations.state, "parameters")]
+        calls += [Call("HLEN", key) for key in keys[1:]]
+        calls += [Call("MEMORY", "USAGE", key) for key in keys]
+        (reason, *stored), lease, parameters, *numbers = yield Batch([probe, *calls])
         if reason == b"stale":
-            generations.parameters = IndexParameters(stored[0].decode())
-            generations.learn(*stored)
+            generations.learn(None, stored[1])
     if not shape.active:
         return None
     entries, scopes, *memory = numbers
     size = sum(number or 0 for number in memory)
-    return IndexInfo(index.name, entries, scopes, size, not reason, bool(lease), parameters == UNIQUE)
+    return IndexInfo(index.name, entries, scopes, size, not reason, bool(lease), parameters.decode() == UNIQUE)

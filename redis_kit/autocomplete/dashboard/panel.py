@@ -23,8 +23,10 @@ class AutocompletePanel(Panel):
     slug = "autocomplete"
     title = gettext_lazy("Autocomplete")
 
-    def search(self) -> Search:
-        """Return the search in an index."""
+    def search(self) -> Search | None:
+        """Return the search in an index, for those who may clear it."""
+        if not self.viewer.may("redis_kit.change_indexes"):
+            return None
         scope = Field("scope", gettext_lazy("Scope"), optional=True)
         fields = [Field("index", gettext_lazy("Index")), scope, Field("text", gettext_lazy("Text"))]
         return Search(gettext_lazy("Search"), fields)
@@ -32,7 +34,7 @@ class AutocompletePanel(Panel):
     def content(self) -> Iterator[Content]:
         """Return the answer to a search, and a page of indexes. Two round trips, and two for a search."""
         asked = {name: text for name in ("index", "scope", "text") if (text := self.viewer.asked.get(name, "").strip())}
-        if asked.keys() >= {"index", "text"}:
+        if asked.keys() >= {"index", "text"} and self.search():
             yield _answer(asked["index"], asked.get("scope"), asked["text"])
         number, using = self.viewer.page, conf.section(AutocompleteSettings).USING
         total, found = Autocomplete("indexes").run_flow(read_indexes(using, (number - 1) * MOST_ROWS, MOST_ROWS))

@@ -3,7 +3,7 @@
 --
 -- KEYS[1]      state       hash: parameters and shape of an index
 -- KEYS[2...]   keys        terms, entries and scopes of the active generation; none if there is none
--- ARGV[1]      parameters  that the caller expects
+-- ARGV[1]      parameters  that the caller expects; "" for any
 -- ARGV[2]      shape       that the caller knows
 -- ARGV[3]      guard       "1" if only a complete index may answer
 -- ARGV[4]      scope       to search in
@@ -20,7 +20,7 @@
 local terms, entries, scopes, limit, budget = KEYS[2], KEYS[3], KEYS[4], tonumber(ARGV[6]), tonumber(ARGV[7])
 -- @include redis_kit.core.indexes:_identity
 local stored = redis.call("HMGET", KEYS[1], "parameters", "shape", "complete")
-if (stored[1] or ARGV[1]) ~= ARGV[1] or (stored[2] or "") ~= ARGV[2] then
+if ARGV[1] ~= "" and (stored[1] or ARGV[1]) ~= ARGV[1] or (stored[2] or "") ~= ARGV[2] then
     return {"stale", stored[1] or "", stored[2] or ""}
 elseif ARGV[3] == "1" then -- complete: a rebuild switched to it, nothing was lost since, and no key was evicted
     local complete = terms and string.match(ARGV[2], "%w+") .. " " .. read_identity()
