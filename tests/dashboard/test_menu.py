@@ -44,7 +44,7 @@ def test_pages_stand_in_the_groups_of_their_components(kit):
         "Throttles": ["Throttles"],
         "Queues": ["Queues", "Jobs", "Tasks", "Workers", "Schedule", "Workflows", "Hand-overs"],
         "Visitors": ["Page views", "Sign-ins"],
-        "Filters and indexes": ["Bloom filters"],
+        "Filters and indexes": ["Bloom filters", "Autocomplete"],
         "Servers": ["Keys", "Server", "Logs", "Audit log"],
         "Search": [*TITLES[:4]],
         "Messages": [*TITLES[4:]],
