@@ -141,7 +141,7 @@ class Autocomplete(Primitive):
         return cast("list[Hit]", await self.arun_flow(self.look_up(text, limit), if_open=[]))
 
     def info(self) -> IndexInfo | None:
-        """Return the entries of all scopes, the memory and the state; None if nothing was added. Two round trips."""
+        """Return the entries in all scopes, and the state; None if nothing was added. One or two round trips."""
         return cast("IndexInfo | None", self.run_flow(describe(self)))
 
     async def ainfo(self) -> IndexInfo | None:

@@ -29,16 +29,14 @@ UNIQUE, SCOPED = IndexParameters("unique_ids=True"), IndexParameters("unique_ids
 
 
 class IndexInfo(NamedTuple):
-    """An index as it is stored. ``memory`` is an estimate of the server, in bytes.
+    """An index as it is stored. ``scopes`` is the number of scopes that have got entries.
 
-    ``scopes`` is the number of scopes that have got entries. An index is ``complete`` from a rebuild until the server
-    restarts, or an entry of a model could not be stored.
+    It is ``complete`` from a rebuild until the server restarts, or an entry of a model could not be stored.
     """
 
     name: str
     entries: int
     scopes: int
-    memory: int
     complete: bool
     rebuilding: bool
     unique_ids: bool
@@ -75,12 +73,10 @@ def describe(index: Primitive) -> Flow[IndexInfo | None]:
         probe = SEARCH([generations.state, *keys], ["", str(shape), 1, "", "", 1, 1, 0, "", "\1"])
         calls = [Call("GET", generations.lease), Call("HGET", generations.state, "parameters")]
         calls += [Call("HLEN", key) for key in keys[1:]]
-        calls += [Call("MEMORY", "USAGE", key) for key in keys]
-        (reason, *stored), lease, parameters, *numbers = yield Batch([probe, *calls])
+        (reason, *stored), lease, parameters, *counts = yield Batch([probe, *calls])
         if reason == b"stale":
             generations.learn(None, stored[1])
     if not shape.active:
         return None
-    entries, scopes, *memory = numbers
-    size = sum(number or 0 for number in memory)
-    return IndexInfo(index.name, entries, scopes, size, not reason, bool(lease), parameters.decode() == UNIQUE)
+    entries, scopes = counts
+    return IndexInfo(index.name, entries, scopes, not reason, bool(lease), parameters.decode() == UNIQUE)

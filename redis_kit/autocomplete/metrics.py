@@ -7,14 +7,13 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.metrics.families import Metric, MetricSource, Sample
 
 ENTRIES = Metric("redis_kit_autocomplete_entries", "gauge", "Entries of an index for autocomplete.", ("index",))
-MEMORY = Metric("redis_kit_autocomplete_memory_bytes", "gauge", "Estimated size of an index.", ("index",))
 COMPLETE = Metric("redis_kit_autocomplete_complete", "gauge", "1 if a rebuild has completed the index.", ("index",))
 
 
 class AutocompleteMetrics(MetricSource):
     """The size and the state of each index."""
 
-    metrics = (ENTRIES, MEMORY, COMPLETE)
+    metrics = (ENTRIES, COMPLETE)
 
     def read(self, using: str, limit: int) -> Flow[list[Sample]]:
         """Return the samples of the component's connection. Two round trips; one more if a generation is new."""
@@ -24,5 +23,5 @@ class AutocompleteMetrics(MetricSource):
         return [
             metric.sample(number, info.name)
             for info in found
-            for metric, number in ((ENTRIES, info.entries), (MEMORY, info.memory), (COMPLETE, int(info.complete)))
+            for metric, number in ((ENTRIES, info.entries), (COMPLETE, int(info.complete)))
         ]

@@ -58,7 +58,7 @@ def spellings(text: str) -> list[str]:
     path = conf.section(AutocompleteSettings).SPELLINGS
     others = import_string(path)(text) if path else ()
     every = [" ".join(words(each[: 4 * LONGEST])[:MOST])[:LONGEST].rstrip() for each in (text, *others)]
-    return [*dict.fromkeys(filter(None, every))][:SPELLINGS]
+    return [*dict.fromkeys(filter(None, every))][:SPELLINGS] or ["\ufffd"]  # a text that nobody sees
 
 
 def checked_text(text: Any) -> str:

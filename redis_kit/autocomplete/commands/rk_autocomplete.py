@@ -8,7 +8,6 @@ from redis_kit.autocomplete.model_autocomplete import ModelAutocomplete
 from redis_kit.autocomplete.settings import AutocompleteSettings
 from redis_kit.core import conf
 from redis_kit.core.indexes.command import IndexCommand
-from redis_kit.core.text import byte_size
 
 
 class Command(IndexCommand):
@@ -16,7 +15,7 @@ class Command(IndexCommand):
 
     help = "Show indexes for autocomplete, and rebuild those of models."
     kind = ModelAutocomplete
-    titles = ("INDEX", "ENTRIES", "SCOPES", "MEMORY", "COMPLETE")
+    titles = ("INDEX", "ENTRIES", "SCOPES", "COMPLETE")
     empty = "There are no indexes."
 
     def read(self, using: str | None, limit: int) -> tuple[int, list[IndexInfo]]:
@@ -33,6 +32,5 @@ class Command(IndexCommand):
             index.name,
             f"{index.entries:,}",
             f"{index.scopes:,}",
-            byte_size(index.memory),
             "rebuilding" if index.rebuilding else "yes" if index.complete else "no",
         )

@@ -14,7 +14,7 @@ from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.indexes.model_index import find_index, indexes
-from redis_kit.core.panels import MOST_ROWS, Bytes, Content, Field, Figure, Pages, Panel, Search, Table, Tile, action
+from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Pages, Panel, Search, Table, Tile, action
 
 
 class AutocompletePanel(Panel):
@@ -42,8 +42,8 @@ class AutocompletePanel(Panel):
         of_models = {index.name for index in indexes(ModelAutocomplete)}
         yield Table(
             _("Indexes"),
-            (_("Name"), _("Entries"), _("Scopes"), _("Memory"), _("State")),
-            [(info.name, info.entries, info.scopes, Bytes(info.memory), _state(info, of_models)) for info in found],
+            (_("Name"), _("Entries"), _("Scopes"), _("State")),
+            [(info.name, info.entries, info.scopes, _state(info, of_models)) for info in found],
             empty=_("There are no indexes."),
             actions=("rebuild", "clear"),
             offered=[("rebuild", "clear") if info.name in of_models else ("clear",) for info in found],
@@ -87,7 +87,6 @@ def _answer(name: str, scope: str | None, text: str) -> Content:
 def _figures(total: int, found: list[IndexInfo]) -> Iterator[Figure]:
     yield Figure(_("Indexes"), total)
     yield Figure(_("Entries"), sum(info.entries for info in found))
-    yield Figure(_("Memory"), Bytes(sum(info.memory for info in found)))
 
 
 def _state(info: IndexInfo, of_models: set[str]) -> str:

@@ -17,7 +17,7 @@
 -- returns      a reason why nothing was read, or ""; the stored parameters and shape, or the level and block to go on
 --              with; and each id and record with \1 between, and \3 between these
 
-local terms, entries, scopes, limit, budget = KEYS[2], KEYS[3], KEYS[4], tonumber(ARGV[6]), tonumber(ARGV[7])
+local limit, budget, terms, entries, scopes = tonumber(ARGV[6]), tonumber(ARGV[7]), unpack(KEYS, 2)
 -- @include redis_kit.core.indexes:_identity
 local stored = redis.call("HMGET", KEYS[1], "parameters", "shape", "complete")
 if ARGV[1] ~= "" and (stored[1] or ARGV[1]) ~= ARGV[1] or (stored[2] or "") ~= ARGV[2] then

@@ -42,7 +42,7 @@ def test_indexes_are_shown_with_their_entries(kit, trips):
     assert [row[:3] for row in table.rows] == [("people", 30, 1), ("places", 1, 1)]
     assert table.offered == [("clear",)] * 2
     samples = flow.run(AutocompleteMetrics().read("default", 10), connections.client("default"))
-    assert len(samples) == 6
+    assert len(samples) == 4
 
 
 def test_text_is_searched_in_a_scope(kit):
