@@ -12,11 +12,11 @@ from redis_kit.core.indexes.model_index import indexes
 
 
 class AutocompleteAdminMixin:
-    """Let the ``ModelAutocomplete`` of the model answer ``autocomplete_fields`` that point to it, if it can.
+    """Let the ``ModelAutocomplete`` of the model answer ``autocomplete_fields`` that point to it; before ModelAdmin.
 
-    Stand it before ``ModelAdmin``. The index names the rows, and the queryset of the admin goes on to restrict and to
-    order them. Of more than 100 rows the heaviest 100 are shown. The database is asked as before for a search without
-    words, if the queryset leaves some of 100 rows out, if the index has scopes, and if it can't answer.
+    The index names the rows, the heaviest 100 at most, and the queryset of the admin goes on to restrict and to order
+    them. The database is asked as before for a search without words, if the queryset leaves some of 100 rows out, if
+    the index has scopes, and if it can't answer.
     """
 
     def get_autocomplete_scope(self, request: HttpRequest) -> Any:
@@ -45,7 +45,7 @@ class AutocompleteAdminMixin:
 
 def _index_of(queryset: Any) -> ModelAutocomplete | None:
     for index in indexes(ModelAutocomplete):
-        aliases = {router.db_for_read(index.model), router.db_for_write(index.model)}
-        if issubclass(queryset.model, index.model) and queryset.db in aliases:
-            return index
+        if issubclass(queryset.model, index.model):
+            aliases = {router.db_for_read(index.model), router.db_for_write(index.model)}
+            return index if queryset.db in aliases else None
     return None

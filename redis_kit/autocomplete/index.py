@@ -79,7 +79,7 @@ class Autocomplete(Primitive):
         **unknown: Any,
     ) -> None:
         super().__init__(name, using=using or conf.section(AutocompleteSettings).USING, unknown=unknown or NOTHING)
-        self.scope = _scope(scope)
+        self.scope = _identity("scope", scope)
         self.generations = generations_of(self, UNIQUE if unique_ids else SCOPED)
 
     def add(self, id: Identity, text: str, weight: float = 0, payload: Any = None) -> bool:
@@ -118,10 +118,7 @@ class Autocomplete(Primitive):
         return int(await self.arun_flow(self.store(map(self.removal, ids))))
 
     def use(self, id: Identity) -> bool:
-        """Count a use of an entry, and return whether there is such an entry. One round trip; a repeat counts again.
-
-        A use weighs 1, half as much after each ``HALF_LIFE``.
-        """
+        """Count a use of an entry, and return whether it is there. One round trip; a repeat counts twice."""
         return bool(self.run_flow(self.store([(*self.removal(id)[:2], "use", "", "")])))
 
     async def ause(self, id: Identity) -> bool:
@@ -131,8 +128,8 @@ class Autocomplete(Primitive):
     def search(self, text: str, limit: int = 10) -> list[Hit]:
         """Return at most ``limit`` entries, 1 to 100, in which words begin with those of the text.
 
-        A text without words finds the heaviest entries. The first 64 characters count. One round trip; up to 20 if
-        several words are rarely in one entry. Then the search ends after 10,000 terms of the longest word.
+        A text without words finds the heaviest. Its first 64 characters count. One round trip; up to 20 if several
+        words are rarely in one entry. Then the search ends after 10,000 terms of the longest word.
         """
         return cast("list[Hit]", self.run_flow(self.look_up(text, limit), if_open=[]))
 
@@ -149,10 +146,7 @@ class Autocomplete(Primitive):
         return cast("IndexInfo | None", await self.arun_flow(describe(self)))
 
     def clear(self) -> bool:
-        """Remove the entries of this scope, or without a scope those of all, and return whether there were any.
-
-        Two round trips, for each 100 entries of a scope. Without a scope a running rebuild fails.
-        """
+        """Remove the entries of this scope, or without one those of all, and return whether there were any."""
         return bool(self.run_flow(self._clear()))
 
     async def aclear(self) -> bool:
@@ -227,10 +221,11 @@ class Autocomplete(Primitive):
         id, text, weight, payload, of = Entry(*values)
         if not is_number(weight) or not 0 <= weight <= MOST_WEIGHT:
             raise InvalidValue(f"weight must be a number from 0 to 10^12, not {shortened(weight)}.")
-        scope = self.scope if of is None else _scope(of)
+        scope = self.scope if of is None else _identity("scope", of)
         if self.scope not in ("", scope):
             raise InvalidValue(f"This is the scope {self.scope}. Entries of others need Autocomplete({self.name!r}).")
-        content = _packed(checked_text(text), payload)
+        checked_text(text)
+        content = _packed(text, payload)
         return scope, self._prefix(scope) + _identity("id", id), f"{weight:.17g}", "\2".join(spellings(text)), content
 
     def removal(self, id: Identity) -> Fields:
@@ -270,7 +265,7 @@ class Autocomplete(Primitive):
 
 
 def _hit(record: bytes, words: tuple[str, ...]) -> Hit | None:
-    """Return the hit of an id and a record; None if there is no record, as it was evicted."""
+    """Return the hit of an id and its record; None if the record was evicted."""
     id, *parts = record.decode("utf-8", "surrogatepass").split("\1")
     if not any(parts):
         return None
@@ -291,12 +286,10 @@ def _packed(text: str, payload: Any) -> bytes:
 
 
 def _identity(what: str, value: Any) -> str:
+    if value is None and what == "scope":
+        return ""
     text = str(value) if isinstance(value, str | int | UUID) and not isinstance(value, bool) else ""
     if not text or _CONTROL.search(text) or len(text.encode()) > LONGEST_ID:
         allowed = f"an int, a UUID, or text of 1 to {LONGEST_ID} bytes without control characters"
         raise InvalidValue(f"The {what} of an entry must be {allowed}, not {shortened(value)}.")
     return text
-
-
-def _scope(value: Any) -> str:
-    return "" if value is None else _identity("scope", value)

@@ -78,5 +78,4 @@ def describe(index: Primitive) -> Flow[IndexInfo | None]:
             generations.learn(None, stored[1])
     if not shape.active:
         return None
-    entries, scopes = counts
-    return IndexInfo(index.name, entries, scopes, not reason, bool(lease), parameters.decode() == UNIQUE)
+    return IndexInfo(index.name, counts[0], counts[1], not reason, bool(lease), parameters.decode() == UNIQUE)

@@ -53,13 +53,11 @@ class ModelAutocomplete(RowIndex):
 
     def search(self, text: str, limit: int = 10, *, scope: Any = None) -> list[Hit] | None:
         """Return the hits of Autocomplete.search(); None if only the database can answer. It raises no outage."""
-        index = self.index(scope)
-        return cast("list[Hit] | None", index.run_flow(self._search(index, text, limit)))
+        return cast("list[Hit] | None", self.index().run_flow(self._search(text, limit, scope)))
 
     async def asearch(self, text: str, limit: int = 10, *, scope: Any = None) -> list[Hit] | None:
         """See search()."""
-        index = self.index(scope)
-        return cast("list[Hit] | None", await index.arun_flow(self._search(index, text, limit)))
+        return cast("list[Hit] | None", await self.index().arun_flow(self._search(text, limit, scope)))
 
     def text_of(self, row: Any) -> str:
         """Return the text of a row: its fields, with a space between."""
@@ -68,11 +66,9 @@ class ModelAutocomplete(RowIndex):
 
     def document(self, row: Any) -> Fields | None:
         """See RowIndex.document()."""
-        text = self.text_of(row)
-        if not text:
-            return None
-        weight = float(self._value(self.weight, row) or 0)
-        return self.index().fields(Entry(str(row.pk), text, weight, None, self._value(self.scope, row)))
+        text, weight = self.text_of(row), float(self._value(self.weight, row) or 0)
+        entry = Entry(str(row.pk), text, weight, None, self._value(self.scope, row))
+        return self.index().fields(entry) if text else None
 
     def write(self, documents: Mapping[str, Any], gone: Sequence[str], writer: str, rebuild: str = "") -> None:
         """See RowIndex.write()."""
@@ -85,9 +81,9 @@ class ModelAutocomplete(RowIndex):
         except RebuildLost as error:
             raise WriterLost(str(error)) from error
 
-    def _search(self, index: Autocomplete, text: str, limit: int) -> Flow[list[Hit] | None]:
+    def _search(self, text: str, limit: int, scope: Any) -> Flow[list[Hit] | None]:
         try:
-            return None if self.misses_change() else (yield from index.look_up(text, limit, guard=True))
+            return None if self.misses_change() else (yield from self.index(scope).look_up(text, limit, guard=True))
         except (RedisFailure, ParameterMismatch) as error:
             if _log_limit.allows(f"{self.name} {type(error).__name__}"):
                 logger.warning("autocomplete: %r is not asked: %s", self, error)

@@ -12,7 +12,6 @@ from redis_kit.core.steps import Call
 from redis_kit.core.values.numbers import whole_number
 
 RECENT = scripts.load(__package__, "recent")
-SIZE = (1, 1000)
 
 
 class RecentList(Primitive):
@@ -26,7 +25,7 @@ class RecentList(Primitive):
 
     def __init__(self, name: str, owner: str | int, size: int = 100, using: str | None = None, **unknown: Any) -> None:
         super().__init__(name, using=using or conf.section(AutocompleteSettings).USING, unknown=unknown or NOTHING)
-        self.owner, self.size = str(owner), whole_number("size", size, SIZE)
+        self.owner, self.size = str(owner), whole_number("size", size, (1, 1000))
         self._encoded_owner = encode(self.owner)
 
     def tag(self) -> str:
@@ -35,19 +34,19 @@ class RecentList(Primitive):
 
     def add(self, value: str) -> None:
         """Put a value at the beginning. The last one is dropped if the list is full."""
-        self.run_flow(single(RECENT([self.key("recent")], [_packed(value), self.size])))
+        self.run_flow(single(RECENT([self.key("recent")], [checked_text(value), self.size])))
 
     async def aadd(self, value: str) -> None:
         """See add()."""
-        await self.arun_flow(single(RECENT([self.key("recent")], [_packed(value), self.size])))
+        await self.arun_flow(single(RECENT([self.key("recent")], [checked_text(value), self.size])))
 
     def remove(self, value: str) -> bool:
         """Remove a value, and return whether it was there."""
-        return bool(self.run_flow(single(Call("LREM", self.key("recent"), 0, _packed(value)))))
+        return bool(self.run_flow(single(Call("LREM", self.key("recent"), 0, checked_text(value)))))
 
     async def aremove(self, value: str) -> bool:
         """See remove()."""
-        return bool(await self.arun_flow(single(Call("LREM", self.key("recent"), 0, _packed(value)))))
+        return bool(await self.arun_flow(single(Call("LREM", self.key("recent"), 0, checked_text(value)))))
 
     def all(self) -> list[str]:
         """Return all values."""
@@ -78,7 +77,3 @@ class RecentList(Primitive):
         words = query_words(prefix)
         values = [value.decode("utf-8", "surrogatepass") for value in stored]
         return [value for value in values if spans(value, words) is not None]
-
-
-def _packed(value: str) -> bytes:
-    return checked_text(value).encode("utf-8", "surrogatepass")

@@ -21,8 +21,7 @@ class AutocompleteSettings(Section):
     USING: str = "default"
     #: Seconds after which a use of an entry counts half, 7 days to 10 years.
     HALF_LIFE: float = 2_592_000.0
-    #: The dotted path of a function that returns further spellings of a text, such as
-    #: ``redis_kit.autocomplete.pinyin.spellings``.
+    #: The dotted path of a function that returns a list of further spellings of a text.
     SPELLINGS: str = ""
     #: What searches do while Redis is unavailable: ``open`` finds nothing, or they raise. Methods that write raise.
     ON_FAILURE: Literal["open", "raise"] = "open"

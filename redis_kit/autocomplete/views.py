@@ -51,7 +51,7 @@ class AutocompleteView(View):
         rows = index.rows().order_by(*index.text_fields)
         if index.scope is not None:
             rows = rows.filter(**{index.scope: scope}) if isinstance(index.scope, str) else rows.none()
-        for word in text.split()[:16]:
+        for word in text.replace("\0", " ").split()[:16]:
             matches = [Q(**{f"{name}__icontains": word}) for name in index.text_fields]
             rows = rows.filter(Q(*matches, _connector=Q.OR))
         return [(str(row.pk), index.text_of(row)) for row in rows[:limit]]

@@ -23,12 +23,8 @@ class _Table(dict[int, str | None]):
 
     def __missing__(self, code: int) -> str | None:
         category = unicodedata.category(chr(code))
-        if chr(code).isspace() or category[0] in "PZ":
-            self[code] = " "
-        elif category in ("Cc", "Cf", "Cs") or code in ACCENTS:
-            self[code] = None
-        else:
-            self[code] = chr(code)
+        is_hidden = category in ("Cc", "Cf", "Cs") or code in ACCENTS
+        self[code] = " " if chr(code).isspace() or category[0] in "PZ" else None if is_hidden else chr(code)
         return self[code]
 
 
@@ -36,16 +32,11 @@ _table = _Table()
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text in their comparable form: NFKC and casefold (Unicode, UAX 15), without accents.
-
-    A text of punctuation alone is one word.
-    """
+    """Return the words of a text, comparable: by NFKC, casefold and no accents. One of punctuation alone is a word."""
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
     found = unicodedata.normalize("NFC", plain.translate(_table)).split()
-    if found or not plain:
-        return found
-    visible = "".join(character for character in plain if unicodedata.category(character)[0] == "P")
-    return [visible] if visible else []
+    visible = "" if found else "".join(each for each in plain if unicodedata.category(each)[0] == "P")
+    return [visible] if visible else found
 
 
 def query_words(query: str) -> list[str]:
@@ -61,12 +52,12 @@ def spellings(text: str) -> list[str]:
     return [*dict.fromkeys(filter(None, every))][:SPELLINGS] or ["\ufffd"]  # a text that nobody sees
 
 
-def checked_text(text: Any) -> str:
-    """Return a text to be stored. Raises InvalidValue unless it has 1 to 1,000 characters."""
+def checked_text(text: Any) -> bytes:
+    """Return a text as it is stored. Raises InvalidValue unless it has 1 to 1,000 characters."""
     if not isinstance(text, str) or not 1 <= len(text) <= LONGEST_TEXT:
         wrong = f"one of {len(text):,}" if isinstance(text, str) else shortened(text)
         raise InvalidValue(f"A text has 1 to {LONGEST_TEXT:,} characters, not {wrong}.")
-    return text
+    return text.encode("utf-8", "surrogatepass")
 
 
 def spans(text: str, query: Sequence[str]) -> tuple[tuple[int, int], ...] | None:

@@ -28,8 +28,7 @@ class AutocompletePanel(Panel):
         if not self.viewer.may("redis_kit.change_indexes"):
             return None
         scope = Field("scope", gettext_lazy("Scope"), optional=True)
-        fields = [Field("index", gettext_lazy("Index")), scope, Field("text", gettext_lazy("Text"))]
-        return Search(gettext_lazy("Search"), fields)
+        return Search(_("Search"), [Field("index", gettext_lazy("Index")), scope, Field("text", gettext_lazy("Text"))])
 
     def content(self) -> Iterator[Content]:
         """Return the answer to a search, and a page of indexes. Two round trips, and two for a search."""
@@ -90,8 +89,6 @@ def _figures(total: int, found: list[IndexInfo]) -> Iterator[Figure]:
 
 
 def _state(info: IndexInfo, of_models: set[str]) -> str:
-    if info.rebuilding:
-        return _("is being rebuilt")
-    if info.name not in of_models:
-        return ""
+    if info.rebuilding or info.name not in of_models:
+        return _("is being rebuilt") if info.rebuilding else ""
     return _("complete") if info.complete else _("not asked: rebuild it")
