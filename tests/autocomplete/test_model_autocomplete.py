@@ -10,6 +10,7 @@ from redis_kit.core.errors import ConfigurationError, InvalidValue, ParameterMis
 from redis_kit.core.indexes import model_index
 from redis_kit.core.indexes.row_index import WriterLost
 from tests.app.models import Account, Device, User
+from tests.fixtures.process import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -107,6 +108,11 @@ def test_database_is_asked_while_redis_is_unavailable(own_kit, caplog):
     row.save()
     assert index.misses_change()
     assert "is not asked" in caplog.text
+    own_kit.server.restart()
+    wait_for(lambda: not index.misses_change())
+    assert names(index, "an") is None
+    index.rebuild()
+    assert names(index, "bo") == ["Bo"]
 
 
 def test_index_with_other_parameters_is_not_asked(accounts):

@@ -21,7 +21,7 @@ class Command(IndexCommand):
     def read(self, using: str | None, limit: int) -> tuple[int, list[IndexInfo]]:
         """See IndexCommand.read()."""
         using = using or conf.section(AutocompleteSettings).USING
-        return Autocomplete("indexes", using=using).run_flow(read_indexes(using, 0, limit))  # type: ignore[no-any-return]
+        return Autocomplete("indexes", using=using).run_flow(read_indexes(using, 0, limit))
 
     def cells(self, index: Any) -> tuple[str, ...]:
         """See IndexCommand.cells()."""
