@@ -25,9 +25,9 @@ class AutocompleteAdminMixin:
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         """Return the rows that match, and whether some may be there twice."""
-        found = self._find(request, queryset, search_term)
-        if found is not None:
-            return found, False
+        rows = self._find(request, queryset, search_term)
+        if rows is not None:
+            return rows, False
         return super().get_search_results(request, queryset, search_term)  # type: ignore[misc, no-any-return]
 
     def _find(self, request: HttpRequest, queryset: Any, text: str) -> Any:
@@ -39,8 +39,8 @@ class AutocompleteAdminMixin:
         hits = index.search(text, LIMIT[1], scope=scope)
         if hits is None:
             return None
-        found = queryset.filter(pk__in=[hit.id for hit in hits])
-        return found if len(hits) < LIMIT[1] or found.count() == len(hits) else None
+        rows = queryset.filter(pk__in=[hit.id for hit in hits])
+        return rows if len(hits) < LIMIT[1] or rows.count() == len(hits) else None
 
 
 def _index_of(queryset: Any) -> ModelAutocomplete | None:

@@ -154,7 +154,7 @@ class Autocomplete(Primitive):
         return bool(await self.arun_flow(self._clear()))
 
     def rebuild(self, entries: Iterable[Entry | Sequence[Any]], *, progress: Progress | None = None) -> int:
-        """Replace the entries of all scopes in one step, and return how many there were. Writes meanwhile count, too.
+        """Replace the entries of all scopes in one step, and return how many there were. Writes during it count, too.
 
         Read the entries lazily: a list that was made before the call lacks what was added since. Uses stay.
         ``progress`` is called with the number of entries after each 50. Raises RebuildRunning, and RebuildLost if the
@@ -194,7 +194,7 @@ class Autocomplete(Primitive):
         whole_number("limit", limit, LIMIT)
         if not isinstance(text, str):
             raise InvalidValue(f"The text to search for must be a str, not {shortened(text)}.")
-        generations, found = self.generations, dict[str, Hit]()
+        generations, hits = self.generations, dict[str, Hit]()
         shape, parameters, words = generations.shape, generations.parameters, tuple(query_words(text))
         level, block, calls = 0, b"", CALLS
         while calls:
@@ -209,10 +209,10 @@ class Autocomplete(Primitive):
                 return None
             level, block, records = details
             for hit in (_hit(record, words) for record in records.split(b"\3")):
-                if hit and len(found) < limit:
-                    found.setdefault(hit.id, hit)
-            calls = calls - 1 if block and len(found) < limit else 0
-        return list(found.values())
+                if hit and len(hits) < limit:
+                    hits.setdefault(hit.id, hit)
+            calls = calls - 1 if block and len(hits) < limit else 0
+        return list(hits.values())
 
     def fields(self, values: Entry | Sequence[Any]) -> Fields:
         """Return an entry as the script takes it. Raises InvalidValue."""

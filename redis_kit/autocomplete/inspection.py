@@ -60,8 +60,8 @@ def read_indexes(using: str, start: int, count: int) -> Flow[tuple[int, list[Ind
     """Return the number of indexes, and some of them by name. Two round trips; one more if a generation is new."""
     listed = names("autocomplete")
     total, members = yield Batch([Call("ZCARD", listed), Call("ZRANGE", listed, start, start + count - 1)])
-    found = yield from gather([describe(_Stored(name.decode(), using=using)) for name in members])
-    return int(total), [info for info in found if info]
+    infos = yield from gather([describe(_Stored(name.decode(), using=using)) for name in members])
+    return int(total), [info for info in infos if info]
 
 
 def describe(index: Primitive) -> Flow[IndexInfo | None]:

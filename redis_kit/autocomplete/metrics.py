@@ -19,9 +19,9 @@ class AutocompleteMetrics(MetricSource):
         """Return the samples of the component's connection. Two round trips; one more if a generation is new."""
         if using != conf.section(AutocompleteSettings).USING:
             return []
-        _total, found = yield from read_indexes(using, 0, limit)
+        _total, infos = yield from read_indexes(using, 0, limit)
         return [
             metric.sample(number, info.name)
-            for info in found
+            for info in infos
             for metric, number in ((ENTRIES, info.entries), (COMPLETE, int(info.complete)))
         ]

@@ -33,14 +33,14 @@ class ModelAutocomplete(RowIndex):
         if isinstance(fields, str) or not fields:
             raise ConfigurationError(f"fields must be a list of names of fields, not {fields!r}.")
         sources = [*fields, *(source for source in (scope, weight) if source)]
-        found = [model._meta.get_field(source) for source in sources if isinstance(source, str)]
+        named = [model._meta.get_field(source) for source in sources if isinstance(source, str)]
         label = model._meta.concrete_model._meta.label_lower
         if any(index.name == label for index in indexes(ModelAutocomplete)):
             raise ConfigurationError(f"The model {label} has a ModelAutocomplete already.")
         super().__init__(model, label)
         self.text_fields, self.scope, self.weight = tuple(fields), scope, weight
-        if len(found) == len(sources):
-            self.fields = frozenset(name for field in found for name in (field.name, field.attname))
+        if len(named) == len(sources):
+            self.fields = frozenset(name for field in named for name in (field.name, field.attname))
 
     def index(self, scope: Any = None) -> Autocomplete:
         """Return the index that holds the rows of a scope."""

@@ -19,7 +19,7 @@ ACCENTS = range(0x300, 0x370)  # the combining marks of Latin, Greek and Cyrilli
 
 
 class _Table(dict[int, str | None]):
-    """What becomes of a character: spaces and punctuation divide words, and what is invisible is left out."""
+    """The replacement of a character: spaces and punctuation divide words, and what is invisible is left out."""
 
     def __missing__(self, code: int) -> str | None:
         category = unicodedata.category(chr(code))
@@ -34,9 +34,9 @@ _table = _Table()
 def words(text: str) -> list[str]:
     """Return the words of a text, comparable: by NFKC, casefold and no accents. One of punctuation alone is a word."""
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
-    found = unicodedata.normalize("NFC", plain.translate(_table)).split()
-    visible = "" if found else "".join(each for each in plain if unicodedata.category(each)[0] == "P")
-    return [visible] if visible else found
+    parts = unicodedata.normalize("NFC", plain.translate(_table)).split()
+    visible = "" if parts else "".join(each for each in plain if unicodedata.category(each)[0] == "P")
+    return [visible] if visible else parts
 
 
 def query_words(query: str) -> list[str]:
@@ -62,15 +62,15 @@ def checked_text(text: Any) -> bytes:
 
 def spans(text: str, query: Sequence[str]) -> tuple[tuple[int, int], ...] | None:
     """Return the start and the end of each part of a text that a word of query_words() begins; None if one does not."""
-    places, found = list(_places(text)), []
+    places, matches = list(_places(text)), []
     for word in query:
         place = next((place for place in places if place[2].startswith(word)), None)
         if place is None:
             return None
         places.remove(place)
         start, end, _whole = place
-        found.append((start, _end(text, start, end, word)))
-    return tuple(sorted(found))
+        matches.append((start, _end(text, start, end, word)))
+    return tuple(sorted(matches))
 
 
 def _places(text: str) -> Iterator[tuple[int, int, str]]:

@@ -24,7 +24,7 @@ class AutocompletePanel(Panel):
     title = gettext_lazy("Autocomplete")
 
     def search(self) -> Search | None:
-        """Return the search in an index, for those who may clear it."""
+        """Return the search in an index, for viewers that may clear it."""
         if not self.viewer.may("redis_kit.change_indexes"):
             return None
         scope = Field("scope", gettext_lazy("Scope"), optional=True)
@@ -36,16 +36,16 @@ class AutocompletePanel(Panel):
         if asked.keys() >= {"index", "text"} and self.search():
             yield _answer(asked["index"], asked.get("scope"), asked["text"])
         number, using = self.viewer.page, conf.section(AutocompleteSettings).USING
-        total, found = Autocomplete("indexes").run_flow(read_indexes(using, (number - 1) * MOST_ROWS, MOST_ROWS))
-        yield from _figures(total, found)
+        total, infos = Autocomplete("indexes").run_flow(read_indexes(using, (number - 1) * MOST_ROWS, MOST_ROWS))
+        yield from _figures(total, infos)
         of_models = {index.name for index in indexes(ModelAutocomplete)}
         yield Table(
             _("Indexes"),
             (_("Name"), _("Entries"), _("Scopes"), _("State")),
-            [(info.name, info.entries, info.scopes, _state(info, of_models)) for info in found],
+            [(info.name, info.entries, info.scopes, _state(info, of_models)) for info in infos],
             empty=_("There are no indexes."),
             actions=("rebuild", "clear"),
-            offered=[("rebuild", "clear") if info.name in of_models else ("clear",) for info in found],
+            offered=[("rebuild", "clear") if info.name in of_models else ("clear",) for info in infos],
         )
         if total > MOST_ROWS:
             yield Pages(self.slug, number, -(-total // MOST_ROWS), asked)
@@ -57,8 +57,8 @@ class AutocompletePanel(Panel):
 
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
         """Return how many indexes there are, with their entries and memory."""
-        ((total, found),) = replies.values()
-        return Tile(list(_figures(total, found))) if total else None
+        ((total, infos),) = replies.values()
+        return Tile(list(_figures(total, infos))) if total else None
 
     @action(gettext_lazy("Rebuild"), permission="redis_kit.change_indexes", asks=None, confirm=True, harmless=True)
     def rebuild(self, name: str) -> str:
@@ -83,9 +83,9 @@ def _answer(name: str, scope: str | None, text: str) -> Content:
     return Table(_("Search in %s") % name, (_("Text"), _("Id")), [(hit.text, hit.id) for hit in hits], empty=empty)
 
 
-def _figures(total: int, found: list[IndexInfo]) -> Iterator[Figure]:
+def _figures(total: int, infos: list[IndexInfo]) -> Iterator[Figure]:
     yield Figure(_("Indexes"), total)
-    yield Figure(_("Entries"), sum(info.entries for info in found))
+    yield Figure(_("Entries"), sum(info.entries for info in infos))
 
 
 def _state(info: IndexInfo, of_models: set[str]) -> str:
