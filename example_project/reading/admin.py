@@ -3,16 +3,26 @@
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
 
-from example_project.reading.models import Article, Letter, Report, User
+from example_project.reading.models import Article, Author, Letter, Report, User
+from redis_kit.autocomplete.admin import AutocompleteAdminMixin
 
 admin.site.register(User, UserAdmin)
+
+
+@admin.register(Author)
+class AuthorAdmin(AutocompleteAdminMixin, admin.ModelAdmin):
+    """Authors by name. The field of an article finds them without the database."""
+
+    search_fields = ("name",)
 
 
 @admin.register(Article)
 class ArticleAdmin(admin.ModelAdmin):
     """Articles in their order."""
 
-    list_display = ("title", "position", "votes")
+    list_display = ("title", "author", "position", "votes")
+    list_select_related = ("author",)
+    autocomplete_fields = ("author",)
 
 
 @admin.register(Letter)

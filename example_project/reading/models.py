@@ -6,6 +6,7 @@ from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.urls import reverse
 
+from redis_kit.autocomplete import ModelAutocomplete
 from redis_kit.bloom import ModelFilter
 from redis_kit.locks import FencedModelMixin
 from redis_kit.signins.mixin import SignInMixin
@@ -15,11 +16,28 @@ class User(SignInMixin, AbstractUser):
     """A reader, who may check in once a day."""
 
 
+class Author(models.Model):
+    """Somebody who writes articles."""
+
+    name = models.CharField(max_length=100)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+#: The admin of articles finds authors in it, once ``rk_autocomplete rebuild`` has filled it.
+authors = ModelAutocomplete(Author, ["name"])
+
+
 class Article(models.Model):
     """An article of the reading room."""
 
     slug = models.SlugField(unique=True)
     title = models.CharField(max_length=100)
+    author = models.ForeignKey(Author, on_delete=models.SET_NULL, null=True, blank=True)
     summary = models.CharField(max_length=250)
     body = models.TextField()
     position = models.PositiveSmallIntegerField(default=0)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from redis.exceptions import NoPermissionError
 
+from redis_kit.autocomplete import Autocomplete, RecentList
 from redis_kit.bloom import BloomFilter
 from redis_kit.bloom.inspection import filters
 from redis_kit.core import connections, scripts
@@ -39,7 +40,7 @@ from tests.signins.people import numbers, saved
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "howto" / "acl.md"
-COMPONENTS = ("bloom", "locks", "logs", "pageviews", "queues", "signins", "throttling")
+COMPONENTS = ("autocomplete", "bloom", "locks", "logs", "pageviews", "queues", "signins", "throttling")
 INDEXES = ("bloom", "autocomplete", "search")
 OF_ROWS = {"announce", "commit", "drain"}  # scripts of indexes of rows
 EVERYWHERE = {"PING", "SELECT", "EVALSHA", "EVAL", "TIME", "TYPE"}
@@ -197,6 +198,15 @@ def _use_all() -> None:
     assert filters.read_all("default").total == 1
     seen.distrust()
     assert seen.clear()
+    people = Autocomplete("people")
+    assert people.add_many((id, f"Anna {id}") for id in range(20)) == len(people.search("ann", 20)) == 20
+    assert people.rebuild([(1, "Anna")]) == people.use(1) == people.info().entries == 1
+    assert people.remove(1)
+    assert people.clear()
+    recent = RecentList("people", 1)
+    recent.add("Anna")
+    assert recent.all()
+    assert recent.remove("Anna") > recent.clear()
     user, today = saved(next(numbers)), datetime.now(UTC).date()
     user.sign_in()
     assert user.sign_in_calendar(today.year, today.month).marks[today.day - 1]

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.test import TestCase
 
+from redis_kit.autocomplete import Autocomplete, ModelAutocomplete
 from redis_kit.bloom import BloomFilter, ModelFilter
 from redis_kit.core import connections
 from redis_kit.locks import Lock, Semaphore
@@ -45,9 +46,11 @@ def fill(kit: Any, text: str = "summer sale") -> None:
 
 
 def _filters(text: str) -> None:
-    """Make a filter, and one of a model. A test has to take the second one from the list of indexes."""
+    """Make indexes, and some of models. A test has to take those from the list of indexes."""
     BloomFilter(text[:100], 1000).add(text)
     ModelFilter(Account, capacity=1000).add_many([7])
+    Autocomplete(text[:100]).add(1, text[:1000])
+    ModelAutocomplete(User, ["username"]).index().add(7, "Anna")
 
 
 def _locks(text: str) -> list[Any]:
