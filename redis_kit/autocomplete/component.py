@@ -11,7 +11,7 @@ class Autocomplete(Component):
 
     settings = AutocompleteSettings
     commands = (
-        "exists get hdel hget hincrby hlen hmget hset hsetnx info lpush lrange lrem ltrim pexpire set setbit strlen "
+        "exists get hdel hget hincrby hlen hmget hset hsetnx info lpush lrange lrem ltrim persist pexpire set setbit strlen "
         "unlink zadd zcard zrange zrangebylex zrangebyscore zrem zrevrangebylex zscore"
     )
     panels = ("redis_kit.autocomplete.dashboard.panel.AutocompletePanel",)

@@ -1,12 +1,10 @@
-"""The state of indexes: of one, or of all on a connection."""
+"""The state of an index."""
 
 from typing import NamedTuple
 
-from redis_kit.autocomplete.settings import AutocompleteSettings
 from redis_kit.core import scripts
 from redis_kit.core.flow import Flow
-from redis_kit.core.gather import gather
-from redis_kit.core.indexes.generations import Generation, Generations, names
+from redis_kit.core.indexes.generations import Generation, Generations
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
 
@@ -35,15 +33,12 @@ class IndexInfo(NamedTuple):
     """
 
     name: str
+    using: str
     entries: int
     scopes: int
     complete: bool
     rebuilding: bool
     unique_ids: bool
-
-
-class _Stored(Primitive):
-    component, settings = "autocomplete", AutocompleteSettings
 
 
 def generations_of(index: Primitive, parameters: IndexParameters) -> Generations:
@@ -54,14 +49,6 @@ def generations_of(index: Primitive, parameters: IndexParameters) -> Generations
         return {f"{start}{part}:{generation.id}": 0 for part in ("terms", "entries", "scopes")}
 
     return Generations(index, parameters, keys)
-
-
-def read_indexes(using: str, start: int, count: int) -> Flow[tuple[int, list[IndexInfo]]]:
-    """Return the number of indexes, and some of them by name. Two round trips; one more if a generation is new."""
-    listed = names("autocomplete")
-    total, members = yield Batch([Call("ZCARD", listed), Call("ZRANGE", listed, start, start + count - 1)])
-    infos = yield from gather([describe(_Stored(name.decode(), using=using)) for name in members])
-    return int(total), [info for info in infos if info]
 
 
 def describe(index: Primitive) -> Flow[IndexInfo | None]:
@@ -78,4 +65,6 @@ def describe(index: Primitive) -> Flow[IndexInfo | None]:
             generations.learn(None, stored[1])
     if not shape.active:
         return None
-    return IndexInfo(index.name, counts[0], counts[1], not reason, bool(lease), parameters.decode() == UNIQUE)
+    return IndexInfo(
+        index.name, index.using, counts[0], counts[1], not reason, bool(lease), parameters.decode() == UNIQUE
+    )

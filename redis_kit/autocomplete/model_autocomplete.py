@@ -47,6 +47,11 @@ class ModelAutocomplete(RowIndex):
         return Autocomplete(self.name, scope, unique_ids=True)
 
     @property
+    def using(self) -> str:
+        """Return the alias of its connection."""
+        return self.index().using
+
+    @property
     def generations(self) -> Generations:
         """See RowIndex.generations."""
         return self.index().generations

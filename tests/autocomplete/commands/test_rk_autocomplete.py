@@ -18,13 +18,24 @@ def accounts(kit, monkeypatch):
 
 
 def test_indexes_are_listed_by_name(shell):
-    assert shell("rk_autocomplete", "list")[:2] == (0, "There are no indexes.\n")
+    assert shell("rk_autocomplete", "list")[1].split()[-5:] == ["app.account", "default", "0", "0", "no"]
     Autocomplete("b").add(1, "Anna")
     Autocomplete("a", "x").add_many((id, "Anna") for id in range(100))
     code, out, _ = shell("rk_autocomplete", "list")
     assert code == 0
-    assert [line.split()[:3] for line in out.splitlines()[1:]] == [["a", "100", "1"], ["b", "1", "1"]]
-    assert json.loads(shell("rk_autocomplete", "list", "--json")[1])[0]["entries"] == 100
+    assert [line.split() for line in out.splitlines()[2:]] == [
+        ["a", "default", "100", "1", "-"],
+        ["b", "default", "1", "1", "-"],
+    ]
+    assert json.loads(shell("rk_autocomplete", "list", "--json")[1])[1]["entries"] == 100
+
+
+def test_index_is_cleared(shell):
+    Autocomplete("b").add(1, "Anna")
+    assert shell("rk_autocomplete", "clear", "b", "--no-input")[0] == 0
+    assert Autocomplete("b").info() is None
+    code, _, errors = shell("rk_autocomplete", "clear", "b", "--no-input")
+    assert (code, "b does not exist" in errors) == (1, True)
 
 
 def test_index_of_a_model_is_rebuilt(shell, accounts):
