@@ -4,7 +4,7 @@ import hashlib
 import struct
 from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from datetime import timedelta
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Self, cast
 from uuid import UUID
 
@@ -62,7 +62,7 @@ class BloomFilter(Primitive):
         checked.parameters = parameters
         return checked
 
-    @property
+    @cached_property
     def _generations(self) -> Generations:
         parameters = self.parameters
         return Generations(self, parameters, partial(bitmaps, self), parameters.ttl_ms, prefix=parameters.prefix)

@@ -55,14 +55,16 @@ class ModelFilter(FieldIndex):
     def may_exist(self, value: Any) -> bool:
         """Return False if surely no row has this value. It never raises. One round trip."""
         try:
-            return self.misses_change() or bool(self.filter.run_flow(self._look_up(value)))
+            seen = self.filter
+            return self.misses_change() or bool(seen.run_flow(self._look_up(seen, value)))
         except Exception as error:
             return self._unsure(error)
 
     async def amay_exist(self, value: Any) -> bool:
         """See may_exist()."""
         try:
-            return self.misses_change() or bool(await self.filter.arun_flow(self._look_up(value)))
+            seen = self.filter
+            return self.misses_change() or bool(await seen.arun_flow(self._look_up(seen, value)))
         except Exception as error:
             return self._unsure(error)
 
@@ -86,14 +88,12 @@ class ModelFilter(FieldIndex):
         """See ModelIndex.distrust()."""
         self.filter.distrust()
 
-    def _look_up(self, value: Any) -> Flow[bool]:
-        looked_up = [self.comparable(value)]
-        if looked_up == [OTHER_TEXT]:
-            return True
-        if isinstance(looked_up[0], str) and not self.is_exact:
-            looked_up.append(OTHER_TEXT)
-        answers = yield from self.filter.look_up(list(map(digest, looked_up)), guarded=True)
-        return any(answers)
+    def _look_up(self, seen: BloomFilter, value: Any) -> Flow[bool]:
+        values = [self.comparable(value)]
+        if isinstance(values[0], str) and not self.is_exact:
+            values.append(OTHER_TEXT)
+        answers = yield from seen.look_up(list(map(digest, values)), guarded=True)
+        return any(answers) or values[0] == OTHER_TEXT
 
     def _unsure(self, error: Exception) -> bool:
         is_about_value = isinstance(error, (InvalidValue, ValidationError, TypeError, ValueError, ArithmeticError))

@@ -5,8 +5,7 @@ from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as _l
+from django.utils.translation import gettext_lazy as _
 
 from redis_kit.bloom.filter import Value
 from redis_kit.bloom.inspection import filters, stored_filter
@@ -15,7 +14,7 @@ from redis_kit.bloom.state import FilterInfo
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.indexes.model_index import find_index
 from redis_kit.core.indexes.panel import IndexPanel
-from redis_kit.core.panels import Alert, Bytes, Content, Field, Figure, Lines, Meter, Search, Table
+from redis_kit.core.panels import Alert, Bytes, Content, Field, Figure, Lines, Meter, Search, Table, Text
 from redis_kit.core.text import duration
 
 
@@ -23,15 +22,15 @@ class BloomPanel(IndexPanel):
     """The filters, how full they are, and whether a value is in one."""
 
     slug = "filters"
-    title = _l("Bloom filters")
+    title = _("Bloom filters")
     inventory, kind = filters, ModelFilter
-    columns = (_l("Values"), _l("Layers"), _l("Error now"), _l("Memory"), _l("State"))
-    empty = _l("There are no filters.")
+    columns = (_("Values"), _("Layers"), _("Error now"), _("Memory"), _("State"))
+    empty = _("There are no filters.")
 
     def search(self) -> Search:
         """Return the look-up of a value in a filter."""
-        fields = [Field("filter", _l("Filter")), Field("value", _l("Value"))]
-        return Search(_l("Look up"), fields)
+        fields = [Field("filter", _("Filter")), Field("value", _("Value"))]
+        return Search(_("Look up"), fields)
 
     def content(self) -> Iterator[Content]:
         """Return the answer to a look-up, and a page of filters. Two more round trips for a look-up."""
@@ -49,11 +48,11 @@ class BloomPanel(IndexPanel):
         """Return an alert for each filter that holds more than planned."""
         for info in infos:
             if info.is_overfull:
-                yield Alert(_("%s is full") % info.name, _times(info), _("of its capacity"))
+                yield Alert(_("%s is full") % info.name, _times(info), _("its capacity"))
 
     def cells(self, info: FilterInfo) -> tuple[Any, ...]:
         """Return the cells of a filter."""
-        full = _("full, %s of its capacity: give it a larger one") % _times(info) if info.is_overfull else ""
+        full = _("%s its capacity: give it a larger one") % _times(info) if info.is_overfull else ""
         window = _("window of %s") % duration(info.window) if info.window else ""
         error = Lines((_percent(info.error), _("of at most %s") % _percent(info.target_error)))
         values = Lines((Meter(info.items, info.capacity), window))
@@ -71,25 +70,26 @@ def _answer(name: str, text: str) -> Content:
     return Table(_("Look-up in %s") % name, columns, rows, empty=_("There is no filter with this name."))
 
 
-def _spellings(info: FilterInfo, text: str) -> dict[str, Value]:
+def _spellings(info: FilterInfo, text: str) -> dict[Text, Value]:
     """Return the values that a text may stand for."""
     with suppress(InvalidValue):
         index = find_index(ModelFilter, info.name)
         with suppress(ValueError, TypeError):
             return {_("value of the field"): index.comparable(text)}
-    values: dict[str, Value] = {_("text"): text}
+    values: dict[Text, Value] = {_("text"): text}
     for kind, read in ((_("whole number"), int), (_("UUID"), UUID)):
         with suppress(ValueError):
             values[kind] = read(text[:100])
     return values
 
 
-def _state(info: FilterInfo) -> str:
+def _state(info: FilterInfo) -> Text:
     if info.rebuilding:
         return _("is being rebuilt")
     if not info.layers:
         return _("not built: rebuild it")
-    return {True: _("complete"), False: _("not asked: rebuild it"), None: ""}[info.complete]
+    states: dict[bool | None, Text] = {True: _("complete"), False: _("not asked: rebuild it")}
+    return states.get(info.complete, "")
 
 
 def _times(info: FilterInfo) -> str:

@@ -168,8 +168,8 @@ def report_at_end(timeout: float = AT_END) -> None:
     while not _report_all() and monotonic() < deadline:
         sleep(PAUSE / 10)
     for index in _incomplete:
-        command = f"manage.py {index.command} rebuild {index.name}".replace("  ", " ")
-        logger.critical("%r misses a change, and no server could be told. Run: %s", index, command)
+        hint = f"Run: manage.py {index.command} rebuild {index.name}" if index.command else "Rebuild it."
+        logger.critical("%r misses a change, and no server could be told. %s", index, hint)
 
 
 def _forked() -> None:

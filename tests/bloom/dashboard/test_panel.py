@@ -48,7 +48,7 @@ def test_filters_are_shown_with_their_fill_and_error(kit, trips):
     assert (new[0].lines, new[1].lines) == (("new", ""), (Meter(1, 1000), ""))
     assert (new[2].lines, new[-1]) == ((1, ""), "")
     assert old[1].lines == (Meter(250, 100), "")
-    assert old[2].lines == (2, "full, 2.5 times of its capacity: give it a larger one")
+    assert old[2].lines == (2, "2.5 times its capacity: give it a larger one")
     assert table.offered == [()] * 2
 
 

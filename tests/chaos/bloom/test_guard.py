@@ -26,8 +26,8 @@ def test_no_row_is_hidden(own_kit):
 
 
 def test_program_finds_a_filter_that_does_not_know_its_state(own_kit, monkeypatch):
-    def unguarded(self, value):
-        (answer,) = yield from self.filter.look_up([digest(self.comparable(value))])
+    def unguarded(self, seen, value):
+        (answer,) = yield from seen.look_up([digest(self.comparable(value))])
         return answer
 
     monkeypatch.setattr(ModelFilter, "_look_up", unguarded)
