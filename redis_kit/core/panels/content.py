@@ -245,10 +245,11 @@ class Graph:
 
 @dataclass(frozen=True)
 class Listing:
-    """A long text of several lines, such as a traceback: closed until opened. 20,000 characters are shown."""
+    """A long text of several lines, such as a traceback, closed unless ``open``. 20,000 characters are shown."""
 
     title: Text
     text: str
+    open: bool = False
 
 
 @dataclass(frozen=True)
@@ -262,10 +263,15 @@ class Pages:
 
     @classmethod
     def of(
-        cls, slug: str, number: int, total: int, asked: Mapping[str, str] = MappingProxyType({})
+        cls,
+        slug: str,
+        number: int,
+        total: int,
+        asked: Mapping[str, str] = MappingProxyType({}),
+        rows: int = MOST_ROWS,
     ) -> "Iterator[Pages]":
-        """Yield the links of a list of ``total`` rows, MOST_ROWS on each page, if it has more than one page."""
-        if (count := ceil(total / MOST_ROWS)) > 1:
+        """Yield the links of a list of ``total`` rows, at most ``rows`` on each page, if it has more than one page."""
+        if (count := ceil(total / rows)) > 1:
             yield cls(slug, min(number, count), count, asked)
 
 
