@@ -131,21 +131,21 @@ def _call(entries: Sequence[Entry], dropped: int, writer: str, number: int) -> S
     options, now = conf.section(LogSettings), time()
     hour = int(min(max(entries[0].created if entries else now, now - 24 * HOUR), now) // HOUR)
     share = max(1, options.RECENT // SHARE)
-    places: dict[str, int] = {}  # of keys
-    kinds: dict[tuple[Any, ...], tuple[Argument, ...]] = {}
-    seen, rows = Counter[Argument](), list[tuple[Argument, ...]]()
+    places, kinds, records = dict[str, int](), dict[Any, tuple[Any, ...]](), list[Argument]()
+    counts, listed = Counter(entry[1:6] for entry in entries), Counter[int]()
     for entry in reversed(entries):
-        kind = kinds[entry[1:6]] = kinds.get(entry[1:6]) or _kind(entry, places)
+        kind = kinds[entry[1:6]] = kinds.get(entry[1:6]) or (*_kind(entry, places), counts[entry[1:6]], len(kinds) + 1)
         # Of many records only the last ones of each list are stored, so the others need not be made safe.
-        is_last = seen[kind[0]] < options.RECENT or seen[kind[1]] < share or not seen[kind[2]]
-        seen.update(kind[:3])
-        rows.append((*kind, stored(entry) if is_last else ""))
+        if listed[kind[0]] < options.RECENT or listed[kind[1]] < share or not listed[kind[2]]:
+            records += (stored(entry, kind[5]), kind[-1])
+        listed.update(kind[:3])
     named = [key(keys.BATCH, writer), key(keys.GROUPS), key(keys.COUNTS, hour), key(keys.LEVELS, hour)]
-    args = [number, *TTLS, GROUPS, options.FINGERPRINTS, options.RECENT, share, dropped]
-    return STORE([*named, key(keys.TOTALS), *places], [*args, *(value for row in reversed(rows) for value in row)])
+    args = [number, *TTLS, GROUPS, options.FINGERPRINTS, options.RECENT, share, dropped, len(kinds)]
+    args += [value for kind in kinds.values() for value in kind[:-1]]
+    return STORE([*named, key(keys.TOTALS), *places], [*args, *reversed(records)])
 
 
-def _kind(entry: Entry, places: dict[str, int]) -> tuple[Argument, ...]:
+def _kind(entry: Entry, places: dict[str, int]) -> tuple[Any, ...]:
     """Return the places of the keys of an entry, its level, its group of loggers and its fingerprint."""
     group, fingerprint = clean(entry.logger.partition(".")[0])[:64] or "root", entry.fingerprint
     names = key(keys.RECENT, entry.level), key(keys.RECENT, entry.level, group), key(keys.MESSAGE, fingerprint)

@@ -100,11 +100,11 @@ def entry_of(record: logging.LogRecord) -> Entry:
     return Entry(created, level, str(record.name), template[:LIMIT], error, place, message[:LIMIT], traceback, context)
 
 
-def stored(entry: Entry) -> bytes:
+def stored(entry: Entry, fingerprint: str) -> bytes:
     """Return the text to store, at most 2048 bytes, without secrets and control characters."""
     path, user, job = entry.context
     template = "" if entry.template == entry.message else contained(_masked(entry.template))
-    texts = [(entry.logger, 100), (entry.fingerprint, 16), (entry.error, 100), (entry.place, 100)]
+    texts = [(entry.logger, 100), (fingerprint, 16), (entry.error, 100), (entry.place, 100)]
     texts += [(_masked(path), 200), (user, 64), (job, 64)]
     head = [str(int(entry.created * 1e6)), entry.level, *(cut_to_bytes(clean(text), size) for text, size in texts)]
     head.append(cut_to_bytes(template, 200))

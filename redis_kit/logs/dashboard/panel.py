@@ -81,7 +81,7 @@ class LogsPanel(panels.Panel):
         fingerprint = asked.partition(".")[0]
         level = next((name for name, digit in LEVELS.items() if fingerprint.startswith(digit)), "")
         flows: list[Flow[Any]] = [read_fingerprint(fingerprint, required=False)]
-        flows.append(read_recent(level, fingerprint, RECORDS))
+        flows.append(read_recent(level, fingerprint, 1000))
         (message, counts), recent = Logs().run_flow(gather(flows))
         record = next((each for each in recent if each.id == asked), None)
         shown = record or message.sample or next(iter(recent), None)
@@ -95,7 +95,7 @@ class LogsPanel(panels.Panel):
             rows = [pair for pair in zip(PROPERTIES, (*shown[:3], *shown[4:10]), strict=True) if pair[1]]
             yield Table(_("Record") if record else _("Last record"), (_("Property"), _("Value")), rows)
         yield panels.Bars(_("Records by hour"), list(zip(_labels(), counts, strict=True)))
-        yield _records(_("Last records"), recent)
+        yield _records(_("Last records"), recent[:RECORDS])
 
 
 def _sum(hour: Counter[str], levels: Sequence[str]) -> int:

@@ -16,9 +16,10 @@
 -- ARGV[7]     most_recent    length of the list of a level
 -- ARGV[8]     most_of_group  length of the list of a group
 -- ARGV[9]     dropped  number of records that were dropped
--- ARGV[10...] records  for each: the places among the parts of the list of its level, of that of its group, and of the
---                      hash of its fingerprint; its level, group, fingerprint and text, which is "" if later records
---                      take its place everywhere
+-- ARGV[10] kinds   number of kinds of records
+-- ARGV[11...] for each kind: the places among the parts of the list of its level, of that of its group, and of the hash
+--             of its fingerprint; its level, group, fingerprint, and number of records. Then the records that are to be
+--             listed, the latest last: the number of its kind, and its text
 -- returns     1 if stored, 0 if this batch was stored before
 --
 -- Everything that can be refused is checked first, since a script can't undo its writes.
@@ -41,18 +42,7 @@ end
 
 local now = redis.call("TIME")
 now = now[1] * 1000 + math.floor(now[2] / 1000)
-local of_levels, messages, fingerprints, lists, is_listed = {dropped = tonumber(ARGV[9])}, {}, {}, {}, {}
-
--- Return whether a group is among those that have a list.
-local function admit(group)
-    if is_listed[group] == nil then
-        is_listed[group] = redis.call("ZSCORE", groups, group) or redis.call("ZCARD", groups) < tonumber(ARGV[5])
-        if is_listed[group] then
-            redis.call("ZADD", groups, now, group)
-        end
-    end
-    return is_listed[group]
-end
+local first, of_levels, lists, latest = 11 + 7 * ARGV[10], {dropped = tonumber(ARGV[9])}, {}, {}
 
 local function add(place, record, most)
     local list = lists[place] or {most = most}
@@ -62,22 +52,21 @@ end
 
 redis.call("SET", batch, number, "PX", ARGV[2])
 redis.call("ZREMRANGEBYSCORE", groups, "-inf", now - recent_ttl)
-for at = 10, #ARGV, 7 do
-    local level, group, fingerprint, record = ARGV[at + 3], ARGV[at + 4], ARGV[at + 5], ARGV[at + 6]
-    of_levels[level] = (of_levels[level] or 0) + 1
-    local message = messages[fingerprint]
-    if not message then
-        message = {count = 0, place = ARGV[at + 2]}
-        messages[fingerprint] = message
-        fingerprints[#fingerprints + 1] = fingerprint
+local is_listed = {}
+for at = 11, first - 1, 7 do
+    local level, group = ARGV[at + 3], ARGV[at + 4]
+    of_levels[level] = (of_levels[level] or 0) + ARGV[at + 6]
+    is_listed[group] = redis.call("ZSCORE", groups, group) or redis.call("ZCARD", groups) < tonumber(ARGV[5])
+    if is_listed[group] then
+        redis.call("ZADD", groups, now, group)
     end
-    message.count = message.count + 1
-    if record ~= "" then
-        message.record = record
-        add(ARGV[at], record, ARGV[7])
-        if admit(group) then
-            add(ARGV[at + 1], record, ARGV[8])
-        end
+end
+for at = first, #ARGV, 2 do
+    local kind, record = 4 + 7 * ARGV[at], ARGV[at + 1]
+    latest[kind] = record
+    add(ARGV[kind], record, ARGV[7])
+    if is_listed[ARGV[kind + 4]] then
+        add(ARGV[kind + 1], record, ARGV[8])
     end
 end
 
@@ -96,18 +85,18 @@ end
 redis.call("PEXPIRE", groups, recent_ttl)
 
 local known = redis.call("ZCARD", counts) - (redis.call("ZSCORE", counts, "other") and 1 or 0)
-for _, fingerprint in ipairs(fingerprints) do
-    local message = messages[fingerprint]
-    local is_new, hash = not redis.call("ZSCORE", counts, fingerprint), KEYS[5 + message.place]
+for at = 11, first - 1, 7 do
+    local fingerprint, hash = ARGV[at + 5], KEYS[5 + ARGV[at + 2]]
+    local is_new = not redis.call("ZSCORE", counts, fingerprint)
     if is_new and known >= tonumber(ARGV[6]) then
         fingerprint = "other"
     else
         known = known + (is_new and 1 or 0)
         redis.pcall("HSETNX", hash, "first", now)
-        redis.pcall("HSET", hash, "record", message.record)
+        redis.pcall("HSET", hash, "record", latest[at])
         redis.call("PEXPIRE", hash, ttl)
     end
-    redis.call("ZINCRBY", counts, message.count, fingerprint)
+    redis.call("ZINCRBY", counts, ARGV[at + 6], fingerprint)
 end
 redis.call("PEXPIRE", counts, ttl)
 return 1
