@@ -208,7 +208,7 @@ class Autocomplete(Primitive):
             if reason:
                 return None
             level, block, records = details
-            for hit in (_hit(record, words) for record in records.split(b"\3")):
+            for hit in (_hit(record, words) for record in records.decode("utf-8", "surrogatepass").split("\3")):
                 if hit and len(hits) < limit:
                     hits.setdefault(hit.id, hit)
             calls = calls - 1 if block and len(hits) < limit else 0
@@ -264,13 +264,14 @@ class Autocomplete(Primitive):
         return count
 
 
-def _hit(record: bytes, words: tuple[str, ...]) -> Hit | None:
+def _hit(record: str, words: tuple[str, ...]) -> Hit | None:
     """Return the hit of an id and its record; None if the record was evicted."""
-    id, *parts = record.decode("utf-8", "surrogatepass").split("\1")
-    if not any(parts):
+    id, _, content = record[: record.find("\1")], *record.rpartition("\1")[1:]
+    if not content:
         return None
-    content = json.loads(parts[-1])
-    text, payload = content if isinstance(content, list) else (content, None)
+    if content[0] == '"' and "\\" not in content:  # a text alone, which needs no parser
+        return Hit(id, content[1:-1], None, words)
+    text, payload = loaded if isinstance(loaded := json.loads(content), list) else (loaded, None)
     return Hit(id, text, payload, words)
 
 
