@@ -2,28 +2,24 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from secrets import token_hex
 from typing import Any, NamedTuple
 
 from redis_kit.core import conf, scripts
-from redis_kit.core.errors import RedisKitError
 from redis_kit.core.flow import Flow
-from redis_kit.core.indexes.generations import Generation, Generations
+from redis_kit.core.indexes.generations import Generation, Generations, Shape
+from redis_kit.core.indexes.row_index import WriterLost
 from redis_kit.core.primitive import Primitive
-from redis_kit.core.steps import Argument, Batch, Call
-from redis_kit.search.documents import Document, Stored, facet_member, members_of, sort_member
+from redis_kit.core.steps import Batch, Call
+from redis_kit.search.documents import Document, Stored
 from redis_kit.search.settings import SearchSettings
 
 STORE = scripts.load(__package__, "store")
 CLEAN = scripts.load(__package__, "clean")
-POSTINGS = 20_000  # in one call: the server does nothing else for some milliseconds
+POSTINGS = 5000  # in one call: the server does nothing else for some milliseconds
 CLEANED = 500  # keys in one call
-NEVER = Generation("none")
-
-
-class WriterLost(RedisKitError):
-    """Another process became the writer of this index. Nothing was changed."""
+Change = tuple[str, Document | None]
 
 
 class Declaration(NamedTuple):
@@ -52,176 +48,155 @@ class SearchStore(Primitive):
 
     def __init__(self, name: str, declaration: str) -> None:
         super().__init__(name, using=conf.section(SearchSettings).USING)
-        self.generations = Generations(self, Declaration(declaration), lambda generation: {})
-        self._averages: dict[str, str] = {}
-
-    def member(self, generation: Generation, end: str) -> str:
-        """Return the key of a word, a value or a sort in a generation."""
-        return f"{self.prefix(generation)}{end}"
+        # The keys of a generation are too many to be deleted at its end: clean() does that.
+        self.generations = Generations(self, Declaration(declaration), lambda generation, parameters: {})
 
     def prefix(self, generation: Generation) -> str:
-        """Return the beginning of the keys of a generation."""
+        """Return the beginning of the keys of words, values and sorts."""
         return self.key(f"{generation.id}:")
 
     def parts(self, generation: Generation) -> list[str]:
-        """Return the keys that each generation has: its records, its words, and what it counts."""
+        """Return the keys that each generation has: its records, the ends of its other keys, and what it counts."""
         return [self.key(f"{part}:{generation.id}") for part in ("docs", "words", "stats")]
 
-    def learn(self) -> Flow[None]:
-        """Read the shape of the generations. One round trip."""
-        self.generations.learn(*(yield Call("HMGET", self.generations.state, "parameters", "shape")))
-
     def write(
-        self, documents: Sequence[Document], gone: Sequence[str], writer: str, token: str, rebuild: str = ""
+        self, documents: Mapping[str, Document], gone: Sequence[str], writer: str, token: str, rebuild: str = ""
     ) -> Flow[None]:
         """Store documents and delete others, in all generations, or in that of a rebuild only.
 
         Raises WriterLost if the key ``writer`` has another token. A repeat changes nothing. Two round trips for each
-        generation, and one for the first call of a rebuild.
+        generation and 5,000 words.
         """
+        changes: list[Change] = [*documents.items(), *((id, None) for id in gone)]
         written: set[str] = set()
-        yield from self.learn()
+        shape = self.generations.shape
+        if not shape.generations:
+            shape = yield from self.generations.read()
         while True:
-            generations = self.generations.shape.generations
-            todo = [each for each in generations if each.id not in written and (not rebuild or each.id == rebuild)]
-            if rebuild:
-                self.generations.require(rebuild)
-            if not todo:
+            if rebuild and not shape.has_shadow(rebuild):
+                shape = yield from self.generations.read()
+                self.generations.require(shape, rebuild)
+            left = [each for each in shape.generations if each.id not in written and rebuild in ("", each.id)]
+            if not left:
                 return
-            if (yield from self._write_to(todo[0], documents, gone, writer, token, is_new=bool(rebuild))):
-                written.add(todo[0].id)
+            newer = yield from self._write_to(left[0], shape, changes, writer, token)
+            if newer is None:
+                written.add(left[0].id)
+            else:
+                shape = newer
 
     def _write_to(
-        self,
-        generation: Generation,
-        documents: Sequence[Document],
-        gone: Sequence[str],
-        writer: str,
-        token: str,
-        *,
-        is_new: bool,
-    ) -> Flow[bool]:
-        """Write to one generation. Return False if the shape has changed; then it is known."""
-        average = yield from self._average(generation, documents)
-        waiting: list[tuple[str, Document | None]] = [(document.id, document) for document in documents]
-        waiting += [(id, None) for id in gone]
-        while waiting:
-            size, postings = 0, 0
-            while size < len(waiting) and postings < POSTINGS and size < 500:
-                document = waiting[size][1]
-                postings += len(document.counts) if document else 50
-                size += 1
-            reason, *details = yield from self._send(generation, waiting[:size], average, writer, token, is_new=is_new)
-            if reason == b"lost":
-                raise WriterLost(f"Another process writes to {self!r} now.")
-            if reason == b"stale":
-                self.generations.learn(*details)
-                return False
-            if reason == b"average":
-                average = self._averages[generation.id] = details[0].decode()
-            elif reason == b"changed":
-                is_new = False
-            else:
-                waiting = waiting[size:]
-        return True
-
-    def _send(
-        self,
-        generation: Generation,
-        batch: Sequence[tuple[str, Document | None]],
-        average: str,
-        writer: str,
-        token: str,
-        *,
-        is_new: bool,
-    ) -> Flow[list[bytes]]:
-        docs, words, stats = self.parts(generation)
-        ids = [id for id, _document in batch]
-        records = [None] * len(ids) if is_new else (yield Call("HMGET", docs, *ids))
-        version, mean = token_hex(4), float(average)
-        values: dict[str, list[Any]] = defaultdict(list)  # of facets
-        gains: dict[str, list[Any]] = defaultdict(list)
-        losses: dict[str, list[str]] = defaultdict(list)
-        changed: list[tuple[str, str, str]] = []
-        length = 0
-        for (id, document), record in zip(batch, records, strict=True):
-            stored = Stored.parse(record)
-            content = document.record if document else ""
-            if content == stored.content:
-                continue
-            changed.append((id, stored.version, version + content if document else ""))
-            length -= stored.length
-            members: set[str] = set()
-            if document:
-                length += document.length
-                for word, impact in document.impacts(mean).items():
-                    gains[word] += (impact, id)
-                for name, number in document.sorts.items():
-                    gains[sort_member(name)] += (number, id)
-                for member in members_of(document.facets):
-                    values[member] += (0, id)
-                    members.add(member)
-            if record is not None:
-                kept = {*members, *document.counts, *map(sort_member, document.sorts)} if document else members
-                for member in stored.members():
-                    if member not in kept:
-                        losses[member].append(id)
-        if not changed:
-            return [b""]
+        self, generation: Generation, shape: Shape, changes: Sequence[Change], writer: str, token: str
+    ) -> Flow[Shape | None]:
+        """Write to one generation. Return the stored shape if it is another one."""
         prefix = self.prefix(generation)
-        names = [*values, *gains, *losses]
-        args: list[Argument] = [
-            str(self.generations.parameters),
-            str(self.generations.shape),
-            token,
-            generation.id,
-            average,
-            len(prefix.encode()),
-            len(values),
-            length,
-            _json([id for id, _version, _record in changed]),
-            _json([version for _id, version, _record in changed]),
-            _json([*values.values(), *gains.values()]),
-            _json([*losses.values()]),
-        ]
-        keys = [self.generations.state, writer, self.key("begun"), docs, words, stats, *[prefix + name for name in names]]
-        reply: list[bytes] = yield STORE(keys, [*args, *[record for _id, _version, record in changed]])
-        return reply
+        for batch in _batches(changes):
+            reason = "changed"
+            while reason == "changed":
+                replacement = yield from self._prepare(generation, shape, batch)
+                if not replacement.records:
+                    break
+                args = [str(self.generations.parameters), str(shape), token, generation.id, len(prefix.encode())]
+                keys = [self.generations.state, writer, self.key("begun"), *self.parts(generation)]
+                keys += [prefix + end for end in replacement.ends]
+                answer, *stored = yield STORE(keys, [*args, *replacement.arguments()])
+                reason = answer.decode()
+                if reason == "lost":
+                    raise WriterLost(f"Another process writes to {self!r}.")
+                if reason == "stale":
+                    return self.generations.learn(*stored)
+        return None
 
-    def _average(self, generation: Generation, documents: Sequence[Document]) -> Flow[str]:
-        """Return the length of an average document: that of the generation, else of the one before, else of these."""
-        if known := self._averages.get(generation.id):
-            return known
-        before = self.generations.shape.active[:1] or (NEVER,)
-        stats, (docs, _words, former) = self.parts(generation)[2], self.parts(before[0])
-        average, length, count = yield Batch(
-            [Call("HGET", stats, "average"), Call("HGET", former, "length"), Call("HLEN", docs)]
+    def _prepare(self, generation: Generation, shape: Shape, batch: Sequence[Change]) -> Flow["Replacement"]:
+        """Read what is stored for documents, and return how it is replaced. One round trip."""
+        docs, _words, stats = self.parts(generation)
+        former_docs, _words, former = self.parts((*shape.active, generation)[0])
+        average, length, count, records = yield Batch(
+            [
+                Call("HGET", stats, "average"),
+                Call("HGET", former, "length"),
+                Call("HLEN", former_docs),
+                Call("HMGET", docs, *(id for id, _document in batch)),
+            ]
         )
-        if average is None:
-            total = int(length) / count if length and count else _mean(documents)
-            average = f"{max(1.0, total):.2f}".encode()
-        self._averages[generation.id] = average.decode()
-        return str(average.decode())
+        if average is None:  # that of the generation before, else that of these documents
+            lengths = [document.length for _id, document in batch if document] or [1]
+            mean = int(length) / count if length and count else sum(lengths) / len(lengths)
+            average = b"%.2f" % max(1.0, mean)
+        replacement = Replacement(average.decode())
+        for (id, document), record in zip(batch, records, strict=True):
+            replacement.add(id, Stored.parse(record), document)
+        return replacement
 
     def clean(self) -> Flow[None]:
-        """Delete the keys of generations that ended, 500 at a time. What a killed process left, too."""
-        yield from self.learn()
+        """Delete the keys of generations that ended, 500 at a time; those that a killed process left, too."""
+        shape = yield from self.generations.read()
         for member in (yield Call("SMEMBERS", self.key("begun"))):
             generation = Generation(member.decode())
-            docs, words, stats = self.parts(generation)
-            is_alive = generation.id in {each.id for each in self.generations.shape.generations}
-            while not is_alive:
-                ends = yield Call("ZRANGE", words, 0, CLEANED - 1)
-                keys = [self.generations.state, self.key("begun"), docs, words, stats]
-                keys += [self.member(generation, end.decode()) for end in ends]
-                is_alive = not (yield CLEAN(keys, [generation.id, *ends]))
-                if not ends:
-                    break
+            has_keys = generation not in shape.generations
+            while has_keys:
+                parts = self.parts(generation)
+                ends = yield Call("ZRANGE", parts[1], 0, CLEANED - 1)
+                keys = [self.generations.state, self.key("begun"), *parts]
+                keys += [f"{self.prefix(generation)}{end.decode()}" for end in ends]
+                is_ended = yield CLEAN(keys, [generation.id, *ends])
+                has_keys = bool(is_ended and ends)
 
 
-def _mean(documents: Sequence[Document]) -> float:
-    return sum(document.length for document in documents) / len(documents) if documents else 1.0
+class Replacement:
+    """What a batch of documents changes in a generation: for each of its keys the documents that come and go."""
+
+    def __init__(self, average: str) -> None:
+        self.average, self.version = average, token_hex(4)
+        self.records: dict[str, tuple[str, str]] = {}  # by id: the version that is replaced, and the new record
+        self._values: dict[str, list[Any]] = defaultdict(list)
+        self._gains: dict[str, list[Any]] = defaultdict(list)
+        self._losses: dict[str, list[str]] = defaultdict(list)
+        self._length = 0
+
+    def add(self, id: str, stored: Stored, document: Document | None) -> None:
+        """Add a document, or the end of one."""
+        content = document.record if document else ""
+        if content == stored.content:
+            return
+        self.records[id] = stored.version, self.version + content if document else ""
+        self._length -= stored.length
+        kept: set[str] = set()
+        if document:
+            self._length += document.length
+            impacts = document.impacts(float(self.average))
+            for end, score in (*impacts.items(), *document.sorts.items()):
+                self._gains[end] += (score, id)
+            for end in document.values:
+                self._values[end] += (0, id)
+            kept = {*impacts, *document.sorts, *document.values}
+        for end in stored.ends - kept:
+            self._losses[end].append(id)
+
+    @property
+    def ends(self) -> list[str]:
+        """Return the ends of the names of all keys, in the order of the arguments."""
+        return [*self._values, *self._gains, *self._losses]
+
+    def arguments(self) -> list[str | int]:
+        """Return the last arguments of the script ``store``."""
+        versions = [version for version, _record in self.records.values()]
+        gains = [*self._values.values(), *self._gains.values()]
+        lists = (list(self.records), versions, gains, [*self._losses.values()])
+        packed = [json.dumps(each, ensure_ascii=False, separators=(",", ":")) for each in lists]
+        records = [record for _version, record in self.records.values()]
+        return [self.average, len(self._values), self._length, *packed, *records]
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def _batches(changes: Sequence[Change]) -> Iterator[list[Change]]:
+    batch: list[Change] = []
+    postings = 0
+    for change in changes:
+        size = len(change[1].counts) if change[1] else 50
+        if batch and postings + size > POSTINGS:
+            yield batch
+            batch, postings = [], 0
+        batch.append(change)
+        postings += size
+    if batch:
+        yield batch

@@ -226,7 +226,7 @@ if #plan.boosts > 0 then
     end
     apply("ZINTERSTORE", sets, weights)
 end
-if plan.order then
+if plan.order[1] then
     apply("ZINTERSTORE", {result, KEYS[plan.order[1]]}, {0, plan.order[2]})
 end
 

@@ -12,8 +12,8 @@
 -- ARGV[2]     shape       that the caller knows
 -- ARGV[3]     token       of the caller
 -- ARGV[4]     generation  to write to
--- ARGV[5]     average     length of a document, for which the scores of words were computed
--- ARGV[6]     prefix      number of bytes before the ends of names
+-- ARGV[5]     prefix      number of bytes before the ends of names
+-- ARGV[6]     average     length of a document, for which the scores of words were computed
 -- ARGV[7]     values      number of keys of facets
 -- ARGV[8]     length      number of words that the generation gains
 -- ARGV[9]     ids         of the documents: JSON
@@ -21,7 +21,7 @@
 -- ARGV[11]    gains       of each key: a list of scores and ids: JSON
 -- ARGV[12]    losses      of each key: a list of ids: JSON
 -- ARGV[13...] records     of the documents; "" to delete one
--- returns     {""}, or a reason: lost, stale with the stored parameters and shape, average with the stored one, changed
+-- returns     "", or a reason: lost, stale with the stored parameters and shape, changed
 
 local state, writer, begun, docs, words, stats = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local FIRST, MOST, VERSION = 6, 3000, 8
@@ -34,8 +34,8 @@ if stored[1] ~= ARGV[1] or stored[2] ~= ARGV[2] then
     return {"stale", stored[1] or "", stored[2] or ""}
 end
 local average = redis.call("HGET", stats, "average")
-if average and average ~= ARGV[5] then
-    return {"average", average}
+if average and average ~= ARGV[6] then
+    return {"changed"}
 end
 local ids, versions = cjson.decode(ARGV[9]), cjson.decode(ARGV[10])
 local records = redis.call("HMGET", docs, unpack(ids))
@@ -48,7 +48,7 @@ for place = FIRST + 1, #KEYS do
     redis.call("ZCARD", KEYS[place])
 end
 
-local prefix, postings, gone, new = tonumber(ARGV[6]), 0, {}, {}
+local prefix, postings, gone, new = tonumber(ARGV[5]), 0, {}, {}
 local gains, losses = cjson.decode(ARGV[11]), cjson.decode(ARGV[12])
 for place, members in ipairs(losses) do
     local key = KEYS[FIRST + #gains + place]
@@ -86,7 +86,7 @@ for place, id in ipairs(ids) do
 end
 each("HSET", docs, fields, 1, #fields)
 redis.call("SADD", begun, ARGV[4])
-redis.call("HSET", stats, "average", ARGV[5])
+redis.call("HSET", stats, "average", ARGV[6])
 redis.call("HINCRBY", stats, "length", ARGV[8])
 redis.call("HINCRBY", stats, "postings", postings)
 redis.call("HINCRBY", stats, "values", facets)
