@@ -2,13 +2,13 @@
 
 import json
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from time import monotonic
 from typing import Any, NamedTuple
 
 from redis_kit.core import conf, scripts
-from redis_kit.core.errors import ParameterMismatch
+from redis_kit.core.errors import RedisKitError
 from redis_kit.core.flow import Flow
 from redis_kit.core.indexes.generations import Generation, Shape
 from redis_kit.core.logs.masking import without_secrets
@@ -32,8 +32,8 @@ _slow: dict[str, deque[tuple[str, float]]] = {}  # by index: what the next searc
 conf.on_change(_values.clear)
 
 
-class Missing(Exception):
-    """The index was never built, or parts of it are gone."""
+class IndexMissing(RedisKitError):
+    """The index was never built, or keys of it are gone. ``rk_search rebuild`` makes it whole."""
 
 
 class Request(NamedTuple):
@@ -68,7 +68,7 @@ class Plan:
     """The sets of a query, and what is done with them. Places are those of the script's keys, from 1."""
 
     def __init__(self, request: Request, prefix: str, spellings: Mapping[str, Sequence[str]]) -> None:
-        self.prefix = prefix
+        self.prefix, self.header = prefix, ""
         self.sets: list[str] = []
         self.parts: list[tuple[str, int]] = []
         self.words: set[str] = set()
@@ -125,7 +125,7 @@ class Plan:
 
 
 def search(store: SearchStore, request: Request) -> Flow[Answer]:
-    """Return the answer of an index. Raises Missing.
+    """Return the answer of an index. Raises IndexMissing.
 
     One round trip if this process knows the shape of the index and the values of the facets that are counted.
     """
@@ -135,7 +135,7 @@ def search(store: SearchStore, request: Request) -> Flow[Answer]:
         if not shape.active:
             shape = yield from store.generations.read()
         if not shape.active:
-            raise Missing("it was never built")
+            raise IndexMissing(f"{store!r} was never built. Run: manage.py rk_search rebuild {store.name}")
         generation = shape.active[0]
         prefix = store.prefix(generation)
         spellings = (yield from _spell(store, generation, request.query)) if request.fuzzy else {}
@@ -152,7 +152,7 @@ def search(store: SearchStore, request: Request) -> Flow[Answer]:
         if reason == "stale":
             shape = store.generations.learn(*reply[1:])
         elif reason == "lost":
-            raise Missing("some of its keys are gone")
+            raise IndexMissing(f"Keys of {store!r} are gone. Run: manage.py rk_search rebuild {store.name}")
         elif not reason:
             break
     if (seconds := monotonic() - began) >= SLOW:
@@ -165,12 +165,11 @@ def _call(store: SearchStore, shape: Shape, request: Request, plan: Plan) -> Any
     named = "\0".join((packed, *plan.sets)).encode()
     digest = blake2b(named, digest_size=12).hexdigest()
     parts = store.parts(shape.active[0])
-    keys = [store.generations.state, *parts, store.key(f"hits:{digest}"), store.key(f"header:{digest}")]
+    plan.header = store.key(f"header:{digest}")
+    keys = [store.generations.state, *parts, store.key(f"hits:{digest}"), plan.header]
     keys += [store.key("empty"), store.key("slow"), store.key("found"), store.key("extra")]
     args = [str(store.generations.parameters), str(shape), packed, request.offset, request.limit, _shown(request)]
-    call = SEARCH([*keys, *plan.sets], [*args, json.dumps(_take_slow(store.name)), len(plan.prefix.encode())])
-    plan.header = store.key(f"header:{digest}")  # type: ignore[attr-defined]
-    return call
+    return SEARCH([*keys, *plan.sets], [*args, json.dumps(_take_slow(store.name)), len(plan.prefix.encode())])
 
 
 def _answer(request: Request, plan: Plan, values: Mapping[str, Sequence[str]], reply: Sequence[Any]) -> Answer:
@@ -182,7 +181,7 @@ def _answer(request: Request, plan: Plan, values: Mapping[str, Sequence[str]], r
         facets[name] = {value: count for value, count in pairs if count}
     parts = [(name, place, plan.sets[place - FIRST - 1]) for name, place in plan.parts]
     words = frozenset(plan.words)
-    return Answer(scores, int(total), facets, words, plan.header, parts)  # type: ignore[attr-defined]
+    return Answer(scores, int(total), facets, words, plan.header, parts)
 
 
 def _spell(store: SearchStore, generation: Generation, query: Query) -> Flow[dict[str, list[str]]]:

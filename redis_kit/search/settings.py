@@ -15,5 +15,8 @@ class SearchSettings(Section):
 
     #: The connection of all indexes.
     USING: str = "default"
+    #: The dotted path of a task that calls ``refresh()`` of ``redis_kit.search`` with the name of an index. It is enqueued
+    #: after a commit that concerns the index. Without one, a thread of the process writes the changes.
+    TASK: str = ""
     #: What ``search()`` does while Redis is unavailable: ``open`` answers by the ``fallback()`` of the class.
     ON_FAILURE: Literal["open", "raise"] = "open"

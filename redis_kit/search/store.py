@@ -7,6 +7,7 @@ from secrets import token_hex
 from typing import Any, NamedTuple
 
 from redis_kit.core import conf, scripts
+from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.indexes.generations import Generation, Generations, Shape
 from redis_kit.core.indexes.row_index import WriterLost
@@ -45,9 +46,10 @@ class SearchStore(Primitive):
     """The documents of one index, and the words that lead to them."""
 
     component, settings = "search", SearchSettings
+    answered = (RedisFailure,)  # whatever Redis refuses, a page with results is to be shown
 
-    def __init__(self, name: str, declaration: str) -> None:
-        super().__init__(name, using=conf.section(SearchSettings).USING)
+    def __init__(self, name: str, declaration: str = "", *, using: str | None = None) -> None:
+        super().__init__(name, using=using or conf.section(SearchSettings).USING)
         # The keys of a generation are too many to be deleted at its end: clean() does that.
         self.generations = Generations(self, Declaration(declaration), lambda generation, parameters: {})
 

@@ -76,7 +76,7 @@ if cached[1] and (offset > 0 or cached[1] == changes) then
 end
 
 local documents = redis.call("HLEN", docs)
-local factors = {} -- of each set, for explain
+local factors = {} -- of the scores of each set, and what is taken from these before: for explain
 local is_lost = false
 
 local function combine(command, target, sets, weights)
@@ -108,7 +108,7 @@ local function read(clause)
     local size = redis.call("ZCARD", set)
     local factor = clause.scored and math.log(1 + (documents - size + 0.5) / (size + 0.5)) / SCALE or 0
     for place, number in ipairs(clause.sets) do
-        factors[number] = factor * clause.weights[place]
+        factors[number] = {factor * clause.weights[place], 0}
     end
     return {set = set, size = size, factor = factor}
 end
@@ -208,21 +208,22 @@ local shift = 0
 if #plan.boosts > 0 then
     local best = redis.call("ZRANGE", result, -1, -1, "WITHSCORES")[2]
     best = best and best * factor or 0
-    local share, sets, weights = 1, {result}, {0}
+    local share, sets, weights, lows = 1, {result}, {0}, {}
     for place, boost in ipairs(plan.boosts) do
         local set = KEYS[boost[1]]
-        local low = redis.call("ZRANGE", set, 0, 0, "WITHSCORES")[2] or 0
+        local low = tonumber(redis.call("ZRANGE", set, 0, 0, "WITHSCORES")[2] or 0)
         local high = redis.call("ZRANGE", set, -1, -1, "WITHSCORES")[2] or 0
         local weight = high - low > 0 and boost[2] / (high - low) or 0
         share, shift = share - boost[2], shift - low * weight
-        sets[place + 1], weights[place + 1], factors[boost[1]] = set, weight, weight
+        sets[place + 1], weights[place + 1], lows[place] = set, weight, low
     end
-    weights[1] = best > 0 and factor * share / best or 0
-    for number in pairs(factors) do
-        factors[number] = factors[number] * (best > 0 and share / best or 0)
+    local relevance = best > 0 and share / best or 0
+    weights[1] = factor * relevance
+    for number, pair in pairs(factors) do
+        factors[number] = {pair[1] * relevance, pair[2]}
     end
     for place, boost in ipairs(plan.boosts) do
-        factors[boost[1]] = weights[place + 1]
+        factors[boost[1]] = {weights[place + 1], lows[place]}
     end
     apply("ZINTERSTORE", sets, weights)
 end
@@ -243,8 +244,8 @@ if factor ~= 1 then
     combine("ZUNIONSTORE", hits, {hits}, {factor})
 end
 local packed = {}
-for number, weight in pairs(factors) do
-    packed[tostring(number)] = weight
+for number, pair in pairs(factors) do
+    packed[tostring(number)] = pair
 end
 redis.call("HSET", header, "changes", changes, "total", total, "facets", cjson.encode(sizes), "shift", tostring(shift), "factors", cjson.encode(packed))
 redis.call("PEXPIRE", header, TTL)

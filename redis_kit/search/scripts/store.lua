@@ -1,7 +1,7 @@
 #!lua
 -- Store documents in a generation, in place of those with the same ids, or delete them.
 --
--- KEYS[1]     state       hash: parameters and shape of an index
+-- KEYS[1]     state       hash: parameters and shape of an index, and its documents, words and postings for people
 -- KEYS[2]     writer      string: the token of the only process that may write
 -- KEYS[3]     begun       set: generations whose keys may exist
 -- KEYS[4]     docs        hash: record of each document
@@ -88,7 +88,9 @@ each("HSET", docs, fields, 1, #fields)
 redis.call("SADD", begun, ARGV[4])
 redis.call("HSET", stats, "average", ARGV[6])
 redis.call("HINCRBY", stats, "length", ARGV[8])
-redis.call("HINCRBY", stats, "postings", postings)
+local count = redis.call("HINCRBY", stats, "postings", postings)
 redis.call("HINCRBY", stats, "values", facets)
 redis.call("HINCRBY", stats, "changes", 1)
+local sizes = string.format("%d %d %d", redis.call("HLEN", docs), redis.call("ZCARD", words), count)
+redis.call("HSET", state, "items:" .. ARGV[4] .. ":1", sizes)
 return {""}

@@ -1,0 +1,53 @@
+"""``manage.py rk_search``: lists indexes, rebuilds them, and writes the changes that wait."""
+
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from redis_kit.core import conf
+from redis_kit.core.errors import InvalidValue, RebuildRunning
+from redis_kit.core.indexes.command import IndexCommand
+from redis_kit.core.indexes.model_index import find_index
+from redis_kit.core.text import byte_size, clean
+from redis_kit.search.index import SearchIndex
+from redis_kit.search.inspection import IndexInfo, list_indexes
+from redis_kit.search.settings import SearchSettings
+
+
+class Command(IndexCommand):
+    """List, rebuild and refresh indexes."""
+
+    help = "Show search indexes, rebuild them, and write the changes that wait."
+    kind = SearchIndex
+    titles = ("INDEX", "DOCUMENTS", "WORDS", "MEMORY", "WAITING", "SEARCHES", "EMPTY", "SLOW", "COMPLETE")
+    empty = "There are no indexes."
+    example = "app and class, such as shop.ProductIndex"
+    actions = {
+        "list": "list them by name",
+        "rebuild": "read all rows again, and switch to them in one step",
+        "refresh": "write the changes that wait, such as those of a process that died",
+    }
+
+    def read(self, using: str | None, limit: int) -> tuple[int, list[IndexInfo]]:
+        """See IndexCommand.read()."""
+        return list_indexes(using or conf.section(SearchSettings).USING, count=limit)
+
+    def cells(self, index: Any) -> tuple[str, ...]:
+        """See IndexCommand.cells()."""
+        counts = (index.waiting, index.searches, index.empty, index.slow)
+        return (
+            index.name,
+            f"{index.documents:,}",
+            f"{index.words:,}",
+            byte_size(index.memory),
+            *(f"{count:,}" for count in counts),
+            "rebuilding" if index.rebuilding else "yes" if index.complete else "no",
+        )
+
+    def _refresh(self, *, name: str, **options: Any) -> None:
+        try:
+            index = find_index(SearchIndex, name)
+            count = index.refresh()
+        except (InvalidValue, RebuildRunning) as error:
+            raise CommandError(clean(str(error))) from error
+        self.report(f"{index.name}: {count:,} rows.", {"name": index.name, "rows": count}, as_json=options["json"])

@@ -1,0 +1,277 @@
+"""Search over the rows of a model: the class that a project declares, which follows the changes of its rows."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import reduce
+from hashlib import blake2b
+from typing import Any, ClassVar
+
+from django.core.exceptions import FieldDoesNotExist
+from django.db.models import QuerySet
+from django.utils.module_loading import import_string
+
+from redis_kit.core import conf
+from redis_kit.core.errors import ConfigurationError, InvalidValue, ParameterMismatch, RedisKitError
+from redis_kit.core.indexes.generations import Generations
+from redis_kit.core.indexes.model_index import find_index
+from redis_kit.core.indexes.row_index import RowIndex
+from redis_kit.core.logs.rate_limit import LogRateLimit
+from redis_kit.core.text import did_you_mean, shortened
+from redis_kit.core.values.numbers import is_number, whole_number
+from redis_kit.search.analyzer import Analyzer
+from redis_kit.search.documents import Document
+from redis_kit.search.fields import Facet, Field, Sort, Text
+from redis_kit.search.inspection import IndexInfo, describe, measure
+from redis_kit.search.query import parse
+from redis_kit.search.results import SearchResult, Source
+from redis_kit.search.searching import MAX_HITS, IndexMissing, Request, search
+from redis_kit.search.settings import SearchSettings
+from redis_kit.search.store import SearchStore
+
+logger = logging.getLogger("redis_kit")
+OPTIONS = ("text", "order", "boost", "limit", "offset", "facets", "fuzzy")
+RELEVANCE = "relevance"
+_log_limit = LogRateLimit()
+
+
+class SearchIndex(RowIndex):
+    """An index over the rows of a model. Declare a subclass in ``models.py``, below the model.
+
+    The value of a field is what ``prepare_<name>(row)`` returns if there is such a method, else the attribute of the
+    row. A subclass may return fewer rows from ``rows()``, or select related ones. ``instance`` is its only object.
+    """
+
+    model: ClassVar[Any]
+    instance: ClassVar[Any]
+    #: Words that are not searched for.
+    stop_words: ClassVar[Iterable[str]] = ()
+    #: A function from a word to its stem, such as ``staticmethod(snowball("english"))``.
+    stem: ClassVar[Callable[[str], str] | None] = None
+    #: A subclass of Analyzer.
+    analyzer_class: ClassVar[type[Analyzer]] = Analyzer
+    columns: ClassVar[Mapping[str, Field]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        columns = {name: value for name, value in vars(cls).items() if isinstance(value, Field)}
+        for name in columns:  # so that a field may have the name of a method or an attribute, such as "name"
+            delattr(cls, name)
+        cls.columns = {**cls.columns, **columns}
+        if hasattr(cls, "model"):
+            cls.instance = cls()
+
+    def __init__(self) -> None:
+        name = type(self).__name__
+        if not self._columns_of(Text):
+            raise ConfigurationError(f"{name} needs a field of the class Text.")
+        for option in set(OPTIONS) & self.columns.keys():
+            raise ConfigurationError(f"{name} can't have a field {option!r}: search() has an option with this name.")
+        self.analyzer = self.analyzer_class(frozenset(self.stop_words), self.stem)
+        self.fields = self._model_fields()
+        super().__init__(self.model, f"{self.model._meta.app_label}.{name}")
+
+    @classmethod
+    def search(
+        cls,
+        text: str = "",
+        *,
+        order: str = RELEVANCE,
+        boost: Mapping[str, float] | None = None,
+        limit: int = 20,
+        offset: int = 0,
+        facets: Sequence[str] = (),
+        fuzzy: bool = False,
+        **filters: Any,
+    ) -> SearchResult:
+        """Return the documents that match best, or in the ``order`` of a sort: "votes", or "-votes" from the largest.
+
+        ``boost`` has shares of the score by sort, together at most 1. ``limit`` is 1 to 1,000. The values of ``facets``
+        are counted. ``fuzzy`` finds words within one edit, too. Filters are facets with a value, or with several of
+        which a document has at least one; None and "" don't filter. Any text is a query. Raises InvalidValue for
+        unknown fields.
+
+        One round trip; up to three more at the first use in a process, and one with ``fuzzy``. If Redis is unavailable,
+        or the index is missing, ``fallback()`` answers.
+        """
+        index: SearchIndex = cls.instance
+        request = index._request(text, order, boost or {}, limit, offset, facets, fuzzy, filters)
+        try:
+            answer = index.store.run_flow(search(index.store, request), if_open=None)
+        except (IndexMissing, ParameterMismatch) as error:
+            answer = index._tell_missing(error)
+        if answer:
+            return SearchResult(index, request, Source.INDEX, answer.total, answer.scores, answer=answer)
+        rows = index.fallback(text)
+        if rows is None:
+            return SearchResult(index, request, Source.NONE, 0, {})
+        return SearchResult(index, request, Source.DATABASE, rows.count(), {}, list(rows[offset : offset + limit]))
+
+    @classmethod
+    async def asearch(
+        cls,
+        text: str = "",
+        *,
+        order: str = RELEVANCE,
+        boost: Mapping[str, float] | None = None,
+        limit: int = 20,
+        offset: int = 0,
+        facets: Sequence[str] = (),
+        fuzzy: bool = False,
+        **filters: Any,
+    ) -> SearchResult:
+        """See search()."""
+        index: SearchIndex = cls.instance
+        request = index._request(text, order, boost or {}, limit, offset, facets, fuzzy, filters)
+        try:
+            answer = await index.store.arun_flow(search(index.store, request), if_open=None)
+        except (IndexMissing, ParameterMismatch) as error:
+            answer = index._tell_missing(error)
+        if answer:
+            return SearchResult(index, request, Source.INDEX, answer.total, answer.scores, answer=answer)
+        rows = index.fallback(text)
+        if rows is None:
+            return SearchResult(index, request, Source.NONE, 0, {})
+        page = [row async for row in rows[offset : offset + limit]]
+        return SearchResult(index, request, Source.DATABASE, await rows.acount(), {}, page)
+
+    def fallback(self, text: str) -> QuerySet[Any] | None:
+        """Return the rows that answer while the index can't: Redis is unavailable, or the index is not built or lost."""
+        return None
+
+    def info(self) -> IndexInfo | None:
+        """Return the documents, words and memory of the index; None if it was never built. One round trip."""
+        info: IndexInfo | None = self.store.run_flow(describe(self.store))
+        return info
+
+    def clear(self) -> bool:
+        """Delete the index, and return whether there was one. Until the next rebuild ``fallback()`` answers."""
+        was_there: bool = self.store.run_flow(self.generations.clear())
+        self.store.run_flow(self.store.clean())
+        return was_there
+
+    def rebuild(self, *, progress: Callable[[int], object] | None = None) -> int:
+        """See ModelIndex.rebuild(). An index that is stored with other fields is deleted first."""
+        try:
+            self.store.run_flow(self.generations.read())
+        except ParameterMismatch:
+            self.clear()
+        store = self.store
+        try:
+            count = super().rebuild(progress=progress)
+            with suppress(RedisKitError):  # the user may not run MEMORY USAGE
+                store.run_flow(measure(store))
+        finally:
+            with suppress(RedisKitError):  # the next rebuild deletes what is left
+                store.run_flow(store.clean())
+        return count
+
+    @property
+    def store(self) -> SearchStore:
+        """Return what is stored in Redis."""
+        stem = getattr(self.stem, "__qualname__", self.stem and repr(self.stem)) or ""
+        words = "\n".join(sorted(self.analyzer.stop_words))
+        analysis = blake2b(f"{stem}\n{words}".encode(), digest_size=3).hexdigest()
+        return SearchStore(self.name, " ".join([*map(str, self.columns.values()), analysis]))
+
+    @property
+    def generations(self) -> Generations:
+        """See RowIndex.generations."""
+        return self.store.generations
+
+    def document(self, row: Any) -> Document:
+        """See RowIndex.document()."""
+        values = {name: self.value(row, name) for name in self.columns}
+        return Document.of(values, self.columns.values(), self.analyzer)
+
+    def value(self, row: Any, name: str) -> Any:
+        """Return the value of a field for a row."""
+        if prepare := getattr(self, f"prepare_{name}", None):
+            return prepare(row)
+        return reduce(getattr, self.columns[name].source.split("."), row)
+
+    def write(self, documents: Mapping[str, Document], gone: Sequence[str], writer: str, rebuild: str = "") -> None:
+        """See RowIndex.write()."""
+        store = self.store
+        store.run_flow(store.write(documents, gone, self.writer_key, writer, rebuild))
+
+    def schedule(self) -> None:
+        """See RowIndex.schedule()."""
+        if path := conf.section(SearchSettings).TASK:
+            task = import_string(path)
+            getattr(task, "enqueue", getattr(task, "delay", task))(self.name)
+        else:
+            super().schedule()
+
+    def texts(self, row: Any) -> dict[str, str]:
+        """Return the texts of a row by field."""
+        return {column.name: column.clean(self.value(row, column.name)) for column in self._columns_of(Text)}
+
+    def _request(
+        self,
+        text: str,
+        order: str,
+        boost: Mapping[str, float],
+        limit: int,
+        offset: int,
+        facets: Sequence[str],
+        fuzzy: bool,
+        filters: Mapping[str, Any],
+    ) -> Request:
+        if not isinstance(text, str):
+            raise InvalidValue(f"A query is text, not {shortened(text)}.")
+        values = {name: self._column("filter", name, Facet).clean(value) for name, value in filters.items()}
+        for name, share in boost.items():
+            self._column("boost", name, Sort)
+            if not is_number(share) or not 0 <= share <= 1:
+                raise InvalidValue(f"The boost of {name!r} must be a share from 0 to 1, not {shortened(share)}.")
+        if sum(boost.values()) > 1:
+            raise InvalidValue(f"The boosts are {sum(boost.values()):g} together, and at most 1 is allowed.")
+        sort = order.removeprefix("-")
+        if order != RELEVANCE:
+            self._column("order", sort, Sort)
+        return Request(
+            text=text,
+            query=parse(text, self.analyzer),
+            filters={name: listed for name, listed in values.items() if listed},
+            order=None if order == RELEVANCE else (sort, 1 if order.startswith("-") else -1),
+            boosts=dict(boost),
+            facets=[self._column("facet", name, Facet).name for name in facets],
+            fuzzy=fuzzy,
+            limit=whole_number("limit", limit, (1, MAX_HITS)),
+            offset=whole_number("offset", offset, (0, 10**9)),
+        )
+
+    def _column(self, what: str, name: str, kind: type[Field]) -> Any:
+        allowed = [column.name for column in self._columns_of(kind)]
+        if name in allowed:
+            return self.columns[name]
+        hint = did_you_mean(name, allowed, f"There are: {', '.join(allowed) or 'none'}.")
+        raise InvalidValue(f"{type(self).__name__} has no {kind.__name__} {shortened(name)} for {what}. {hint}")
+
+    def _columns_of(self, kind: type[Field]) -> list[Any]:
+        return [column for column in self.columns.values() if isinstance(column, kind)]
+
+    def _model_fields(self) -> frozenset[str] | None:
+        """Return the fields of the model that are read; None if code of the project reads others."""
+        names: set[str] = set()
+        for column in self.columns.values():
+            try:
+                field = self.model._meta.get_field(column.source)
+            except FieldDoesNotExist:
+                return None
+            if hasattr(self, f"prepare_{column.name}"):
+                return None
+            names |= {field.name, getattr(field, "attname", field.name)}
+        return None if type(self).rows is not SearchIndex.rows else frozenset(names)
+
+    def _tell_missing(self, error: RedisKitError) -> None:
+        if conf.section(SearchSettings).ON_FAILURE == "raise":
+            raise error
+        if _log_limit.allows(f"{self.name} {type(error).__name__}"):
+            logger.error("search: %r can't answer, its fallback does: %s", self, error)
+
+
+def refresh(name: str) -> None:
+    """Write the rows of an index that have changed. The body of the task that ``REDIS_KIT["SEARCH"]["TASK"]`` names."""
+    find_index(SearchIndex, name).refresh_unless_busy()

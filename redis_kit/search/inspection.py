@@ -1,0 +1,132 @@
+"""The state of indexes: of one, or of all on a connection."""
+
+import random
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from redis_kit.core import scripts
+from redis_kit.core.flow import Flow
+from redis_kit.core.gather import gather
+from redis_kit.core.indexes.generations import Shape, names
+from redis_kit.core.steps import Batch, Call
+from redis_kit.search.documents import Stored
+from redis_kit.search.store import SearchStore
+
+DESCRIBE = scripts.load(__package__, "describe")
+QUERIES = 20  # of each kind
+SAMPLE = 100  # documents whose words are measured
+
+
+class LoggedQuery(NamedTuple):
+    """A query of the last day. ``milliseconds`` is None for one without a result."""
+
+    text: str
+    time: datetime
+    milliseconds: int | None = None
+
+
+class IndexInfo(NamedTuple):
+    """An index as it is stored. ``memory`` is an estimate in bytes, 0 if it is not known.
+
+    ``waiting`` is the number of changes that are not written yet. An index is ``complete`` from a rebuild until the
+    server restarts, or a process fails to tell it of a change. The numbers of searches are those since it was created.
+    """
+
+    name: str
+    fields: str
+    documents: int
+    words: int
+    memory: int
+    rebuilt: datetime | None
+    complete: bool
+    rebuilding: bool
+    waiting: int
+    searches: int
+    empty: int
+    slow: int
+    empty_queries: Sequence[LoggedQuery]
+    slow_queries: Sequence[LoggedQuery]
+
+    @classmethod
+    def parse(cls, name: str, reply: Sequence[Any]) -> "IndexInfo | None":
+        """Return what the script ``describe`` replied; None if there is no index."""
+        pairs, lease, identity, waiting, empty, slow = reply
+        fields = {field.decode(): value.decode() for field, value in zip(pairs[::2], pairs[1::2], strict=True)}
+        shape = Shape.parse(fields.get("shape", ""))
+        if not shape.generations:
+            return None
+        active = shape.active[0].id if shape.active else ""
+        documents, words, postings = map(int, fields.get(f"items:{active}:1", "0 0 0").split())
+        measured, of_postings = map(int, fields.get("memory", "0 1").split())
+        begun = fields.get(f"since:{active}")
+        return cls(
+            name=name,
+            fields=fields["parameters"].rpartition(" ")[0],
+            documents=documents,
+            words=words,
+            memory=measured * postings // of_postings,
+            rebuilt=_time(float(begun)) if begun else None,
+            complete=fields.get("complete") == f"{active} {identity.decode()}",
+            rebuilding=bool(lease),
+            waiting=waiting,
+            searches=int(fields.get("searches", 0)),
+            empty=int(fields.get("empty", 0)),
+            slow=int(fields.get("slow", 0)),
+            empty_queries=[LoggedQuery(_text(text), time) for text, time in _logged(empty)],
+            slow_queries=[
+                LoggedQuery(_text(text), time, int(milliseconds))
+                for entry, time in _logged(slow)
+                for milliseconds, _, text in [entry.partition(b" ")]
+            ],
+        )
+
+
+def read_indexes(using: str, start: int, count: int) -> Flow[tuple[int, list[IndexInfo]]]:
+    """Return the number of indexes, and some of them in the order of their names. Two round trips."""
+    total, members = yield Batch(
+        [Call("ZCARD", names("search")), Call("ZRANGE", names("search"), start, start + count - 1)]
+    )
+    infos = yield from gather([describe(SearchStore(name.decode(), using=using)) for name in members], combine=True)
+    return int(total), [info for info in infos if info]
+
+
+def list_indexes(using: str, *, start: int = 0, count: int = 100) -> tuple[int, list[IndexInfo]]:
+    """See read_indexes()."""
+    flow = read_indexes(using, start, count)
+    result: tuple[int, list[IndexInfo]] = SearchStore("indexes", using=using).run_flow(flow)
+    return result
+
+
+def describe(store: SearchStore) -> Flow[IndexInfo | None]:
+    """Return what is stored of an index. One round trip."""
+    keys = [store.key(part) for part in ("state", "lease", "announced", "committed", "empty", "slow")]
+    return IndexInfo.parse(store.name, (yield DESCRIBE(keys, [QUERIES])))
+
+
+def measure(store: SearchStore) -> Flow[None]:
+    """Store an estimate of the memory: that of words in some documents, which stand for all. Three round trips."""
+    generation = (yield from store.generations.read()).active[0]
+    docs, words, stats = store.parts(generation)
+    sample, postings = yield Batch([Call("HRANDFIELD", docs, SAMPLE, "WITHVALUES"), Call("HGET", stats, "postings")])
+    ends = [end for record in sample[1::2] for end in Stored.parse(record).ends]
+    keys = [store.prefix(generation) + end for end in random.sample(ends, min(len(ends), 5 * SAMPLE))]
+    calls = [Call("MEMORY", "USAGE", key, "SAMPLES", SAMPLE) for key in (docs, words)]
+    for key in keys:
+        calls += [Call("MEMORY", "USAGE", key), Call("ZCARD", key)]
+    of_docs, of_words, *sizes = yield Batch(calls)
+    shares = [size / count for size, count in zip(sizes[::2], sizes[1::2], strict=True) if size and count]
+    total = (of_docs or 0) + (of_words or 0) + int(postings or 0) * sum(shares) / max(1, len(shares))
+    yield Call("HSET", store.generations.state, "memory", f"{total:.0f} {postings.decode() if postings else 1}")
+
+
+def _logged(pairs: Sequence[bytes]) -> list[tuple[bytes, datetime]]:
+    return [(entry, _time(float(time))) for entry, time in zip(pairs[::2], pairs[1::2], strict=True)]
+
+
+def _text(entry: bytes) -> str:
+    return entry.decode(errors="replace")
+
+
+def _time(milliseconds: float) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
