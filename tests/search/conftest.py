@@ -1,11 +1,13 @@
 """Fixtures of the tests of search."""
 
+import asyncio
 from datetime import timedelta
 
 import pytest
 
 from redis_kit.core.indexes import model_index
-from redis_kit.search import Facet, SearchIndex, Sort, Text
+from redis_kit.core.logs.rate_limit import LogRateLimit
+from redis_kit.search import Facet, SearchIndex, Sort, Text, index
 from tests.app.models import Page
 
 
@@ -13,6 +15,7 @@ from tests.app.models import Page
 def page_index(transactional_db, monkeypatch):
     """An index over pages, which no rebuild has filled yet."""
     monkeypatch.setattr(model_index, "_indexes", [])
+    monkeypatch.setattr(index, "_log_limit", LogRateLimit())
 
     class PageIndex(SearchIndex):
         model = Page
@@ -30,3 +33,14 @@ def pages(kit, page_index):
     """An index over pages on one server, rebuilt while there are none."""
     page_index.instance.rebuild()
     return page_index
+
+
+@pytest.fixture(params=["search", "asearch"])
+def twin_search(request):
+    """A function that calls one of the twins of an index."""
+
+    def call(index, *args, **options):
+        method = getattr(index, request.param)
+        return asyncio.run(method(*args, **options)) if request.param == "asearch" else method(*args, **options)
+
+    return call
