@@ -32,7 +32,10 @@ def run(count: int = 100_000) -> None:
         seconds = time.perf_counter() - began
         rows = list(index.model.objects.all())
         documents = {str(row.pk): index.instance.document(row) for row in rows}
-        texts = {row.pk: tuple(" ".join(index.instance.analyzer.words(text)) for text in (row.title, row.body)) for row in rows}
+        texts = {
+            row.pk: tuple(" ".join(index.instance.analyzer.words(text)) for text in (row.title, row.body))
+            for row in rows
+        }
         used = (client.info("memory")["used_memory"] - before) / count
         info = index.instance.info()
         length = sum(len(row.title) + len(row.body) for row in rows) / count
@@ -100,7 +103,9 @@ def _print_ranking(index: Any, documents: Mapping[str, Any], queries: Sequence[S
         least = exact[best[-1]] - 0.05  # documents with equal scores may stand for each other
         shares.append(sum(exact.get(id, 0.0) >= least for id in found[:20]) / len(best))
     print(f"ranking beside exact BM25, {len(ranks)} queries: Spearman mean {sum(ranks) / len(ranks):.4f}, ", end="")
-    print(f"median {median(ranks):.4f}, least {min(ranks):.4f}; of the best 20, {sum(shares) / len(shares):.1%} are the same")
+    print(
+        f"median {median(ranks):.4f}, least {min(ranks):.4f}; best 20: {sum(shares) / len(shares):.1%} the same"
+    )
 
 
 def _print_kit(index: Any, three: Sequence[Sequence[str]], phrases: Sequence[Sequence[str]]) -> dict[str, float]:
@@ -120,7 +125,10 @@ def _print_kit(index: Any, three: Sequence[Sequence[str]], phrases: Sequence[Seq
     ):
         sign = "+" if not options else ""
         texts = [" ".join(f"{sign}{word}" for word in words) for words in three]
-        _print(f"kit: three words, {name}", [lambda text=text, given=options: index.search(text, **given) for text in texts])
+        _print(
+            f"kit: three words, {name}",
+            [lambda text=text, given=options: index.search(text, **given) for text in texts],
+        )
     return times
 
 
@@ -155,7 +163,9 @@ def _print_peers(
                 continue
             for name, key, queries in (("three words", "three", three), ("phrase", "phrase", phrases)):
                 calls = [
-                    lambda words=words, ask=ask, peer=peer, key=key: ask(peer.connection, words, is_phrase=key == "phrase")
+                    lambda words=words, ask=ask, peer=peer, key=key: ask(
+                        peer.connection, words, is_phrase=key == "phrase"
+                    )
                     for words in queries
                 ]
                 half = _print(f"{peer.name}: {name}", calls)

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any
+from itertools import pairwise
 
 LONGEST_WORD = 40  # characters; what is longer is cut
 # Scripts without spaces, and Korean, whose words take endings.
@@ -41,7 +41,7 @@ class Analyzer:
             words = []
             for run, word in _RUNS.findall(normalized(text)):
                 if len(run) > 1:
-                    words += map("".join, zip(run, run[1:], strict=False))
+                    words += map("".join, pairwise(run))
                 else:
                     words.append(run or word)
         return words if len(text) <= LONGEST_WORD else [word[:LONGEST_WORD] for word in words]

@@ -111,6 +111,7 @@ def _number(value: Any) -> float | None:
         value = datetime.combine(value, time(), UTC)
     if isinstance(value, datetime):
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
-    if isinstance(value, (int, float, Decimal)) and abs(value) < 1e300:
-        return float(value)
-    return None
+    if not isinstance(value, (int, float, Decimal)):
+        return None
+    number = float(value)
+    return number if abs(number) < 1e300 else None  # NaN is not less, either

@@ -22,7 +22,7 @@ from redis_kit.core.values.numbers import is_number, whole_number
 from redis_kit.search.analyzer import Analyzer
 from redis_kit.search.documents import Document
 from redis_kit.search.fields import Facet, Field, Sort, Text
-from redis_kit.search.inspection import IndexInfo, describe, measure
+from redis_kit.search.inspection import IndexInfo, clear, describe, measure
 from redis_kit.search.query import parse
 from redis_kit.search.results import SearchResult, Source
 from redis_kit.search.searching import MAX_HITS, IndexMissing, Request, search
@@ -42,12 +42,12 @@ class SearchIndex(RowIndex):
     row. A subclass may return fewer rows from ``rows()``, or select related ones. ``instance`` is its only object.
     """
 
-    model: ClassVar[Any]
+    model: Any
     instance: ClassVar[Any]
     #: Words that are not searched for.
     stop_words: ClassVar[Iterable[str]] = ()
     #: A function from a word to its stem, such as ``staticmethod(snowball("english"))``.
-    stem: ClassVar[Callable[[str], str] | None] = None
+    stem: Any = None
     #: A subclass of Analyzer.
     analyzer_class: ClassVar[type[Analyzer]] = Analyzer
     columns: ClassVar[Mapping[str, Field]] = {}
@@ -99,7 +99,8 @@ class SearchIndex(RowIndex):
         try:
             answer = index.store.run_flow(search(index.store, request), if_open=None)
         except (IndexMissing, ParameterMismatch) as error:
-            answer = index._tell_missing(error)
+            index._tell_missing(error)
+            answer = None
         if answer:
             return SearchResult(index, request, Source.INDEX, answer.total, answer.scores, answer=answer)
         rows = index.fallback(text)
@@ -126,7 +127,8 @@ class SearchIndex(RowIndex):
         try:
             answer = await index.store.arun_flow(search(index.store, request), if_open=None)
         except (IndexMissing, ParameterMismatch) as error:
-            answer = index._tell_missing(error)
+            index._tell_missing(error)
+            answer = None
         if answer:
             return SearchResult(index, request, Source.INDEX, answer.total, answer.scores, answer=answer)
         rows = index.fallback(text)
@@ -136,7 +138,7 @@ class SearchIndex(RowIndex):
         return SearchResult(index, request, Source.DATABASE, await rows.acount(), {}, page)
 
     def fallback(self, text: str) -> QuerySet[Any] | None:
-        """Return the rows that answer while the index can't: Redis is unavailable, or the index is not built or lost."""
+        """Return the rows that answer while the index can't: Redis is unavailable, or the index is missing."""
         return None
 
     def info(self) -> IndexInfo | None:
@@ -146,9 +148,7 @@ class SearchIndex(RowIndex):
 
     def clear(self) -> bool:
         """Delete the index, and return whether there was one. Until the next rebuild ``fallback()`` answers."""
-        was_there: bool = self.store.run_flow(self.generations.clear())
-        self.store.run_flow(self.store.clean())
-        return was_there
+        return clear(self.name, self.store.using)
 
     def rebuild(self, *, progress: Callable[[int], object] | None = None) -> int:
         """See ModelIndex.rebuild(). An index that is stored with other fields is deleted first."""

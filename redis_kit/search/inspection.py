@@ -98,6 +98,14 @@ def list_indexes(using: str, *, start: int = 0, count: int = 100) -> tuple[int, 
     return result
 
 
+def clear(name: str, using: str) -> bool:
+    """Delete an index, whether a class has it or not, and return whether there was one."""
+    store = SearchStore(name, using=using)
+    was_there: bool = store.run_flow(store.generations.clear())
+    store.run_flow(store.clean())
+    return was_there
+
+
 def describe(store: SearchStore) -> Flow[IndexInfo | None]:
     """Return what is stored of an index. One round trip."""
     keys = [store.key(part) for part in ("state", "lease", "announced", "committed", "empty", "slow")]

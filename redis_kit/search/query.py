@@ -58,7 +58,9 @@ def edits(word: str) -> Iterator[str]:
     """
     if len(word) < FUZZY_LENGTH or is_cjk(word):
         return
-    letters = "".join(dict.fromkeys(letter for block in sorted({ord(each) >> 7 for each in word}) for letter in _letters(block)))
+    letters = "".join(
+        dict.fromkeys(letter for block in sorted({ord(each) >> 7 for each in word}) for letter in _letters(block))
+    )
     for at in range(len(word) + 1):
         head, tail = word[:at], word[at:]
         if tail:
@@ -73,7 +75,9 @@ def edits(word: str) -> Iterator[str]:
 
 def _letters(block: int) -> Iterable[str]:
     """Return the letters and digits of 128 code points, as they are in words: in lower case."""
-    return (letter for letter in map(chr, range(block << 7, (block + 1) << 7)) if letter.isalnum() and not letter.isupper())
+    return (
+        letter for letter in map(chr, range(block << 7, (block + 1) << 7)) if letter.isalnum() and not letter.isupper()
+    )
 
 
 def _first(words: Iterable[str]) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ class SearchResult:
 
     def to_queryset(self) -> QuerySet[Any]:
         """Return the rows of the page in the order of the hits, in one query. Rows that are gone are left out."""
-        rows = self._index.rows()
+        rows: QuerySet[Any] = self._index.rows()
         if not self.ids:
             return rows.none()
         places = Case(*(When(pk=id, then=place) for place, id in enumerate(self.ids)), output_field=IntegerField())
@@ -161,7 +161,8 @@ def _joined(start: int, matches: Iterator[re.Match[str]]) -> Iterator[tuple[int,
 
 def _read_parts(answer: Answer, id: str) -> Flow[list[Any]]:
     calls = [Call("ZSCORE", key, id) for _name, _place, key in answer.parts]
-    return (yield Batch([Call("HGET", answer.header, "factors"), *calls]))
+    parts: list[Any] = yield Batch([Call("HGET", answer.header, "factors"), *calls])
+    return parts
 
 
 def _key(model: Any, id: str) -> Any:

@@ -12,7 +12,7 @@ from redis_kit.core.errors import RedisKitError
 from redis_kit.core.flow import Flow
 from redis_kit.core.indexes.generations import Generation, Shape
 from redis_kit.core.logs.masking import without_secrets
-from redis_kit.core.steps import Batch, Call
+from redis_kit.core.steps import Argument, Batch, Call
 from redis_kit.core.text import clean
 from redis_kit.search.documents import facet_end, sort_end
 from redis_kit.search.query import Query, edits
@@ -168,8 +168,9 @@ def _call(store: SearchStore, shape: Shape, request: Request, plan: Plan) -> Any
     plan.header = store.key(f"header:{digest}")
     keys = [store.generations.state, *parts, store.key(f"hits:{digest}"), plan.header]
     keys += [store.key("empty"), store.key("slow"), store.key("found"), store.key("extra")]
-    args = [str(store.generations.parameters), str(shape), packed, request.offset, request.limit, _shown(request)]
-    return SEARCH([*keys, *plan.sets], [*args, json.dumps(_take_slow(store.name)), len(plan.prefix.encode())])
+    args: list[Argument] = [str(store.generations.parameters), str(shape), packed, request.offset, request.limit]
+    args += [_shown(request), json.dumps(_take_slow(store.name)), len(plan.prefix.encode())]
+    return SEARCH([*keys, *plan.sets], args)
 
 
 def _answer(request: Request, plan: Plan, values: Mapping[str, Sequence[str]], reply: Sequence[Any]) -> Answer:

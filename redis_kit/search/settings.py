@@ -15,7 +15,7 @@ class SearchSettings(Section):
 
     #: The connection of all indexes.
     USING: str = "default"
-    #: The dotted path of a task that calls ``refresh()`` of ``redis_kit.search`` with the name of an index. It is enqueued
+    #: The dotted path of a task that passes the name of an index to ``redis_kit.search.refresh()``. It is enqueued
     #: after a commit that concerns the index. Without one, a thread of the process writes the changes.
     TASK: str = ""
     #: What ``search()`` does while Redis is unavailable: ``open`` answers by the ``fallback()`` of the class.

@@ -12,7 +12,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.indexes.generations import Generation, Generations, Shape
 from redis_kit.core.indexes.row_index import WriterLost
 from redis_kit.core.primitive import Primitive
-from redis_kit.core.steps import Batch, Call
+from redis_kit.core.steps import Argument, Batch, Call
 from redis_kit.search.documents import Document, Stored
 from redis_kit.search.settings import SearchSettings
 
@@ -98,10 +98,10 @@ class SearchStore(Primitive):
                 replacement = yield from self._prepare(generation, shape, batch)
                 if not replacement.records:
                     break
-                args = [str(self.generations.parameters), str(shape), token, generation.id, len(prefix.encode())]
+                args: list[Argument] = [str(self.generations.parameters), str(shape), token, generation.id]
                 keys = [self.generations.state, writer, self.key("begun"), *self.parts(generation)]
                 keys += [prefix + end for end in replacement.ends]
-                answer, *stored = yield STORE(keys, [*args, *replacement.arguments()])
+                answer, *stored = yield STORE(keys, [*args, len(prefix.encode()), *replacement.arguments()])
                 reason = answer.decode()
                 if reason == "lost":
                     raise WriterLost(f"Another process writes to {self!r}.")

@@ -9,13 +9,17 @@ from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
 from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisUnavailable
-from redis_kit.search import Analyzer, Facet, IndexMissing, SearchIndex, Sort, Source, Text, refresh
-from redis_kit.search import searching
+from redis_kit.search import Analyzer, Facet, IndexMissing, SearchIndex, Sort, Source, Text, refresh, searching
 from redis_kit.search.documents import Document
 from tests.app.models import Device, Page
 
 LOCKS = {"title": "Redis locks", "body": "A fair semaphore, and a lock.", "tags": ["db", "locks"], "votes": 3}
-JAVA = {"title": "Java threads", "body": "A semaphore that is not fair. Redis is not here.", "tags": ["java"], "votes": 9}
+JAVA = {
+    "title": "Java threads",
+    "body": "A semaphore that is not fair. Redis is not here.",
+    "tags": ["java"],
+    "votes": 9,
+}
 CHINESE = {"title": "分布式锁", "body": "用文件系统实现的锁", "tags": ["zh"], "votes": 1}
 
 
@@ -232,7 +236,7 @@ class TestFallback:
         kit.client.delete(key)
         assert twin_search(index, "redis").source == "database"
         kit.options(SEARCH={"ON_FAILURE": "raise"})
-        with pytest.raises(IndexMissing, match="Run: manage.py rk_search rebuild app.WithFallback"):
+        with pytest.raises(IndexMissing, match=r"Run: manage\.py rk_search rebuild app\.WithFallback"):
             twin_search(index, "redis")
         index.instance.rebuild()
         assert twin_search(index, "redis").total == 2

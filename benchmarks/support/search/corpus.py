@@ -30,7 +30,9 @@ def documents(count: int, seed: int = 1) -> list[Document]:
     chosen = list(by_body.values())
     random.Random(seed).shuffle(chosen)
     if len(chosen) < count:
-        raise SystemExit(f"This machine has text for {len(chosen):,} documents. Install manual pages, or ask for fewer.")
+        raise SystemExit(
+            f"This machine has text for {len(chosen):,} documents. Install manual pages, or ask for fewer."
+        )
     return chosen[:count]
 
 
@@ -40,7 +42,7 @@ def _manuals() -> Iterator[Document]:
             continue
         name, _, section = path.name.removesuffix(".gz").rpartition(".")
         heading, lines = "", list[str]()
-        for line in gzip.open(path, "rt", encoding="utf-8", errors="replace"):
+        for line in gzip.decompress(path.read_bytes()).decode(errors="replace").split("\n"):
             text = line.strip()
             if text.startswith((".", "'")) or not text:
                 if match := _HEADING.match(text):

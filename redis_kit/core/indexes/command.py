@@ -19,8 +19,8 @@ class IndexCommand(terminal.KitCommand):
     titles: ClassVar[Sequence[str]]
     empty: ClassVar[str]
     #: What a name is made of, for the help.
-    example = "model and field, such as shop.Product.pk"
-    actions: ClassVar[Mapping[str, str]] = {
+    example: ClassVar[str] = "model and field, such as shop.Product.pk"
+    actions: Mapping[str, str] = {
         "list": "list them by name",
         "rebuild": "read the values of a model's field again, and switch to them in one step",
     }
