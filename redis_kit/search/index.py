@@ -30,7 +30,7 @@ from redis_kit.search.settings import SearchSettings
 from redis_kit.search.store import SearchStore
 
 logger = logging.getLogger("redis_kit")
-OPTIONS = ("text", "order", "boost", "limit", "offset", "facets", "fuzzy")
+OPTIONS = ("order", "boost", "limit", "offset", "facets", "fuzzy")
 RELEVANCE = "relevance"
 _log_limit = LogRateLimit()
 
@@ -65,8 +65,8 @@ class SearchIndex(RowIndex):
         name = type(self).__name__
         if not self._columns_of(Text):
             raise ConfigurationError(f"{name} needs a field of the class Text.")
-        for option in set(OPTIONS) & self.columns.keys():
-            raise ConfigurationError(f"{name} can't have a field {option!r}: search() has an option with this name.")
+        for option in {column.name for column in self._columns_of(Facet)} & set(OPTIONS):
+            raise ConfigurationError(f"{name} can't have a Facet {option!r}: search() has an option with this name.")
         self.analyzer = self.analyzer_class(frozenset(self.stop_words), self.stem)
         self.fields = self._model_fields()
         super().__init__(self.model, f"{self.model._meta.app_label}.{name}")
@@ -75,6 +75,7 @@ class SearchIndex(RowIndex):
     def search(
         cls,
         text: str = "",
+        /,
         *,
         order: str = RELEVANCE,
         boost: Mapping[str, float] | None = None,
@@ -112,6 +113,7 @@ class SearchIndex(RowIndex):
     async def asearch(
         cls,
         text: str = "",
+        /,
         *,
         order: str = RELEVANCE,
         boost: Mapping[str, float] | None = None,

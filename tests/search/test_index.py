@@ -265,7 +265,7 @@ class TestFallback:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"text": 7}, "A query is text, not 7"),
+        ({"boost": {"votes": None}}, "must be a share from 0 to 1, not None"),
         ({"tag": "db"}, r"PageIndex has no Facet 'tag' for filter. Did you mean 'tags'\?"),
         ({"order": "-vote"}, r"no Sort 'vote' for order. Did you mean 'votes'\?"),
         ({"order": "title"}, "There are: votes, published"),
@@ -285,8 +285,8 @@ def test_wrong_options_are_refused(page_index, options, message):
 def test_wrong_declarations_are_refused(page_index):
     with pytest.raises(ConfigurationError, match="needs a field of the class Text"):
         type("Empty", (SearchIndex,), {"model": Page, "tags": Facet()})
-    with pytest.raises(ConfigurationError, match="can't have a field 'order'"):
-        type("Bad", (SearchIndex,), {"model": Page, "title": Text(), "order": Sort()})
+    with pytest.raises(ConfigurationError, match="can't have a Facet 'order'"):
+        type("Bad", (SearchIndex,), {"model": Page, "title": Text(), "order": Facet()})
     for wrong in (lambda: Text(weight=0), lambda: Sort(half_life=timedelta(days=1)), lambda: Sort(half_life=5)):
         with pytest.raises(ConfigurationError):
             wrong()
