@@ -3,16 +3,19 @@
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
 
-from example_project.reading.models import Article, Letter, Report, User
+from example_project.reading.models import Article, ArticleIndex, Letter, Report, User
+from redis_kit.search.admin import SearchAdminMixin
 
 admin.site.register(User, UserAdmin)
 
 
 @admin.register(Article)
-class ArticleAdmin(admin.ModelAdmin):
-    """Articles in their order."""
+class ArticleAdmin(SearchAdminMixin, admin.ModelAdmin):
+    """Articles in their order, with a search box that asks their index."""
 
     list_display = ("title", "position", "votes")
+    search_fields = ("title", "body")
+    search_index = ArticleIndex
 
 
 @admin.register(Letter)
