@@ -103,9 +103,7 @@ def _print_ranking(index: Any, documents: Mapping[str, Any], queries: Sequence[S
         least = exact[best[-1]] - 0.05  # documents with equal scores may stand for each other
         shares.append(sum(exact.get(id, 0.0) >= least for id in found[:20]) / len(best))
     print(f"ranking beside exact BM25, {len(ranks)} queries: Spearman mean {sum(ranks) / len(ranks):.4f}, ", end="")
-    print(
-        f"median {median(ranks):.4f}, least {min(ranks):.4f}; best 20: {sum(shares) / len(shares):.1%} the same"
-    )
+    print(f"median {median(ranks):.4f}, least {min(ranks):.4f}; best 20: {sum(shares) / len(shares):.1%} the same")
 
 
 def _print_kit(index: Any, three: Sequence[Sequence[str]], phrases: Sequence[Sequence[str]]) -> dict[str, float]:

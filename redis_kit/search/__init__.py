@@ -6,11 +6,11 @@ from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
     from redis_kit.search.analyzer import Analyzer
+    from redis_kit.search.engine import IndexMissing
     from redis_kit.search.fields import Facet, Sort, Text
     from redis_kit.search.index import SearchIndex, refresh
     from redis_kit.search.inspection import IndexInfo
-    from redis_kit.search.results import Hit, SearchResult, Source
-    from redis_kit.search.searching import IndexMissing
+    from redis_kit.search.results import Hit, SearchResult
     from redis_kit.search.snowball import snowball
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "SearchIndex",
     "SearchResult",
     "Sort",
-    "Source",
     "Text",
     "refresh",
     "snowball",
@@ -35,8 +34,8 @@ __getattr__, __dir__ = lazily(
         "fields": ("Facet", "Sort", "Text"),
         "index": ("SearchIndex", "refresh"),
         "inspection": ("IndexInfo",),
-        "results": ("Hit", "SearchResult", "Source"),
-        "searching": ("IndexMissing",),
+        "results": ("Hit", "SearchResult"),
+        "engine": ("IndexMissing",),
         "snowball": ("snowball",),
     },
 )

@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from redis_kit.search.searching import MAX_HITS
+from redis_kit.search.engine import MAX_HITS
 
 
 class SearchAdminMixin:

@@ -13,6 +13,7 @@ CJK = "\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U
 MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u065f\u0670\u0900-\u0903\u093a-\u094f\u0980-\u0df3\u0e31-\u0e4e\u200d"
 _ASCII = re.compile(r"[a-z0-9]+")
 _RUNS = re.compile(rf"([{CJK}]+)|((?:(?![{CJK}])[^\W_])(?:(?![{CJK}])[^\W_]|[{MARKS}])*)")
+_PAIR = re.compile(f"[{CJK}]{{2}}")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 
 
@@ -55,15 +56,11 @@ def normalized(text: str) -> str:
     return unicodedata.normalize("NFKC", _ACCENTS.sub("", plain))
 
 
-def is_cjk(word: str) -> bool:
-    """Tell whether a word is a character or a pair of a script without spaces."""
-    return bool(_IS_CJK.fullmatch(word))
+def is_pair(word: str) -> bool:
+    """Tell whether a word is a pair of characters of a script without spaces."""
+    return bool(_PAIR.fullmatch(word))
 
 
-_IS_CJK = re.compile(f"[{CJK}]+")
-
-
-def runs(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Yield where the words of a text begin and end as it is written, and whether one is a run without spaces."""
-    for match in _RUNS.finditer(text):
-        yield match.start(), match.end(), bool(match[1])
+def runs(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where words, and runs of a script without spaces, begin and end in a text as it is written."""
+    return (match.span() for match in _RUNS.finditer(text))

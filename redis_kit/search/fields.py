@@ -1,9 +1,11 @@
 """The fields of an index: what is searched, filtered and counted, and sorted."""
 
+import math
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from hashlib import blake2b
+from types import NoneType
 from typing import Any, ClassVar
 
 from redis_kit.core.errors import ConfigurationError, InvalidValue
@@ -45,7 +47,8 @@ class Text(Field):
     def __str__(self) -> str:
         return f"{self.name}:text:{self.weight:g}"
 
-    def clean(self, value: Any) -> str:
+    @staticmethod
+    def clean(value: Any) -> str:
         """Return the text of a value: that of its items for a list, and "" for None."""
         if value is None:
             return ""
@@ -57,7 +60,8 @@ class Facet(Field):
 
     kind = "facet"
 
-    def clean(self, value: Any) -> list[str]:
+    @staticmethod
+    def clean(value: Any) -> list[str]:
         """Return the values as texts, each once. None and "" are none."""
         if hasattr(value, "all"):
             value = value.all()
@@ -103,15 +107,11 @@ def facet_value(value: Any) -> str:
 
 
 def _number(value: Any) -> float | None:
-    if value is None:
-        return 0.0
-    if isinstance(value, timedelta):
-        return value.total_seconds()
     if isinstance(value, date) and not isinstance(value, datetime):
         value = datetime.combine(value, time(), UTC)
     if isinstance(value, datetime):
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
-    if not isinstance(value, (int, float, Decimal)):
-        return None
-    number = float(value)
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    number = float(value or 0) if isinstance(value, (int, float, Decimal, NoneType)) else math.inf
     return number if abs(number) < 1e300 else None  # NaN is not less, either

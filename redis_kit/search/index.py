@@ -7,12 +7,12 @@ from functools import reduce
 from hashlib import blake2b
 from typing import Any, ClassVar
 
-from django.core.exceptions import FieldDoesNotExist
 from django.db.models import QuerySet
 from django.utils.module_loading import import_string
 
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError, InvalidValue, ParameterMismatch, RedisKitError
+from redis_kit.core.flow import Flow
 from redis_kit.core.indexes.generations import Generations
 from redis_kit.core.indexes.model_index import find_index
 from redis_kit.core.indexes.row_index import RowIndex
@@ -21,17 +21,16 @@ from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.core.values.numbers import is_number, whole_number
 from redis_kit.search.analyzer import Analyzer
 from redis_kit.search.documents import Document
+from redis_kit.search.engine import MAX_HITS, Answer, IndexMissing, Request, search
 from redis_kit.search.fields import Facet, Field, Sort, Text
 from redis_kit.search.inspection import IndexInfo, clear, describe, measure
 from redis_kit.search.query import parse
-from redis_kit.search.results import SearchResult, Source
-from redis_kit.search.searching import MAX_HITS, IndexMissing, Request, search
+from redis_kit.search.results import SearchResult
 from redis_kit.search.settings import SearchSettings
 from redis_kit.search.store import SearchStore
 
 logger = logging.getLogger("redis_kit")
-OPTIONS = ("order", "boost", "limit", "offset", "facets", "fuzzy")
-RELEVANCE = "relevance"
+OPTIONS = {"order", "boost", "limit", "offset", "facets", "fuzzy"}
 _log_limit = LogRateLimit()
 
 
@@ -51,6 +50,7 @@ class SearchIndex(RowIndex):
     #: A subclass of Analyzer.
     analyzer_class: ClassVar[type[Analyzer]] = Analyzer
     columns: ClassVar[Mapping[str, Field]] = {}
+    distrusted = "answers without it until it is rebuilt"
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -63,12 +63,11 @@ class SearchIndex(RowIndex):
 
     def __init__(self) -> None:
         name = type(self).__name__
-        if not self._columns_of(Text):
+        if not self._names_of(Text):
             raise ConfigurationError(f"{name} needs a field of the class Text.")
-        for option in {column.name for column in self._columns_of(Facet)} & set(OPTIONS):
-            raise ConfigurationError(f"{name} can't have a Facet {option!r}: search() has an option with this name.")
+        if taken := OPTIONS.intersection(self._names_of(Facet)):
+            raise ConfigurationError(f"{name} can't have a Facet {taken.pop()!r}: search() has an option of this name.")
         self.analyzer = self.analyzer_class(frozenset(self.stop_words), self.stem)
-        self.fields = self._model_fields()
         super().__init__(self.model, f"{self.model._meta.app_label}.{name}")
 
     @classmethod
@@ -77,7 +76,7 @@ class SearchIndex(RowIndex):
         text: str = "",
         /,
         *,
-        order: str = RELEVANCE,
+        order: str = "relevance",
         boost: Mapping[str, float] | None = None,
         limit: int = 20,
         offset: int = 0,
@@ -96,18 +95,11 @@ class SearchIndex(RowIndex):
         or the index is missing, ``fallback()`` answers.
         """
         index: SearchIndex = cls.instance
-        request = index._request(text, order, boost or {}, limit, offset, facets, fuzzy, filters)
-        try:
-            answer = index.store.run_flow(search(index.store, request), if_open=None)
-        except (IndexMissing, ParameterMismatch) as error:
-            index._tell_missing(error)
-            answer = None
-        if answer:
-            return SearchResult(index, request, Source.INDEX, answer.total, answer.scores, answer=answer)
-        rows = index.fallback(text)
-        if rows is None:
-            return SearchResult(index, request, Source.NONE, 0, {})
-        return SearchResult(index, request, Source.DATABASE, rows.count(), {}, list(rows[offset : offset + limit]))
+        request = index._request(text, filters, order, boost or {}, tuple(facets), fuzzy, limit, offset)
+        answer = index.store.run_flow(index._ask(request), if_open=None)
+        if answer is None and (rows := index.fallback(text)) is not None:
+            return SearchResult(index, request, answer, list(rows[offset : offset + limit]), rows.count())
+        return SearchResult(index, request, answer)
 
     @classmethod
     async def asearch(
@@ -115,7 +107,7 @@ class SearchIndex(RowIndex):
         text: str = "",
         /,
         *,
-        order: str = RELEVANCE,
+        order: str = "relevance",
         boost: Mapping[str, float] | None = None,
         limit: int = 20,
         offset: int = 0,
@@ -125,19 +117,12 @@ class SearchIndex(RowIndex):
     ) -> SearchResult:
         """See search()."""
         index: SearchIndex = cls.instance
-        request = index._request(text, order, boost or {}, limit, offset, facets, fuzzy, filters)
-        try:
-            answer = await index.store.arun_flow(search(index.store, request), if_open=None)
-        except (IndexMissing, ParameterMismatch) as error:
-            index._tell_missing(error)
-            answer = None
-        if answer:
-            return SearchResult(index, request, Source.INDEX, answer.total, answer.scores, answer=answer)
-        rows = index.fallback(text)
-        if rows is None:
-            return SearchResult(index, request, Source.NONE, 0, {})
-        page = [row async for row in rows[offset : offset + limit]]
-        return SearchResult(index, request, Source.DATABASE, await rows.acount(), {}, page)
+        request = index._request(text, filters, order, boost or {}, tuple(facets), fuzzy, limit, offset)
+        answer = await index.store.arun_flow(index._ask(request), if_open=None)
+        if answer is None and (rows := index.fallback(text)) is not None:
+            page = [row async for row in rows[offset : offset + limit]]
+            return SearchResult(index, request, answer, page, await rows.acount())
+        return SearchResult(index, request, answer)
 
     def fallback(self, text: str) -> QuerySet[Any] | None:
         """Return the rows that answer while the index can't: Redis is unavailable, or the index is missing."""
@@ -154,11 +139,11 @@ class SearchIndex(RowIndex):
 
     def rebuild(self, *, progress: Callable[[int], object] | None = None) -> int:
         """See ModelIndex.rebuild(). An index that is stored with other fields is deleted first."""
+        store = self.store
         try:
-            self.store.run_flow(self.generations.read())
+            store.run_flow(store.generations.read())
         except ParameterMismatch:
             self.clear()
-        store = self.store
         try:
             count = super().rebuild(progress=progress)
             with suppress(RedisKitError):  # the user may not run MEMORY USAGE
@@ -171,10 +156,10 @@ class SearchIndex(RowIndex):
     @property
     def store(self) -> SearchStore:
         """Return what is stored in Redis."""
-        stem = getattr(self.stem, "__qualname__", self.stem and repr(self.stem)) or ""
-        words = "\n".join(sorted(self.analyzer.stop_words))
-        analysis = blake2b(f"{stem}\n{words}".encode(), digest_size=3).hexdigest()
-        return SearchStore(self.name, " ".join([*map(str, self.columns.values()), analysis]))
+        stem = getattr(self.stem, "__qualname__", "")
+        analysis = "\n".join([stem, *sorted(self.analyzer.stop_words)])
+        digest = blake2b(analysis.encode(), digest_size=3).hexdigest()
+        return SearchStore(self.name, " ".join([*map(str, self.columns.values()), digest]))
 
     @property
     def generations(self) -> Generations:
@@ -191,6 +176,10 @@ class SearchIndex(RowIndex):
         if prepare := getattr(self, f"prepare_{name}", None):
             return prepare(row)
         return reduce(getattr, self.columns[name].source.split("."), row)
+
+    def texts(self, row: Any) -> dict[str, str]:
+        """Return the texts of a row by field."""
+        return {name: Text.clean(self.value(row, name)) for name in self._names_of(Text)}
 
     def write(self, documents: Mapping[str, Document], gone: Sequence[str], writer: str, rebuild: str = "") -> None:
         """See RowIndex.write()."""
@@ -211,73 +200,57 @@ class SearchIndex(RowIndex):
         else:
             super().schedule()
 
-    def texts(self, row: Any) -> dict[str, str]:
-        """Return the texts of a row by field."""
-        return {column.name: column.clean(self.value(row, column.name)) for column in self._columns_of(Text)}
-
     def _request(
         self,
         text: str,
+        filters: Mapping[str, Any],
         order: str,
-        boost: Mapping[str, float],
-        limit: int,
-        offset: int,
+        boosts: Mapping[str, float],
         facets: Sequence[str],
         fuzzy: bool,
-        filters: Mapping[str, Any],
+        *page: int,
     ) -> Request:
         if not isinstance(text, str):
             raise InvalidValue(f"A query is text, not {shortened(text)}.")
-        values = {name: self._column("filter", name, Facet).clean(value) for name, value in filters.items()}
-        for name, share in boost.items():
-            self._column("boost", name, Sort)
+        sort = order.removeprefix("-")
+        for kind, names in ((Facet, (*filters, *facets)), (Sort, boosts), (Sort, [sort] * (order != "relevance"))):
+            for name in names:
+                self._require(kind, name)
+        for name, share in boosts.items():
             if not is_number(share) or not 0 <= share <= 1:
                 raise InvalidValue(f"The boost of {name!r} must be a share from 0 to 1, not {shortened(share)}.")
-        if sum(boost.values()) > 1:
-            raise InvalidValue(f"The boosts are {sum(boost.values()):g} together, and at most 1 is allowed.")
-        sort = order.removeprefix("-")
-        if order != RELEVANCE:
-            self._column("order", sort, Sort)
+        if sum(boosts.values()) > 1:
+            raise InvalidValue(f"The boosts are {sum(boosts.values()):g} together, and at most 1 is allowed.")
+        values = {name: Facet.clean(value) for name, value in filters.items()}
         return Request(
             text=text,
             query=parse(text, self.analyzer),
             filters={name: listed for name, listed in values.items() if listed},
-            order=None if order == RELEVANCE else (sort, 1 if order.startswith("-") else -1),
-            boosts=dict(boost),
-            facets=[self._column("facet", name, Facet).name for name in facets],
+            order=None if order == "relevance" else (sort, 1 if order.startswith("-") else -1),
+            boosts=boosts,
+            facets=facets,
             fuzzy=fuzzy,
-            limit=whole_number("limit", limit, (1, MAX_HITS)),
-            offset=whole_number("offset", offset, (0, 10**9)),
+            limit=whole_number("limit", page[0], (1, MAX_HITS)),
+            offset=whole_number("offset", page[1], (0, 10**9)),
         )
 
-    def _column(self, what: str, name: str, kind: type[Field]) -> Any:
-        allowed = [column.name for column in self._columns_of(kind)]
-        if name in allowed:
-            return self.columns[name]
-        hint = did_you_mean(name, allowed, f"There are: {', '.join(allowed) or 'none'}.")
-        raise InvalidValue(f"{type(self).__name__} has no {kind.__name__} {shortened(name)} for {what}. {hint}")
+    def _require(self, kind: type[Field], name: str) -> None:
+        if name not in (names := self._names_of(kind)):
+            hint = did_you_mean(name, names, f"There are: {', '.join(names) or 'none'}.")
+            raise InvalidValue(f"{type(self).__name__} has no {kind.__name__} {shortened(name)}. {hint}")
 
-    def _columns_of(self, kind: type[Field]) -> list[Any]:
-        return [column for column in self.columns.values() if isinstance(column, kind)]
+    def _names_of(self, kind: type[Field]) -> list[str]:
+        return [name for name, column in self.columns.items() if isinstance(column, kind)]
 
-    def _model_fields(self) -> frozenset[str] | None:
-        """Return the fields of the model that are read; None if code of the project reads others."""
-        names: set[str] = set()
-        for column in self.columns.values():
-            try:
-                field = self.model._meta.get_field(column.source)
-            except FieldDoesNotExist:
-                return None
-            if hasattr(self, f"prepare_{column.name}"):
-                return None
-            names |= {field.name, getattr(field, "attname", field.name)}
-        return None if type(self).rows is not SearchIndex.rows else frozenset(names)
-
-    def _tell_missing(self, error: RedisKitError) -> None:
-        if conf.section(SearchSettings).ON_FAILURE == "raise":
-            raise error
-        if _log_limit.allows(f"{self.name} {type(error).__name__}"):
-            logger.error("search: %r can't answer, its fallback does: %s", self, error)
+    def _ask(self, request: Request) -> Flow[Answer | None]:
+        try:
+            return (yield from search(self.store, request))
+        except (IndexMissing, ParameterMismatch) as error:
+            if self.store.policy() == "raise":
+                raise
+            if _log_limit.allows(f"{self.name} {type(error).__name__}"):
+                logger.error("search: %r can't answer, its fallback does: %s", self, error)  # noqa: TRY400
+            return None
 
 
 def refresh(name: str) -> None:

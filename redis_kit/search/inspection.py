@@ -15,22 +15,16 @@ from redis_kit.search.store import SearchStore
 
 DESCRIBE = scripts.load(__package__, "describe")
 QUERIES = 20  # of each kind
+MEMORY = ("MEMORY", "USAGE")  # a right that a user need not have
 SAMPLE = 100  # documents whose words are measured
-
-
-class LoggedQuery(NamedTuple):
-    """A query of the last day. ``milliseconds`` is None for one without a result."""
-
-    text: str
-    time: datetime
-    milliseconds: int | None = None
 
 
 class IndexInfo(NamedTuple):
     """An index as it is stored. ``memory`` is an estimate in bytes, 0 if it is not known.
 
     ``waiting`` is the number of changes that are not written yet. An index is ``complete`` from a rebuild until the
-    server restarts, or a process fails to tell it of a change. The numbers of searches are those since it was created.
+    server restarts, or a process fails to tell it of a change. The numbers of searches are those since it was created;
+    the latest slow ones begin with their milliseconds.
     """
 
     name: str
@@ -45,8 +39,8 @@ class IndexInfo(NamedTuple):
     searches: int
     empty: int
     slow: int
-    empty_queries: Sequence[LoggedQuery]
-    slow_queries: Sequence[LoggedQuery]
+    empty_queries: Sequence[tuple[datetime, str]]
+    slow_queries: Sequence[tuple[datetime, str]]
 
     @classmethod
     def parse(cls, name: str, reply: Sequence[Any]) -> "IndexInfo | None":
@@ -73,12 +67,8 @@ class IndexInfo(NamedTuple):
             searches=int(fields.get("searches", 0)),
             empty=int(fields.get("empty", 0)),
             slow=int(fields.get("slow", 0)),
-            empty_queries=[LoggedQuery(_text(text), time) for text, time in _logged(empty)],
-            slow_queries=[
-                LoggedQuery(_text(text), time, int(milliseconds))
-                for entry, time in _logged(slow)
-                for milliseconds, _, text in [entry.partition(b" ")]
-            ],
+            empty_queries=_logged(empty),
+            slow_queries=_logged(slow),
         )
 
 
@@ -109,7 +99,7 @@ def clear(name: str, using: str) -> bool:
 def describe(store: SearchStore) -> Flow[IndexInfo | None]:
     """Return what is stored of an index. One round trip."""
     keys = [store.key(part) for part in ("state", "lease", "announced", "committed", "empty", "slow")]
-    return IndexInfo.parse(store.name, (yield DESCRIBE(keys, [QUERIES])))
+    return IndexInfo.parse(store.name, (yield DESCRIBE(keys, [QUERIES - 1])))
 
 
 def measure(store: SearchStore) -> Flow[None]:
@@ -119,21 +109,17 @@ def measure(store: SearchStore) -> Flow[None]:
     sample, postings = yield Batch([Call("HRANDFIELD", docs, SAMPLE, "WITHVALUES"), Call("HGET", stats, "postings")])
     ends = [end for record in sample[1::2] for end in Stored.parse(record).ends]
     keys = [store.prefix(generation) + end for end in random.sample(ends, min(len(ends), 5 * SAMPLE))]
-    calls = [Call("MEMORY", "USAGE", key, "SAMPLES", SAMPLE) for key in (docs, words)]
+    calls = [Call(*MEMORY, key, "SAMPLES", SAMPLE) for key in (docs, words)]
     for key in keys:
-        calls += [Call("MEMORY", "USAGE", key), Call("ZCARD", key)]
+        calls += [Call(*MEMORY, key), Call("ZCARD", key)]
     of_docs, of_words, *sizes = yield Batch(calls)
     shares = [size / count for size, count in zip(sizes[::2], sizes[1::2], strict=True) if size and count]
     total = (of_docs or 0) + (of_words or 0) + int(postings or 0) * sum(shares) / max(1, len(shares))
     yield Call("HSET", store.generations.state, "memory", f"{total:.0f} {postings.decode() if postings else 1}")
 
 
-def _logged(pairs: Sequence[bytes]) -> list[tuple[bytes, datetime]]:
-    return [(entry, _time(float(time))) for entry, time in zip(pairs[::2], pairs[1::2], strict=True)]
-
-
-def _text(entry: bytes) -> str:
-    return entry.decode(errors="replace")
+def _logged(pairs: Sequence[bytes]) -> list[tuple[datetime, str]]:
+    return [(_time(float(time)), entry.decode()) for entry, time in zip(pairs[::2], pairs[1::2], strict=True)]
 
 
 def _time(milliseconds: float) -> datetime:

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from redis_kit.search.analyzer import Analyzer, is_cjk
+from redis_kit.search.analyzer import Analyzer, is_pair
 
 LONGEST_QUERY = 300  # characters; the rest is ignored
 MOST_WORDS = 16
@@ -56,7 +56,7 @@ def edits(word: str) -> Iterator[str]:
 
     None for short words and for scripts without spaces.
     """
-    if len(word) < FUZZY_LENGTH or is_cjk(word):
+    if len(word) < FUZZY_LENGTH or is_pair(word):
         return
     letters = "".join(
         dict.fromkeys(letter for block in sorted({ord(each) >> 7 for each in word}) for letter in _letters(block))

@@ -1,10 +1,8 @@
 """Results: hits with their rows and marked snippets, and what each part of a score added."""
 
-import json
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
-from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from django.db.models import Case, IntegerField, QuerySet, When
 from django.utils.html import escape
@@ -12,20 +10,12 @@ from django.utils.safestring import SafeString, mark_safe
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call
-from redis_kit.search.analyzer import Analyzer, is_cjk, runs
+from redis_kit.search.analyzer import Analyzer, is_pair, runs
 from redis_kit.search.documents import LONGEST_TEXT
-from redis_kit.search.searching import Answer, Request, search
+from redis_kit.search.engine import Answer, Request
 
 SNIPPET = 160  # characters
 LEAD = 40  # of them before the first word that is marked
-
-
-class Source(StrEnum):
-    """Where a result comes from: the index, the database of ``fallback()``, or nowhere."""
-
-    INDEX = "index"
-    DATABASE = "database"
-    NONE = "none"
 
 
 class Hit(NamedTuple):
@@ -41,22 +31,19 @@ class SearchResult:
     """A page of hits. Iterating over it reads their rows, in one query of the database.
 
     ``total`` is the number of documents that match, ``facets`` counts them by value, ``ids`` are those of the page, and
-    ``source`` says what has answered.
+    ``source`` says what has answered: ``index``, ``database`` for the rows of ``fallback()``, or ``none``.
     """
 
     def __init__(
-        self,
-        index: Any,
-        request: Request,
-        source: Source,
-        total: int,
-        scores: Mapping[str, float],
-        rows: list[Any] | None = None,
-        answer: Answer | None = None,
+        self, index: Any, request: Request, answer: Answer | None, rows: list[Any] | None = None, total: int = 0
     ) -> None:
-        self.total, self.source, self.scores = total, source, scores
+        self.scores: Mapping[str, float] = answer.scores if answer else {}
         self.facets: Mapping[str, Mapping[str, int]] = answer.facets if answer else {}
-        self.ids = [row.pk for row in rows] if rows is not None else [_key(index.model, id) for id in scores]
+        self.total = answer.total if answer else total
+        self.source: Literal["index", "database", "none"] = (
+            "index" if answer else "none" if rows is None else "database"
+        )
+        self.ids = [_key(index.model, id) for id in self.scores] if rows is None else [row.pk for row in rows]
         self._index, self._request, self._answer, self._rows = index, request, answer, rows
 
     def __len__(self) -> int:
@@ -87,30 +74,28 @@ class SearchResult:
     def explain(self, id: Any) -> dict[str, float]:
         """Return what each word and boost added to the score of a document, the largest part first.
 
-        One round trip, and one more if the result is older than a minute. Empty if the index has not answered.
+        One round trip. Empty if the result is older than a minute, or the index has not answered.
         """
-        if self._answer is None:
-            return {}
-        parts: dict[str, float] = self._index.store.run_flow(self._explain(self._answer, str(id)), if_open={})
+        parts: dict[str, float] = self._index.store.run_flow(self._explain(str(id)), if_open={})
         return parts
 
     async def aexplain(self, id: Any) -> dict[str, float]:
         """See explain()."""
-        if self._answer is None:
-            return {}
-        parts: dict[str, float] = await self._index.store.arun_flow(self._explain(self._answer, str(id)), if_open={})
+        parts: dict[str, float] = await self._index.store.arun_flow(self._explain(str(id)), if_open={})
         return parts
 
-    def _explain(self, answer: Answer, id: str) -> Flow[dict[str, float]]:
-        factors, *scores = yield from _read_parts(answer, id)
-        if factors is None:
-            answer = yield from search(self._index.store, self._request)
-            factors, *scores = yield from _read_parts(answer, id)
-        amounts: dict[str, float] = {}
-        for (name, place, _key), score in zip(answer.parts, scores, strict=True):
-            if score is not None and factors is not None:
-                factor, low = json.loads(factors)[str(place)]
-                amounts[name] = (float(score) - low) * factor
+    def _explain(self, id: str) -> Flow[dict[str, float]]:
+        if not self._answer:
+            return {}
+        parts = self._answer.parts
+        calls = [Call("ZSCORE", key, id) for key in parts.values()]
+        factors, *scores = yield Batch([Call("HGET", self._answer.header, "factors"), *calls])
+        by_key = dict(zip(parts.values(), scores, strict=True))
+        names, amounts = {key: name for name, key in parts.items()}, dict[str, float]()
+        for line in (factors or b"").decode().splitlines():
+            factor, low, key = line.split(" ", 2)
+            if by_key.get(key) is not None:
+                amounts[names[key]] = (float(by_key[key]) - float(low)) * float(factor)
         return dict(sorted(amounts.items(), key=lambda pair: -pair[1]))
 
     def _hit(self, row: Any) -> Hit:
@@ -137,32 +122,14 @@ def snippet(text: str, words: frozenset[str], analyzer: Analyzer) -> SafeString:
 
 def _spans(text: str, words: frozenset[str], analyzer: Analyzer) -> Iterator[tuple[int, int]]:
     """Yield where words stand in a text: whole words, and parts of runs without spaces."""
-    pairs = [re.escape(word) for word in words if is_cjk(word)]
-    for begin, end, is_run in runs(text):
-        if not is_run:
-            if not words.isdisjoint(analyzer.words(text[begin:end])):
+    pairs = "|".join(word for word in words if is_pair(word))
+    for begin, end in runs(text):
+        if not words.isdisjoint(analyzer.words(text[begin:end])):
+            if pairs and is_pair(text[begin : begin + 2]):
+                for match in re.finditer(f"(?:(?={pairs}).)+.", text[begin:end]):
+                    yield begin + match.start(), begin + match.end()
+            else:
                 yield begin, end
-        elif pairs:
-            yield from _joined(begin, re.finditer(f"(?=({'|'.join(pairs)}))", text[begin:end]))
-
-
-def _joined(start: int, matches: Iterator[re.Match[str]]) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a run that pairs cover: those of neighbours overlap."""
-    begin = end = -1
-    for match in matches:
-        if match.start() > end:
-            if end > 0:
-                yield start + begin, start + end
-            begin = match.start()
-        end = match.end(1)
-    if end > 0:
-        yield start + begin, start + end
-
-
-def _read_parts(answer: Answer, id: str) -> Flow[list[Any]]:
-    calls = [Call("ZSCORE", key, id) for _name, _place, key in answer.parts]
-    parts: list[Any] = yield Batch([Call("HGET", answer.header, "factors"), *calls])
-    return parts
 
 
 def _key(model: Any, id: str) -> Any:

@@ -4,7 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from secrets import token_hex
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.errors import RedisFailure
@@ -17,29 +17,25 @@ from redis_kit.search.documents import Document, Stored
 from redis_kit.search.settings import SearchSettings
 
 STORE = scripts.load(__package__, "store")
-CLEAN = scripts.load(__package__, "clean")
 POSTINGS = 5000  # in one call: the server does nothing else for some milliseconds
 CLEANED = 500  # keys in one call
 Change = tuple[str, Document | None]
 
 
-class Declaration(NamedTuple):
-    """The fields and the analysis of an index, which are stored with it."""
+class Declaration(str):
+    """The fields and the analysis of an index, as they are stored with it."""
 
-    text: str
+    __slots__ = ()
 
     @classmethod
-    def parse(cls, text: str) -> "Declaration":
-        """Return the stored one."""
+    def parse(cls, text: str) -> Self:
+        """Return the stored ones."""
         return cls(text)
-
-    def __str__(self) -> str:
-        return self.text
 
     @property
     def described(self) -> str:
-        """Return it for a message."""
-        return f"the fields {self.text}"
+        """Return them for a message."""
+        return f"the fields {self}"
 
 
 class SearchStore(Primitive):
@@ -132,17 +128,16 @@ class SearchStore(Primitive):
 
     def clean(self) -> Flow[None]:
         """Delete the keys of generations that ended, 500 at a time; those that a killed process left, too."""
-        shape = yield from self.generations.read()
-        for member in (yield Call("SMEMBERS", self.key("begun"))):
-            generation = Generation(member.decode())
-            has_keys = generation not in shape.generations
-            while has_keys:
-                parts = self.parts(generation)
-                ends = yield Call("ZRANGE", parts[1], 0, CLEANED - 1)
-                keys = [self.generations.state, self.key("begun"), *parts]
-                keys += [f"{self.prefix(generation)}{end.decode()}" for end in ends]
-                is_ended = yield CLEAN(keys, [generation.id, *ends])
-                has_keys = bool(is_ended and ends)
+        begun = yield Call("SMEMBERS", self.key("begun"))
+        shape = yield from self.generations.read()  # later: what is in neither has ended, and no script writes to it
+        for id in {member.decode() for member in begun} - {each.id for each in shape.generations}:
+            generation = Generation(id)
+            parts = self.parts(generation)
+            while ends := (yield Call("ZRANGE", parts[1], 0, CLEANED - 1)):
+                yield Call("UNLINK", *(self.prefix(generation) + end.decode() for end in ends))
+                yield Call("ZREM", parts[1], *ends)
+            yield Call("UNLINK", *parts)
+            yield Call("SREM", self.key("begun"), id)
 
 
 class Replacement:

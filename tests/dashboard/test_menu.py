@@ -10,12 +10,12 @@ from redis_kit.core.panels import Panel
 from redis_kit.dashboard.menu import menu
 from tests.fixtures.dashboard import ADMIN, findings, layout_problems
 
-TITLES = ("Bloom filters", "Recent lists", "Autocomplete", "Search", "Mailboxes", "Chats", "Logs")
+TITLES = ("Bloom filters", "Recent lists", "Autocomplete", "Facets", "Mailboxes", "Chats", "Logs")
 LATER = [type(f"Later{n}", (Panel,), {"slug": f"later{n}", "title": title}) for n, title in enumerate(TITLES)]
 
 
 class Later(Component):
-    group = gettext_lazy("Search")
+    group = gettext_lazy("Look-ups")
 
     def load_panels(self):
         return [panel() for panel in LATER[:4]]
@@ -44,9 +44,9 @@ def test_pages_stand_in_the_groups_of_their_components(kit):
         "Throttles": ["Throttles"],
         "Queues": ["Queues", "Jobs", "Tasks", "Workers", "Schedule", "Workflows", "Hand-overs"],
         "Visitors": ["Page views", "Sign-ins"],
-        "Filters and indexes": ["Bloom filters"],
+        "Filters and indexes": ["Bloom filters", "Search"],
         "Servers": ["Keys", "Server", "Logs", "Audit log"],
-        "Search": [*TITLES[:4]],
+        "Look-ups": [*TITLES[:4]],
         "Messages": [*TITLES[4:]],
     }
 

@@ -62,6 +62,9 @@ def fixed() -> list[Fixed]:
         Fixed(WorkflowLists.of().listed, "by each workflow as it starts", "the core of one node"),
         Fixed(relay_key("default"), "each 5 s by each worker process", "the number of processes"),
         Fixed(BloomFilter("seen").key("..."), "by each call", "the core of one node: divide the filter"),
+        Fixed(
+            "rk:{search:shop.ArticleIndex}:...", "by each search and each write", "the core and the memory of one node"
+        ),
         Fixed("rk:{logs}:...", "once a second by each process that logs", "the number of processes"),
         Fixed("rk:{queues-schedules}:...", "each 2 s by each supervisor, and with each tick", "the number of machines"),
     ]

@@ -29,6 +29,9 @@ class ModelIndex:
     A subclass knows how to rebuild itself, and stops all processes from relying on it by ``distrust()``.
     """
 
+    #: What the log says of an index that misses a change.
+    distrusted = "is not asked until it is rebuilt"
+
     def __init__(self, model: Any, name: str) -> None:
         if apps.ready and not conf.tests_run():
             raise ConfigurationError(
@@ -72,7 +75,7 @@ class ModelIndex:
     def report_miss(self, error: Exception) -> None:
         """Rely on the index no longer: this process at once, others as soon as the server can be told."""
         if _log_limit.allows(repr(self)):
-            logger.error("%r misses a change and is not asked until it is rebuilt: %s", self, error)
+            logger.error("%r misses a change and %s: %s", self, self.distrusted, error)
         with _lock:
             _incomplete.add(self)
         _start_reporter()

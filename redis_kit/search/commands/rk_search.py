@@ -35,15 +35,9 @@ class Command(IndexCommand):
 
     def cells(self, index: Any) -> tuple[str, ...]:
         """See IndexCommand.cells()."""
-        counts = (index.waiting, index.searches, index.empty, index.slow)
-        return (
-            index.name,
-            f"{index.documents:,}",
-            f"{index.words:,}",
-            byte_size(index.memory),
-            *(f"{count:,}" for count in counts),
-            "rebuilding" if index.rebuilding else "yes" if index.complete else "no",
-        )
+        sizes = (f"{index.documents:,}", f"{index.words:,}", byte_size(index.memory), f"{index.waiting:,}")
+        searches = (f"{index.searches:,}", f"{index.empty:,}", f"{index.slow:,}")
+        return (index.name, *sizes, *searches, "rebuilding" if index.rebuilding else "yes" if index.complete else "no")
 
     def _refresh(self, *, name: str, **options: Any) -> None:
         try:

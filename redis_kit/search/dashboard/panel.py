@@ -25,7 +25,7 @@ from redis_kit.core.panels import (
     action,
 )
 from redis_kit.search.index import SearchIndex
-from redis_kit.search.inspection import IndexInfo, LoggedQuery, clear, list_indexes, read_indexes
+from redis_kit.search.inspection import IndexInfo, clear, list_indexes, read_indexes
 from redis_kit.search.settings import SearchSettings
 
 HITS = 10  # of a query that is explained
@@ -71,19 +71,13 @@ class SearchPanel(Panel):
         )
         if total > MOST_ROWS:
             yield Pages(self.slug, number, -(-total // MOST_ROWS), asked)
-        slow = _latest((info.name, query) for info in infos for query in info.slow_queries)
+        slow = sorted(((time, info.name, text) for info in infos for time, text in info.slow_queries), reverse=True)
+        empty = sorted(((time, info.name, text) for info in infos for time, text in info.empty_queries), reverse=True)
+        columns = (_("Time"), _("Index"), _("Query"))
+        columns_of_slow = (*columns[:2], _("Milliseconds and query"))
+        yield Table(_("Slow queries of the last day"), columns_of_slow, slow[:MOST_ROWS], empty=_("There are none."))
         yield Table(
-            _("Slow queries of the last day"),
-            (_("Query"), _("Index"), _("Time"), _("Duration")),
-            [(query.text, name, query.time, f"{query.milliseconds} ms") for name, query in slow],
-            empty=_("No query took 50 ms or more."),
-        )
-        empty = _latest((info.name, query) for info in infos for query in info.empty_queries)
-        yield Table(
-            _("Queries of the last day without a result"),
-            (_("Query"), _("Index"), _("Time")),
-            [(query.text, name, query.time) for name, query in empty],
-            empty=_("Each query found something."),
+            _("Queries of the last day without a result"), columns, empty[:MOST_ROWS], empty=_("There are none.")
         )
 
     def reads(self) -> dict[str, Flow[Any]]:
@@ -95,7 +89,7 @@ class SearchPanel(Panel):
         """Return how many documents there are, and an alert for each index that misses a change."""
         ((total, infos),) = replies.values()
         alerts = [
-            Alert(_("%s misses changes") % info.name, _("rebuild it"))
+            Alert(_("%s may miss changes") % info.name, _("rebuild it"))
             for info in infos
             if not info.complete and not info.rebuilding
         ]
@@ -139,14 +133,10 @@ def _row(info: IndexInfo, has_class: bool) -> tuple[Any, ...]:
 
 
 def _state(info: IndexInfo, has_class: bool) -> Any:
-    state = _("complete") if info.complete else _("misses changes: rebuild it")
+    state = _("complete") if info.complete else _("may miss changes: rebuild it")
     if info.rebuilding:
         state = _("is being rebuilt")
     elif not has_class:
         state = _("no class has it")
     waiting = ngettext("%d change waits", "%d changes wait", info.waiting) % info.waiting if info.waiting else ""
     return Lines((state, waiting))
-
-
-def _latest(queries: Iterator[tuple[str, LoggedQuery]]) -> list[tuple[str, LoggedQuery]]:
-    return sorted(queries, key=lambda pair: pair[1].time, reverse=True)[:MOST_ROWS]

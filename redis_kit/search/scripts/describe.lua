@@ -7,15 +7,12 @@
 -- KEYS[4]  committed  zset: changes that wait for their writer
 -- KEYS[5]  empty      zset: the latest queries without a result, by their times
 -- KEYS[6]  slow       zset: the latest slow queries, by their times
--- ARGV[1]  limit      number of queries to return of each kind
+-- ARGV[1]  last       place of the last query to return of each kind
 -- returns  the fields of the state, the token of a running rebuild or nothing, the identity of the server, the number of
 --          changes that wait, and queries without a result and slow ones with their times, the latest first
 
 -- @include redis_kit.core.indexes:_identity
-local clock = redis.call("TIME")
-local since = clock[1] * 1000 - 86400000
-local function latest(key)
-    return redis.call("ZRANGE", key, "+inf", since, "BYSCORE", "REV", "LIMIT", 0, ARGV[1], "WITHSCORES")
-end
 local waiting = redis.call("ZCARD", KEYS[3]) + redis.call("ZCARD", KEYS[4])
-return {redis.call("HGETALL", KEYS[1]), redis.call("GET", KEYS[2]), read_identity(), waiting, latest(KEYS[5]), latest(KEYS[6])}
+local empty = redis.call("ZRANGE", KEYS[5], 0, ARGV[1], "REV", "WITHSCORES")
+local slow = redis.call("ZRANGE", KEYS[6], 0, ARGV[1], "REV", "WITHSCORES")
+return {redis.call("HGETALL", KEYS[1]), redis.call("GET", KEYS[2]), read_identity(), waiting, empty, slow}

@@ -93,7 +93,7 @@ def rebuild_again_and_again():
     while True:
         with suppress(Exception):
             NoteIndex.instance.rebuild()
-        time.sleep(0.05)
+        time.sleep(0.3)
 
 
 def differences():
@@ -257,7 +257,9 @@ def main(arguments):
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--broken", action="store_true")
     options, folder = parser.parse_args(arguments), Path(tempfile.mkdtemp())
-    server = Server(tcp=True, persistence=True, data_dir=folder / "data", extra_args=("--appendfsync", "always"))
+    # The file stays short, so that the server starts within seconds.
+    durable = ("--appendfsync", "always", "--auto-aof-rewrite-min-size", "4mb")
+    server = Server(tcp=True, persistence=True, data_dir=folder / "data", extra_args=durable)
     try:
         set_up(folder, server.connection)
         if options.broken:
