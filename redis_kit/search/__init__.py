@@ -9,15 +9,12 @@ if TYPE_CHECKING:
     from redis_kit.search.engine import IndexMissing
     from redis_kit.search.fields import Facet, Sort, Text
     from redis_kit.search.index import SearchIndex, refresh
-    from redis_kit.search.inspection import IndexInfo
-    from redis_kit.search.results import Hit, SearchResult
+    from redis_kit.search.results import SearchResult
     from redis_kit.search.snowball import snowball
 
 __all__ = [
     "Analyzer",
     "Facet",
-    "Hit",
-    "IndexInfo",
     "IndexMissing",
     "SearchIndex",
     "SearchResult",
@@ -33,8 +30,7 @@ __getattr__, __dir__ = lazily(
         "analyzer": ("Analyzer",),
         "fields": ("Facet", "Sort", "Text"),
         "index": ("SearchIndex", "refresh"),
-        "inspection": ("IndexInfo",),
-        "results": ("Hit", "SearchResult"),
+        "results": ("SearchResult",),
         "engine": ("IndexMissing",),
         "snowball": ("snowball",),
     },

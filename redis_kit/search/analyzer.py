@@ -14,6 +14,7 @@ MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u065f\u0670\u0900-\u0903\u093a-\u094f
 _ASCII = re.compile(r"[a-z0-9]+")
 _RUNS = re.compile(rf"([{CJK}]+)|((?:(?![{CJK}])[^\W_])(?:(?![{CJK}])[^\W_]|[{MARKS}])*)")
 _PAIR = re.compile(f"[{CJK}]{{2}}")
+_WORD = re.compile("[^\\W_][^\\s\ud800-\udfff]*")  # of a project's code: others would damage records and keys
 _ACCENTS = re.compile("[\u0300-\u036f]")
 
 
@@ -26,13 +27,17 @@ class Analyzer:
     def __init__(self, stop_words: frozenset[str] = frozenset(), stem: Callable[[str], str] | None = None) -> None:
         self.stop_words = frozenset(word for text in stop_words for word in self.split(text))
         self.stem = lru_cache(maxsize=50_000)(stem) if stem else None
+        self._is_plain = stem is None and type(self).split is Analyzer.split
 
     def words(self, text: str) -> list[str]:
         """Return the words of a text, in their order."""
         words = self.split(text)
         if self.stop_words:
             words = [word for word in words if word not in self.stop_words]
-        return list(map(self.stem, words)) if self.stem else words
+        if self._is_plain:
+            return words
+        stems = map(self.stem, words) if self.stem else words
+        return [word[:LONGEST_WORD] for word in stems if _WORD.fullmatch(word)]
 
     def split(self, text: str) -> list[str]:
         """Return the words of a text before stop words are left out and stems are taken."""

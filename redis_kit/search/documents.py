@@ -64,24 +64,14 @@ class Document(NamedTuple):
         return {word: scores[count] for word, count in self.counts.items()}
 
 
-class Stored(NamedTuple):
-    """A document as its record has it: its version and the rest, its length, and the ends of the names of its keys."""
-
-    version: str
-    content: str
-    length: int
-    ends: frozenset[str]
-
-    @classmethod
-    def parse(cls, record: bytes | None) -> "Stored":
-        """Return what a record holds; nothing if there is none."""
-        if record is None:
-            return cls("", "", 0, frozenset())
-        text = record.decode()
-        content = text[VERSION:]
-        words, _, rest = content.partition("\n")
-        length, values, sorts = json.loads(rest)
-        return cls(text[:VERSION], content, length, frozenset((*words.split(), *values, *sorts)) - {BOUNDARY})
+def read_record(record: bytes | None) -> tuple[str, str, int, frozenset[str]]:
+    """Return what a record holds: its version and the rest, the length, and the ends of the names of its keys."""
+    if record is None:
+        return "", "", 0, frozenset()
+    text = record.decode()
+    words, _, rest = text[VERSION:].partition("\n")
+    length, values, sorts = json.loads(rest)
+    return text[:VERSION], text[VERSION:], length, frozenset((*words.split(), *values, *sorts)) - {BOUNDARY}
 
 
 def facet_end(name: str, value: str) -> str:

@@ -28,7 +28,7 @@ SPELLING = 0.5  # what another spelling counts
 SLOW = 0.05  # seconds
 LONGEST_ENTRY = 80  # characters of a query in the lists of slow and empty ones
 FIRST = 10  # keys before the sets
-_values: dict[tuple[str, ...], tuple[int, list[str]]] = {}  # by generation and facets: their number, and their ends
+_values: dict[tuple[str, ...], tuple[str, int, list[str]]] = {}  # by index and facets: generation, number and ends
 _slow: dict[str, deque[tuple[str, float]]] = {}  # by index: what the next search of this process reports
 conf.on_change(_values.clear)
 
@@ -38,12 +38,12 @@ class IndexMissing(RedisKitError):
 
 
 class Request(NamedTuple):
-    """A query with its options, checked. ``order`` has the name of a sort and a sign, ``boosts`` shares by sort."""
+    """A query with its options, checked. ``order`` has a sort and a sign, or 0 for that of relevance."""
 
     text: str
     query: Query
     filters: Mapping[str, Sequence[str]]
-    order: tuple[str, int] | None
+    order: tuple[str, int]
     boosts: Mapping[str, float]
     facets: Sequence[str]
     fuzzy: bool
@@ -79,7 +79,7 @@ class Plan:
         self.sets: list[str] = []
         self.parts: dict[str, str] = {}  # of a score: the key of each, by its name
         self.temporary: list[int] = []
-        query, order = request.query, request.order
+        query, (sort, sign) = request.query, request.order
         filters = [[facet_end(name, value) for value in values] for name, values in request.filters.items()]
         self.steps: dict[str, Any] = {
             "required": [*map(self._word, query.required), *map(self._clause, filters)],
@@ -88,14 +88,10 @@ class Plan:
             "phrases": [f" {' '.join(phrase)} " for phrase in query.phrases],
             "without": [f" {' '.join(phrase)} " for phrase in query.excluded_phrases],
             "boosts": [[self._part(sort_end(name), name), share] for name, share in request.boosts.items()],
-            "order": [self._place(sort_end(order[0])), order[1]] if order else [],
+            "order": [self.place(sort_end(sort)), sign] if sign else [],
             "facets": [],
             "temporary": self.temporary,
         }
-
-    def count(self, number: int, ends: Sequence[str]) -> None:
-        """Have the documents of values counted. ``number`` is that of the values when they were read."""
-        self.steps |= {"values": number, "facets": [self._place(end) for end in ends]}
 
     def call(self) -> ScriptCall:
         """Return the call of the script."""
@@ -113,17 +109,18 @@ class Plan:
         return self._clause([word, *self.spellings.get(word, ())], scored=True)
 
     def _clause(self, ends: Sequence[str], *, scored: bool = False) -> dict[str, Any]:
-        places = [self._part(end, end) if scored else self._place(end) for end in ends]
+        places = [self._part(end, end) if scored else self.place(end) for end in ends]
         if len(ends) > 1:
-            self.temporary.append(self._place(f">{len(self.sets)}"))
-        weights = [1, *[SPELLING] * (len(ends) - 1)]
+            self.temporary.append(self.place(f">{len(self.sets)}"))
+        weights = [1, *[SPELLING] * (len(ends) - 1)] if scored else [0] * len(ends)
         return {"sets": places, "weights": weights, "scored": scored, "target": FIRST + len(self.sets)}
 
     def _part(self, end: str, name: str) -> int:
         self.parts[name] = self.prefix + end
-        return self._place(end)
+        return self.place(end)
 
-    def _place(self, end: str) -> int:
+    def place(self, end: str) -> int:
+        """Add a set, and return its place."""
         self.sets.append(self.prefix + end)
         return FIRST + len(self.sets)
 
@@ -142,11 +139,11 @@ def search(store: SearchStore, request: Request) -> Flow[Answer]:
         plan = Plan(store, shape, request, (yield from _spell(store, shape, request)))
         ends: list[str] = []
         if request.facets:
-            place = (plan.prefix, *request.facets)
-            if reason == "values" or place not in _values:
-                _values[place] = yield from _learn_values(store, shape, request.facets)
-            number, ends = _values[place]
-            plan.count(number, ends)
+            place = (store.name, *request.facets)
+            if reason == "values" or _values.get(place, ("",))[0] != plan.prefix:
+                _values[place] = plan.prefix, *(yield from _learn_values(store, shape, request.facets))
+            _, number, ends = _values[place]
+            plan.steps |= {"values": number, "facets": list(map(plan.place, ends))}
         answer, *details = yield plan.call()
         reason = answer.decode()
         if reason == "stale":
@@ -167,16 +164,14 @@ def search(store: SearchStore, request: Request) -> Flow[Answer]:
 
 def _spell(store: SearchStore, shape: Shape, request: Request) -> Flow[dict[str, list[str]]]:
     """Return for each word the stored words within one edit. One round trip, none if the request is not fuzzy."""
-    edited = {word: list(dict.fromkeys(edits(word))) for word in request.query.positive if request.fuzzy}
-    edited = {word: others for word, others in edited.items() if others}
-    calls = [Call("ZMSCORE", store.parts(shape.active[0])[1], *others) for others in edited.values()]
-    replies = (yield Batch(calls)) if calls else []
-    return {
-        word: [other for other, score in zip(others, scores, strict=True) if score is not None and other != word][
-            :MOST_SPELLINGS
-        ]
-        for (word, others), scores in zip(edited.items(), replies, strict=True)
-    }
+    edited = [(word, list(dict.fromkeys(edits(word)))) for word in request.query.positive if request.fuzzy]
+    edited = [(word, others) for word, others in edited if others]
+    calls = [Call("ZMSCORE", store.parts(shape.active[0])[1], *others) for _word, others in edited]
+    found = dict[str, list[str]]()
+    for (word, others), scores in zip(edited, (yield Batch(calls)) if calls else [], strict=True):
+        stored = [other for other, score in zip(others, scores, strict=True) if score is not None and other != word]
+        found[word] = stored[:MOST_SPELLINGS]
+    return found
 
 
 def _learn_values(store: SearchStore, shape: Shape, names: Sequence[str]) -> Flow[tuple[int, list[str]]]:

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from hashlib import blake2b
 from types import NoneType
-from typing import Any, ClassVar
+from typing import Any
 
 from redis_kit.core.errors import ConfigurationError, InvalidValue
 from redis_kit.core.text import shortened
@@ -21,31 +21,24 @@ LEAST_HALF_LIFE = timedelta(days=14)
 class Field:
     """The base of fields. ``source`` is an attribute of the row; by default that with the name of the field."""
 
-    kind: ClassVar[str]
-
-    def __init__(self, source: str = "") -> None:
-        self.source, self.name = source, ""
+    def __init__(self, source: str = "", detail: str = "") -> None:
+        self.source, self.name, self.detail = source, "", detail
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name, self.source = name, self.source or name
 
     def __str__(self) -> str:
-        return f"{self.name}:{self.kind}"
+        return f"{self.name}:{type(self).__name__}{self.detail}"
 
 
 class Text(Field):
     """Text to search in. A word in a field of ``weight`` 3 counts as three. The weight is 0.1 to 100."""
 
-    kind = "text"
-
     def __init__(self, source: str = "", *, weight: float = 1.0) -> None:
-        super().__init__(source)
         if not is_number(weight) or not 0.1 <= weight <= 100:
             raise ConfigurationError(f"The weight of a Text must be a number from 0.1 to 100, not {shortened(weight)}.")
+        super().__init__(source, f":{weight:g}")
         self.weight = float(weight)
-
-    def __str__(self) -> str:
-        return f"{self.name}:text:{self.weight:g}"
 
     @staticmethod
     def clean(value: Any) -> str:
@@ -58,8 +51,6 @@ class Text(Field):
 class Facet(Field):
     """Values to filter by and to count, such as tags: one, a list, or the rows of a relation."""
 
-    kind = "facet"
-
     @staticmethod
     def clean(value: Any) -> list[str]:
         """Return the values as texts, each once. None and "" are none."""
@@ -67,8 +58,8 @@ class Facet(Field):
             value = value.all()
         if value is None or isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
             value = [value]
-        texts = (facet_value(each) for each in value if each is not None and each != "")
-        return list(dict.fromkeys(texts))[:MOST_VALUES]
+        texts = (str(each).encode(errors="replace").decode() for each in value if each is not None and each != "")
+        return list(dict.fromkeys(map(_cut, texts)))[:MOST_VALUES]
 
 
 class Sort(Field):
@@ -77,16 +68,11 @@ class Sort(Field):
     With a ``half_life`` of 14 days or more, the boost of a date halves with each of them before the latest date.
     """
 
-    kind = "sort"
-
     def __init__(self, source: str = "", *, half_life: timedelta | None = None) -> None:
-        super().__init__(source)
         if half_life is not None and not (isinstance(half_life, timedelta) and half_life >= LEAST_HALF_LIFE):
             raise ConfigurationError(f"half_life must be a timedelta of 14 days or more, not {shortened(half_life)}.")
+        super().__init__(source, f":{half_life.days}" if half_life else "")
         self.half_life = half_life
-
-    def __str__(self) -> str:
-        return f"{self.name}:sort:{self.half_life.total_seconds():g}" if self.half_life else f"{self.name}:sort"
 
     def clean(self, value: Any) -> float:
         """Return the number of a value. Raises InvalidValue for what has no order."""
@@ -98,9 +84,7 @@ class Sort(Field):
         return float(2.0 ** max(-1000.0, min(1000.0, (number - EPOCH.timestamp()) / self.half_life.total_seconds())))
 
 
-def facet_value(value: Any) -> str:
-    """Return a value as text that a key can have: long ones end with a digest."""
-    text = str(value).encode(errors="replace").decode()
+def _cut(text: str) -> str:
     if len(text) <= LONGEST_VALUE:
         return text
     return f"{text[:LONGEST_VALUE]}…{blake2b(text.encode(), digest_size=8).hexdigest()}"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
 from hashlib import blake2b
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from django.db.models import QuerySet
 from django.utils.module_loading import import_string
@@ -95,7 +95,8 @@ class SearchIndex(RowIndex):
         or the index is missing, ``fallback()`` answers.
         """
         index: SearchIndex = cls.instance
-        request = index._request(text, filters, order, boost or {}, tuple(facets), fuzzy, limit, offset)
+        options = {"boosts": boost or {}, "facets": tuple(facets), "fuzzy": fuzzy, "limit": limit, "offset": offset}
+        request = index._request(text, filters, order, **options)
         answer = index.store.run_flow(index._ask(request), if_open=None)
         if answer is None and (rows := index.fallback(text)) is not None:
             return SearchResult(index, request, answer, list(rows[offset : offset + limit]), rows.count())
@@ -117,7 +118,8 @@ class SearchIndex(RowIndex):
     ) -> SearchResult:
         """See search()."""
         index: SearchIndex = cls.instance
-        request = index._request(text, filters, order, boost or {}, tuple(facets), fuzzy, limit, offset)
+        options = {"boosts": boost or {}, "facets": tuple(facets), "fuzzy": fuzzy, "limit": limit, "offset": offset}
+        request = index._request(text, filters, order, **options)
         answer = await index.store.arun_flow(index._ask(request), if_open=None)
         if answer is None and (rows := index.fallback(text)) is not None:
             page = [row async for row in rows[offset : offset + limit]]
@@ -130,8 +132,7 @@ class SearchIndex(RowIndex):
 
     def info(self) -> IndexInfo | None:
         """Return the documents, words and memory of the index; None if it was never built. One round trip."""
-        info: IndexInfo | None = self.store.run_flow(describe(self.store))
-        return info
+        return cast("IndexInfo | None", self.store.run_flow(describe(self.store)))
 
     def clear(self) -> bool:
         """Delete the index, and return whether there was one. Until the next rebuild ``fallback()`` answers."""
@@ -156,8 +157,7 @@ class SearchIndex(RowIndex):
     @property
     def store(self) -> SearchStore:
         """Return what is stored in Redis."""
-        stem = getattr(self.stem, "__qualname__", "")
-        analysis = "\n".join([stem, *sorted(self.analyzer.stop_words)])
+        analysis = "\n".join([getattr(self.stem, "__qualname__", ""), *sorted(self.analyzer.stop_words)])
         digest = blake2b(analysis.encode(), digest_size=3).hexdigest()
         return SearchStore(self.name, " ".join([*map(str, self.columns.values()), digest]))
 
@@ -200,20 +200,12 @@ class SearchIndex(RowIndex):
         else:
             super().schedule()
 
-    def _request(
-        self,
-        text: str,
-        filters: Mapping[str, Any],
-        order: str,
-        boosts: Mapping[str, float],
-        facets: Sequence[str],
-        fuzzy: bool,
-        *page: int,
-    ) -> Request:
+    def _request(self, text: str, filters: Mapping[str, Any], order: str, **options: Any) -> Request:
         if not isinstance(text, str):
             raise InvalidValue(f"A query is text, not {shortened(text)}.")
-        sort = order.removeprefix("-")
-        for kind, names in ((Facet, (*filters, *facets)), (Sort, boosts), (Sort, [sort] * (order != "relevance"))):
+        sort, boosts = order.removeprefix("-"), options["boosts"]
+        sorts = [*boosts, *[sort] * (order != "relevance")]
+        for kind, names in ((Facet, [*filters, *options["facets"]]), (Sort, sorts)):
             for name in names:
                 self._require(kind, name)
         for name, share in boosts.items():
@@ -221,18 +213,11 @@ class SearchIndex(RowIndex):
                 raise InvalidValue(f"The boost of {name!r} must be a share from 0 to 1, not {shortened(share)}.")
         if sum(boosts.values()) > 1:
             raise InvalidValue(f"The boosts are {sum(boosts.values()):g} together, and at most 1 is allowed.")
-        values = {name: Facet.clean(value) for name, value in filters.items()}
-        return Request(
-            text=text,
-            query=parse(text, self.analyzer),
-            filters={name: listed for name, listed in values.items() if listed},
-            order=None if order == "relevance" else (sort, 1 if order.startswith("-") else -1),
-            boosts=boosts,
-            facets=facets,
-            fuzzy=fuzzy,
-            limit=whole_number("limit", page[0], (1, MAX_HITS)),
-            offset=whole_number("offset", page[1], (0, 10**9)),
-        )
+        whole_number("limit", options["limit"], (1, MAX_HITS))
+        whole_number("offset", options["offset"], (0, 10**9))
+        values = {name: listed for name, value in filters.items() if (listed := Facet.clean(value))}
+        sign = 0 if order == "relevance" else 1 if order.startswith("-") else -1
+        return Request(text, parse(text, self.analyzer), values, (sort, sign), **options)
 
     def _require(self, kind: type[Field], name: str) -> None:
         if name not in (names := self._names_of(kind)):

@@ -10,7 +10,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.indexes.generations import Shape, names
 from redis_kit.core.steps import Batch, Call
-from redis_kit.search.documents import Stored
+from redis_kit.search.documents import read_record
 from redis_kit.search.store import SearchStore
 
 DESCRIBE = scripts.load(__package__, "describe")
@@ -53,39 +53,25 @@ class IndexInfo(NamedTuple):
         active = shape.active[0].id if shape.active else ""
         documents, words, postings = map(int, fields.get(f"items:{active}:1", "0 0 0").split())
         measured, of_postings = map(int, fields.get("memory", "0 1").split())
-        begun = fields.get(f"since:{active}")
-        return cls(
-            name=name,
-            fields=fields["parameters"].rpartition(" ")[0],
-            documents=documents,
-            words=words,
-            memory=measured * postings // of_postings,
-            rebuilt=_time(float(begun)) if begun else None,
-            complete=fields.get("complete") == f"{active} {identity.decode()}",
-            rebuilding=bool(lease),
-            waiting=waiting,
-            searches=int(fields.get("searches", 0)),
-            empty=int(fields.get("empty", 0)),
-            slow=int(fields.get("slow", 0)),
-            empty_queries=_logged(empty),
-            slow_queries=_logged(slow),
-        )
+        memory = measured * postings // of_postings
+        rebuilt = _time(fields[f"since:{active}"]) if active else None
+        complete = fields.get("complete") == f"{active} {identity.decode()}"
+        searches, empties, slows = (int(fields.get(key, 0)) for key in ("searches", "empty", "slow"))
+        sizes = (documents, words, memory, rebuilt, complete, bool(lease), waiting)
+        return cls(name, fields["parameters"], *sizes, searches, empties, slows, _logged(empty), _logged(slow))
 
 
 def read_indexes(using: str, start: int, count: int) -> Flow[tuple[int, list[IndexInfo]]]:
     """Return the number of indexes, and some of them in the order of their names. Two round trips."""
-    total, members = yield Batch(
-        [Call("ZCARD", names("search")), Call("ZRANGE", names("search"), start, start + count - 1)]
-    )
+    key = names("search")
+    total, members = yield Batch([Call("ZCARD", key), Call("ZRANGE", key, start, start + count - 1)])
     infos = yield from gather([describe(SearchStore(name.decode(), using=using)) for name in members], combine=True)
     return int(total), [info for info in infos if info]
 
 
 def list_indexes(using: str, *, start: int = 0, count: int = 100) -> tuple[int, list[IndexInfo]]:
     """See read_indexes()."""
-    flow = read_indexes(using, start, count)
-    result: tuple[int, list[IndexInfo]] = SearchStore("indexes", using=using).run_flow(flow)
-    return result
+    return tuple(SearchStore("indexes", using=using).run_flow(read_indexes(using, start, count)))
 
 
 def clear(name: str, using: str) -> bool:
@@ -107,7 +93,7 @@ def measure(store: SearchStore) -> Flow[None]:
     generation = (yield from store.generations.read()).active[0]
     docs, words, stats = store.parts(generation)
     sample, postings = yield Batch([Call("HRANDFIELD", docs, SAMPLE, "WITHVALUES"), Call("HGET", stats, "postings")])
-    ends = [end for record in sample[1::2] for end in Stored.parse(record).ends]
+    ends = [end for record in sample[1::2] for end in read_record(record)[3]]
     keys = [store.prefix(generation) + end for end in random.sample(ends, min(len(ends), 5 * SAMPLE))]
     calls = [Call(*MEMORY, key, "SAMPLES", SAMPLE) for key in (docs, words)]
     for key in keys:
@@ -119,8 +105,8 @@ def measure(store: SearchStore) -> Flow[None]:
 
 
 def _logged(pairs: Sequence[bytes]) -> list[tuple[datetime, str]]:
-    return [(_time(float(time)), entry.decode()) for entry, time in zip(pairs[::2], pairs[1::2], strict=True)]
+    return [(_time(time), entry.decode()) for entry, time in zip(pairs[::2], pairs[1::2], strict=True)]
 
 
-def _time(milliseconds: float) -> datetime:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+def _time(milliseconds: str | bytes) -> datetime:
+    return datetime.fromtimestamp(float(milliseconds) / 1000, UTC)

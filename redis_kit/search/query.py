@@ -34,7 +34,7 @@ def parse(text: str, analyzer: Analyzer) -> Query:
     optional: list[str] = []
     required: list[str] = []
     excluded: list[str] = []
-    phrases: dict[bool, list[tuple[str, ...]]] = {False: [], True: []}
+    phrases: dict[bool, list[tuple[str, ...]]] = {False: [], True: []}  # by whether they are excluded
     text = unicodedata.normalize("NFKC", text[:LONGEST_QUERY]).translate(_QUOTES)
     for sign, quoted, word in _PARTS.findall(text):
         words = tuple(analyzer.words(quoted or word))[:MOST_WORDS]
@@ -52,32 +52,22 @@ def parse(text: str, analyzer: Analyzer) -> Query:
 
 
 def edits(word: str) -> Iterator[str]:
-    """Yield all words within one edit (P. Norvig: How to Write a Spelling Corrector), over the letters of its script.
+    """Yield all words within one edit (P. Norvig: How to Write a Spelling Corrector), over the letters of its scripts.
 
     None for short words and for scripts without spaces.
     """
-    if len(word) < FUZZY_LENGTH or is_pair(word):
+    if len(word) < FUZZY_LENGTH or is_pair(word[:2]):
         return
-    letters = "".join(
-        dict.fromkeys(letter for block in sorted({ord(each) >> 7 for each in word}) for letter in _letters(block))
-    )
+    blocks = {ord(letter) >> 7 for letter in word}  # of 128 code points
+    points = map(chr, (point for block in sorted(blocks) for point in range(block << 7, (block + 1) << 7)))
+    letters = [letter for letter in points if letter.isalnum() and not letter.isupper()]
     for at in range(len(word) + 1):
         head, tail = word[:at], word[at:]
-        if tail:
-            yield head + tail[1:]
-        if len(tail) > 1:
-            yield head + tail[1] + tail[0] + tail[2:]
+        yield head + tail[1:]
+        yield head + tail[1:2] + tail[:1] + tail[2:]
         for letter in letters:
             yield head + letter + tail
-            if tail:
-                yield head + letter + tail[1:]
-
-
-def _letters(block: int) -> Iterable[str]:
-    """Return the letters and digits of 128 code points, as they are in words: in lower case."""
-    return (
-        letter for letter in map(chr, range(block << 7, (block + 1) << 7)) if letter.isalnum() and not letter.isupper()
-    )
+            yield head + letter + tail[1:]
 
 
 def _first(words: Iterable[str]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.models import Case, IntegerField, QuerySet, When
 from django.utils.html import escape
@@ -40,17 +40,12 @@ class SearchResult:
         self.scores: Mapping[str, float] = answer.scores if answer else {}
         self.facets: Mapping[str, Mapping[str, int]] = answer.facets if answer else {}
         self.total = answer.total if answer else total
-        self.source: Literal["index", "database", "none"] = (
-            "index" if answer else "none" if rows is None else "database"
-        )
+        self.source = "index" if answer else "none" if rows is None else "database"
         self.ids = [_key(index.model, id) for id in self.scores] if rows is None else [row.pk for row in rows]
         self._index, self._request, self._answer, self._rows = index, request, answer, rows
 
     def __len__(self) -> int:
         return len(self.ids)
-
-    def __repr__(self) -> str:
-        return f"<SearchResult of {self._index.name}: {len(self)} of {self.total}, from {self.source}>"
 
     def __iter__(self) -> Iterator[Hit]:
         if self._rows is None:
@@ -76,26 +71,24 @@ class SearchResult:
 
         One round trip. Empty if the result is older than a minute, or the index has not answered.
         """
-        parts: dict[str, float] = self._index.store.run_flow(self._explain(str(id)), if_open={})
-        return parts
+        return dict(self._index.store.run_flow(self._explain(str(id)), if_open={}))
 
     async def aexplain(self, id: Any) -> dict[str, float]:
         """See explain()."""
-        parts: dict[str, float] = await self._index.store.arun_flow(self._explain(str(id)), if_open={})
-        return parts
+        return dict(await self._index.store.arun_flow(self._explain(str(id)), if_open={}))
 
     def _explain(self, id: str) -> Flow[dict[str, float]]:
         if not self._answer:
             return {}
-        parts = self._answer.parts
-        calls = [Call("ZSCORE", key, id) for key in parts.values()]
+        calls = [Call("ZSCORE", key, id) for key in self._answer.parts.values()]
         factors, *scores = yield Batch([Call("HGET", self._answer.header, "factors"), *calls])
-        by_key = dict(zip(parts.values(), scores, strict=True))
-        names, amounts = {key: name for name, key in parts.items()}, dict[str, float]()
+        by_key = dict(zip(self._answer.parts.values(), zip(self._answer.parts, scores, strict=True), strict=True))
+        amounts: dict[str, float] = {}
         for line in (factors or b"").decode().splitlines():
             factor, low, key = line.split(" ", 2)
-            if by_key.get(key) is not None:
-                amounts[names[key]] = (float(by_key[key]) - float(low)) * float(factor)
+            name, score = by_key.get(key, ("", None))
+            if score is not None:
+                amounts[name] = (float(score) - float(low)) * float(factor)
         return dict(sorted(amounts.items(), key=lambda pair: -pair[1]))
 
     def _hit(self, row: Any) -> Hit:

@@ -13,7 +13,7 @@ from redis_kit.core.indexes.generations import Generation, Generations, Shape
 from redis_kit.core.indexes.row_index import WriterLost
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Argument, Batch, Call
-from redis_kit.search.documents import Document, Stored
+from redis_kit.search.documents import Document, read_record
 from redis_kit.search.settings import SearchSettings
 
 STORE = scripts.load(__package__, "store")
@@ -62,69 +62,59 @@ class SearchStore(Primitive):
     ) -> Flow[None]:
         """Store documents and delete others, in all generations, or in that of a rebuild only.
 
-        Raises WriterLost if the key ``writer`` has another token. A repeat changes nothing. Two round trips for each
-        generation and 5,000 words.
+        Raises WriterLost if the key ``writer`` has another token. A repeat changes nothing. One round trip, and two for
+        each generation and 5,000 words.
         """
         changes: list[Change] = [*documents.items(), *((id, None) for id in gone)]
         written: set[str] = set()
-        shape = self.generations.shape
-        if not shape.generations:
-            shape = yield from self.generations.read()
+        shape = yield from self.generations.read()  # a rebuild that begins later reads all that these rows say
         while True:
-            if rebuild and not shape.has_shadow(rebuild):
-                shape = yield from self.generations.read()
+            if rebuild:
                 self.generations.require(shape, rebuild)
             left = [each for each in shape.generations if each.id not in written and rebuild in ("", each.id)]
             if not left:
                 return
-            newer = yield from self._write_to(left[0], shape, changes, writer, token)
-            if newer is None:
+            stored = shape
+            for batch in _batches(changes):
+                if stored == shape:
+                    stored = yield from self._write_to(left[0], shape, batch, writer, token)
+            if stored == shape:
                 written.add(left[0].id)
-            else:
-                shape = newer
+            shape = stored
 
     def _write_to(
-        self, generation: Generation, shape: Shape, changes: Sequence[Change], writer: str, token: str
-    ) -> Flow[Shape | None]:
-        """Write to one generation. Return the stored shape if it is another one."""
-        prefix = self.prefix(generation)
-        for batch in _batches(changes):
-            reason = "changed"
-            while reason == "changed":
-                replacement = yield from self._prepare(generation, shape, batch)
-                if not replacement.records:
-                    break
-                args: list[Argument] = [str(self.generations.parameters), str(shape), token, generation.id]
-                keys = [self.generations.state, writer, self.key("begun"), *self.parts(generation)]
-                keys += [prefix + end for end in replacement.ends]
-                answer, *stored = yield STORE(keys, [*args, len(prefix.encode()), *replacement.arguments()])
-                reason = answer.decode()
-                if reason == "lost":
-                    raise WriterLost(f"Another process writes to {self!r}.")
-                if reason == "stale":
-                    return self.generations.learn(*stored)
-        return None
-
-    def _prepare(self, generation: Generation, shape: Shape, batch: Sequence[Change]) -> Flow["Replacement"]:
-        """Read what is stored for documents, and return how it is replaced. One round trip."""
-        docs, _words, stats = self.parts(generation)
+        self, generation: Generation, shape: Shape, batch: Sequence[Change], writer: str, token: str
+    ) -> Flow[Shape]:
+        """Write to one generation, and return the stored shape. If it is another one, nothing was changed."""
+        docs, words, stats = self.parts(generation)
         former_docs, _words, former = self.parts((*shape.active, generation)[0])
-        average, length, count, records = yield Batch(
-            [
-                Call("HGET", stats, "average"),
-                Call("HGET", former, "length"),
-                Call("HLEN", former_docs),
-                Call("HMGET", docs, *(id for id, _document in batch)),
-            ]
-        )
+        ids = [id for id, _document in batch]
+        calls = [Call("HGET", stats, "average"), Call("HGET", former, "length"), Call("HLEN", former_docs)]
+        average, length, count, records = yield Batch([*calls, Call("HMGET", docs, *ids)])
         if average is None:  # that of the generation before, else that of these documents
             lengths = [document.length for _id, document in batch if document] or [1]
             mean = int(length) / count if length and count else sum(lengths) / len(lengths)
             average = b"%.2f" % max(1.0, mean)
-        replacement = Replacement(average.decode())
+        replacement = Replacement(float(average))
         for (id, document), record in zip(batch, records, strict=True):
-            replacement.add(id, Stored.parse(record), document)
-        return replacement
+            replacement.add(id, record, document)
+        if not replacement.ids:
+            return shape
+        prefix = self.prefix(generation)
+        args: list[Argument] = [
+            str(self.generations.parameters),
+            str(shape),
+            token,
+            generation.id,
+            len(prefix.encode()),
+        ]
+        keys = [self.generations.state, writer, self.key("begun"), docs, words, stats, *replacement.keys(prefix)]
+        answer, *stored = yield STORE(keys, [*args, average, *replacement.arguments()])
+        if answer == b"lost":
+            raise WriterLost(f"Another process writes to {self!r}.")
+        if answer == b"changed":
+            return (yield from self._write_to(generation, shape, batch, writer, token))
+        return self.generations.learn(*stored) if answer else shape
 
     def clean(self) -> Flow[None]:
         """Delete the keys of generations that ended, 500 at a time; those that a killed process left, too."""
@@ -143,46 +133,42 @@ class SearchStore(Primitive):
 class Replacement:
     """What a batch of documents changes in a generation: for each of its keys the documents that come and go."""
 
-    def __init__(self, average: str) -> None:
-        self.average, self.version = average, token_hex(4)
-        self.records: dict[str, tuple[str, str]] = {}  # by id: the version that is replaced, and the new record
-        self._values: dict[str, list[Any]] = defaultdict(list)
-        self._gains: dict[str, list[Any]] = defaultdict(list)
-        self._losses: dict[str, list[str]] = defaultdict(list)
-        self._length = 0
+    def __init__(self, average: float) -> None:
+        self.average, self.new_version, self.length = average, token_hex(4), 0
+        self.ids: list[str] = []
+        self.versions: list[str] = []  # that are replaced
+        self.records: list[str] = []
+        self.values, self.gains, self.losses = (defaultdict[str, list[Any]](list) for _ in range(3))
 
-    def add(self, id: str, stored: Stored, document: Document | None) -> None:
-        """Add a document, or the end of one."""
+    def add(self, id: str, record: bytes | None, document: Document | None) -> None:
+        """Add a document, or the end of one, in place of what its record says."""
+        version, stored, length, ends = read_record(record)
         content = document.record if document else ""
-        if content == stored.content:
+        if content == stored:
             return
-        self.records[id] = stored.version, self.version + content if document else ""
-        self._length -= stored.length
-        kept: set[str] = set()
-        if document:
-            self._length += document.length
-            impacts = document.impacts(float(self.average))
-            for end, score in (*impacts.items(), *document.sorts.items()):
-                self._gains[end] += (score, id)
-            for end in document.values:
-                self._values[end] += (0, id)
-            kept = {*impacts, *document.sorts, *document.values}
-        for end in stored.ends - kept:
-            self._losses[end].append(id)
+        self.ids.append(id)
+        self.versions.append(version)
+        self.records.append(self.new_version + content if document else "")
+        self.length += (document.length if document else 0) - length
+        scores = {**document.impacts(self.average), **document.sorts} if document else {}
+        values = document.values if document else ()
+        for end, score in scores.items():
+            self.gains[end] += (score, id)
+        for end in values:
+            self.values[end] += (0, id)
+        for end in ends - scores.keys() - set(values):
+            self.losses[end].append(id)
 
-    @property
-    def ends(self) -> list[str]:
-        """Return the ends of the names of all keys, in the order of the arguments."""
-        return [*self._values, *self._gains, *self._losses]
+    def keys(self, prefix: str) -> list[str]:
+        """Return the keys that change, in the order of the arguments."""
+        return [prefix + end for end in (*self.values, *self.gains, *self.losses)]
 
-    def arguments(self) -> list[str | int]:
+    def arguments(self) -> list[Argument]:
         """Return the last arguments of the script ``store``."""
-        versions = [version for version, _record in self.records.values()]
-        gains = [*self._values.values(), *self._gains.values()]
-        lists = (list(self.records), versions, gains, [*self._losses.values()])
+        gains = [*self.values.values(), *self.gains.values()]
+        lists = (self.ids, self.versions, gains, [*self.losses.values()])
         packed = [json.dumps(each, ensure_ascii=False, separators=(",", ":")) for each in lists]
-        records = [record for _version, record in self.records.values()]
-        return [self.average, len(self._values), self._length, *packed, *records]
+        return [len(self.values), self.length, *packed, *self.records]
 
 
 def _batches(changes: Sequence[Change]) -> Iterator[list[Change]]:

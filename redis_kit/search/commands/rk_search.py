@@ -1,6 +1,5 @@
 """``manage.py rk_search``: lists indexes, rebuilds them, and writes the changes that wait."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -23,7 +22,7 @@ class Command(IndexCommand):
     titles = ("INDEX", "DOCUMENTS", "WORDS", "MEMORY", "WAITING", "SEARCHES", "EMPTY", "SLOW", "COMPLETE")
     empty = "There are no indexes."
     example = "app and class, such as shop.ProductIndex"
-    actions: Mapping[str, str] = {
+    actions = {
         "list": "list them by name",
         "rebuild": "read all rows again, and switch to them in one step",
         "refresh": "write the changes that wait, such as those of a process that died",
