@@ -11,9 +11,9 @@ class Search(Component):
 
     settings = SearchSettings
     commands = (
-        "exists get hdel hget hgetall hincrby hlen hmget hrandfield hset hsetnx info pexpire sadd scard set setbit "
-        "smembers srem strlen unlink zadd zcard zdiffstore zintercard zinterstore zmscore zrange zrangebylex "
-        "zrangebyscore zrangestore zrem zremrangebyrank zremrangebyscore zscore zunionstore"
+        "exists get hdel hget hgetall hincrby hlen hmget hrandfield hset hsetnx info memory|usage pexpire sadd "
+        "scard set setbit smembers srem strlen unlink zadd zcard zdiffstore zintercard zinterstore zmscore zrange "
+        "zrangebylex zrangebyscore zrangestore zrem zremrangebyrank zremrangebyscore zscore zunionstore"
     )
     panels = ("redis_kit.search.dashboard.panel.SearchPanel",)
     group = _("Filters and indexes")

@@ -147,7 +147,7 @@ class SearchIndex(RowIndex):
             self.clear()
         try:
             count = super().rebuild(progress=progress)
-            with suppress(RedisKitError):  # the user may not run MEMORY USAGE
+            with suppress(RedisKitError):  # the memory is not known then
                 store.run_flow(measure(store))
         finally:
             with suppress(RedisKitError):  # the next rebuild deletes what is left

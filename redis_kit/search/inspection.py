@@ -15,7 +15,6 @@ from redis_kit.search.store import SearchStore
 
 DESCRIBE = scripts.load(__package__, "describe")
 QUERIES = 20  # of each kind
-MEMORY = ("MEMORY", "USAGE")  # a right that a user need not have
 SAMPLE = 100  # documents whose words are measured
 
 
@@ -95,9 +94,9 @@ def measure(store: SearchStore) -> Flow[None]:
     sample, postings = yield Batch([Call("HRANDFIELD", docs, SAMPLE, "WITHVALUES"), Call("HGET", stats, "postings")])
     ends = [end for record in sample[1::2] for end in read_record(record)[3]]
     keys = [store.prefix(generation) + end for end in random.sample(ends, min(len(ends), 5 * SAMPLE))]
-    calls = [Call(*MEMORY, key, "SAMPLES", SAMPLE) for key in (docs, words)]
+    calls = [Call("MEMORY", "USAGE", key, "SAMPLES", SAMPLE) for key in (docs, words)]
     for key in keys:
-        calls += [Call(*MEMORY, key), Call("ZCARD", key)]
+        calls += [Call("MEMORY", "USAGE", key), Call("ZCARD", key)]
     of_docs, of_words, *sizes = yield Batch(calls)
     shares = [size / count for size, count in zip(sizes[::2], sizes[1::2], strict=True) if size and count]
     total = (of_docs or 0) + (of_words or 0) + int(postings or 0) * sum(shares) / max(1, len(shares))

@@ -1,6 +1,6 @@
 -- Which documents match a query, and their scores.
 --
--- needs  KEYS, unite, intersect; docs: their records; found, extra: keys to fill
+-- needs  KEYS, docs, found, extra, unite, intersect
 -- gives  match, keep_phrases, lift
 
 local COMMON, LEAST, MOST = 0.05, 1000, 20000

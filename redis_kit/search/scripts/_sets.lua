@@ -1,7 +1,7 @@
 -- Sets of documents with scores, and the clauses of a query.
 --
--- needs  KEYS; words: the ends of the names of all keys; prefix: the number of bytes before them
--- gives  unite, intersect, read_clauses
+-- needs  KEYS, words, prefix
+-- gives  weighted, unite, intersect, read_clauses
 
 local SCALE = 10000 -- of stored scores
 

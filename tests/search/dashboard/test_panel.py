@@ -68,7 +68,7 @@ def test_restarted_server_is_an_alert(own_kit, page_index):
 
     assert tile().alerts == []
     connections.client().call("HDEL", page_index.instance.store.key("state"), "complete")
-    assert [str(alert.label) for alert in tile().alerts] == ["app.PageIndex may miss changes"]
+    assert [str(alert.text) for alert in tile().alerts] == ["app.PageIndex may miss changes"]
 
 
 @pytest.mark.django_db
