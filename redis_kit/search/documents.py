@@ -39,11 +39,11 @@ class Document(NamedTuple):
         for field in fields:
             value = values[field.name]
             if isinstance(field, Text):
-                found = analyzer.words(field.clean(value)[:LONGEST_TEXT])[: max(0, MOST_WORDS - len(words))]
-                for word in found:
+                more = analyzer.words(field.clean(value)[:LONGEST_TEXT])[: max(0, MOST_WORDS - len(words))]
+                for word in more:
                     counts[word] = counts.get(word, 0) + field.weight
-                length += field.weight * len(found)
-                words += [*found, BOUNDARY]
+                length += field.weight * len(more)
+                words += [*more, BOUNDARY]
             elif isinstance(field, Facet):
                 facets += [facet_end(field.name, each) for each in field.clean(value)]
             elif isinstance(field, Sort):

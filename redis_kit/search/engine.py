@@ -57,7 +57,7 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What the index found: ids with scores, counts of values, the words that led there, and where parts of scores are.
+    """The answer of an index: ids with scores, counts of values, and the words that documents were found by.
 
     ``header`` is the key that has the factors of all parts for a minute, ``parts`` has their keys by their names.
     """
@@ -167,11 +167,11 @@ def _spell(store: SearchStore, shape: Shape, request: Request) -> Flow[dict[str,
     edited = [(word, list(dict.fromkeys(edits(word)))) for word in request.query.positive if request.fuzzy]
     edited = [(word, others) for word, others in edited if others]
     calls = [Call("ZMSCORE", store.parts(shape.active[0])[1], *others) for _word, others in edited]
-    found = dict[str, list[str]]()
+    spellings = dict[str, list[str]]()
     for (word, others), scores in zip(edited, (yield Batch(calls)) if calls else [], strict=True):
         stored = [other for other, score in zip(others, scores, strict=True) if score is not None and other != word]
-        found[word] = stored[:MOST_SPELLINGS]
-    return found
+        spellings[word] = stored[:MOST_SPELLINGS]
+    return spellings
 
 
 def _learn_values(store: SearchStore, shape: Shape, names: Sequence[str]) -> Flow[tuple[int, list[str]]]:
@@ -180,10 +180,10 @@ def _learn_values(store: SearchStore, shape: Shape, names: Sequence[str]) -> Flo
     prefix = store.prefix(shape.active[0])
     calls = [Call("ZRANGEBYLEX", words, f"[={name}=", f"(={name}>", "LIMIT", 0, MOST_VALUES) for name in names]
     number, *listed = yield Batch([Call("HGET", stats, "values"), *calls])
-    ends = [[end.decode() for end in found] for found in listed]
-    flat = [end for found in ends for end in found]
+    ends = [[end.decode() for end in values] for values in listed]
+    flat = [end for values in ends for end in values]
     sizes = dict(zip(flat, (yield Batch([Call("ZCARD", prefix + end) for end in flat])) if flat else [], strict=True))
-    frequent = [end for found in ends for end in sorted(found, key=lambda end: -sizes[end])[:MOST_COUNTED]]
+    frequent = [end for values in ends for end in sorted(values, key=lambda end: -sizes[end])[:MOST_COUNTED]]
     return int(number or 0), frequent
 
 

@@ -37,8 +37,8 @@ _log_limit = LogRateLimit()
 class SearchIndex(RowIndex):
     """An index over the rows of a model. Declare a subclass in ``models.py``, below the model.
 
-    The value of a field is what ``prepare_<name>(row)`` returns if there is such a method, else the attribute of the
-    row. A subclass may return fewer rows from ``rows()``, or select related ones. ``instance`` is its only object.
+    A method ``prepare_<name>(row)`` returns the value of a field; without it, the attribute of the row is that. A
+    subclass may return fewer rows from ``rows()``, or select related ones. ``instance`` is its only object.
     """
 
     model: Any
@@ -87,8 +87,8 @@ class SearchIndex(RowIndex):
         """Return the documents that match best, or in the ``order`` of a sort: "votes", or "-votes" from the largest.
 
         ``boost`` has shares of the score by sort, together at most 1. ``limit`` is 1 to 1,000. The values of ``facets``
-        are counted. ``fuzzy`` finds words within one edit, too. Filters are facets with a value, or with several of
-        which a document has at least one; None and "" don't filter. Any text is a query. Raises InvalidValue for
+        are counted. ``fuzzy`` finds words within one edit, too. Filters are facets with a value, or with several: a
+        document has at least one of them. None and "" don't filter. Any text is a query. Raises InvalidValue for
         unknown fields.
 
         One round trip; up to three more at the first use in a process, and one with ``fuzzy``. If Redis is unavailable,

@@ -1,4 +1,4 @@
-"""The syntax of queries: ``redis +lock -java "fair semaphore"``. What can't be read is taken as words."""
+"""The syntax of queries: ``redis +lock -java "fair semaphore"``. Any text can be read."""
 
 import re
 import unicodedata
@@ -47,8 +47,8 @@ def parse(text: str, analyzer: Analyzer) -> Query:
             optional += words
     must = _first(required)
     may = tuple(word for word in _first(optional) if word not in must)[: MOST_WORDS - len(must)]
-    kept = [phrase for phrase in dict.fromkeys(phrases[False]) if set(phrase) <= set(must)]
-    return Query(may, must, _first(excluded), tuple(kept), tuple(dict.fromkeys(phrases[True]))[:MOST_WORDS])
+    complete = [phrase for phrase in dict.fromkeys(phrases[False]) if set(phrase) <= set(must)]
+    return Query(may, must, _first(excluded), tuple(complete), tuple(dict.fromkeys(phrases[True]))[:MOST_WORDS])
 
 
 def edits(word: str) -> Iterator[str]:

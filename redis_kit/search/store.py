@@ -131,7 +131,7 @@ class SearchStore(Primitive):
 
 
 class Replacement:
-    """What a batch of documents changes in a generation: for each of its keys the documents that come and go."""
+    """The changes of a batch of documents in a generation: for each of its keys the documents that come and go."""
 
     def __init__(self, average: float) -> None:
         self.average, self.new_version, self.length = average, token_hex(4), 0

@@ -7,7 +7,7 @@ import pytest
 
 from redis_kit.core.indexes import model_index
 from redis_kit.core.logs.rate_limit import LogRateLimit
-from redis_kit.search import Facet, SearchIndex, Sort, Text, index
+from redis_kit.search import Facet, SearchIndex, Sort, Text, engine, index
 from tests.app.models import Page
 
 
@@ -16,6 +16,8 @@ def page_index(transactional_db, monkeypatch):
     """An index over pages, which no rebuild has filled yet."""
     monkeypatch.setattr(model_index, "_indexes", [])
     monkeypatch.setattr(index, "_log_limit", LogRateLimit())
+    monkeypatch.setattr(engine, "SLOW", 9.0)  # as a busy machine is slow
+    monkeypatch.setattr(engine, "_slow", {})
 
     class PageIndex(SearchIndex):
         model = Page

@@ -1,5 +1,5 @@
 #!lua
--- Answer a query: from its stored result, or anew, and then store the best documents for the pages that follow.
+-- Answer a query by its stored result, or find the documents and store the best ones for the pages that follow.
 --
 -- KEYS[1]     state       hash: parameters and shape of an index, and what is counted
 -- KEYS[2]     docs        hash: record of each document

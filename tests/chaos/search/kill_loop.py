@@ -41,7 +41,7 @@ class Board:
 
     def settle(self):
         """Wait until each saver has gone on, and none has a change to report: a kill would hide that."""
-        before, deadline = self.rounds(), time.monotonic() + 20
+        before, deadline = self.rounds(), time.monotonic() + 60
         while time.monotonic() < deadline:
             gone_on = all(now > then + 1 for now, then in zip(self.rounds(), before, strict=True))
             if gone_on and not any(self._cells[SAVERS:]):
@@ -160,7 +160,8 @@ def run(server, rows, seed, seconds, restart_share=0.15):
     try:
         while time.monotonic() < ended:
             time.sleep(chance.uniform(0.05, 0.5))
-            if chance.random() < restart_share:
+            # Restarts end earlier: after each, the index is complete again only by a rebuild.
+            if chance.random() < restart_share and time.monotonic() < ended - seconds / 2:
                 server.restart()
                 restarts += 1
                 board.settle()
