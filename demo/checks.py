@@ -196,6 +196,20 @@ def author_is_found(site: Site) -> str:
     return f"1 of {len(author_names())} authors"
 
 
+def articles_are_found(site: Site) -> str:
+    """Search for a word of an article, with an error in it: the word is marked."""
+    stranger, started = site.stranger(4), time.monotonic()
+    answer = stranger.get("/search/?q=many+porcesses")
+    duration = time.monotonic() - started
+    expect(answer.status == 200, f"the search was answered with {answer.status}")
+    expect("<mark>processes</mark>" in answer.text.lower(), "no word is marked")
+    expect("limited at the moment" not in answer.text, "the index did not answer")
+    expect("0 articles" in stranger.get("/search/?q=zzzz").text, "a word that is nowhere was found")
+    page = site.admin().get(f"{reverse('admin:redis_kit_dashboard_changelist')}search/").text
+    expect("reading.ArticleIndex" in page and "zzzz" in page, "the page about search lacks the index or the query")
+    return f"a misspelt word, marked, in {1000 * duration:.0f} ms"
+
+
 Check = Callable[[Site], str]
 CHECKS: tuple[tuple[str, Check], ...] = (
     ("site", site_is_up),
@@ -208,6 +222,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("sign-in streak", streak_grows),
     ("unknown articles", unknown_articles_are_refused),
     ("autocomplete", author_is_found),
+    ("search", articles_are_found),
     ("dashboard", dashboard_is_complete),
     ("links", links_lead_somewhere),
 )

@@ -10,7 +10,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from demo.articles import ARTICLES
-from example_project.reading.models import Article, Author, User, article_slugs, authors
+from example_project.reading.models import Article, ArticleIndex, Author, User, article_slugs, authors
 from redis_kit.pageviews import PageViews, flush
 from redis_kit.pageviews.buffer import buffer
 from redis_kit.pageviews.tally import Event, identified
@@ -82,6 +82,7 @@ def prepare() -> bool:
         fill_database()
     article_slugs.rebuild()
     authors.rebuild()
+    ArticleIndex.instance.rebuild()
     is_new = not PageViews.site().views(timezone.localdate() - timedelta(VIEWED))
     if is_new:
         dice = random.Random(7)  # a fixed seed: each new site has the same history

@@ -3,8 +3,9 @@
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
 
-from example_project.reading.models import Article, Author, Letter, Report, User
+from example_project.reading.models import Article, ArticleIndex, Author, Letter, Report, User
 from redis_kit.autocomplete.admin import AutocompleteAdminMixin
+from redis_kit.search.admin import SearchAdminMixin
 
 admin.site.register(User, UserAdmin)
 
@@ -17,12 +18,14 @@ class AuthorAdmin(AutocompleteAdminMixin, admin.ModelAdmin):
 
 
 @admin.register(Article)
-class ArticleAdmin(admin.ModelAdmin):
-    """Articles in their order."""
+class ArticleAdmin(SearchAdminMixin, admin.ModelAdmin):
+    """Articles in their order, with a search box that asks their index."""
 
     list_display = ("title", "author", "position", "votes")
     list_select_related = ("author",)
     autocomplete_fields = ("author",)
+    search_fields = ("title", "body")
+    search_index = ArticleIndex
 
 
 @admin.register(Letter)

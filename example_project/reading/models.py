@@ -9,6 +9,7 @@ from django.urls import reverse
 from redis_kit.autocomplete import ModelAutocomplete
 from redis_kit.bloom import ModelFilter
 from redis_kit.locks import FencedModelMixin
+from redis_kit.search import SearchIndex, Text
 from redis_kit.signins.mixin import SignInMixin
 
 
@@ -56,6 +57,19 @@ class Article(models.Model):
 
 #: Addresses of articles that do not exist are answered without a query, once ``rk_bloom rebuild`` has filled it.
 article_slugs = ModelFilter(Article, "slug", capacity=10_000)
+
+
+class ArticleIndex(SearchIndex):
+    """The words of articles. It follows their changes, once ``rk_search rebuild`` has filled it."""
+
+    model = Article
+    title = Text(weight=3)
+    summary = Text(weight=2)
+    body = Text()
+
+    def fallback(self, text: str) -> models.QuerySet[Article]:
+        """Return the articles with this text in their titles, for as long as the index can't answer."""
+        return Article.objects.filter(title__icontains=text)
 
 
 class Letter(models.Model):

@@ -7,6 +7,7 @@ from example_project.reading.views import articles, checkin, letters, popular, r
 
 urlpatterns = [
     path("", articles.article_list, name="articles"),
+    path("search/", articles.search, name="search"),
     path("read/<slug:slug>/", articles.article, name="article"),
     path("read/<slug:slug>/vote/", articles.vote, name="vote"),
     path("read/<slug:slug>/send/", letters.send, name="send"),

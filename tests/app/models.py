@@ -73,5 +73,15 @@ class Leaflet(models.Model):
     edition = models.IntegerField(db_default=7)
     region = models.ForeignKey(Region, null=True, on_delete=models.CASCADE)
 
+
+class Page(models.Model):
+    """A page to search for."""
+
+    title = models.CharField(max_length=200)
+    body = models.TextField(default="", blank=True)
+    tags = models.JSONField(default=list)
+    votes = models.IntegerField(default=0)
+    published = models.DateTimeField(null=True)
+
     def __str__(self):
         return self.title

@@ -10,7 +10,7 @@ from redis_kit.core.panels import Panel
 from redis_kit.dashboard.menu import menu
 from tests.fixtures.dashboard import ADMIN, findings, layout_problems
 
-TITLES = ("Search", "Mailboxes", "Chats")
+TITLES = ("Facets", "Mailboxes", "Chats")
 LATER = [type(f"Later{n}", (Panel,), {"slug": f"later{n}", "title": title}) for n, title in enumerate(TITLES)]
 
 
@@ -44,7 +44,7 @@ def test_pages_stand_in_the_groups_of_their_components(kit):
         "Throttles": ["Throttles"],
         "Queues": ["Queues", "Jobs", "Tasks", "Workers", "Schedule", "Workflows", "Hand-overs"],
         "Visitors": ["Page views", "Sign-ins"],
-        "Filters and indexes": ["Bloom filters", "Autocomplete", "Search"],
+        "Filters and indexes": ["Bloom filters", "Autocomplete", "Search", "Facets"],
         "Servers": ["Keys", "Server", "Logs", "Audit log"],
         "Messages": [*TITLES[1:]],
     }

@@ -20,6 +20,7 @@ from redis_kit.core import connections, scripts
 from redis_kit.core.checks import servers
 from redis_kit.core.component import components
 from redis_kit.core.errors import PermissionDenied
+from redis_kit.core.indexes import model_index
 from redis_kit.locks import FairLock, Lock, ReadWriteLock, Semaphore
 from redis_kit.locks.compat import Lock as CompatLock
 from redis_kit.locks.inspection import held_locks
@@ -28,9 +29,10 @@ from redis_kit.logs.buffer import buffer as log_records
 from redis_kit.pageviews import PageViews, flush
 from redis_kit.queues import Queue
 from redis_kit.queues.monitoring import list_workers, queue_names, queue_stats
+from redis_kit.search import Facet, SearchIndex, Sort, Text
 from redis_kit.throttling import Throttle
 from redis_kit.throttling.strategies.base import STRATEGIES
-from tests.app.models import User
+from tests.app.models import Page, User
 from tests.fixtures.process import client
 from tests.queues.conftest import COMMAND, environment
 from tests.queues.support import tasks
@@ -41,6 +43,7 @@ from tests.signins.people import numbers, saved
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "howto" / "acl.md"
 COMPONENTS = ("autocomplete", "bloom", "locks", "logs", "pageviews", "queues", "signins", "throttling")
+COMPONENTS = ("bloom", "locks", "logs", "pageviews", "queues", "search", "signins", "throttling")
 INDEXES = ("bloom", "autocomplete", "search")
 OF_ROWS = {"announce", "commit", "drain"}  # scripts of indexes of rows
 EVERYWHERE = {"PING", "SELECT", "EVALSHA", "EVAL", "TIME", "TYPE"}
@@ -68,7 +71,7 @@ def commands_of(component: str) -> set[str]:
                 sent |= set(re.findall(r'"([A-Z]{3,})"', " ".join(re.findall(rf"local {name} = (.*)", source))))
     for path in modules:
         sent |= {name for pair in IN_PYTHON.findall(path.read_text()) for name in pair if name}
-    return sent
+    return {"MEMORY|USAGE" if name == "MEMORY" else name for name in sent}
 
 
 def rules(number: int = 0) -> list[str]:
@@ -105,7 +108,8 @@ def test_first_user_has_the_commands_of_all_components_and_no_other():
 
 @pytest.mark.parametrize("server", ["valkey", "debian_redis", "sentinel", "cluster"])
 @pytest.mark.django_db(transaction=True)
-def test_every_component_and_a_worker_run_with_these_commands_and_keys(request, kit, server, tmp_path):
+def test_every_component_and_a_worker_run_with_these_commands_and_keys(request, kit, server, tmp_path, monkeypatch):
+    monkeypatch.setattr(model_index, "_indexes", [])
     kit.server = request.getfixturevalue(server)
     user = {"USERNAME": kit.prefix, "PASSWORD": "secret"}
     patterns = [pattern.replace("~rk:", f"~{kit.prefix}:") for pattern in patterns_of_components()]
@@ -207,6 +211,7 @@ def _use_all() -> None:
     recent.add("Anna")
     assert recent.all()
     assert recent.remove("Anna") > recent.clear()
+    _search()
     user, today = saved(next(numbers)), datetime.now(UTC).date()
     user.sign_in()
     assert user.sign_in_calendar(today.year, today.month).marks[today.day - 1]
@@ -230,6 +235,25 @@ def _use_all() -> None:
     assert queue.peek()
     assert queue.purge("ready")
     assert {problem.id for problem in servers.problems("default")} <= {"W010", "W011", "W014"}
+
+
+def _search() -> None:
+    class PageIndex(SearchIndex):
+        model = Page
+        title = Text()
+        tags = Facet()
+        votes = Sort()
+
+    index, page = PageIndex.instance, Page.objects.create(title="a fair lock", tags=["db"])
+    assert index.rebuild() == 1
+    page.title = "a fair semaphore"
+    page.save()
+    result = PageIndex.search('fair "fair semaphore" -java', boost={"votes": 0.1}, facets=("tags",), tags="db")
+    assert (result.source, result.ids, len(result.explain(page.pk))) == ("index", [page.pk], 3)
+    assert PageIndex.search("lok a", fuzzy=True, order="votes").source == "index"
+    assert index.info().documents == 1
+    page.delete()
+    assert index.clear()
 
 
 def _count_views() -> None:

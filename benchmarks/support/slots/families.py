@@ -65,6 +65,9 @@ def fixed() -> list[Fixed]:
         Fixed(relay_key("default"), "each 5 s by each worker process", "the number of processes"),
         Fixed(BloomFilter("seen").key("..."), "by each call", "the core of one node: divide the filter"),
         Fixed(Autocomplete("people").key("..."), "by each search and change", "the core of one node: divide the index"),
+        Fixed(
+            "rk:{search:shop.ArticleIndex}:...", "by each search and each write", "the core and the memory of one node"
+        ),
         Fixed("rk:{logs}:...", "once a second by each process that logs", "the number of processes"),
         Fixed("rk:{queues-schedules}:...", "each 2 s by each supervisor, and with each tick", "the number of machines"),
     ]
