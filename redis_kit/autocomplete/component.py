@@ -11,8 +11,8 @@ class Autocomplete(Component):
 
     settings = AutocompleteSettings
     commands = (
-        "exists get hdel hget hincrby hlen hmget hset hsetnx info lpush lrange lrem ltrim persist pexpire set setbit strlen "
-        "unlink zadd zcard zrange zrangebylex zrangebyscore zrem zrevrangebylex zscore"
+        "exists get hdel hget hincrby hlen hmget hset hsetnx info lpush lrange lrem ltrim persist pexpire set setbit "
+        "strlen unlink zadd zcard zrange zrangebylex zrangebyscore zrem zrevrangebylex zscore"
     )
     panels = ("redis_kit.autocomplete.dashboard.panel.AutocompletePanel",)
     group = _("Filters and indexes")
