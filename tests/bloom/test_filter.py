@@ -445,3 +445,71 @@ def test_second_rebuild_of_a_large_filter_allocates_nothing(kit, small_parts):
         yield 1
 
     assert seen.rebuild(values()) == 1
+
+
+@pytest.mark.parametrize("during", ["a rebuild", "the adds"])
+def test_clear_beside_other_calls(kit, during):
+    seen = BloomFilter("clear", 1000)
+    seen.add("old")
+    if during == "a rebuild":
+
+        def values():
+            yield from range(1000)
+            seen.clear()
+            seen.add("x")
+            yield from range(1000, 2000)
+
+        with pytest.raises(RebuildLost):
+            seen.rebuild(values())
+        assert seen.contains_many([1500, "old", "x"]) == [False, False, True]
+    else:
+        clear = seen._generations.clear()
+        step = clear.send(None)
+        seen.add("during")
+        seen.run_flow(_rest(clear, step))
+        seen.add("new")
+        assert seen.contains_many(["during", "new"]) == [False, True]
+        assert "clear" in [name.decode() for name in kit.raw.zrange(f"{kit.prefix}:{{bloom:indexes}}:names", 0, -1)]
+
+
+def _rest(flow, step):
+    while True:
+        reply = yield step
+        try:
+            step = flow.send(reply)
+        except StopIteration as stop:
+            return stop.value
+
+
+def test_reply_that_comes_late_holds_no_rebuild_up(kit):
+    """Another thread learns an older shape while a rebuild goes on."""
+    seen, client = BloomFilter("late", 1000), connections.client("default")
+    seen.add("a")
+    seen._generations.learn(None, None)  # as in a new process
+    late = seen._add([digest("b")])
+    reply = late.send(None).run(client)
+
+    def values():
+        yield from range(1000)
+        late.send(reply)
+        yield from range(1000, 2000)
+
+    assert seen.rebuild(values()) == 2000
+    assert seen.rebuild(range(5)) == 5
+    assert seen.contains_many([4, 1500]) == [True, False]
+
+
+def test_add_during_which_the_shape_changes_reaches_the_filter(kit, monkeypatch):
+    """A rebuild by another thread comes between the look at the shape and the call."""
+    seen, other, arguments = BloomFilter("between", 1000), BloomFilter("between", 1000), BloomFilter._common_arguments
+    seen.add("seed")
+
+    def rebuilt(bloom, shape):
+        monkeypatch.setattr(BloomFilter, "_common_arguments", arguments)
+        other.rebuild(["seed"])
+        return arguments(bloom, shape)
+
+    monkeypatch.setattr(BloomFilter, "_common_arguments", rebuilt)
+    assert seen.add("value") is True
+    assert seen.contains_many(["seed", "value"]) == [True, True]
+    assert len([key for key in kit.keys() if ":bits:" in key]) == 1

@@ -199,40 +199,6 @@ def follow(client, port):
     wait_for(lambda: client.info("replication").get("master_link_status") == "up")
 
 
-@pytest.mark.parametrize("during", ["a rebuild", "the adds"])
-def test_clear_during(accounts, kit, during):
-    seen = BloomFilter("clear", 1000)
-    seen.add("old")
-    if during == "a rebuild":
-
-        def values():
-            yield from range(1000)
-            seen.clear()
-            seen.add("x")
-            yield from range(1000, 2000)
-
-        with pytest.raises(RebuildLost):
-            seen.rebuild(values())
-        assert seen.contains_many([1500, "old", "x"]) == [False, False, True]
-    else:
-        clear = seen._generations.clear()
-        step = clear.send(None)
-        seen.add("during")
-        seen.run_flow(_rest(clear, step))
-        seen.add("new")
-        assert seen.contains_many(["during", "new"]) == [False, True]
-        assert "clear" in [name.decode() for name in kit.raw.zrange(f"{kit.prefix}:{{bloom:indexes}}:names", 0, -1)]
-
-
-def _rest(flow, step):
-    while True:
-        reply = yield step
-        try:
-            step = flow.send(reply)
-        except StopIteration as stop:
-            return stop.value
-
-
 def test_rows_are_looked_up_by_the_value_of_another_row(kit):
     regions = ModelFilter(Leaflet, "region", capacity=1000)
     region = Region.objects.create(code="DE")
@@ -302,6 +268,14 @@ def test_check_names_unknown_connections(kit):
     ModelFilter(Account, using="nope")
     (error,) = Bloom().checks()
     assert (error.id, "'nope'" in error.msg) == ("redis_kit.E002", True)
+
+
+def test_check_names_relations_to_fields_that_a_filter_can_not_take(kit, monkeypatch):
+    regions = ModelFilter(Leaflet, "region")
+    assert list(Bloom().checks()) == []
+    monkeypatch.setattr(ModelFilter, "types", ())
+    (error,) = Bloom().checks()
+    assert (error.id, error.msg) == ("redis_kit.E033", regions.wrong_type())
 
 
 def test_operators(accounts):

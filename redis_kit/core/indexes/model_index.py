@@ -169,7 +169,7 @@ def report_at_end(timeout: float = AT_END) -> None:
     deadline = monotonic() + timeout
     while not _report_all() and monotonic() < deadline:
         sleep(PAUSE / 10)
-    for index in _incomplete:
+    for index in list(_incomplete):
         hint = f"Run: manage.py {index.command} rebuild {index.name}" if index.command else "Rebuild it."
         logger.critical("%r misses a change, and no server could be told. %s", index, hint)
 
