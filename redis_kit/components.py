@@ -7,6 +7,7 @@ BUILTIN = (
     "redis_kit.pageviews.component.PageViews",
     "redis_kit.signins.component.SignIns",
     "redis_kit.bloom.component.Bloom",
+    "redis_kit.mailbox.component.Mailbox",
     "redis_kit.operations.component.Operations",
     "redis_kit.logs.component.Logs",
     "redis_kit.dashboard.component.Dashboard",

@@ -173,6 +173,14 @@ class Client(_Guard):
         self._succeeded(connection, answers)
         return answers
 
+    def dedicated(self) -> Any:
+        """Return a connection of redis-py that is in no pool, to be opened and closed by the caller."""
+        return self._pool.make()
+
+    def node_of(self, key: str, *, moved: bool = False) -> Self:
+        """Return the client of the server that has a key: this one. See ClusterClient.node_of()."""
+        return self
+
     def close(self) -> None:
         """Close its connections."""
         self._pool.close()

@@ -1,0 +1,35 @@
+"""Mailboxes: messages for one user, and group chats in which each member has a place of their own."""
+
+from typing import TYPE_CHECKING
+
+from redis_kit.core.lazy import lazily
+
+if TYPE_CHECKING:
+    from redis_kit.mailbox.chat import Chat, Chats, Fetched, Member
+    from redis_kit.mailbox.errors import ChatNotFound, MessageNotFound, NotMember, NotSender
+    from redis_kit.mailbox.inbox import Inbox, Pulled
+    from redis_kit.mailbox.message import Message
+
+__all__ = [
+    "Chat",
+    "ChatNotFound",
+    "Chats",
+    "Fetched",
+    "Inbox",
+    "Member",
+    "Message",
+    "MessageNotFound",
+    "NotMember",
+    "NotSender",
+    "Pulled",
+]
+
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "chat": ("Chat", "Chats", "Fetched", "Member"),
+        "errors": ("ChatNotFound", "MessageNotFound", "NotMember", "NotSender"),
+        "inbox": ("Inbox", "Pulled"),
+        "message": ("Message",),
+    },
+)
