@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from redis_kit.mailbox.chat import Chat, Chats, Fetched, Member
+    from redis_kit.mailbox.chat import Chat, Fetched
     from redis_kit.mailbox.errors import ChatNotFound, MessageNotFound, NotMember, NotSender
     from redis_kit.mailbox.inbox import Inbox, Pulled
+    from redis_kit.mailbox.membership import Chats, Member
     from redis_kit.mailbox.message import Message
 
 __all__ = [
@@ -27,9 +28,10 @@ __all__ = [
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "chat": ("Chat", "Chats", "Fetched", "Member"),
+        "chat": ("Chat", "Fetched"),
         "errors": ("ChatNotFound", "MessageNotFound", "NotMember", "NotSender"),
         "inbox": ("Inbox", "Pulled"),
+        "membership": ("Chats", "Member"),
         "message": ("Message",),
     },
 )

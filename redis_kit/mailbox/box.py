@@ -1,27 +1,18 @@
-"""The base of chats and inboxes: their keys, and waiting for messages."""
+"""The base of chats and inboxes: their keys, and what they send at a commit."""
 
-from collections.abc import Callable
-from time import monotonic
+from functools import partial
 from typing import Any, ClassVar
 
 from django.db import transaction
 
 from redis_kit.core import conf
-from redis_kit.core.client.backoff import full_jitter
-from redis_kit.core.errors import PoolExhausted, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.keys import bucket_of
 from redis_kit.core.primitive import NOTHING, Primitive
-from redis_kit.core.steps import Sleep
-from redis_kit.core.values.numbers import seconds
-from redis_kit.core.channels.listener import renew, subscribed
+from redis_kit.core.settings import KitSettings
 from redis_kit.mailbox.settings import MailboxSettings
-from redis_kit.core.channels.subscription import Listen
 
 LIMIT = (1, 1000)  # messages of one call
-TIMEOUT = (0.0, 3600.0)
-LONGEST = 30.0  # seconds without a publication after which a caller looks all the same
-PASSING = (RedisUnavailable, PoolExhausted)  # failures that may pass
 
 
 class Box(Primitive):
@@ -46,36 +37,14 @@ class Box(Primitive):
         """Return the channel on which its messages are published."""
         return self.keys("wake")[0]
 
-    def until_found(self, look: Callable[[], Flow[Any]], timeout: float) -> Flow[Any]:
-        """Look for messages, and again after each publication, until there are some or the time is over.
-
-        A failure that may pass is raised at the first look, or at the end.
-        """
-        deadline = monotonic() + seconds("timeout", timeout, TIMEOUT)
-        found = yield from look()
-        if found.messages or not timeout:
-            return found
-        with subscribed(self.using, self.wake) as subscription:
-            failures = 0
-            while not found.messages and (left := deadline - monotonic()) > 0:
-                try:
-                    if not failures:
-                        renew(self.using, subscription)
-                        yield Listen(subscription, min(left, found.next_look))
-                    found = yield from look()
-                    failures = 0
-                except PASSING:
-                    pause = full_jitter(failures, first=0.1, longest=1.0)
-                    failures += 1
-                    if monotonic() + pause > deadline:
-                        raise
-                    yield Sleep(pause)
-        return found
+    def deferred(self, steps: Flow[Any], *, on_commit: bool) -> bool:
+        """Carry out a flow at the commit if that is wanted, and this thread is in a transaction. Tell whether."""
+        waits = on_commit and transaction.get_connection().in_atomic_block
+        if waits:
+            transaction.on_commit(partial(self.run_flow, steps))
+        return waits
 
 
-def deferred(send: Callable[[], object], *, on_commit: bool) -> bool:
-    """Call a function at the commit of this thread's transaction if there is one and that is wanted. Tell whether."""
-    if not on_commit or not transaction.get_connection().in_atomic_block:
-        return False
-    transaction.on_commit(send)
-    return True
+def bucket_key(bucket: str, part: str) -> str:
+    """Return a key that all boxes of a bucket share."""
+    return f"{conf.section(KitSettings).PREFIX}:{{mailbox:{bucket}}}:{part}"

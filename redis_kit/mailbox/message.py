@@ -41,13 +41,13 @@ class Message(NamedTuple):
     def parse(cls, number: int, entry: bytes) -> "Message":
         """Return a stored message."""
         time, edited, kind, sender, body = entry.decode().split(" ", 4)
-        content = json.loads(body) if kind in (JSON, WITH_DATA) else body
+        content: Any = json.loads(body) if kind in (JSON, WITH_DATA) else body
         return cls(
             number=number,
             body=content["body"] if kind == WITH_DATA else None if kind == DELETED else content,
-            time=_moment(time),
+            time=moment(int(time)),
             sender=unquote(sender) if sender else None,
-            edited=_moment(edited) if edited != "0" else None,
+            edited=moment(int(edited)) if edited != "0" else None,
             deleted=kind == DELETED,
             data=content["data"] if kind == WITH_DATA else NO_DATA,
         )
@@ -61,8 +61,11 @@ class Message(NamedTuple):
         return shown | ({"data": self.data} if self.data else {})
 
 
+Place = Message | str | int  # a message, its id, or its number
+
+
 def encoded(body: Any, data: Mapping[str, Any] = NO_DATA) -> tuple[str, str]:
-    """Return the kind and the text of a body. Raises InvalidValue if it is empty, too large, or neither text nor JSON."""
+    """Return the kind and the text of a body. Raises InvalidValue unless it is text or JSON of a size allowed."""
     kind, content = (WITH_DATA, {"body": body, "data": data}) if data else (JSON, body)
     if body is None or body == "":
         raise InvalidValue("A message must have a body: text, or what JSON can hold.")
@@ -78,7 +81,9 @@ def encoded(body: Any, data: Mapping[str, Any] = NO_DATA) -> tuple[str, str]:
         raise InvalidValue(f"The body must be text, or what JSON can hold, not {shortened(body)}: {error}.") from error
     if size > (most := conf.section(MailboxSettings).MAX_BYTES):
         limit = "REDIS_KIT['MAILBOX']['MAX_BYTES']"
-        raise InvalidValue(f"The message has {size:,} bytes; {limit} allows {most:,}. Store it elsewhere, and send its id.")
+        raise InvalidValue(
+            f"The message has {size:,} bytes; {limit} allows {most:,}. Store it elsewhere, and send its id."
+        )
     return kind, text
 
 
@@ -105,5 +110,6 @@ def call_id(client_id: Any, sender: str = "") -> str:
     return f"{sender} {client_id}"
 
 
-def _moment(ms: str) -> datetime:
-    return datetime.fromtimestamp(int(ms) / 1000, UTC)
+def moment(ms: float) -> datetime:
+    """Return a time that is stored in ms."""
+    return datetime.fromtimestamp(ms / 1000, UTC)

@@ -17,10 +17,10 @@ from typing import Any
 from redis.exceptions import RedisError, ResponseError
 
 from redis_kit.core import conf, connections
+from redis_kit.core.channels.subscription import Subscription
 from redis_kit.core.client import error_map, wire
 from redis_kit.core.client.backoff import full_jitter
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
-from redis_kit.core.channels.subscription import Subscription
 
 logger = logging.getLogger("redis_kit")
 PING = 1.0  # seconds of silence after which the server is asked whether it still is there
@@ -253,7 +253,7 @@ _listeners: dict[str, Listener] = {}
 
 @contextmanager
 def subscribed(using: str, channel: str) -> Iterator[Subscription]:
-    """Subscribe to a channel for the length of a block. Its caller is told to look as soon as the server confirms it."""
+    """Subscribe to a channel for a block. Its caller is told to look as soon as the server has confirmed it."""
     subscription = Subscription(channel)
     try:
         renew(using, subscription)

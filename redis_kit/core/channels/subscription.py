@@ -44,7 +44,7 @@ class Subscription:
 
     def wait(self, seconds: float) -> None:
         """Return when there is something to take, or after some seconds."""
-        self._event.wait(seconds)  # type: ignore[call-arg, unused-coroutine]
+        self._event.wait(seconds)  # type: ignore[call-arg]
 
     async def await_(self, seconds: float) -> None:
         """See wait()."""

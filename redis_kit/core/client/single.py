@@ -101,7 +101,7 @@ class Client(_Guard):
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
-        self._pool = Pool(server.factory, server.limits, server.where, self.check)
+        self._pool: Pool = Pool(server.factory, server.limits, server.where, self.check)
 
     def call(self, *command: Argument) -> Any:
         """Send one command and return its reply."""

@@ -27,6 +27,6 @@ elseif kind == "x" and ARGV[4] ~= "x" then
     return "missing"
 end
 entry = table.concat({time, redis.call("TIME")[1] * 1000, ARGV[4], sender, ARGV[5]}, " ")
-redis.call("SPUBLISH", wake, "change " .. ARGV[2] .. " " .. entry)
+redis.call("SPUBLISH", wake, "change " .. ARGV[2] .. " " .. ARGV[4])
 redis.call("LSET", messages, place, entry)
 return 1
