@@ -8,7 +8,7 @@ from typing import Any
 
 from redis_kit.core.channels.listener import renew, subscribed
 from redis_kit.core.channels.subscription import Listen, Subscription
-from redis_kit.core.channels.wait import PASSING, InTurn
+from redis_kit.core.channels.wait import PASSING, in_turn
 from redis_kit.core.flow import Flow
 from redis_kit.mailbox.chat import Chat
 from redis_kit.mailbox.errors import ChatNotFound, NotMember
@@ -59,6 +59,7 @@ class EventStream:
                 if events := b"".join(map(self._event_of, publications or ())):
                     return events
             if self._must_look or monotonic() >= due:
+                events = b""
                 try:
                     events = yield from self._look()
                 except PASSING:
@@ -74,11 +75,7 @@ class EventStream:
     def _look(self) -> Flow[bytes]:
         box = self.box
         look: Any = box.read(PAGE, self._after) if isinstance(box, Inbox) else box.read(self.member, PAGE, self._after)
-        reply = yield InTurn(next(look))
-        try:
-            look.send(reply)
-        except StopIteration as stop:
-            found = stop.value
+        found = yield from in_turn(look)
         self._must_look = len(found.messages) == PAGE
         events = []
         if found.missed and (isinstance(box, Chat) or found.missed != self._told):

@@ -8,6 +8,7 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from django.views import View
 
+from redis_kit.core.channels.wait import in_turn
 from redis_kit.core.errors import InvalidName, InvalidValue, PoolExhausted, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.text import shortened
@@ -83,7 +84,7 @@ def _answer(request: HttpRequest, box: Chat | Inbox, member: str) -> Flow[dict[s
     if "text/event-stream" in request.headers.get("Accept", ""):
         after = request.headers.get("Last-Event-ID") or after
         # A client that may not read gets a status, after which it does not connect again.
-        yield from box.read(1, after) if isinstance(box, Inbox) else box.read(member, 1, after)
+        yield from in_turn(box.read(1, after) if isinstance(box, Inbox) else box.read(member, 1, after))
         return EventStream(box, member, after)
     if isinstance(box, Inbox):
         pulled = yield from box.peek_flow(limit, timeout, after)

@@ -1,14 +1,9 @@
 """Chats: numbers, places of members, what is removed when, and refusals."""
 
-import asyncio
 import threading
 import time
 
-import pytest
-
-from redis_kit.core import connections
-from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict
-from redis_kit.mailbox import Chat, ChatNotFound, Chats, MessageNotFound, NotMember, NotSender
+from redis_kit.mailbox import Chat, Chats
 
 
 def bodies(fetched):

@@ -3,9 +3,6 @@
 import threading
 import time
 
-import pytest
-
-from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.mailbox import Inbox
 
 

@@ -48,8 +48,23 @@ def until_found(using: str, channel: str, look: Callable[[], Flow[Any]], timeout
     return found
 
 
-class InTurn:
-    """A step beside a few others of its event loop, so that thousands of tasks use few connections."""
+def in_turn(steps: Flow[Any]) -> Flow[Any]:
+    """Carry out a flow beside a few others of its event loop, so that thousands of tasks use few connections."""
+    try:
+        step = steps.send(None)
+        while True:
+            try:
+                reply = yield _InTurn(step)
+            except BaseException as error:
+                step = steps.throw(error)
+            else:
+                step = steps.send(reply)
+    except StopIteration as stop:
+        return stop.value
+
+
+class _InTurn:
+    """A step that waits for its turn in an event loop. Threads are few."""
 
     __slots__ = ("step",)
 
@@ -57,10 +72,8 @@ class InTurn:
         self.step = step
 
     def run(self, client: Any) -> Any:
-        """Carry the step out at once: threads are few."""
         return self.step.run(client)
 
     async def arun(self, client: Any) -> Any:
-        """Carry the step out when it is its turn."""
         async with _turns.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(AT_ONCE)):
             return await self.step.arun(client)
