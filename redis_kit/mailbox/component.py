@@ -11,10 +11,10 @@ class Mailbox(Component):
 
     settings = MailboxSettings
     commands = (
-        "get hdel hget hgetall hincrby hlen hmget hset lindex llen lrange lset ltrim pexpire ping rpush set spublish "
-        "ssubscribe sunsubscribe unlink zadd zcard zcount zrange zrem zremrangebyrank zremrangebyscore zscore"
+        "get hdel hget hgetall hincrby hlen hmget hset lindex llen lrange lset ltrim pexpire rpush set spublish "
+        "ssubscribe strlen sunsubscribe unlink zadd zcard zcount zrange zrem zremrangebyrank zremrangebyscore zscore"
     )
     panels = ("redis_kit.mailbox.dashboard.panel.MailboxPanel",)
-    group = _("Mailboxes")
+    group = _("Messages")
     permissions = (("view_messages", "Can read messages of others, which is logged"),)
     metrics = ("redis_kit.mailbox.metrics.MailboxMetrics",)

@@ -1,7 +1,7 @@
 """Each member of a chat reads each message once and in order, while processes and the server are killed.
 
-``python -m tests.chaos.mailbox.kill_loop 10000 200 100000 7`` lets 10,000 members of 200 chats read 100,000 messages, in
-several processes, with seed 7. Processes are killed, replies are cut by a proxy, and the server, which writes each
+``python -m tests.chaos.mailbox.kill_loop 10000 200 100000 7`` lets 10,000 members of 200 chats read 100,000 messages,
+in several processes, with seed 7. Processes are killed, replies are cut by a proxy, and the server, which writes each
 change to its disk before it answers, is killed. Guests join and leave meanwhile. The exit code is 1 if a number is
 missing, was read twice or out of order, if a message was sent twice, or if memory did not fall back.
 """
@@ -31,7 +31,7 @@ MOST = 1.05  # of the memory before the messages
 
 
 class Outcome(NamedTuple):
-    """What went wrong; kills of processes and restarts of the server; and memory after all have read, of that before."""
+    """What went wrong; the kills and restarts; and the memory after all have read, as a share of that before."""
 
     wrong: list[str]
     kills: int
@@ -105,7 +105,7 @@ def read(history, plan, number, messages, chats):
                 again(lambda name=name, member=member, last=fetched.messages[-1]: Chat(name).ack(member, last))
             elif fetched.last >= wanted[name]:
                 left.discard((name, member))
-        time.sleep(0.005)
+        time.sleep(0.2)
 
 
 def visit(history, plan, number, messages, chats):

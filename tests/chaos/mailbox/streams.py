@@ -145,7 +145,7 @@ def run(server, kit, count, messages, *, restarts=True):
     async def send():
         nonlocal most, empty
         before = await asyncio.to_thread(memory, state["site"].pid)
-        while sum(client.connects > 0 for client in clients) < len(clients):
+        while sum(client.connects > 0 for client in clients) < len(clients):  # noqa: ASYNC110
             await asyncio.sleep(0.1)
         await asyncio.sleep(0.5)
         empty = (memory(state["site"].pid) - before) / len(clients)

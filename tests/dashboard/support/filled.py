@@ -10,6 +10,7 @@ from redis_kit.bloom import BloomFilter, ModelFilter
 from redis_kit.core import connections
 from redis_kit.locks import Lock, Semaphore
 from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
+from redis_kit.mailbox import Chat, Inbox
 from redis_kit.pageviews import PageViews, periods
 from redis_kit.pageviews.batch import ViewBatch
 from redis_kit.pageviews.tally import Event, identified
@@ -39,6 +40,7 @@ def fill(kit: Any, text: str = "summer sale") -> None:
     _workers(text)
     _page_views(text)
     _filters(text)
+    _mailboxes(text)
     user = User(pk=7)
     user._state.adding = False
     user.sign_in()
@@ -48,6 +50,13 @@ def _filters(text: str) -> None:
     """Make a filter, and one of a model. A test has to take the second one from the list of indexes."""
     BloomFilter(text[:100], 1000).add(text)
     ModelFilter(Account, capacity=1000).add_many([7])
+
+
+def _mailboxes(text: str) -> None:
+    chat = Chat(text[:100])
+    chat.create([text[:100], "anna"])
+    chat.send("anna", text)
+    Inbox(text[:100]).push(text)
 
 
 def _locks(text: str) -> list[Any]:
