@@ -5,33 +5,21 @@ from typing import TYPE_CHECKING
 from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from redis_kit.mailbox.chat import Chat, Fetched
+    from redis_kit.mailbox.chat import Chat
     from redis_kit.mailbox.errors import ChatNotFound, MessageNotFound, NotMember, NotSender
-    from redis_kit.mailbox.inbox import Inbox, Pulled
-    from redis_kit.mailbox.membership import Chats, Member
+    from redis_kit.mailbox.inbox import Inbox
+    from redis_kit.mailbox.membership import Chats
     from redis_kit.mailbox.message import Message
 
-__all__ = [
-    "Chat",
-    "ChatNotFound",
-    "Chats",
-    "Fetched",
-    "Inbox",
-    "Member",
-    "Message",
-    "MessageNotFound",
-    "NotMember",
-    "NotSender",
-    "Pulled",
-]
+__all__ = ["Chat", "ChatNotFound", "Chats", "Inbox", "Message", "MessageNotFound", "NotMember", "NotSender"]
 
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "chat": ("Chat", "Fetched"),
+        "chat": ("Chat",),
         "errors": ("ChatNotFound", "MessageNotFound", "NotMember", "NotSender"),
-        "inbox": ("Inbox", "Pulled"),
-        "membership": ("Chats", "Member"),
+        "inbox": ("Inbox",),
+        "membership": ("Chats",),
         "message": ("Message",),
     },
 )

@@ -37,9 +37,7 @@ class Chat(Membership):
     repeated, ``send()`` with a ``client_id``.
     """
 
-    def send(
-        self, sender: str | None, body: Any, *, client_id: str | None = None, on_commit: bool = False
-    ) -> int | None:
+    def send(self, sender: str | None, body: Any, *, client_id: str = "", on_commit: bool = False) -> int | None:
         """Send text or JSON to all members, and return the number of the message.
 
         ``sender`` is a member, or None for the project. A repeat with the same ``client_id`` within an hour and 1,000
@@ -49,9 +47,7 @@ class Chat(Membership):
         steps = self.send_flow(sender, body, client_id)
         return None if self.deferred(steps, on_commit=on_commit) else int(self.run_flow(steps))
 
-    async def asend(
-        self, sender: str | None, body: Any, *, client_id: str | None = None, on_commit: bool = False
-    ) -> int | None:
+    async def asend(self, sender: str | None, body: Any, *, client_id: str = "", on_commit: bool = False) -> int | None:
         """See send()."""
         steps = self.send_flow(sender, body, client_id)
         return None if self.deferred(steps, on_commit=on_commit) else int(await self.arun_flow(steps))
@@ -130,7 +126,7 @@ class Chat(Membership):
         """See fetch()."""
         return until_found(self.using, self.wake, partial(self.read, member, limit, after), timeout)
 
-    def send_flow(self, sender: str | None, body: Any, client_id: str | None) -> Flow[int]:
+    def send_flow(self, sender: str | None, body: Any, client_id: str) -> Flow[int]:
         """See send()."""
         name = "" if sender is None else encode(sender)
         kind, text = encoded(body)
@@ -142,13 +138,13 @@ class Chat(Membership):
         whole_number("limit", limit, LIMIT)
         name = "" if member is None else encode(member)
         keys = [self.key("chats"), *self.keys("messages", "members", "idle", "joined")]
-        return (yield from self.answer_of(FETCH(keys, [self.encoded, name, limit, *args]), member))
+        return self.answer_of(FETCH(keys, [self.encoded, name, limit, *args]), member)
 
     def ack_flow(self, member: str, up_to: Place) -> Flow[int]:
         """See ack()."""
         name, place = encode(member), position("up_to", up_to)
         keys = [*self.own_keys("messages", "members", "idle"), self.reads_key(name)]
-        return (yield from self.answer_of(ACK(keys, [self.encoded, name, *place, *limits()]), member, up_to))
+        return self.answer_of(ACK(keys, [self.encoded, name, *place, *limits()]), member, up_to)
 
     def _count(self, member: str) -> Flow[int]:
         last, read, *_rest = yield from self._fetch(encode(member) and member, 1, "", "", "")

@@ -36,7 +36,7 @@ class Inbox(Box):
 
     kind = "inbox"
 
-    def push(self, body: Any, *, client_id: str | None = None, on_commit: bool = False, **data: Any) -> int | None:
+    def push(self, body: Any, *, client_id: str = "", on_commit: bool = False, **data: Any) -> int | None:
         """Put a message into the inbox, with more ``data`` for its receiver, and return its number.
 
         For ``client_id`` and ``on_commit`` see Chat.send(). If the inbox is full, its oldest message is removed.
@@ -44,9 +44,7 @@ class Inbox(Box):
         steps = self._push(body, client_id, data)
         return None if self.deferred(steps, on_commit=on_commit) else int(self.run_flow(steps))
 
-    async def apush(
-        self, body: Any, *, client_id: str | None = None, on_commit: bool = False, **data: Any
-    ) -> int | None:
+    async def apush(self, body: Any, *, client_id: str = "", on_commit: bool = False, **data: Any) -> int | None:
         """See push()."""
         steps = self._push(body, client_id, data)
         return None if self.deferred(steps, on_commit=on_commit) else int(await self.arun_flow(steps))
@@ -106,7 +104,7 @@ class Inbox(Box):
         missed, _count, *found = yield PEEK(self.keys("messages", "numbers"), [number, limit])
         return Pulled(_parsed(*found), int(missed))
 
-    def _push(self, body: Any, client_id: str | None, data: dict[str, Any]) -> Flow[int]:
+    def _push(self, body: Any, client_id: str, data: dict[str, Any]) -> Flow[int]:
         kind, text = encoded(body, data)
         args: list[Argument] = [self.encoded, f"{kind}  {text}", call_id(client_id)]
         keys = [self.key("inboxes"), *self.keys("messages", "numbers", "leases", "last", "ids", "wake")]

@@ -21,8 +21,6 @@ class ChatInfo(NamedTuple):
     """A chat. Members who are ``behind`` have not read all messages; ``oldest`` is the time of the first one stored."""
 
     name: str
-    last: int
-    keep: int
     messages: int
     members: int
     idle: int
@@ -31,10 +29,7 @@ class ChatInfo(NamedTuple):
 
 
 class Mailboxes(NamedTuple):
-    """All chats by their number, the largest ones, and the same of inboxes that are not empty.
-
-    Of an inbox there are the name, the number of messages, and the time of the oldest one.
-    """
+    """The number of chats, and the largest; that of inboxes with messages, and name, size and age of the oldest."""
 
     chats: int
     largest: list[ChatInfo]
@@ -42,20 +37,19 @@ class Mailboxes(NamedTuple):
     waiting: list[tuple[str, int, datetime]]
 
 
-def read_mailboxes(using: str, count: int) -> Flow[Mailboxes]:
-    """Return the state of a connection. Two round trips."""
+def read_mailboxes(count: int) -> Flow[Mailboxes]:
+    """Return what a connection has. Two round trips."""
     sizes, inboxes = ([bucket_key(bucket, part) for bucket in BUCKETS] for part in ("sizes", "inboxes"))
-    last = count - 1
     replies = yield Batch(
         [Call("ZCARD", key) for key in (*sizes, *inboxes)]
-        + [Call("ZRANGE", key, 0, last, "REV", "WITHSCORES") for key in sizes]
-        + [Call("ZRANGE", key, 0, last, "WITHSCORES") for key in inboxes]
+        + [Call("ZRANGE", key, 0, count - 1, "REV", "WITHSCORES") for key in sizes]
+        + [Call("ZRANGE", key, 0, count - 1, "WITHSCORES") for key in inboxes]
     )
     chats, users, large, old = (replies[start : start + len(BUCKETS)] for start in range(0, len(replies), len(BUCKETS)))
     names = [name for name, _size in sorted(_pairs(large), key=lambda pair: -pair[1])[:count]]
     waiting = sorted(_pairs(old), key=lambda pair: pair[1])[:count]
-    counts = [single(Call("ZCARD", *Inbox(name, using).keys("numbers"))) for name, _number in waiting]
-    described = yield from gather([*(describe(Chat(name, using)) for name in names), *counts], combine=True)
+    counts = [single(Call("ZCARD", *Inbox(name).keys("numbers"))) for name, _number in waiting]
+    described = yield from gather([*(_described(Chat(name)) for name in names), *counts], combine=True)
     return Mailboxes(
         sum(chats),
         sorted((info for info in described[: len(names)] if info), key=lambda info: -info.messages),
@@ -64,13 +58,12 @@ def read_mailboxes(using: str, count: int) -> Flow[Mailboxes]:
     )
 
 
-def describe(chat: Chat) -> Flow[ChatInfo | None]:
-    """Return the state of a chat; None if there is none. One round trip."""
+def _described(chat: Chat) -> Flow[ChatInfo | None]:
     reply = yield DESCRIBE([chat.key("chats"), *chat.keys("messages", "members", "idle")], [chat.encoded])
     if not reply:
         return None
-    *numbers, oldest = map(int, reply)
-    return ChatInfo(chat.name, *numbers, moment(oldest) if oldest else None)
+    messages, members, idle, behind, oldest = reply
+    return ChatInfo(chat.name, messages, members, idle, behind, moment(oldest) if oldest else None)
 
 
 def _pairs(replies: list[list[bytes]]) -> list[tuple[str, float]]:

@@ -8,7 +8,6 @@ from redis_kit.core import conf, scripts
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.keys import BUCKETS, encode
-from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Argument, Batch, Call, CombinedBatch
 from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import whole_number
@@ -167,13 +166,8 @@ class Membership(Box):
         raise MessageNotFound(f"The chat {name} has no message {named}.")
 
 
-class Chats(Primitive):
-    """The chats of a member."""
-
-    component, settings = "mailbox", MailboxSettings
-
-    def __init__(self, member: str, using: str | None = None) -> None:
-        super().__init__(member, using=using or conf.section(MailboxSettings).USING)
+class Chats(Box):
+    """The chats of a member, by their name."""
 
     def unread(self) -> dict[str, int]:
         """Return how many messages are unread in each chat of the member, by its name.

@@ -80,10 +80,7 @@ def encoded(body: Any, data: Mapping[str, Any] = NO_DATA) -> tuple[str, str]:
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidValue(f"The body must be text, or what JSON can hold, not {shortened(body)}: {error}.") from error
     if size > (most := conf.section(MailboxSettings).MAX_BYTES):
-        limit = "REDIS_KIT['MAILBOX']['MAX_BYTES']"
-        raise InvalidValue(
-            f"The message has {size:,} bytes; {limit} allows {most:,}. Store it elsewhere, and send its id."
-        )
+        raise InvalidValue(f"A message of {size:,} bytes is too large: MAX_BYTES in REDIS_KIT['MAILBOX'] is {most:,}.")
     return kind, text
 
 
@@ -103,11 +100,9 @@ def position(name: str, value: Any, *, least: int = 0) -> tuple[int, str]:
 
 def call_id(client_id: Any, sender: str = "") -> str:
     """Return what is stored of the id of a call, "" for none. Raises InvalidValue."""
-    if client_id is None:
-        return ""
-    if not isinstance(client_id, str) or not 0 < len(client_id) <= MAX_ID or not client_id.isprintable():
-        raise InvalidValue(f"client_id must be 1 to {MAX_ID} printable characters, not {shortened(client_id)}.")
-    return f"{sender} {client_id}"
+    if not isinstance(client_id, str) or len(client_id) > MAX_ID or not client_id.isprintable():
+        raise InvalidValue(f"client_id must be at most {MAX_ID} printable characters, not {shortened(client_id)}.")
+    return f"{sender} {client_id}" if client_id else ""
 
 
 def moment(ms: float) -> datetime:

@@ -24,7 +24,7 @@ class MailboxMetrics(MetricSource):
         """Return the samples of the component's connection. Two round trips."""
         if using != conf.section(MailboxSettings).USING:
             return []
-        found = yield from read_mailboxes(using, limit)
+        found = yield from read_mailboxes(limit)
         age = time() - found.waiting[0][2].timestamp() if found.waiting else 0
         samples = [CHATS.sample(found.chats), INBOXES.sample(found.inboxes), OLDEST.sample(max(0, age))]
         samples += [MESSAGES.sample(info.messages, info.name) for info in found.largest]

@@ -18,7 +18,6 @@ from redis_kit.mailbox.message import Message
 ALIVE = 15.0  # seconds without an event after which a comment is sent, as proxies cut silent connections
 LENGTH = (540.0, 660.0)  # seconds of a stream, at random: then the client reconnects, and its rights are checked again
 PAGE = 100  # messages of one look
-RETRY = b"retry: 2000\n\n"
 
 
 class EventStream:
@@ -37,13 +36,13 @@ class EventStream:
         self._end = monotonic() + random.uniform(*LENGTH)  # noqa: S311 -- spreads load, hides nothing
 
     def __iter__(self) -> Iterator[bytes]:
-        yield RETRY
+        yield b"retry: 2000\n\n"
         with subscribed(self.box.using, self.box.wake) as subscription:
             while (chunk := self.box.run_flow(self._next(subscription))) is not None:
                 yield chunk
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        yield RETRY
+        yield b"retry: 2000\n\n"
         with subscribed(self.box.using, self.box.wake) as subscription:
             while (chunk := await self.box.arun_flow(self._next(subscription))) is not None:
                 yield chunk

@@ -104,7 +104,7 @@ def _carried_out(content: dict[str, Any], box: Chat | Inbox, member: str) -> Flo
         case Inbox(), _:
             raise InvalidValue("Send a list of ids as ack.")
         case Chat(), {"body": body, **rest} if not rest.keys() - {"client_id"}:
-            return {"number": (yield from box.send_flow(member, body, content.get("client_id")))}
+            return {"number": (yield from box.send_flow(member, body, content.get("client_id", "")))}
         case Chat(), {"ack": id, **rest} if not rest:
             return {"read": (yield from box.ack_flow(member, id))}
         case Chat(), {"edit": id, "body": body, **rest} if not rest:
@@ -118,14 +118,12 @@ def _carried_out(content: dict[str, Any], box: Chat | Inbox, member: str) -> Flo
 
 def _opened(access: Inbox | tuple[Chat, str] | None) -> tuple[Chat | Inbox, str]:
     """Return the box and the member of what a project allows."""
-    match access:
-        case Inbox():
-            return access, ""
-        case (Chat() as chat, str(member)):
-            return chat, member
-        case None:
-            raise NotMember("You may not use this mailbox.")
-    raise TypeError(f"authorize() must return an Inbox, a Chat with the name of a member, or None, not {access!r}.")
+    box, member = access if isinstance(access, tuple) else (access, "")
+    if box is None:
+        raise NotMember("You may not use this mailbox.")
+    if isinstance(box, Chat) and not (isinstance(member, str) and member):
+        raise TypeError(f"authorize() must return {box!r} with the name of a member, not with {member!r}.")
+    return box, member
 
 
 def _content(request: HttpRequest) -> dict[str, Any]:

@@ -210,7 +210,7 @@ def _use_all() -> None:
     assert inbox.pull(timeout=0.1).messages
     assert inbox.pull(timeout=0.1).messages == []
     assert inbox.unread() == len(inbox.peek().messages) == inbox.ack(inbox.peek().messages)
-    assert office.run_flow(read_mailboxes("default", 10)).chats == 1
+    assert office.run_flow(read_mailboxes(10)).chats == 1
     office.clear()
     user, today = saved(next(numbers)), datetime.now(UTC).date()
     user.sign_in()

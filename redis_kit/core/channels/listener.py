@@ -158,7 +158,7 @@ class Listener:
 
     def _place(self, client: Any, homeless: set[str], sessions: dict[Any, Session], *, moved: bool) -> None:
         """Subscribe to channels at the servers that have them."""
-        homeless &= self._subscribers.keys()
+        homeless.intersection_update(self._subscribers)
         for channel in sorted(homeless):
             node = client.node_of(channel, moved=moved)
             if node not in sessions:

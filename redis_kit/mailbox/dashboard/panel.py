@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy
 
 from redis_kit.core import conf
 from redis_kit.core.flow import Flow
-from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Link, Panel, Search, Table, Tile, action
+from redis_kit.core.panels import MOST_ROWS, Content, Figure, Link, Panel, Table, Tile, action
 from redis_kit.mailbox.chat import Chat
 from redis_kit.mailbox.errors import ChatNotFound
 from redis_kit.mailbox.inbox import Inbox
@@ -27,27 +27,16 @@ class MailboxPanel(Panel):
     slug = "mailboxes"
     title = gettext_lazy("Mailboxes")
 
-    def search(self) -> Search:
-        """Return the look-up of a chat's members."""
-        return Search(gettext_lazy("Look up"), [Field("chat", gettext_lazy("Chat"))])
-
     def content(self) -> Iterator[Content]:
-        """Return figures and tables. Two round trips, and one for a look-up."""
-        asked = self.viewer.asked
-        if asked.get("look") and self.viewer.may(READ):
-            yield _messages(asked["look"])
-        if name := asked.get("chat", "").strip():
-            yield _members(name)
-        using = conf.section(MailboxSettings).USING
-        found = Chat("all", using).run_flow(read_mailboxes(using, MOST_ROWS))
+        """Return figures and tables. Two round trips, and one for messages."""
+        if (look := self.viewer.asked.get("look")) and self.viewer.may(READ):
+            yield _messages(look)
+        found = Chat("all").run_flow(read_mailboxes(MOST_ROWS))
         yield from _figures(found)
         yield Table(
             _("Chats"),
             (_("Name"), _("Messages"), _("Members"), _("Behind"), _("Idle"), _("Oldest message")),
-            [
-                (Link(chat.name, self.slug, {"chat": chat.name}), *chat[3:5], chat.behind, chat.idle, chat.oldest)
-                for chat in found.largest
-            ],
+            [(*chat[:3], chat.behind, chat.idle, chat.oldest) for chat in found.largest],
             empty=_("There are no chats."),
             actions=("show",),
             values=[f"chat {chat.name}" for chat in found.largest],
@@ -63,8 +52,7 @@ class MailboxPanel(Panel):
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the largest chats and the oldest inboxes. Two round trips."""
-        using = conf.section(MailboxSettings).USING
-        return {using: read_mailboxes(using, 10)}
+        return {conf.section(MailboxSettings).USING: read_mailboxes(10)}
 
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
         """Return how many chats and inboxes there are."""
@@ -82,16 +70,6 @@ def _figures(found: Mailboxes) -> Iterator[Figure]:
     yield Figure(_("Chats"), found.chats)
     yield Figure(_("Inboxes with messages"), found.inboxes)
     yield Figure(_("Oldest message"), found.waiting[0][2] if found.waiting else None)
-
-
-def _members(name: str) -> Content:
-    columns = (_("Member"), _("Unread messages"), _("Last read"), _("Idle"))
-    try:
-        found = Chat(name).members(limit=MOST_ROWS)[:MOST_ROWS]
-    except ChatNotFound as error:
-        return Table(_("Members of %s") % name, columns, [], empty=str(error))
-    rows = [(member.name, member.unread, member.read, _("yes") if member.idle else "") for member in found]
-    return Table(_("Members of %s") % name, columns, rows, empty=_("The chat has no members."))
 
 
 def _messages(look: str) -> Content:
