@@ -115,10 +115,10 @@ class Chat(Membership):
         """See delete()."""
         await self.arun_flow(self.edit_flow(message, DELETED, "", sender))
 
-    def read(self, member: str | None, limit: int, after: Place | None = None) -> Flow[Fetched]:
+    def read(self, member: str, limit: int, after: Place | None = None) -> Flow[Fetched]:
         """See fetch(), which calls it more than once."""
         number, time = ("", "") if after is None else position("after", after)
-        last, read, missed, first, found = yield from self._fetch(member, limit, number, time, "")
+        last, read, missed, first, found = yield from self._fetch(encode(member) and member, limit, number, time, "")
         messages = [Message.parse(first + place, entry) for place, entry in enumerate(found)]
         return Fetched(messages, int(missed), max(0, last - first + 1 - len(messages)), int(read), last)
 

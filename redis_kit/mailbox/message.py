@@ -90,9 +90,8 @@ def position(name: str, value: Any, *, least: int = 0) -> tuple[int, str]:
         value = value.id
     number, time = value, ""
     if isinstance(value, str):
-        first, _, time = value[:40].partition("-")
-        is_id = first.isascii() and first.isdecimal() and (not time or (time.isascii() and time.isdecimal()))
-        number = int(first) if is_id else None
+        first, dash, time = value[:40].partition("-")
+        number = int(first) if all(part.isascii() and part.isdecimal() for part in (first, time or dash or "0")) else -1
     if not is_whole(number) or not least <= number < LARGEST:
         raise InvalidValue(f"{name} must be a Message, its id, or a number from {least}, not {shortened(value)}.")
     return number, time

@@ -27,7 +27,7 @@ class EventStream:
     which message was edited or deleted, ``ack`` which were acknowledged in an inbox, and ``end`` why no more follows.
     """
 
-    def __init__(self, box: Chat | Inbox, member: str | None, after: str | None) -> None:
+    def __init__(self, box: Chat | Inbox, member: str, after: str | None) -> None:
         self.box, self.member = box, member
         self._after: Any = after
         self._number = 0  # of the last message that was sent

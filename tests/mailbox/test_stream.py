@@ -67,7 +67,11 @@ def test_inbox_tells_each_device(kit, browser):
         inbox.ack(seen)
 
     events = browser.events("/inbox/", 3, then=[lambda: inbox.push("two", url="/2"), acknowledge])
-    assert [(name, data.get("body")) for name, _, data in events] == [("message", "one"), ("message", "two"), ("ack", None)]
+    assert [(name, data.get("body")) for name, _, data in events] == [
+        ("message", "one"),
+        ("message", "two"),
+        ("ack", None),
+    ]
     assert events[2][2] == {"numbers": seen}
     assert [data["body"] for _, _, data in browser.events("/inbox/", 1, after=events[0][1])] == ["two"]
 
