@@ -29,7 +29,9 @@ def test_metrics(kit):
     Chat("office").create(["anna"])
     Chat("office").send(None, "x")
     Inbox("anna").push("x")
-    samples = {(sample.metric.name, *sample.labels): sample.value for sample in run(MailboxMetrics().read("default", 5))}
+    samples = {
+        (sample.metric.name, *sample.labels): sample.value for sample in run(MailboxMetrics().read("default", 5))
+    }
     assert samples["redis_kit_mailbox_chats",] == samples["redis_kit_mailbox_inboxes",] == 1
     assert samples["redis_kit_mailbox_chat_messages", "office"] == 1
     assert samples["redis_kit_mailbox_members_behind", "office"] == 1

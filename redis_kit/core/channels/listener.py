@@ -48,10 +48,10 @@ class Listener:
         with self._lock:
             subscribers = self._subscribers.setdefault(subscription.channel, set())
             subscribers.add(subscription)
+            self._tell(subscription.channel)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="redis_kit listener", daemon=True)
                 self._thread.start()
-            self._tell(subscription.channel)
 
     def remove(self, subscription: Subscription) -> None:
         """End a subscription."""
