@@ -1,7 +1,8 @@
 """The base of chats and inboxes: their keys, and what they send at a commit."""
 
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, ClassVar
+from urllib.parse import unquote
 
 from django.db import transaction
 
@@ -13,6 +14,7 @@ from redis_kit.core.settings import KitSettings
 from redis_kit.mailbox.settings import MailboxSettings
 
 LIMIT = (1, 1000)  # messages of one call
+decoded = lru_cache(maxsize=4096)(unquote)  # the name that is part of a key
 
 
 class Box(Primitive):

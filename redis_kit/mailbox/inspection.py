@@ -2,14 +2,13 @@
 
 from datetime import datetime
 from typing import NamedTuple
-from urllib.parse import unquote
 
 from redis_kit.core import scripts
 from redis_kit.core.flow import Flow, single
 from redis_kit.core.gather import gather
 from redis_kit.core.keys import BUCKETS
 from redis_kit.core.steps import Batch, Call
-from redis_kit.mailbox.box import bucket_key
+from redis_kit.mailbox.box import bucket_key, decoded
 from redis_kit.mailbox.chat import Chat
 from redis_kit.mailbox.inbox import Inbox
 from redis_kit.mailbox.message import moment
@@ -68,7 +67,7 @@ def _described(chat: Chat) -> Flow[ChatInfo | None]:
 
 def _pairs(replies: list[list[bytes]]) -> list[tuple[str, float]]:
     return [
-        (unquote(name.decode()), float(score))
+        (decoded(name.decode()), float(score))
         for reply in replies
         for name, score in zip(reply[::2], reply[1::2], strict=True)
     ]

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn
-from urllib.parse import unquote
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.errors import InvalidValue
@@ -12,7 +11,7 @@ from redis_kit.core.steps import Argument, Batch, Call, CombinedBatch
 from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.core.values.sequences import batched
-from redis_kit.mailbox.box import Box, bucket_key
+from redis_kit.mailbox.box import Box, bucket_key, decoded
 from redis_kit.mailbox.errors import ChatNotFound, MessageNotFound, NotMember, NotSender
 from redis_kit.mailbox.message import Message, Place, position
 from redis_kit.mailbox.settings import MailboxSettings
@@ -130,7 +129,7 @@ class Membership(Box):
         if last is None:
             self._refuse(b"none", None, None)
         return [
-            Member(unquote(name.decode()), int(read), max(0, int(last) - int(read)), idle)
+            Member(decoded(name.decode()), int(read), max(0, int(last) - int(read)), idle)
             for idle, pairs in zip((False, True), found, strict=True)
             for name, read in zip(pairs[::2], pairs[1::2], strict=True)
         ]
@@ -146,7 +145,7 @@ class Membership(Box):
         names = [name for some in found for name in some]
         hidden = (yield Call("HMGET", joined, *names)) if names else []
         readers = [name for name, until in zip(names, hidden, strict=True) if int(until or 0) < number]
-        return [unquote(name.decode()) for name in readers[:limit]]
+        return [decoded(name.decode()) for name in readers[:limit]]
 
     def _clear(self) -> Flow[None]:
         is_gone = False
@@ -183,8 +182,8 @@ class Chats(Box):
     def _count(self) -> Flow[dict[str, int]]:
         keys = [[bucket_key(bucket, part) for part in ("chats", f"reads:{self.encoded}")] for bucket in BUCKETS]
         replies = yield CombinedBatch(list(map(COUNT_UNREAD, keys)))
-        pairs = [pair for reply in replies for pair in zip(reply[::2], reply[1::2], strict=True)]
-        return {unquote(name.decode()): int(count) for name, count in pairs}
+        parts = b" ".join(filter(None, replies)).decode().split()
+        return dict(zip(map(decoded, parts[::2]), map(int, parts[1::2]), strict=True))
 
 
 def limits() -> tuple[int, int]:

@@ -4,12 +4,12 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
-from urllib.parse import unquote
 
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import is_whole
+from redis_kit.mailbox.box import decoded
 from redis_kit.mailbox.settings import MailboxSettings
 
 TEXT, JSON, WITH_DATA, DELETED = "t", "j", "d", "x"  # kinds of bodies
@@ -46,7 +46,7 @@ class Message(NamedTuple):
             number=number,
             body=content["body"] if kind == WITH_DATA else None if kind == DELETED else content,
             time=moment(int(time)),
-            sender=unquote(sender) if sender else None,
+            sender=decoded(sender) if sender else None,
             edited=moment(int(edited)) if edited != "0" else None,
             deleted=kind == DELETED,
             data=content["data"] if kind == WITH_DATA else NO_DATA,
