@@ -33,7 +33,7 @@ class Chat(Membership):
     """Messages for a group. A message is stored until all members have read it.
 
     Names of chats and members are text of 1 to 512 bytes. A method is one round trip unless it says otherwise. All but
-    ``create()`` raise ChatNotFound if there is no such chat. After an ``indeterminate`` RedisUnavailable, all may be
+    ``create()`` raise ChatNotFound if the chat does not exist. After an ``indeterminate`` RedisUnavailable, all may be
     repeated, ``send()`` with a ``client_id``.
     """
 
@@ -118,8 +118,8 @@ class Chat(Membership):
     def read(self, member: str, limit: int, after: Place | None = None) -> Flow[Fetched]:
         """See fetch(), which calls it more than once."""
         number, time = ("", "") if after is None else position("after", after)
-        last, read, missed, first, found = yield from self._fetch(encode(member) and member, limit, number, time, "")
-        messages = [Message.parse(first + place, entry) for place, entry in enumerate(found)]
+        last, read, missed, first, entries = yield from self._fetch(encode(member) and member, limit, number, time, "")
+        messages = [Message.parse(first + place, entry) for place, entry in enumerate(entries)]
         return Fetched(messages, int(missed), max(0, last - first + 1 - len(messages)), int(read), last)
 
     def fetch_flow(self, member: str, limit: int, timeout: float, after: Place | None) -> Flow[Fetched]:
@@ -153,8 +153,8 @@ class Chat(Membership):
     def history_flow(self, before: Place | None, limit: int, member: str | None) -> Flow[list[Message]]:
         """See history()."""
         number = 2**53 if before is None else position("before", before)[0]
-        _last, _read, _missed, first, found = yield from self._fetch(member, limit, "", "", number)
-        return [Message.parse(first + place, entry) for place, entry in enumerate(found)]
+        _last, _read, _missed, first, entries = yield from self._fetch(member, limit, "", "", number)
+        return [Message.parse(first + place, entry) for place, entry in enumerate(entries)]
 
     def edit_flow(self, message: Place, kind: str, text: str, sender: str | None) -> Flow[None]:
         """See edit()."""

@@ -64,7 +64,7 @@ class Inbox(Box):
         return result
 
     def ack(self, messages: Messages) -> int:
-        """Remove messages, whoever has leased them, and return how many were there. May be repeated."""
+        """Remove messages, with or without a lease, and return how many were there. May be repeated."""
         return int(self.run_flow(self.settle_flow("ack", messages)))
 
     async def aack(self, messages: Messages) -> int:
@@ -101,8 +101,8 @@ class Inbox(Box):
         """See peek()."""
         number = 0 if after is None else position("after", after)[0]
         whole_number("limit", limit, LIMIT)
-        missed, _count, *found = yield PEEK(self.keys("messages", "numbers"), [number, limit])
-        return Pulled(_parsed(*found), int(missed))
+        missed, _count, *messages = yield PEEK(self.keys("messages", "numbers"), [number, limit])
+        return Pulled(_parsed(*messages), int(missed))
 
     def _push(self, body: Any, client_id: str, data: dict[str, Any]) -> Flow[int]:
         kind, text = encoded(body, data)
@@ -120,8 +120,8 @@ class Inbox(Box):
         return until_found(self.using, self.wake, partial(self._leased, limit, ttl), timeout)
 
     def _leased(self, limit: int, ttl: int) -> Flow[Pulled]:
-        missed, pause, *found = yield PULL(self.keys("messages", "numbers", "leases"), [limit, ttl])
-        return Pulled(_parsed(*found), int(missed), pause / 1000 + 0.001 if pause > 0 else LONGEST)
+        missed, pause, *messages = yield PULL(self.keys("messages", "numbers", "leases"), [limit, ttl])
+        return Pulled(_parsed(*messages), int(missed), pause / 1000 + 0.001 if pause > 0 else LONGEST)
 
     def settle_flow(self, verb: str, messages: Messages) -> Flow[int]:
         """Acknowledge messages, or end their leases; see ack() and nack()."""

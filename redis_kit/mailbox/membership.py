@@ -71,7 +71,7 @@ class Membership(Box):
         return list(await self.arun_flow(self._members(start, limit)))
 
     def read_by(self, message: Place, *, limit: int = 1000) -> list[str]:
-        """Return the names of members who have read a message, without those who joined after it. Two round trips."""
+        """Return the names of members who have read a message, and were members before it. Two round trips."""
         return list(self.run_flow(self._read_by(message, limit)))
 
     async def aread_by(self, message: Place, *, limit: int = 1000) -> list[str]:
@@ -125,12 +125,12 @@ class Membership(Box):
         whole_number("start", start, (0, 2**53))
         whole_number("limit", limit, PAGE)
         reads = [Call("ZRANGE", key, start, start + limit - 1, "WITHSCORES") for key in self.keys("members", "idle")]
-        last, *found = yield Batch([Call("HGET", self.key("chats"), self.encoded), *reads])
+        last, *pages = yield Batch([Call("HGET", self.key("chats"), self.encoded), *reads])
         if last is None:
             self._refuse(b"none", None, None)
         return [
             Member(decoded(name.decode()), int(read), max(0, int(last) - int(read)), idle)
-            for idle, pairs in zip((False, True), found, strict=True)
+            for idle, pairs in zip((False, True), pages, strict=True)
             for name, read in zip(pairs[::2], pairs[1::2], strict=True)
         ]
 
@@ -139,10 +139,10 @@ class Membership(Box):
         whole_number("limit", limit, PAGE)
         *sets, joined = self.keys("members", "idle", "joined")
         ranges = [Call("ZRANGE", key, number, "+inf", "BYSCORE", "LIMIT", 0, limit) for key in sets]
-        last, *found = yield Batch([Call("HGET", self.key("chats"), self.encoded), *ranges])
+        last, *pages = yield Batch([Call("HGET", self.key("chats"), self.encoded), *ranges])
         if last is None or number > int(last):
             self._refuse(b"none" if last is None else b"missing", None, message)
-        names = [name for some in found for name in some]
+        names = [name for page in pages for name in page]
         hidden = (yield Call("HMGET", joined, *names)) if names else []
         readers = [name for name, until in zip(names, hidden, strict=True) if int(until or 0) < number]
         return [decoded(name.decode()) for name in readers[:limit]]

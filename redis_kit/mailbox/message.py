@@ -53,7 +53,7 @@ class Message(NamedTuple):
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for a client. Whoever shows the body must escape it."""
+        """Return it for a client, which must escape the body where it shows it."""
         shown = {"id": self.id, "number": self.number, "body": self.body, "time": self.time.isoformat()}
         shown |= {"sender": self.sender} if self.sender else {}
         shown |= {"edited": self.edited.isoformat()} if self.edited else {}

@@ -24,8 +24,8 @@ class MailboxMetrics(MetricSource):
         """Return the samples of the component's connection. Two round trips."""
         if using != conf.section(MailboxSettings).USING:
             return []
-        found = yield from read_mailboxes(limit)
-        age = time() - found.waiting[0][2].timestamp() if found.waiting else 0
-        samples = [CHATS.sample(found.chats), INBOXES.sample(found.inboxes), OLDEST.sample(max(0, age))]
-        samples += [MESSAGES.sample(info.messages, info.name) for info in found.largest]
-        return samples + [BEHIND.sample(info.behind, info.name) for info in found.largest]
+        state = yield from read_mailboxes(limit)
+        age = time() - state.waiting[0][2].timestamp() if state.waiting else 0
+        samples = [CHATS.sample(state.chats), INBOXES.sample(state.inboxes), OLDEST.sample(max(0, age))]
+        samples += [MESSAGES.sample(info.messages, info.name) for info in state.largest]
+        return samples + [BEHIND.sample(info.behind, info.name) for info in state.largest]

@@ -12,7 +12,7 @@ class MailboxSettings(Section):
     name = "MAILBOX"
     ranges = {"MAX_MESSAGES": (1, 1_000_000), "MAX_BYTES": (1, 1_048_576), "IDLE_AFTER": (60, 10 * 366 * 86_400)}
 
-    #: The messages of a chat or an inbox at most. One more removes the oldest, and who has not read it is told so.
+    #: The messages of a chat or an inbox at most. One more removes the oldest. Readers are told how many they missed.
     MAX_MESSAGES: int = 10_000
     #: The bytes of a message at most, as JSON if it is not text.
     MAX_BYTES: int = 65_536

@@ -31,7 +31,7 @@ class EventStream:
         self.box, self.member = box, member
         self._after: Any = after
         self._number = 0  # of the last message that was sent
-        self._told = 0  # how many are missed in an inbox, as the client was told
+        self._missed = 0  # messages of an inbox, as the client knows
         self._must_look = True
         self._end = monotonic() + random.uniform(*LENGTH)  # noqa: S311 -- spreads load, hides nothing
 
@@ -74,17 +74,17 @@ class EventStream:
     def _look(self) -> Flow[bytes]:
         box = self.box
         look: Any = box.read(PAGE, self._after) if isinstance(box, Inbox) else box.read(self.member, PAGE, self._after)
-        found = yield from in_turn(look)
-        self._must_look = len(found.messages) == PAGE
+        result = yield from in_turn(look)
+        self._must_look = len(result.messages) == PAGE
         events = []
-        if found.missed and (isinstance(box, Chat) or found.missed != self._told):
-            events.append(_event({"missed": found.missed}, name="missed"))
-        self._told = found.missed
-        events += [_event(message.as_json(), id=message.id) for message in found.messages]
-        if found.messages:
-            self._after, self._number = found.messages[-1].id, found.messages[-1].number
+        if result.missed and (isinstance(box, Chat) or result.missed != self._missed):
+            events.append(_event({"missed": result.missed}, name="missed"))
+        self._missed = result.missed
+        events += [_event(message.as_json(), id=message.id) for message in result.messages]
+        if result.messages:
+            self._after, self._number = result.messages[-1].id, result.messages[-1].number
         elif isinstance(box, Chat):
-            self._after = self._number = found.last
+            self._after = self._number = result.last
         return b"".join(events)
 
     def _event_of(self, publication: bytes) -> bytes:

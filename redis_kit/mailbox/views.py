@@ -92,8 +92,8 @@ def _answer(request: HttpRequest, box: Chat | Inbox, member: str) -> Flow[dict[s
     if before := query.get("before"):
         messages = yield from box.history_flow(before, limit, member)
         return {"messages": [message.as_json() for message in messages]}
-    found = yield from box.fetch_flow(member, limit, timeout, after)
-    return found._asdict() | {"messages": [message.as_json() for message in found.messages]}
+    fetched = yield from box.fetch_flow(member, limit, timeout, after)
+    return fetched._asdict() | {"messages": [message.as_json() for message in fetched.messages]}
 
 
 def _carried_out(content: dict[str, Any], box: Chat | Inbox, member: str) -> Flow[dict[str, Any]]:

@@ -234,7 +234,7 @@ def renew(using: str, subscription: Subscription) -> None:
 
 
 def close() -> None:
-    """End all listeners. Whoever waits subscribes again."""
+    """End all listeners. Callers that wait subscribe again."""
     while _listeners:
         _listeners.popitem()[1].close()
 

@@ -1,4 +1,4 @@
-"""What one caller gets of a channel while it waits: publications, and orders to look for itself."""
+"""The publications on a channel that a waiting caller gets, and orders to look for itself."""
 
 import asyncio
 import threading
@@ -34,7 +34,7 @@ class Subscription:
         self._event.set()
 
     def take(self) -> list[bytes] | None:
-        """Return what was published since the last call; None if the caller has to look. Raises a lasting error."""
+        """Return the publications since the last call; None if the caller has to look. Raises a lasting failure."""
         self._event.clear()  # before the look at the rest: what comes after it sets the event again
         if self.error:
             raise self.error

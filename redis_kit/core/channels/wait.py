@@ -24,20 +24,20 @@ _turns: "WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]" = Weak
 def until_found(using: str, channel: str, look: Callable[[], Flow[Any]], timeout: float) -> Flow[Any]:
     """Look, and again after each publication on a channel, until there are ``messages`` or the time is over.
 
-    What a look returns may have ``next_look``: seconds after which another one makes sense without a publication.
+    The result of a look may have ``next_look``: seconds until another one makes sense without a publication.
     ``timeout`` is 0 to 3,600. A failure that may pass is raised at the first look, or at the end.
     """
     deadline, failures = monotonic() + seconds("timeout", timeout, TIMEOUT), 0
-    found = yield from look()
-    if found.messages or not timeout:
-        return found
+    result = yield from look()
+    if result.messages or not timeout:
+        return result
     with subscribed(using, channel) as subscription:
-        while not found.messages and (left := deadline - monotonic()) > 0:
+        while not result.messages and (left := deadline - monotonic()) > 0:
             try:
                 if not failures:
                     renew(using, subscription)
-                    yield Listen(subscription, min(left, getattr(found, "next_look", LONGEST)))
-                found = yield from look()
+                    yield Listen(subscription, min(left, getattr(result, "next_look", LONGEST)))
+                result = yield from look()
                 failures = 0
             except PASSING:
                 pause = full_jitter(failures, first=0.1, longest=1.0)
@@ -45,7 +45,7 @@ def until_found(using: str, channel: str, look: Callable[[], Flow[Any]], timeout
                 if monotonic() + pause > deadline:
                     raise
                 yield Sleep(pause)
-    return found
+    return result
 
 
 def in_turn(steps: Flow[Any]) -> Flow[Any]:

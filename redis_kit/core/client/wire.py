@@ -103,7 +103,7 @@ def read_after(connection: Any, seconds: float) -> Any:
 def await_news(connections: Sequence[Any], wake_up: socket, seconds: float) -> None:
     """Return when there may be something to read from a connection or a socket for wake-ups, or after some seconds.
 
-    What the library has read from the connections before must have been taken.
+    Replies that the library has read before must have been taken from it.
     """
     poll = select.poll()
     poll.register(wake_up, select.POLLIN)

@@ -31,23 +31,23 @@ class MailboxPanel(Panel):
         """Return figures and tables. Two round trips, and one for messages."""
         if (look := self.viewer.asked.get("look")) and self.viewer.may(READ):
             yield _messages(look)
-        found = Chat("all").run_flow(read_mailboxes(MOST_ROWS))
-        yield from _figures(found)
+        state = Chat("all").run_flow(read_mailboxes(MOST_ROWS))
+        yield from _figures(state)
         yield Table(
             _("Chats"),
             (_("Name"), _("Messages"), _("Members"), _("Behind"), _("Idle"), _("Oldest message")),
-            [(*chat[:3], chat.behind, chat.idle, chat.oldest) for chat in found.largest],
+            [(*chat[:3], chat.behind, chat.idle, chat.oldest) for chat in state.largest],
             empty=_("There are no chats."),
             actions=("show",),
-            values=[f"chat {chat.name}" for chat in found.largest],
+            values=[f"chat {chat.name}" for chat in state.largest],
         )
         yield Table(
             _("Inboxes"),
             (_("User"), _("Messages"), _("Oldest message")),
-            found.waiting,
+            state.waiting,
             empty=_("All inboxes are empty."),
             actions=("show",),
-            values=[f"inbox {name}" for name, *_rest in found.waiting],
+            values=[f"inbox {name}" for name, *_rest in state.waiting],
         )
 
     def reads(self) -> dict[str, Flow[Any]]:
@@ -56,8 +56,8 @@ class MailboxPanel(Panel):
 
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
         """Return how many chats and inboxes there are."""
-        (found,) = replies.values()
-        return Tile(list(_figures(found))) if found.chats or found.inboxes else None
+        (state,) = replies.values()
+        return Tile(list(_figures(state))) if state.chats or state.inboxes else None
 
     @action(gettext_lazy("Show messages"), permission=READ, asks=None, confirm=True, harmless=True)
     def show(self, value: str) -> Link:
@@ -66,18 +66,18 @@ class MailboxPanel(Panel):
         return Link(_("Read the messages of %s for five minutes.") % name, self.slug, {"look": SIGNER.sign(value)})
 
 
-def _figures(found: Mailboxes) -> Iterator[Figure]:
-    yield Figure(_("Chats"), found.chats)
-    yield Figure(_("Inboxes with messages"), found.inboxes)
-    yield Figure(_("Oldest message"), found.waiting[0][2] if found.waiting else None)
+def _figures(state: Mailboxes) -> Iterator[Figure]:
+    yield Figure(_("Chats"), state.chats)
+    yield Figure(_("Inboxes with messages"), state.inboxes)
+    yield Figure(_("Oldest message"), state.waiting[0][2] if state.waiting else None)
 
 
 def _messages(look: str) -> Content:
     columns = (_("Number"), _("Time"), _("Sender"), _("Message"))
     try:
         kind, _space, name = SIGNER.unsign(look, max_age=READABLE).partition(" ")
-        found = Chat(name).history(limit=MOST_ROWS) if kind == "chat" else Inbox(name).peek(MOST_ROWS).messages
+        messages = Chat(name).history(limit=MOST_ROWS) if kind == "chat" else Inbox(name).peek(MOST_ROWS).messages
     except (signing.BadSignature, ChatNotFound):
         return Table(_("Messages"), columns, [], empty=_("The time is over. Press the button again."))
-    rows = [(message.number, message.time, message.sender, message.body) for message in found]
+    rows = [(message.number, message.time, message.sender, message.body) for message in messages]
     return Table(_("Messages of %s") % name, columns, rows, empty=_("There are no messages."))

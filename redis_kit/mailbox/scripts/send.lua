@@ -1,5 +1,5 @@
 #!lua
--- Store a message of a chat, and wake those who wait. Members are not touched, however many there are.
+-- Store a message of a chat, and wake callers that wait. The number of members does not matter.
 --
 -- KEYS[1]  chats     hash: chat -> number of its last message; chat:keep -> messages to keep
 -- KEYS[2]  sizes     zset: chat -> stored messages
