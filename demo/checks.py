@@ -210,6 +210,28 @@ def articles_are_found(site: Site) -> str:
     return f"a misspelt word, marked, in {1000 * duration:.0f} ms"
 
 
+def message_arrives(site: Site) -> str:
+    """Say something in the chat while another reader waits, and look at the bell that the letters rang."""
+    writer, reader, body = site.reader(READERS[0]), site.reader(READERS[1]), f"<b>{token_hex(4)}</b>"
+    for visitor in (writer, reader):
+        expect(visitor.get("/talk/").status == 200, "the chat is not there")
+    last = json.loads(reader.get("/talk/feed/").text)["last"]
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(reader.get, f"/talk/feed/?after={last}&timeout=10")
+        time.sleep(0.3)
+        started = time.monotonic()
+        sent = writer.send_json("/talk/feed/", {"body": body, "client_id": body})
+        arrived = waiting.result()
+    expect(sent.status == 200, f"the message was answered with {sent.status}")
+    expect([each["body"] for each in json.loads(arrived.text)["messages"]] == [body], "the message did not arrive")
+    repeated = writer.send_json("/talk/feed/", {"body": body, "client_id": body})
+    expect(repeated.text == sent.text, "the repeated message was sent twice")
+    expect(site.stranger(4).get("/talk/feed/").status == 403, "a stranger may read the chat")
+    notes = json.loads(writer.get("/bell/feed/").text)["messages"]
+    expect(any(note["body"].startswith("Your letter is here") for note in notes), "the bell did not ring for a letter")
+    return f"in {1000 * (time.monotonic() - started):.0f} ms at a reader who waits; sent twice, it arrives once"
+
+
 Check = Callable[[Site], str]
 CHECKS: tuple[tuple[str, Check], ...] = (
     ("site", site_is_up),
@@ -220,6 +242,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("throttle", vote_is_refused),
     ("views and visitors", views_match),
     ("sign-in streak", streak_grows),
+    ("chat and bell", message_arrives),
     ("unknown articles", unknown_articles_are_refused),
     ("autocomplete", author_is_found),
     ("search", articles_are_found),

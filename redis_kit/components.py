@@ -9,6 +9,7 @@ BUILTIN = (
     "redis_kit.bloom.component.Bloom",
     "redis_kit.autocomplete.component.Autocomplete",
     "redis_kit.search.component.Search",
+    "redis_kit.mailbox.component.Mailbox",
     "redis_kit.operations.component.Operations",
     "redis_kit.logs.component.Logs",
     "redis_kit.dashboard.component.Dashboard",

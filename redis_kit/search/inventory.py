@@ -20,7 +20,7 @@ class _Indexes(Inventory[IndexInfo]):
         return indexes(SearchIndex)
 
     def describe(self, index: Primitive) -> Flow[IndexInfo | None]:
-        return describe(index)
+        return describe(SearchStore(index.name, using=index.using))
 
     def describe_model(self, index: Any) -> Flow[IndexInfo]:
         return (yield from describe(index.store)) or IndexInfo.not_built(index.store)

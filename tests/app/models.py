@@ -73,6 +73,9 @@ class Leaflet(models.Model):
     edition = models.IntegerField(db_default=7)
     region = models.ForeignKey(Region, null=True, on_delete=models.CASCADE)
 
+    def __str__(self):
+        return self.title
+
 
 class Page(models.Model):
     """A page to search for."""

@@ -12,6 +12,7 @@ from redis_kit.core import connections
 from redis_kit.core.indexes.generations import Generation
 from redis_kit.locks import Lock, Semaphore
 from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
+from redis_kit.mailbox import Chat, Inbox
 from redis_kit.pageviews import PageViews, periods
 from redis_kit.pageviews.batch import ViewBatch
 from redis_kit.pageviews.tally import Event, identified
@@ -43,6 +44,7 @@ def fill(kit: Any, text: str = "summer sale") -> None:
     _page_views(text)
     _filters(text)
     _search(text)
+    _mailboxes(text)
     user = User(pk=7)
     user._state.adding = False
     user.sign_in()
@@ -72,6 +74,13 @@ def _search(text: str) -> None:
     AccountIndex.search(text)
     index.announce(account)
     connections.client().call("ZADD", index.store.key("slow"), int(time.time() * 1000), f"71 {text}"[:80])
+
+
+def _mailboxes(text: str) -> None:
+    chat = Chat(text[:100])
+    chat.create([text[:100], "anna"])
+    chat.send("anna", text)
+    Inbox(text[:100]).push(text)
 
 
 def _locks(text: str) -> list[Any]:
