@@ -3,11 +3,10 @@
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.text import did_you_mean, shortened, unexpected
-from redis_kit.queues import hints
+from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.queues.jobs import lane
 from redis_kit.queues.jobs.lane import Lane, NamedLimit
 from redis_kit.queues.settings import options_of
@@ -25,13 +24,6 @@ class Limit:
     rate: str | None = None
     by: tuple[str, ...] = ()
     per_worker: bool = False
-
-    if not TYPE_CHECKING:  # or all arguments would be right
-
-        def __new__(cls, *args, **given):
-            if unknown := [name for name in given if name not in cls.__dataclass_fields__]:
-                raise unexpected("Limit", cls.__init__, unknown, hints.sentences(hints.LIMIT))
-            return super().__new__(cls)
 
 
 class LimitOptions(Protocol):

@@ -200,15 +200,6 @@ def test_wrong_limit_is_an_error_that_says_what_is_allowed(options, error, text)
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"),
-    [("concurency", "Did you mean 'concurrency'"), ("scope", "Write per_worker=True"), ("x", "Arguments: concurrency")],
-)
-def test_misspelt_argument_of_a_limit_is_named_with_the_right_one(name, hint):
-    with pytest.raises(TypeError, match=rf"Limit\(\) got an unexpected keyword argument '{name}'. {hint}"):
-        Limit(**{name: 1})
-
-
-@pytest.mark.parametrize(
     "options",
     [{"RATE": "5/x"}, {"WORKER_RATE": "5/x"}, {"GROUP_RATE": "1/s; 2/m"}, {"CONCURRENCY": 0}, {"GROUP_CONCURENCY": 1}],
 )
