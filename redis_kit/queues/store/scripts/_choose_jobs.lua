@@ -1,22 +1,19 @@
 -- Choose up to `room` ready jobs in their order. A lane whose head is chosen gets its next job ready, with the last turn of
 -- its priority, and that one may be chosen, too. Heads that may not start now, and jobs that are not the head of their
--- lane, do not stay ready. If others may start what this worker may not, all are woken: one wake-up could end at a worker that
--- may not start it either. Returns id and place of each chosen job, which is not ready any more; how many of `woken` wake-ups
--- are left that others do not need; when the next job is due; and how many were ready, or are to be looked at.
--- needs  workers, signal, lanes, parked, ready, scheduled, sequence, limits_of, blocking, take_place, write_limits, next_start,
---        is_for_others, range_of, rank_of, place_at, job_member, turn_member, state_of, set_state, write_states, wait_turn,
---        refresh_lane, admit, do_todo, admit_here
+-- lane, do not stay ready. Returns id and place of each chosen job, which is not ready any more; when the next job is due; and
+-- how many were ready, or are to be looked at.
+-- needs  lanes, parked, ready, scheduled, sequence, limits_of, blocking, take_place, write_limits, range_of, rank_of, place_at,
+--        job_member, turn_member, state_of, set_state, write_states, wait_turn, refresh_lane, admit, do_todo
 -- gives  choose_jobs
 local WINDOW = 200  -- ready jobs that are read at least, after some were not the heads of their lanes
 -- @include _ready_heads
 -- @include _next_jobs
-local function choose_jobs(room, woken)
+local function choose_jobs(room)
     local chosen, leave, ended, ripe = {}, {}, {}, {}
 
     local function count_waiting()
         local todo = redis.call("ZLEXCOUNT", parked, "[todo\n", "(todo\11")
-        local coming, start = tonumber(redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]), next_start()
-        return start and math.min(start, coming or start) or coming, redis.call("ZCARD", ready) + #chosen / 2 + todo
+        return tonumber(redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]), redis.call("ZCARD", ready) + #chosen / 2 + todo
     end
 
     -- A head had its turn: others that wait for the same limits may go on.
@@ -42,10 +39,9 @@ local function choose_jobs(room, woken)
     end
 
     if room == 0 then
-        return chosen, woken, count_waiting()
+        return chosen, count_waiting()
     end
     do_todo()
-    admit_here()
     local list, stray, cut = read_ready(room)
     for _ = 1, 10 do
         if not stray then break end
@@ -93,10 +89,5 @@ local function choose_jobs(room, woken)
     write_limits()
     for name in pairs(ripe) do admit(name) end
     write_states()
-    if is_for_others() then
-        for _ = 2, math.min(100, redis.call("ZCARD", workers)) do redis.call("RPUSH", signal, 1) end
-        redis.call("PEXPIRE", signal, 10000)
-        woken = 0
-    end
-    return chosen, woken, count_waiting()
+    return chosen, count_waiting()
 end

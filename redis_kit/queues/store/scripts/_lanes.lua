@@ -9,19 +9,17 @@
 --   turn/<limit>/<turn>/<lane> a lane that waits for a limit; the turn of a timed lane is NOW
 --   todo/lane <lane>, todo/limit <limit>, todo/from <limit>  what the next claim is to look at
 -- with line feeds in place of the /. See _lane_members for ranks and turns.
--- needs  limits, parked, ready, scheduled, sequence, limit_of, limits_of, starts_at, note_start, blocking
+-- needs  limits, parked, ready, scheduled, sequence, limit_of, limits_of, starts_at, blocking
 -- gives  range_of, rank_of, place_at, turn_of, job_member, turn_member, state_of, set_state, write_states, wait_turn, timed_lane,
 --        add_ready, refresh_lane, admit, do_todo
 local MOST = 100  -- lanes, and entries of what is to be looked at, in one call
 -- @include _lane_members
 -- @include _lane_states
 
--- `from` is the limit for which the lane waited before.
-local function wait_turn(lane, limit, from)
+local function wait_turn(lane, limit)
     local turn = string.format("%016.0f", redis.call("INCRBY", sequence, 1))
     redis.call("ZADD", parked, 0, turn_member(limit.name, turn, lane))
     set_state(lane, {kind = "waits", turn = turn, limit = limit.name})
-    limit.waited = limit.waited or not (from and limit_of(from) and limit_of(from).per_worker)
 end
 
 -- The state of the lane of a limit that is timed, its name, and when its head is due, nil if that is ready by now. A lane that
@@ -74,7 +72,7 @@ local function refresh_lane(lane, from)
     end
     local limit, at = blocking(lane, true)
     if limit and (not at or timed_lane(limit.name)) then
-        return wait_turn(lane, limit, from)
+        return wait_turn(lane, limit)
     end
     redis.call("ZREM", parked, member)
     if limit then
@@ -106,7 +104,6 @@ local function admit(name)
         end
         local first = range_of("turn", name, 1)[1]
         if not first then return end
-        if at and limit.per_worker then return note_start(at) end
         lane = string.match(first, "^turn\n[^\n]*\n[^\n]*\n(.*)$") or ""
         redis.call("ZREM", parked, first)
         set_state(lane, false)

@@ -96,9 +96,8 @@ end
 if any_limits then
 -- @include _limits
 -- @include _lanes
--- @include _admit_here
 -- @include _choose_jobs
-    chosen, woken, coming, waiting = choose_jobs(pause == -2 and not lost and limit or 0, woken)
+    chosen, coming, waiting = choose_jobs(pause == -2 and not lost and limit or 0)
 end
 if limit > 0 and waiting > 0 and pause == -2 and not lost then  -- first the caller learns of lost ones
 -- @include _take_ready

@@ -117,8 +117,7 @@ end
 local coming = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
 local pause = redis.call("PTTL", paused)
 if pause == -2 then
-    local any = redis.call("ZCARD", ready) + redis.call("ZLEXCOUNT", parked, "[turn\nworker:", "(turn\nworker;")
-    reply[1] = any > 0 and 0 or coming and math.max(0, coming - now) or -1
+    reply[1] = redis.call("ZCARD", ready) > 0 and 0 or coming and math.max(0, coming - now) or -1
 else
     reply[1] = pause < 0 and -1 or math.max(1, pause)
 end
