@@ -103,7 +103,7 @@ def test_wrong_arguments_end_with_the_right_ones(queue, arguments, text):
     [
         (f"task={limited.module_path}x", f"Did you mean 'task={limited.module_path}'"),
         (f"task={limited.module_path}&tenant=7", rf"Did you mean 'task={limited.module_path}&tenant_id=\*'"),
-        ("task=x", r"Limits: group=<name>, .*, queue\."),
+        ("task=x", r"Limits: group=<name>, queue, "),
     ],
 )
 def test_misspelt_limit_is_an_error_that_names_the_known_ones(kit, queue, name, said):

@@ -1,5 +1,5 @@
--- Jobs with the same limits wait in a lane, in their order. Only the head of a lane is ready, so lanes take turns (without any
--- limit all are ready, see _turns). A lane is
+-- Jobs with the same group and limits wait in a lane, in their order. Only the head of a lane is ready, so lanes take turns.
+-- A lane is
 --   ready <rank> <id>          its head is ready
 --   timed <rank> <id> <limit>  its head is scheduled for when a rate allows it: at most one lane of a limit
 --   waits <turn> <limit>       for its turn at a limit; none of its jobs is ready
@@ -8,13 +8,76 @@
 --   run/<limit>/<id>           a running job that a limit counts
 --   turn/<limit>/<turn>/<lane> a lane that waits for a limit; the turn of a timed lane is NOW
 --   todo/lane <lane>, todo/limit <limit>, todo/from <limit>  what the next claim is to look at
--- with line feeds in place of the /. See _lane_members for ranks and turns.
+-- with line feeds in place of the /. A rank is the place of a job without a lane, as text of 16 digits. Heads of lanes have
+-- places of their own, before those of jobs of the same priority without a lane. A turn is a number of the counter.
 -- needs  limits, parked, ready, scheduled, sequence, limit_of, limits_of, starts_at, blocking
--- gives  range_of, rank_of, place_at, turn_of, job_member, turn_member, state_of, set_state, write_states, wait_turn, timed_lane,
---        add_ready, refresh_lane, admit, do_todo
+-- gives  level_of, range_of, rank_of, place_at, turn_of, job_member, turn_member, state_of, set_state, write_states, wait_turn,
+--        timed_lane, add_ready, refresh_lane, admit, do_todo
 local MOST = 100  -- lanes, and entries of what is to be looked at, in one call
--- @include _lane_members
--- @include _lane_states
+local BLOCK, HALF, MIDDLE, NOW = 2 ^ 44, 2 ^ 43, 2 ^ 51, "0000000000000000"
+local LEVELS = 128  -- above and below 0: more than there are priorities
+
+-- Places of one level belong to jobs of one priority.
+local function level_of(place)
+    local level = math.floor(((tonumber(place) or 0) + HALF) / BLOCK)
+    return level == level and math.max(-LEVELS, math.min(LEVELS, level)) or 0
+end
+
+local function range_of(kind, name, count, after)
+    local first = after and "(" .. after or "[" .. kind .. "\n" .. name .. "\n"
+    return redis.call("ZRANGEBYLEX", parked, first, "(" .. kind .. "\n" .. name .. "\11", "LIMIT", 0, count)
+end
+
+-- The turn in a place or rank.
+local function turn_of(place)
+    local turn = (tonumber(place) or 0) % HALF
+    return turn == turn and turn or 0
+end
+
+local function rank_of(place)
+    return string.format("%016.0f", MIDDLE + level_of(place) * BLOCK + turn_of(place))
+end
+
+-- The place of the head of a lane, with the priority of a rank.
+local function place_at(rank, turn)
+    return string.format("%.0f", level_of((tonumber(rank) or MIDDLE) - MIDDLE) * BLOCK - HALF + turn)
+end
+
+local function job_member(lane, rank, id)
+    return "job\n" .. lane .. "\n" .. rank .. "\n" .. id
+end
+
+local function turn_member(limit, turn, lane)
+    return "turn\n" .. limit .. "\n" .. (turn or NOW) .. "\n" .. lane
+end
+
+local states, changed = {}, {}  -- of lanes, each read once and written once
+
+local function state_of(lane)
+    if states[lane] == nil then
+        local kind, rank, id, limit = string.match(redis.call("HGET", limits, "lane " .. lane) or "", "^(%l+) (%S+) (%S+) ?(%S*)$")
+        states[lane] = kind == "waits" and {kind = kind, turn = rank, limit = id} or kind and
+            {kind = kind, rank = rank, id = id, limit = limit} or false
+    end
+    return states[lane]
+end
+
+local function set_state(lane, state)
+    states[lane], changed[lane] = state, true
+end
+
+local function write_states()
+    for lane in pairs(changed) do
+        local state = states[lane]
+        if not state then
+            redis.call("HDEL", limits, "lane " .. lane)
+        elseif state.kind == "waits" then
+            redis.call("HSET", limits, "lane " .. lane, "waits " .. state.turn .. " " .. state.limit)
+        else
+            redis.call("HSET", limits, "lane " .. lane, state.kind .. " " .. state.rank .. " " .. state.id .. " " .. state.limit)
+        end
+    end
+end
 
 local function wait_turn(lane, limit)
     local turn = string.format("%016.0f", redis.call("INCRBY", sequence, 1))

@@ -1,13 +1,12 @@
 -- Note for the next claim what lanes and limits should look like but do not: no script leaves them like that, but a worker of an
 -- earlier release does, which knows no lanes, or a key that was damaged. At most 100 of each kind are looked at, by chance.
--- Returns whether anything was noted. When no limit is set any more, and nothing waits for one, jobs with lanes only take turns.
+-- Returns whether anything was noted. Turns of jobs without a lane are forgotten while nothing waits in a lane.
 -- needs  jobs, ready, scheduled, lanes, limits, parked, now
 -- gives  sweep_lanes
 local function sweep_lanes(held)
     local noted = false
     local function note(kind, name)
         redis.call("ZADD", parked, 0, "todo\n" .. kind .. " " .. name)
-        redis.call("HSET", limits, "any", 1)
         noted = true
     end
     for _, id in ipairs(redis.call("HRANDFIELD", lanes, 100)) do
@@ -44,6 +43,8 @@ local function sweep_lanes(held)
     for _, kind in ipairs({"job", "todo", "turn"}) do
         waits = waits or #redis.call("ZRANGEBYLEX", parked, "[" .. kind .. "\n", "(" .. kind .. "\11", "LIMIT", 0, 1) > 0
     end
-    if not waits and redis.call("HLEN", limits) == 1 then redis.call("HDEL", limits, "any") end
+    for _, field in ipairs(waits and {} or redis.call("HRANDFIELD", limits, 100)) do
+        if string.sub(field, 1, 7) == "others " then redis.call("HDEL", limits, field) end
+    end
     return noted
 end

@@ -19,7 +19,6 @@
 -- KEYS[15...]  unique     hash: unique key -> id; this and the next three only if the script asked for them
 -- KEYS[16...]  limits     hash: limit -> what it allows, lane -> what it does
 -- KEYS[17...]  parked     zset of scores 0: what waits for a limit
--- KEYS[18...]  turns      hash: priority and lane -> place of its last job that is ready
 -- KEYS[18...]  results    of each acknowledged job that has one: the hash of the result, and the list for callers that wait for it
 -- KEYS[18...]  done     stream: the latest done jobs; twice, if the queue keeps any
 -- ARGV[1]      worker
@@ -36,7 +35,7 @@
 --              there are unique keys or lanes, and their keys are missing
 
 local workers, info, running, jobs, ready, scheduled, sequence, signal, paused, answers, minutes = unpack(KEYS)
-local owners, repeats, lanes, unique, limits, parked, turns = KEYS[12], KEYS[13], KEYS[14]
+local owners, repeats, lanes, unique, limits, parked = KEYS[12], KEYS[13], KEYS[14]
 local worker, limit, lease = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
 local information, owner, repeated, acks = ARGV[5], worker .. "/" .. ARGV[2], ARGV[6] == "1", tonumber(ARGV[7])
 local clock = redis.call("TIME")
@@ -45,7 +44,7 @@ local now, first_field = clock[1] * 1000 + math.floor(clock[2] / 1000), math.flo
 local left, woken, waiting = (redis.call("ZSCORE", workers, worker) or 0) - now, redis.call("LLEN", signal), redis.call("ZCARD", ready)
 local is_short = left <= lease * 0.95 or left > lease or left % 1 > 0
 local pause, claimed, next_end, reply = -2, 0, -1, {"", "", "", "", ""}
-local coming, any_unique, was_repeated, any_lanes, lost, done, sum, list, at_ids, records, is_new, chosen, any_limits
+local coming, any_unique, was_repeated, any_lanes, lost, done, sum, list, at_ids, records, is_new, chosen
 local others = redis.call("EXISTS", scheduled, paused, owners, repeats, lanes)  -- most queues have none of them
 if others > 0 then
 -- @include _read_others
@@ -53,13 +52,12 @@ if others > 0 then
     coming, pause, any_unique, was_repeated, any_lanes = read_others(others)
     if any_unique or any_lanes then
         if not has_rare_keys(14, 8 + 2 * acks) then return -1 end
-        unique, limits, parked, turns = KEYS[15], KEYS[16], KEYS[17], KEYS[18]
-        any_limits = any_lanes and redis.call("HLEN", limits) > 0
-        -- @check_types unique, turns
+        unique, limits, parked = KEYS[15], KEYS[16], KEYS[17]
+        -- @check_types unique, limits
     end
     limit = was_repeated and not repeated and 0 or limit  -- this comes in late
 end
-if any_limits then
+if any_lanes then
     -- @check_types parked, running, jobs, minutes, sequence
 end
 local is_due = coming and coming <= now and pause == -2
@@ -68,10 +66,10 @@ if is_short or repeated or is_due then
 -- @include _worker_lease
 -- @include _record_head
 -- @include _record
--- @include _turns
+-- @include _ready_place
 -- @include _promote
     if is_short then renew_lease(left) end  -- also one that ends too late: the clock went back
-    if is_due then coming, waiting = promote(any_lanes and ready_in_turn) end
+    if is_due then coming, waiting = promote(any_lanes and ready_place) end
 end
 if acks > 0 then
 -- @include _count_minute
@@ -86,14 +84,14 @@ if acks > 0 then
 -- @include _free_unique_key
 -- @include _free_places
         for at = at_ids, at_ids + done - 1 do free_unique_key(list[at], any_unique) end
-        if any_lanes then leave_lanes({unpack(list, at_ids, at_ids + done - 1)}, any_limits) end
+        if any_lanes then leave_lanes({unpack(list, at_ids, at_ids + done - 1)}) end
     end
 end
 if repeated then
 -- @include _repeat_claim
     limit = repeat_claim(reply) and 0 or limit
 end
-if any_limits then
+if any_lanes then
 -- @include _limits
 -- @include _lanes
 -- @include _choose_jobs

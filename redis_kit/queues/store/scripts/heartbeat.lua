@@ -20,9 +20,8 @@
 -- KEYS[16]  unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
 -- KEYS[17]  lanes      hash: id -> its rank in its lane, and that
 -- KEYS[18]  parked     zset of scores 0: what waits for a limit
--- KEYS[19]  sequence   counter of jobs that got ready
--- KEYS[20]  lost       hash: worker -> when it was lost, ms, its jobs, pid, its supervisor's pid, host
--- KEYS[21]  crashed    hash: id -> in how many crashes it was alone, and a line for each job that ran in another one
+-- KEYS[19]  lost       hash: worker -> when it was lost, ms, its jobs, pid, its supervisor's pid, host
+-- KEYS[20]  crashed    hash: id -> in how many crashes it was alone, and a line for each job that ran in another one
 -- ARGV[1]   worker
 -- ARGV[2]   lease        ms
 -- ARGV[3]   information  what the worker reports about itself
@@ -40,7 +39,7 @@
 -- A job was alone in a worker that says so. A program without a supervisor says nothing: there it was if it is the only one here.
 
 local workers, info, running, jobs, ready, scheduled, signal, dead, reasons, answers, paused = unpack(KEYS)
-local orders, cancels, unique, owners, unknown, lanes, parked, sequence, lost, crashed = unpack(KEYS, 12)
+local orders, cancels, unique, owners, unknown, lanes, parked, lost, crashed = unpack(KEYS, 12)
 local worker, lease, information, most, dead_limit = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -61,10 +60,6 @@ local any_unique = has_unique_keys()
 -- @include _up_since
 -- @include _note_lost
 -- @check_types running, ready, scheduled, dead, info, jobs, reasons, unknown, signal, lanes, parked, lost, crashed
-if redis.call("EXISTS", lanes) == 1 then
--- @include _raise_sequence
-    raise_sequence()
-end
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 local stored, cancelled = redis.call("HMGET", orders, worker, worker .. "/until"), {}
 local command = (tonumber(stored[2] or now) or 0) >= now and stored[1] or ""
