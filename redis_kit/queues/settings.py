@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from django.conf import settings
 
@@ -128,13 +128,9 @@ class QueueSettings(Section):
     #: The alias of a database, such as ``"default"``. Tasks are then enqueued through a table of that database, so that
     #: none is lost between the commit and Redis. By default only tasks with ``outbox=True`` are.
     OUTBOX: str = ""
-    #: How arguments are stored. Only JSON: a format that can hold code would let anyone who writes to Redis run it.
-    SERIALIZER: str = "json"
-    #: What a call does when Redis is unavailable.
-    ON_FAILURE: Literal["raise"] = "raise"
 
     def problems(self) -> Iterator[Problem]:
-        """Yield what is wrong with the heartbeat, the retries, the serializer, the names and the imports."""
+        """Yield what is wrong with the heartbeat, the retries, the names and the imports."""
         if self.HEARTBEAT_INTERVAL >= self.WORKER_TIMEOUT / 2:
             yield Problem(
                 "E007",
@@ -150,8 +146,6 @@ class QueueSettings(Section):
                 f"than RETRY_BACKOFF_MAX ({number(self.RETRY_BACKOFF_MAX)} s).",
                 "Make RETRY_BACKOFF smaller, or RETRY_BACKOFF_MAX larger.",
             )
-        if self.SERIALIZER != "json":
-            yield Problem("E010", f"REDIS_KIT['QUEUES']['SERIALIZER'] is {self.SERIALIZER!r}; only 'json' is allowed.")
         for queue in self.NAMES:
             try:
                 encode(queue)

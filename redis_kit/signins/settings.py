@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from redis_kit.core.conf import Problem, Section
@@ -52,8 +52,6 @@ class SignInSettings(Section):
     RETENTION: float = 400 * DAY
     #: The connection that stores sign-ins.
     USING: str = "default"
-    #: ``raise`` is the only policy: a lost sign-in must not look like a stored one.
-    ON_FAILURE: Literal["raise"] = "raise"
 
     def problems(self) -> Iterator[Problem]:
         """Yield problems of the milestones and of the time zone."""
