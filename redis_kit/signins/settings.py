@@ -46,8 +46,6 @@ class SignInSettings(Section):
     AT_LOG_IN: bool = False
     #: Also write each new day to a table of the database, from which ``rk_signins rebuild`` restores it.
     RECORD: bool = False
-    #: Store days that were made up or frozen in less memory. False while processes run that can't read this yet.
-    PACK_YEARS: bool = True
     #: Seconds for which a day's active users are stored. The calendars of users do not expire.
     RETENTION: float = 400 * DAY
     #: The connection that stores sign-ins.
