@@ -399,7 +399,7 @@ def trips(monkeypatch):
 
 
 @pytest.mark.parametrize(("write", "most"), [("buffer", (0, 0)), ("sync", (2, 1))])
-def test_request_takes_one_round_trip_two_for_a_new_page_and_none_with_a_buffer(get, site, trips, write, most):
+def test_request_takes_one_round_trip_and_two_for_a_new_page(get, site, trips, write, most):
     site.options(PAGEVIEWS={"WRITE": write, "MAX_PAGES": 5})
     PageViews("before").add()  # the server has the scripts from now on
     trips.clear()

@@ -57,8 +57,41 @@ local any_unique = has_unique_keys()
 -- @include _valid_place
 -- @include _free_places
 -- @include _return_jobs
--- @include _up_since
--- @include _note_lost
+-- Return since when the server is available to all workers, as far as anybody can tell: those with heartbeats in time
+-- have seen it.
+local function up_since()
+    local oldest, half = now, string.format("%.0f", now + lease / 2)
+    local alive = redis.call("ZRANGEBYSCORE", workers, half, "+inf", "WITHSCORES", "LIMIT", 0, 100)
+    for at = 1, #alive, 2 do
+        if alive[at + 1] % 1 == 0 then
+            local since = tonumber(string.match(redis.call("HGET", info, alive[at]) or "", "^%d+"))
+            oldest = math.min(oldest, since or oldest)
+        end
+    end
+    return oldest
+end
+-- Record that a worker ended without signing off, and how many of its jobs were taken; the latest 50 for a day. A program
+-- without a supervisor that held no job is not recorded, as it may have ended in order. Its report is JSON.
+local function note_lost(from, jobs, report)
+    local supervisor = string.match(report, "\34supervisor_pid\34: ?(%d+)")
+    if jobs == 0 and not supervisor then
+        return
+    end
+    local pid, host = string.match(report, "\34pid\34: ?(%d+)"), string.match(report, "\34host\34: ?\34([^\34]*)")
+    local before = tonumber(string.match(redis.call("HGET", lost, from) or "", "^%d+ (%d+) ")) or 0
+    local process = (pid or "0") .. " " .. (supervisor or "0") .. " " .. string.sub(host or "?", 1, 255)
+    redis.call("HSET", lost, from, string.format("%.0f %.0f ", now, before + jobs) .. process)
+    redis.call("PEXPIRE", lost, 24 * 3600 * 1000)
+    if redis.call("HLEN", lost) <= 50 then
+        return
+    end
+    local oldest, earliest, all = from, now, redis.call("HGETALL", lost)
+    for at = 1, #all, 2 do
+        local time = tonumber(string.match(all[at + 1], "^%d+")) or 0
+        if time < earliest then oldest, earliest = all[at], time end
+    end
+    redis.call("HDEL", lost, oldest)
+end
 -- @check_types running, ready, scheduled, dead, info, jobs, reasons, unknown, signal, lanes, parked, lost, crashed
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 local stored, cancelled = redis.call("HMGET", orders, worker, worker .. "/until"), {}
