@@ -173,7 +173,7 @@ def _admit(day: str, names: list[str]) -> Flow[list[int]]:
     try:
         options = conf.section(PageViewSettings)
         kind = f"{day[8:]} {identity_kind(options)}"
-        arguments = [options.MAX_PAGES, _ms(PAGES_TTL), kind, _ms(options.RETENTION), *names]
+        arguments: list[Any] = [options.MAX_PAGES, _ms(PAGES_TTL), kind, _ms(options.RETENTION), *names]
         replies: list[int] = yield ADMIT([keys.pages(SITE, day), keys.identities(SITE, day[:7])], arguments)
         return replies
     except KeyConflict as error:
