@@ -169,8 +169,8 @@ class PageViews(Primitive):
         """Count one view now, for the object, its page and the site; return False if Redis did not count it.
 
         The visitor's identity is stored only as a keyed hash in HyperLogLogs; without one only the view counts. One
-        round trip; in a Cluster, two for the first view of the day in a process. Raises InvalidValue for a datetime
-        without a time zone.
+        round trip, and two for the first view of a page or object on a day in a process. Raises InvalidValue for a
+        datetime without a time zone.
         """
         return not self.run_flow(self._add(visitor, at, referrer, campaign), if_open="outage")
 
