@@ -29,6 +29,7 @@ class Migration(migrations.Migration):
                     ("view_identities", "Can see identities unmasked"),
                     ("view_keys", "Can view the names of Redis keys"),
                     ("view_logs", "Can view log records"),
+                    ("view_messages", "Can read messages of others, which is logged"),
                     ("view_server", "Can view the state of the Redis servers"),
                 ],
                 "managed": False,

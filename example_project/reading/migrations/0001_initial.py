@@ -19,6 +19,16 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name="Author",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(max_length=100)),
+            ],
+            options={
+                "ordering": ["name"],
+            },
+        ),
+        migrations.CreateModel(
             name="Article",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
@@ -28,6 +38,12 @@ class Migration(migrations.Migration):
                 ("body", models.TextField()),
                 ("position", models.PositiveSmallIntegerField(default=0)),
                 ("votes", models.PositiveIntegerField(default=0)),
+                (
+                    "author",
+                    models.ForeignKey(
+                        blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, to="reading.author"
+                    ),
+                ),
             ],
             options={
                 "ordering": ["position"],
