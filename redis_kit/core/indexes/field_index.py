@@ -228,11 +228,12 @@ def _values(index: FieldIndex, model: Any, rows: Sequence[Any], using: str, crea
             keys.append(row.pk)
         elif value is not None:
             values.append(value)
-    if None in keys:
-        raise RedisKitError("the key of a new row is not known")
     if keys:
         rows_again: QuerySet[Any] = QuerySet(model, using=using).filter(pk__in=keys)
-        values += rows_again.exclude(**{name: None}).values_list(name, flat=True)
+        made = list(rows_again.values_list(name, flat=True))
+        if len(made) < len(keys):
+            raise RedisKitError("the key of a new row is not known")
+        values += [value for value in made if value is not None]
     return values
 
 

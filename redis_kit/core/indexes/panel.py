@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from redis_kit.core.client.addresses import aliases
 from redis_kit.core.flow import Flow
 from redis_kit.core.indexes.inventory import Contents, Inventory
-from redis_kit.core.indexes.model_index import ModelIndex, find_index, indexes
+from redis_kit.core.indexes.model_index import ModelIndex, find_index
 from redis_kit.core.panels import (
     MOST_ROWS,
     Action,
@@ -57,7 +57,8 @@ class IndexPanel(Panel):
         listed, number = self.inventory.read_all(), self.viewer.page
         yield from self._figures(listed)
         infos = listed.infos[(number - 1) * MOST_ROWS : number * MOST_ROWS]
-        rebuilt, several = {index.name for index in indexes(self.kind)}, len(aliases()) > 1
+        of_models = {(index.name, index.using) for index in self.inventory.models()}
+        several = len(aliases()) > 1
         yield Table(
             self.title,
             (_("Name"), *self.columns),
@@ -65,7 +66,7 @@ class IndexPanel(Panel):
             empty=self.empty,
             actions=("rebuild",),
             values=[each.name for each in infos],
-            offered=[("rebuild",) if each.name in rebuilt else () for each in infos],
+            offered=[("rebuild",) if (each.name, each.using) in of_models else () for each in infos],
         )
         yield from Pages.of(self.slug, number, len(listed.infos))
         yield from self.details(listed.infos)
