@@ -49,11 +49,11 @@ class SearchPanel(Panel):
         )
         if total > MOST_ROWS:
             yield Pages(self.slug, number, -(-total // MOST_ROWS), {})
-        slow = sorted(((time, info.name, text) for info in infos for time, text in info.slow_queries), reverse=True)
-        empty = sorted(((time, info.name, text) for info in infos for time, text in info.empty_queries), reverse=True)
+        slow = [(time, info.name, text) for info in infos for time, text in info.slow_queries]
+        empty = [(time, info.name, text) for info in infos for time, text in info.empty_queries]
         for title, queries in ((_("Slow queries"), slow), (_("Queries without a result"), empty)):
-            columns = (_("Time"), _("Index"), _("Query"))
-            yield Table(title, columns, queries[:MOST_ROWS], empty=_("There are none of the last day."))
+            rows = [(text, name, time) for time, name, text in sorted(queries, reverse=True)[:MOST_ROWS]]
+            yield Table(title, (_("Query"), _("Index"), _("Time")), rows, empty=_("There are none of the last day."))
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the first indexes. Two round trips."""
