@@ -31,10 +31,8 @@ class Document(NamedTuple):
     @classmethod
     def of(cls, values: Mapping[str, Any], fields: Iterable[Field], analyzer: Analyzer) -> "Document":
         """Return the document with these values of fields. Raises InvalidValue for a sort without an order."""
-        counts: dict[str, float] = {}
-        words: list[str] = []
-        facets: list[str] = []
-        sorts: dict[str, float] = {}
+        counts, sorts = dict[str, float](), dict[str, float]()
+        words, facets = list[str](), list[str]()
         length = 0.0
         for field in fields:
             value = values[field.name]

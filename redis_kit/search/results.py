@@ -109,7 +109,8 @@ def snippet(text: str, words: frozenset[str], analyzer: Analyzer) -> SafeString:
         if end <= last:
             parts += [escape(text[at:begin]), "<mark>", escape(text[begin:end]), "</mark>"]
             at = end
-    parts += [escape(text[at:last].rstrip()), "…" if len(text) > last else ""]
+    tail = text[at:last]
+    parts.append(escape(tail if len(text) <= last else f"{tail.rpartition(' ')[0] or tail}…"))
     return mark_safe("".join(parts))  # noqa: S308 - each part of the text is escaped
 
 

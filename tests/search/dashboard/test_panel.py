@@ -39,8 +39,8 @@ def test_indexes_and_queries_are_shown_in_two_round_trips(pages, trips, monkeypa
     assert rebuilt is not None
     assert searches.lines == (3, "1 without a result", "1 slow")
     assert state.lines[0] == "complete"
-    assert [row[1:] for row in empty.rows] == [("app.PageIndex", "nothing")]
-    assert slow.rows[0][2].endswith("token=*** a")
+    assert [row[:2] for row in empty.rows] == [("nothing", "app.PageIndex")]
+    assert slow.rows[0][0].endswith("token=*** a")
 
 
 def test_index_without_a_class_can_only_be_cleared(pages, kit, monkeypatch):
