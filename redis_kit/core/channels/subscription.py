@@ -34,7 +34,7 @@ class Subscription:
         self._event.set()
 
     def take(self) -> list[bytes] | None:
-        """Return the publications since the last call; None if the caller has to look. Raises the error that ended it."""
+        """Return the publications since the last call; None if the caller has to look. Raises the last error."""
         self._event.clear()  # before the look at the rest: what comes after it sets the event again
         if self.error:
             raise self.error
