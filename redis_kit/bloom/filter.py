@@ -14,7 +14,7 @@ from redis_kit.bloom.settings import BloomSettings
 from redis_kit.core import conf, scripts
 from redis_kit.core.errors import InvalidValue, RedisKitError
 from redis_kit.core.flow import Flow
-from redis_kit.core.indexes.generations import LEASE_MS, Generation, Generations
+from redis_kit.core.indexes.generations import LEASE_MS, Generation, Generations, Shape
 from redis_kit.core.primitive import NOTHING, Primitive
 from redis_kit.core.steps import Argument
 from redis_kit.core.text import shortened
@@ -112,33 +112,35 @@ class BloomFilter(Primitive):
         """See clear()."""
         return bool(await self.arun_flow(self._generations.clear()))
 
-    def rebuild(self, values: Iterable[Value], *, progress: Progress | None = None) -> int:
+    def rebuild(self, values: Iterable[Value], *, progress: Progress | None = None, keep: bool = False) -> int:
         """Replace all values in one step, and return how many there were. Adds in the meantime count, too.
 
         The values should be read lazily: those of a list that was made before the call lack what was added since.
         ``progress`` is called with the number of values after each 1,000. Raises RebuildRunning, and RebuildLost if the
         server restarts during it, or a minute passes between two batches. If it fails or dies, the filter stays as it
-        was.
+        was, unless the reply to its last call was lost. With ``keep`` the values of before count until the next
+        rebuild, too.
         """
-        return int(self.run_flow(self._rebuild(values, progress)))
+        return int(self.run_flow(self._rebuild(values, progress, keep)))
 
-    async def arebuild(self, values: Iterable[Value], *, progress: Progress | None = None) -> int:
+    async def arebuild(self, values: Iterable[Value], *, progress: Progress | None = None, keep: bool = False) -> int:
         """See rebuild()."""
-        return int(await self.arun_flow(self._rebuild(values, progress)))
+        return int(await self.arun_flow(self._rebuild(values, progress, keep)))
 
     def distrust(self) -> None:
         """Let the filter count as incomplete until the next rebuild, as it may lack values."""
         self.run_flow(self._generations.distrust())
 
-    def look_up(self, packed: Sequence[bytes], *, guard: bool = False) -> Flow[list[bool]]:
+    def look_up(self, digests: Sequence[bytes], *, guard: bool = False) -> Flow[list[bool]]:
         """Return whether the values of these digests may have been added; with ``guard`` True if it is incomplete."""
         generations, answers = self._generations, list[bool]()
-        while len(answers) < len(packed):
-            batch = packed[len(answers) : len(answers) + BATCH]
-            args: list[Argument] = [*self._common_arguments(), b"".join(batch), int(guard)]
-            bits, reason, *stored = yield CONTAINS([generations.state, *generations.all_keys()], args)
+        shape = generations.shape
+        while len(answers) < len(digests):
+            batch = digests[len(answers) : len(answers) + BATCH]
+            args: list[Argument] = [*self._common_arguments(shape), b"".join(batch), int(guard)]
+            bits, reason, *stored = yield CONTAINS([generations.state, *generations.keys_of(shape)], args)
             if reason == b"stale":
-                generations.learn(*stored)
+                shape = generations.learn(*stored)
             else:
                 answers += [True] * len(batch) if reason else [answer == YES for answer in bits]
         return answers
@@ -149,55 +151,58 @@ class BloomFilter(Primitive):
             answers += yield from self._add(_digests(batch))
         return answers
 
-    def _add(self, packed: Sequence[bytes], rebuild: str = "") -> Flow[list[bool]]:
+    def _add(self, digests: Sequence[bytes], rebuild: str = "") -> Flow[list[bool]]:
         """Add values; with the id of a rebuild to its generation only."""
         generations, answers = self._generations, list[bool]()
-        while len(answers) < len(packed):
-            names = [generations.state, generations.lease, *generations.all_keys()]
-            args: list[Argument] = [*self._common_arguments(), b"".join(packed[len(answers) :]), rebuild, LEASE_MS]
-            added, reason, *details = yield ADD(names, [*args, self.parameters.slice_ms])
+        shape = generations.shape
+        while len(answers) < len(digests):
+            names = [generations.state, generations.lease, *generations.keys_of(shape)]
+            args: list[Argument] = [*self._common_arguments(shape), b"".join(digests[len(answers) :]), rebuild]
+            added, reason, *details = yield ADD(names, [*args, LEASE_MS, self.parameters.slice_ms])
             answers += [answer == YES for answer in added]
             if reason == b"stale":
-                generations.learn(*details)
+                shape = generations.learn(*details)
                 if rebuild:
-                    generations.require(rebuild)
-                elif not generations.shape.active:
-                    yield from generations.rotate()
+                    generations.require(shape, rebuild)
+                elif not shape.active:
+                    shape = yield from generations.rotate(shape)
             elif reason == b"full":
-                yield from generations.grow(details[0].decode())
+                shape = yield from generations.grow(shape, details[0].decode())
             elif reason == b"old":
-                yield from generations.rotate(SLICES + 1)
+                shape = yield from generations.rotate(shape, SLICES + 1)
             elif reason == b"dead":
-                yield from generations.forget()
+                shape = yield from generations.forget(shape)
         return answers
 
-    def _rebuild(self, values: Iterable[Value], progress: Progress | None) -> Flow[int]:
+    def _rebuild(self, values: Iterable[Value], progress: Progress | None, keep: bool) -> Flow[int]:
         generations, count = self._generations, 0
-        token = yield from generations.start()
+        token = Generation.new().id
         try:
+            yield from generations.start(token)
             for batch in batched(_several(values), BATCH):
                 yield from self._add(_digests(batch), token)
                 count += len(batch)
                 if progress:
                     progress(count)
-            yield from generations.switch(token)
+            yield from generations.switch(token, keep=keep)
+        except GeneratorExit:
+            raise
         except BaseException:
             with suppress(RedisKitError):  # without it, the lease ends
                 yield from generations.abandon(token)
             raise
         return count
 
-    def _common_arguments(self) -> list[Argument]:
+    def _common_arguments(self, shape: Shape) -> list[Argument]:
         """Return what each script compares with what is stored, and the sizes of all layers."""
-        shape = self._generations.shape
         layers = [self.parameters.layer(number) for each in shape.generations for number in range(each.layers)]
         return [str(self.parameters), str(shape), b"".join(struct.pack("<ddd", *layer) for layer in layers)]
 
-    def _keys(self, generation: Generation) -> dict[str, int]:
+    def _keys(self, generation: Generation, parameters: BloomParameters) -> dict[str, int]:
         return {
             self.key(f"bits:{generation.id}:{number}:{part}"): bits
             for number in range(generation.layers)
-            for part, bits in enumerate(self.parameters.layer(number).parts)
+            for part, bits in enumerate(parameters.layer(number).parts)
         }
 
 

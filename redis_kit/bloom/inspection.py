@@ -44,7 +44,7 @@ class FilterInfo(NamedTuple):
     @classmethod
     def parse(cls, name: str, reply: Sequence[Any]) -> "FilterInfo | None":
         """Return what the script ``describe`` replied; None if there is no filter."""
-        pairs, lease, run_id = reply
+        pairs, lease, identity = reply
         fields = {field.decode(): value.decode() for field, value in zip(pairs[::2], pairs[1::2], strict=True)}
         shape = Shape.parse(fields.get("shape", ""))
         if not shape.generations:
@@ -65,7 +65,7 @@ class FilterInfo(NamedTuple):
             capacity=parameters.capacity,
             target_error=parameters.error,
             window=parameters.window,
-            complete=fields.get("complete") == f"{newest} {run_id.decode()}",
+            complete=fields.get("complete") == f"{newest} {identity.decode()}",
             rebuilding=bool(lease),
         )
 

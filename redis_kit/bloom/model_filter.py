@@ -11,7 +11,8 @@ from django.db import models, router
 from redis_kit.bloom.filter import BloomFilter, Progress, digest
 from redis_kit.core.errors import RedisKitError
 from redis_kit.core.flow import Flow
-from redis_kit.core.indexes.model_index import ModelIndex, indexes
+from redis_kit.core.indexes.field_index import FieldIndex
+from redis_kit.core.indexes.model_index import indexes
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.text import folded
 
@@ -19,7 +20,7 @@ logger = logging.getLogger("redis_kit")
 _log_limit = LogRateLimit()
 
 
-class ModelFilter(ModelIndex):
+class ModelFilter(FieldIndex):
     """A Bloom filter of the values of a field. Create it in ``models.py``, below the model.
 
     It hides no row: only a filter that a rebuild has completed answers, until the server restarts or an add fails.
@@ -40,14 +41,14 @@ class ModelFilter(ModelIndex):
     def may_exist(self, value: Any) -> bool:
         """Return False if surely no row has this value. It never raises. One round trip."""
         try:
-            return self.lacks_values() or bool(self.filter.run_flow(self._look_up(value)))
+            return self.misses_change() or bool(self.filter.run_flow(self._look_up(value)))
         except (RedisKitError, ValidationError, TypeError, ValueError) as error:
             return self._unsure(error)
 
     async def amay_exist(self, value: Any) -> bool:
         """See may_exist()."""
         try:
-            return self.lacks_values() or bool(await self.filter.arun_flow(self._look_up(value)))
+            return self.misses_change() or bool(await self.filter.arun_flow(self._look_up(value)))
         except (RedisKitError, ValidationError, TypeError, ValueError) as error:
             return self._unsure(error)
 
@@ -57,7 +58,8 @@ class ModelFilter(ModelIndex):
 
     def rebuild(self, *, progress: Progress | None = None) -> int:
         """See ModelIndex.rebuild()."""
-        return self.filter.rebuild(map(self.comparable, self.read_values()), progress=progress)
+        # Rows of open transactions may be among the former values only, so these count until the next rebuild.
+        return self.filter.rebuild(map(self.comparable, self.read_values()), progress=progress, keep=True)
 
     def distrust(self) -> None:
         """See ModelIndex.distrust()."""

@@ -5,7 +5,6 @@ import re
 from collections.abc import Sequence
 from functools import cache, cached_property
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import Any
 
 from redis_kit.core import flow
@@ -15,7 +14,7 @@ from redis_kit.core.steps import Argument, Command, needs_repair, repaired
 _HEADER = re.compile(r"^-- (KEYS|ARGV)\[(\d+)(\.\.\.)?\]", re.MULTILINE)
 _KIND = re.compile(r"^-- KEYS\[\d+(?:\.\.\.)?\] +\w+ +(zset|hash|list|set|string|counter|bitmap|)\b", re.MULTILINE)
 STRINGS = {"counter": "string", "bitmap": "string"}
-_INCLUDE = re.compile(r"^-- @include (_\w+)$", re.MULTILINE)
+_INCLUDE = re.compile(r"^-- @include (?:([\w.]+):)?(_\w+)$", re.MULTILINE)
 _CHECK = re.compile(r"^( *)-- @check_types (.+)$", re.MULTILINE)
 _KEY = re.compile(r"^-- KEYS\[(\d+)(?:\.\.\.)?\] +(\w+) +(\w+)", re.MULTILINE)
 # Redis answers WRONGTYPE if a key holds another type; a counter that is not a number is refused, too.
@@ -160,19 +159,20 @@ class Script:
 def load(package: str, name: str) -> Script:
     """Return the script ``scripts/<name>.lua`` of a component's package.
 
-    A line ``-- @include _name`` stands for the text of ``scripts/_name.lua``, which may include others. A line
-    ``-- @check_types jobs, ready`` stands for one command for each of these keys that fails if the key is not of the
-    type that the header names. So a script with several writes is refused before the first of them.
+    A line ``-- @include _name`` stands for the text of ``scripts/_name.lua``, which may include others, and
+    ``-- @include redis_kit.core.indexes:_name`` for that of another package. A line ``-- @check_types jobs, ready``
+    stands for one command for each of these keys that fails if the key is not of the type that the header names. So a
+    script with several writes is refused before the first of them.
     """
-    whole = _with_includes(files(package) / "scripts", name)
+    whole = _with_includes(package, name)
     checks = {key: _check(whole, place, key, kind) for place, key, kind in _KEY.findall(whole) if kind in _CHECKS}
     checked = _CHECK.sub(lambda match: match[1] + " ".join(checks[key] for key in match[2].split(", ")), whole)
     return Script(f"{package}.{name}", checked)
 
 
-def _with_includes(folder: Traversable, name: str) -> str:
-    source = (folder / f"{name}.lua").read_text(encoding="utf-8")
-    return _INCLUDE.sub(lambda match: _with_includes(folder, match[1]), source)
+def _with_includes(package: str, name: str) -> str:
+    source = (files(package) / "scripts" / f"{name}.lua").read_text(encoding="utf-8")
+    return _INCLUDE.sub(lambda match: _with_includes(match[1] or package, match[2]), source)
 
 
 def _check(source: str, place: str, key: str, kind: str) -> str:

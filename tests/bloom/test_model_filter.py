@@ -140,10 +140,10 @@ def test_failed_add_is_reported_when_the_server_is_back(own_kit):
     accounts.rebuild()
     own_kit.server.freeze()
     row = Account.objects.create(name="frozen")
-    assert accounts.lacks_values()
+    assert accounts.misses_change()
     assert hidden(accounts, [row.pk, 10**6]) == []
     own_kit.server.thaw()
-    wait_for(lambda: not accounts.lacks_values())
+    wait_for(lambda: not accounts.misses_change())
     assert not accounts.filter.info().complete
     assert hidden(accounts, [row.pk, 10**6]) == []
 

@@ -42,7 +42,9 @@ from tests.signins.people import numbers, saved
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "howto" / "acl.md"
 COMPONENTS = ("bloom", "locks", "logs", "mailbox", "pageviews", "queues", "signins", "throttling")
-SHARED = {"bloom": "indexes", "mailbox": "channels"}  # what they use of the core
+INDEXES = ("bloom", "autocomplete", "search")
+OF_ROWS = {"announce", "commit", "drain"}  # scripts of indexes of rows
+CHANNELS = ("mailbox",)
 EVERYWHERE = {"PING", "SELECT", "EVALSHA", "EVAL", "TIME", "TYPE"}
 OF_CHECKS = {"INFO"}
 OF_CLUSTER = ["+cluster|slots", "+asking"]
@@ -54,10 +56,13 @@ CHOSEN = re.compile(r"redis\.p?call\(([a-z]\w*)")  # a command whose name is in 
 def commands_of(component: str) -> set[str]:
     """Return the commands in the scripts and modules of a component."""
     folders = [ROOT / "redis_kit" / component]
-    folders += [ROOT / "redis_kit" / "core" / SHARED[component]] if component in SHARED else []
+    folders += [ROOT / "redis_kit" / "core" / "indexes"] * (component in INDEXES)
+    folders += [ROOT / "redis_kit" / "core" / "channels"] * (component in CHANNELS)
     modules = [path for folder in folders for path in folder.rglob("*.py")]
     sent = {"BLPOP"} if any("Pop(" in path.read_text() for path in modules) else set()
     for path in (path for folder in folders for path in folder.rglob("*.lua")):
+        if component == "bloom" and path.stem in OF_ROWS:
+            continue
         sent |= set(IN_LUA.findall(path.read_text()))
         if not path.name.startswith("_"):
             package = ".".join(path.parent.parent.relative_to(ROOT).parts)

@@ -21,7 +21,10 @@ local digests, slice = ARGV[4], tonumber(ARGV[7])
 local stored = redis.call("HMGET", state, "parameters", "shape")
 local generations = read_generations(shape, ARGV[3], 3)
 local newest, shadow = generations[1], generations[#generations]
-local has_target = newest and (rebuild ~= "" or not newest.is_shadow)
+local has_target = newest and not newest.is_shadow
+if rebuild ~= "" then
+    has_target = shadow and shadow.is_shadow and shadow.id == rebuild
+end
 if not has_target or stored[1] ~= parameters or stored[2] ~= shape then
     return {"", "stale", stored[1] or "", stored[2] or ""}
 end
@@ -39,6 +42,13 @@ elseif slice > 0 then
     end
 end
 for _, target in ipairs(targets) do
+    for _, layer in ipairs(target.layers) do
+        for part = 0, math.ceil(layer.bits / PART) - 1 do
+            if redis.call("EXISTS", KEYS[layer.key + part]) == 0 then -- evicted: the filter lacks what was in it
+                redis.call("HDEL", state, "complete", "building")
+            end
+        end
+    end
     target.last = target.layers[#target.layers]
     target.field = "items:" .. target.id .. ":" .. #target.layers
     target.items = tonumber(redis.call("HGET", state, target.field) or "0")

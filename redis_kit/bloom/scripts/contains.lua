@@ -12,6 +12,7 @@
 
 local state, parameters, shape = KEYS[1], ARGV[1], ARGV[2]
 -- @include _layers
+-- @include redis_kit.core.indexes:_identity
 local stored = redis.call("HMGET", state, "parameters", "shape", "complete")
 if (stored[1] or parameters) ~= parameters or (stored[2] or "") ~= shape then
     return {"", "stale", stored[1] or "", stored[2] or ""}
@@ -19,8 +20,7 @@ end
 local generations = read_generations(shape, ARGV[3], 2)
 -- A complete filter was switched to by a rebuild in this process of the server, and none of its bitmaps was evicted.
 if ARGV[5] == "1" then
-    local run_id = string.match(redis.call("INFO", "server"), "run_id:(%w+)")
-    local complete = #generations > 0 and stored[3] == generations[1].id .. " " .. run_id
+    local complete = #generations > 0 and stored[3] == generations[1].id .. " " .. read_identity()
     if not complete or redis.call("EXISTS", unpack(KEYS)) < #KEYS then
         return {"", "incomplete"}
     end

@@ -6,7 +6,7 @@ The keys of a generation, and what they hold, are the business of its index.
 import re
 from collections.abc import Callable, Mapping
 from secrets import token_hex
-from typing import NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.errors import ParameterMismatch, RebuildLost, RebuildRunning
@@ -44,10 +44,9 @@ class Shape(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> "Shape":
         """Return the shape that a server has stored."""
-        generations = {True: list[Generation](), False: list[Generation]()}
-        for mark, id, layers in re.findall(r"(\+?)(\w+):(\d+)", text):
-            generations[bool(mark)].append(Generation(id, int(layers)))
-        return cls(tuple(generations[False]), *generations[True])
+        parts = [(mark, Generation(id, int(layers))) for mark, id, layers in re.findall(r"(\+?)(\w+):(\d+)", text)]
+        active = tuple(generation for mark, generation in parts if not mark)
+        return cls(active, next((generation for mark, generation in parts if mark), None))
 
     def __str__(self) -> str:
         texts = [f"{id}:{layers}" for id, layers in self.active]
@@ -60,11 +59,12 @@ class Shape(NamedTuple):
 
     def grown(self, id: str) -> "Shape":
         """Return the shape in which a generation has one layer more."""
-        return Shape.parse(
-            " ".join(
-                f"{'+' * (each is self.shadow)}{each.id}:{each.layers + (each.id == id)}" for each in self.generations
-            )
-        )
+        grown = [each._replace(layers=each.layers + (each.id == id)) for each in self.generations]
+        return Shape(tuple(grown[: len(self.active)]), *grown[len(self.active) :])
+
+    def has_shadow(self, token: str) -> bool:
+        """Return whether this rebuild fills a generation."""
+        return self.shadow is not None and self.shadow.id == token
 
 
 def names(component: str) -> str:
@@ -85,10 +85,20 @@ class Parameters(Protocol):
 
 
 class Generations:
-    """The generations of one index. ``keys`` returns those of one, each with the bits to allocate, or 0."""
+    """The generations of one index.
+
+    ``keys`` returns those of a generation with these parameters, each with the bits to allocate, or 0.
+
+    An operation reads ``shape`` once, and gives it to all that it calls: another thread may learn a new one at any
+    time. A script refuses a shape that is not the stored one, and ``learn()`` takes its answer.
+    """
 
     def __init__(
-        self, index: Primitive, parameters: Parameters, keys: Callable[[Generation], Mapping[str, int]], ttl_ms: int = 0
+        self,
+        index: Primitive,
+        parameters: Parameters,
+        keys: Callable[[Generation, Any], Mapping[str, int]],
+        ttl_ms: int = 0,
     ) -> None:
         self.index, self.parameters, self.keys, self.ttl_ms = index, parameters, keys, ttl_ms
         self.state, self.lease = index.key("state"), index.key("lease")
@@ -96,64 +106,79 @@ class Generations:
 
     @property
     def shape(self) -> Shape:
-        """Return the shape that this process has seen. A script refuses another one than the stored one."""
+        """Return the shape that this process has seen last."""
         return _shapes.get(self._place, Shape())
 
-    def learn(self, parameters: bytes | None, shape: bytes | None) -> None:
-        """Remember the stored shape. Raises ParameterMismatch for other parameters than those of the code."""
+    def learn(self, parameters: bytes | None, shape: bytes | None) -> Shape:
+        """Return the stored shape, and remember it. Raises ParameterMismatch for other parameters than the code's."""
         if parameters and parameters.decode() != str(self.parameters):
             stored = self.parameters.parse(parameters.decode())
             raise ParameterMismatch(
                 f"{self.index!r} is stored with {stored.described}, and the code has {self.parameters.described}. "
                 "Use one of the two; clear() deletes what is stored."
             )
-        self._remember(Shape.parse((shape or b"").decode()))
+        return self._remember(Shape.parse((shape or b"").decode()))
 
-    def all_keys(self) -> list[str]:
+    def read(self) -> Flow[Shape]:
+        """Return the stored shape. One round trip."""
+        return self.learn(*(yield Call("HMGET", self.state, "parameters", "shape")))
+
+    def keys_of(self, shape: Shape) -> list[str]:
         """Return the keys of all generations, in the order of the shape."""
-        return list(self._keys_of(self.shape))
+        return list(self._allocated(shape))
 
-    def rotate(self, most: int = 1) -> Flow[str]:
+    def rotate(self, shape: Shape, most: int = 1) -> Flow[Shape]:
         """Begin a generation, the first one or the next one of a window, and end those beyond ``most``."""
-        shape = self.shape
         if not shape.active:
-            yield Call("ZADD", names(self.index.component), 0, self.index.name)
-        return (yield from self._change(Shape((Generation.new(), *shape.active)[:most], shape.shadow)))
+            yield self._list()
+        new = Shape((Generation.new(), *shape.active)[:most], shape.shadow)
+        return (yield from self._change(shape, new))[1]
 
-    def grow(self, id: str) -> Flow[str]:
+    def grow(self, shape: Shape, id: str) -> Flow[Shape]:
         """Give a generation that is full one layer more."""
-        return (yield from self._change(self.shape.grown(id)))
+        return (yield from self._change(shape, shape.grown(id)))[1]
 
-    def forget(self) -> Flow[str]:
+    def forget(self, shape: Shape) -> Flow[Shape]:
         """Drop the generation of a rebuild that died. Does nothing if it lives."""
-        return (yield from self._change(Shape(self.shape.active), "forget"))
+        return (yield from self._change(shape, Shape(shape.active), "forget"))[1]
 
-    def start(self) -> Flow[str]:
-        """Begin the generation of a rebuild, drop that of a dead one, and return its id. Raises RebuildRunning."""
-        shadow = Generation.new()
-        yield Call("ZADD", names(self.index.component), 0, self.index.name)
-        while reason := (yield from self._change(Shape(self.shape.active, shadow), "start", shadow.id)):
+    def start(self, token: str) -> Flow[Shape]:
+        """Begin the generation of a rebuild, and drop that of a dead one. Raises RebuildRunning.
+
+        ``token`` becomes the generation's id; ``Generation.new()`` has one. A repeat changes nothing.
+        """
+        shape, reason = self.shape, "stale"
+        yield self._list()
+        while reason and not shape.has_shadow(token):
+            reason, shape = yield from self._change(shape, Shape(shape.active, Generation(token)), "start", token)
             if reason == "busy":
                 raise RebuildRunning(f"Another process rebuilds {self.index!r}. Wait for its end.")
-        return shadow.id
+        return shape
 
-    def switch(self, token: str) -> Flow[None]:
-        """Let the generation of a rebuild answer in place of all others. Raises RebuildLost if it is not whole."""
-        reason = "stale"
+    def switch(self, token: str, *, keep: bool = False) -> Flow[None]:
+        """Let the generation of a rebuild answer in place of all others. Raises RebuildLost if it is not whole.
+
+        With ``keep`` the newest of the others goes on answering beside it, until the next rebuild.
+        """
+        shape, reason = self.shape, "stale"
         while reason:
-            self.require(token)
-            reason = yield from self._change(Shape(self.shape.generations[-1:]), "switch", token)
+            if not shape.has_shadow(token):
+                shape = yield from self.read()
+                self.require(shape, token)
+            kept = shape.active[: int(keep)]
+            reason, shape = yield from self._change(shape, Shape((*shape.generations[-1:], *kept)), "switch", token)
             if reason == "lost":
                 raise RebuildLost("The server restarted, or an add failed, during the rebuild. Start it again.")
 
     def abandon(self, token: str) -> Flow[None]:
         """Drop the generation of a rebuild, if it is still there."""
-        while self.shape.shadow and self.shape.shadow.id == token:
-            yield from self._change(Shape(self.shape.active), "abandon", token)
+        shape, reason = (yield from self.read()), "stale"
+        while reason and shape.has_shadow(token):
+            reason, shape = yield from self._change(shape, Shape(shape.active), "abandon", token)
 
-    def require(self, token: str) -> None:
-        """Raise RebuildLost unless the shape has the generation of this rebuild."""
-        if not self.shape.shadow or self.shape.shadow.id != token:
+    def require(self, shape: Shape, token: str) -> None:
+        """Raise RebuildLost unless a shape that the server has sent has the generation of this rebuild."""
+        if not shape.has_shadow(token):
             raise RebuildLost("The rebuild paused for too long, or the index was cleared. Start it again.")
 
     def distrust(self) -> Flow[None]:
@@ -161,34 +186,41 @@ class Generations:
         yield Call("HDEL", self.state, "complete", "building")
 
     def clear(self) -> Flow[bool]:
-        """Delete all generations, and return whether there were any."""
+        """Delete all generations, whatever their parameters, and return whether there were any."""
+        shape, parameters = self.shape, self.parameters
         while True:
-            shape = self.shape
-            stored = Shape.parse((yield CLEAR([self.state, self.lease, *self.all_keys()], [str(shape)])).decode())
-            self._remember(Shape() if stored == shape else stored)
-            if stored == shape:
-                yield Call("ZREM", names(self.index.component), self.index.name)
+            keys = list(self._allocated(shape, parameters))
+            stored = yield CLEAR([self.state, self.lease, *keys], [str(parameters), str(shape)])
+            if not stored:
+                self._remember(Shape())
                 return bool(shape.generations)
+            parameters = self.parameters.parse(stored[0].decode())
+            shape = Shape.parse(stored[1].decode())
 
-    def _remember(self, shape: Shape) -> None:
+    def _list(self) -> Call:
+        """Return the call that lists the index by its name. It stays listed: what reads the list drops dead names."""
+        return Call("ZADD", names(self.index.component), 0, self.index.name)
+
+    def _remember(self, shape: Shape) -> Shape:
         if len(_shapes) >= MOST_SHAPES:
             _shapes.clear()
         _shapes[self._place] = shape
+        return shape
 
-    def _keys_of(self, shape: Shape) -> dict[str, int]:
-        return {key: bits for generation in shape.generations for key, bits in self.keys(generation).items()}
+    def _allocated(self, shape: Shape, parameters: Parameters | None = None) -> dict[str, int]:
+        allocated: dict[str, int] = {}
+        for generation in shape.generations:
+            allocated.update(self.keys(generation, parameters or self.parameters))
+        return allocated
 
-    def _change(self, new: Shape, step: str = "", token: str = "") -> Flow[str]:
-        """Replace the shape and return "", or a reason. If the stored one is another one, it is known afterwards."""
-        shape = self.shape
-        before, after = self._keys_of(shape), self._keys_of(new)
+    def _change(self, shape: Shape, new: Shape, step: str = "", token: str = "") -> Flow[tuple[str, Shape]]:
+        """Replace a shape; return "" or a reason, and the shape that is stored now."""
+        before, after = self._allocated(shape), self._allocated(new)
         ended = [key for key in before if key not in after]
         begun = {key: bits for key, bits in after.items() if key not in before}
         args: list[Argument] = [str(self.parameters), str(shape), str(new), step, token, LEASE_MS]
         args += [len(ended), self.ttl_ms, *begun.values()]
         reason, *stored = yield CHANGE([self.state, self.lease, *ended, *begun], args)
         if not reason:
-            self._remember(new)
-        elif reason == b"stale":
-            self.learn(*stored)
-        return str(reason.decode())
+            return "", self._remember(new)
+        return reason.decode(), self.learn(*stored) if stored else shape

@@ -1,18 +1,15 @@
-"""Connections of models with their indexes: each saved value is added before its row can be seen, and at commit."""
+"""Indexes of models: where they are made, how they are found, and what happens if one misses a change."""
 
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from time import sleep
 from typing import Any, TypeVar
 
 from django.apps import apps
-from django.db import connections, router, transaction
-from django.db.models import Model
-from django.db.models.signals import post_save, pre_save
+from django.db import connections
 
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisKitError
@@ -22,42 +19,39 @@ from redis_kit.core.text import did_you_mean, shortened
 
 Kind = TypeVar("Kind", bound="ModelIndex")
 logger = logging.getLogger("redis_kit")
-PAUSE = 1.0  # seconds between two attempts to report that an index lacks a value
+PAUSE = 1.0  # seconds between two attempts to report that an index misses a change
 _log_limit = LogRateLimit()
 
 
 class ModelIndex:
-    """An index of a model's field. It is made in ``models.py``, so that each process follows the saves of its model.
+    """An index of a model. It is made in ``models.py``, so that each process follows the saves of its model.
 
-    A subclass stores values by ``add_many()`` and ``rebuild()``, and stops all processes from asking by ``distrust()``.
+    A subclass knows how to rebuild itself, and stops all processes from relying on it by ``distrust()``.
     """
 
-    def __init__(self, model: Any, field: str = "pk") -> None:
+    def __init__(self, model: Any, name: str) -> None:
         if apps.ready and not conf.tests_run():
             raise ConfigurationError(
                 f"A {type(self).__name__} is made in models.py. Made later, it would miss what other processes save."
             )
         self.model = model._meta.concrete_model
-        self.field: Any = model._meta.pk if field == "pk" else model._meta.get_field(field)
-        self.name = f"{self.model._meta.label_lower}.{self.field.name}"
-        if not _indexes:
-            pre_save.connect(_before, dispatch_uid="redis_kit.indexes.before")
-            post_save.connect(_after, dispatch_uid="redis_kit.indexes.after")
+        self.name = name
         _indexes.append(self)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
 
-    def add_many(self, values: Iterable[Any]) -> None:
-        """Add values of the field."""
-        raise NotImplementedError
+    @property
+    def names(self) -> Sequence[str]:
+        """Return the names under which it is found."""
+        return [self.name]
 
     def distrust(self) -> None:
-        """Let no process ask the index until the next rebuild."""
+        """Let no process rely on the index until the next rebuild."""
         raise NotImplementedError
 
     def rebuild(self, *, progress: Callable[[int], object] | None = None) -> int:
-        """Read all values from the database and switch to them in one step; from then on the index is asked.
+        """Read all rows from the database and switch to them in one step; from then on the index is complete.
 
         Returns the number of rows. ``progress`` is called with the number of rows so far. Raises RebuildRunning, and
         RebuildLost if the server restarts during it.
@@ -68,21 +62,20 @@ class ModelIndex:
         """Rebuild it in a thread of this process. The log says how it ended."""
         threading.Thread(target=self._rebuild_alone, name="redis-kit-rebuild", daemon=True).start()
 
-    def lacks_values(self) -> bool:
-        """Return whether this process failed to add a value, and could not report it yet."""
+    def misses_change(self) -> bool:
+        """Return whether this process failed to tell the index of a change, and could not report it yet."""
         if self not in _incomplete:
             return False
         _start_reporter()  # a fork has copied what is to report, and not the thread
         return True
 
-    def read_values(self) -> Iterator[Any]:
-        """Yield the values of all rows.
-
-        They come from the database that is written to: a replica may lack rows whose adds came before the rebuild.
-        """
-        rows = self.model._base_manager.using(router.db_for_write(self.model))
-        values = rows.exclude(**{self.field.attname: None}).values_list(self.field.attname, flat=True)
-        return iter(values.iterator(chunk_size=2000))
+    def report_miss(self, error: Exception) -> None:
+        """Rely on the index no longer: this process at once, others as soon as the server can be told."""
+        if _log_limit.allows(repr(self)):
+            logger.error("%r misses a change and is not asked until it is rebuilt: %s", self, error)
+        with _lock:
+            _incomplete.add(self)
+        _start_reporter()
 
     def _rebuild_alone(self) -> None:
         try:
@@ -94,7 +87,7 @@ class ModelIndex:
 
 
 _indexes: list[ModelIndex] = []
-_incomplete: set[ModelIndex] = set()  # those that lack a value, and whose server does not know it yet
+_incomplete: set[ModelIndex] = set()  # those that miss a change, and whose server does not know it yet
 _lock = threading.Lock()
 _reporter: threading.Thread | None = None
 
@@ -108,57 +101,10 @@ def find_index(kind: type[Kind], name: str) -> Kind:
     """Return the index with a name, such as ``shop.Product.pk``, in any case. Raises InvalidValue."""
     by_name = {index.name: index for index in indexes(kind)}
     for index in by_name.values():
-        own = [index.name, f"{index.model._meta.label_lower}.pk"][: 1 + index.field.primary_key]
-        if name.lower() in own:
+        if name.lower() in map(str.lower, index.names):
             return index
     hint = did_you_mean(name, by_name, f"There are: {', '.join(sorted(by_name)) or 'none'}.")
     raise InvalidValue(f"No model has the {kind.__name__} {shortened(name)}. {hint}")
-
-
-def _add(index: ModelIndex, value: Any) -> None:
-    """Add a value. If that fails, no process may rely on the index: this one at once, others as soon as possible."""
-    try:
-        index.add_many([value])
-    except RedisKitError as error:
-        if _log_limit.allows(repr(index)):
-            logger.error("%r lacks a value and is not asked until it is rebuilt: %s", index, error)  # noqa: TRY400
-        with _lock:
-            _incomplete.add(index)
-        _start_reporter()
-
-
-def _before(*, sender: type[Model], instance: Model, update_fields: Any, **kwargs: Any) -> None:
-    for index in _of(sender, update_fields):
-        if _is_known(index, instance) and (instance._state.adding or not index.field.primary_key):
-            _add(index, getattr(instance, index.field.attname))
-
-
-def _after(
-    *, sender: type[Model], instance: Model, created: bool, using: str, update_fields: Any, **kwargs: Any
-) -> None:
-    for index in _of(sender, update_fields):
-        if not _is_known(index, instance) or (index.field.primary_key and not created):
-            continue
-        value = getattr(instance, index.field.attname)
-        if index.field.primary_key:  # the database may have chosen it, so _before() did not know it
-            _add(index, value)
-        if connections[using].in_atomic_block:
-            # Once more: a rebuild that began after the first add may have read the table before the commit.
-            transaction.on_commit(partial(_add, index, value), using=using, robust=True)
-
-
-def _of(sender: type[Model], update_fields: Any) -> list[ModelIndex]:
-    return [
-        index
-        for index in _indexes
-        if issubclass(sender, index.model)
-        and (update_fields is None or {index.field.name, index.field.attname} & set(update_fields))
-    ]
-
-
-def _is_known(index: ModelIndex, instance: Model) -> bool:
-    name = index.field.attname
-    return name not in instance.get_deferred_fields() and getattr(instance, name) is not None
 
 
 def _start_reporter() -> None:

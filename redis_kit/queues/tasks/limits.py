@@ -97,6 +97,8 @@ def lane_of_call(task: LimitOptions, args: Any, kwargs: Any) -> Lane | None:
 
 
 def _named(task: LimitOptions, args: Any, kwargs: Any) -> Iterator[NamedLimit]:
+    if task.concurrency is None and task.rate is None and not task.limits:
+        return
     # A job waits first for that which few others have, and last for that which depends on the worker.
     limits = sorted(_limits(task), key=lambda limit: (limit.per_worker, -len(limit.by)))
     values: Mapping[str, Any] = {}

@@ -7,7 +7,8 @@ import pytest
 from redis_kit.bloom import ModelFilter
 from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisUnavailable
 from redis_kit.core.indexes import model_index
-from redis_kit.core.indexes.model_index import ModelIndex, find_index, indexes
+from redis_kit.core.indexes.field_index import FieldIndex
+from redis_kit.core.indexes.model_index import find_index, indexes
 from tests.app.models import Account, Kiosk, Place
 from tests.fixtures.process import wait_for
 
@@ -20,7 +21,7 @@ def added(monkeypatch):
     monkeypatch.setattr(model_index, "_indexes", [])
     values = []
 
-    class Names(ModelIndex):
+    class Names(FieldIndex):
         def add_many(self, more):
             values.extend(more)
 
@@ -81,7 +82,7 @@ def test_row_is_saved_if_the_thread_that_reports_can_not_start(monkeypatch):
     monkeypatch.setattr(model_index, "_indexes", [])
     reports = []
 
-    class Failing(ModelIndex):
+    class Failing(FieldIndex):
         def add_many(self, more):
             raise RedisUnavailable("no answer")
 
@@ -96,5 +97,5 @@ def test_row_is_saved_if_the_thread_that_reports_can_not_start(monkeypatch):
         patch.setattr(model_index.threading.Thread, "start", no_more_threads)
         Account.objects.create(name="a")
     assert reports == []
-    assert index.lacks_values()
-    wait_for(lambda: reports == [index] and not index.lacks_values())
+    assert index.misses_change()
+    wait_for(lambda: reports == [index] and not index.misses_change())

@@ -18,7 +18,8 @@
 local state, lease, parameters, known, step, token = KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[4], ARGV[5]
 local deletions, expiry = tonumber(ARGV[7]), tonumber(ARGV[8])
 -- @check_types state, lease
-local run_id = string.match(redis.call("INFO", "server"), "run_id:(%w+)")
+-- @include _identity
+local identity = read_identity()
 local stored = redis.call("HMGET", state, "parameters", "shape", "building")
 if (stored[1] or parameters) ~= parameters or (stored[2] or "") ~= known then
     return {"stale", stored[1] or "", stored[2] or ""}
@@ -26,7 +27,7 @@ end
 local holder = redis.call("GET", lease)
 if (step == "start" or step == "forget") and holder and holder ~= token then
     return {"busy"}
-elseif step == "switch" and stored[3] ~= token .. " " .. run_id then
+elseif step == "switch" and stored[3] ~= token .. " " .. identity then
     return {"lost"} -- adds to the generation may be lost, too
 end
 
@@ -60,7 +61,7 @@ for id, count in string.gmatch(known, "(%w+):(%d+)") do
 end
 if step == "start" then
     redis.call("SET", lease, token, "PX", ARGV[6])
-    redis.call("HSET", state, "building", token .. " " .. run_id)
+    redis.call("HSET", state, "building", token .. " " .. identity)
 elseif step ~= "" then
     redis.call("UNLINK", lease)
     redis.call("HDEL", state, "building")

@@ -30,6 +30,7 @@ class Outcome(NamedTuple):
     run_time: float = 0.0  # seconds
     trace: Mapping[str, str] = {}  # the ids of its span
     isolated: bool = False  # it is to run in a process of its own
+    looped: bool = False  # it stored how far its resumable loops are
 
     def postponed(self, source: WorkerQueue, job: Job, recorder: ResultRecorder | None) -> PostponedJob | None:
         """Return the job if its attempt does not count."""

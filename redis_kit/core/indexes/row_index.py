@@ -1,0 +1,370 @@
+"""Indexes of rows: each committed change of a row is marked in Redis, and one writer at a time carries it out.
+
+A change is announced before its commit, and marked as committed after it. If a process dies in between, the
+announcement counts as a commit after some seconds. The writer reads the rows of the marks anew. As there is one writer,
+what it wrote last is what it read last; its token is compared by each script that writes.
+"""
+
+import atexit
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from secrets import token_hex
+from time import monotonic, sleep
+from typing import Any
+
+from django.db import close_old_connections, connections, router, transaction
+from django.db.models import Model, QuerySet
+from django.db.models.signals import m2m_changed, post_save, pre_delete, pre_save
+
+from redis_kit.core import conf, scripts
+from redis_kit.core.background import BackgroundSender
+from redis_kit.core.errors import RebuildLost, RebuildRunning, RedisKitError
+from redis_kit.core.flow import single
+from redis_kit.core.indexes.generations import Generation, Generations
+from redis_kit.core.indexes.model_index import ModelIndex, indexes
+from redis_kit.core.logs.error_text import described
+from redis_kit.core.logs.rate_limit import LogRateLimit
+from redis_kit.core.steps import Argument
+from redis_kit.core.web.lifespan import on_shutdown
+
+ANNOUNCE = scripts.load(__package__, "announce")
+COMMIT = scripts.load(__package__, "commit")
+DRAIN = scripts.load(__package__, "drain")
+BATCH = 200  # rows in one write
+GRACE = 30.0  # seconds after which an announced change counts as committed: the process may have died
+RETRY = 60.0  # seconds until a row is read again whose document could not be made
+LEASE_MS = 60_000  # of a writer, renewed with each batch
+PATIENCE = 10.0  # seconds that refresh() and rebuild() wait for another writer
+PAUSE = 0.02  # seconds between two of their tries
+AT_EXIT = 2.0  # seconds for which the end of a process waits for what it has marked; another one writes the rest
+logger = logging.getLogger("redis_kit")
+_log_limit = LogRateLimit()
+
+
+class WriterLost(RedisKitError):
+    """Another process writes to this index now, as this one paused for too long."""
+
+
+class RowIndex(ModelIndex):
+    """An index with a document for each row. A subclass makes documents of rows, and stores them."""
+
+    #: The names of the fields whose change matters; None for all.
+    fields: frozenset[str] | None = None
+
+    def __init__(self, model: Any, name: str) -> None:
+        super().__init__(model, name)
+        pre_save.connect(_before, dispatch_uid="redis_kit.rows.before")
+        post_save.connect(_after, dispatch_uid="redis_kit.rows.after")
+        pre_delete.connect(_deleted, dispatch_uid="redis_kit.rows.deleted")
+        m2m_changed.connect(_related, dispatch_uid="redis_kit.rows.related")
+
+    @property
+    def generations(self) -> Generations:
+        """Return the generations of the index, with its keys."""
+        raise NotImplementedError
+
+    def document(self, row: Any) -> Any:
+        """Return what is stored for a row; None if the index leaves it out. Code of the project may raise."""
+        raise NotImplementedError
+
+    def write(self, documents: Mapping[str, Any], gone: Sequence[str], writer: str, rebuild: str = "") -> None:
+        """Store documents by primary key, and delete those of the keys in ``gone``.
+
+        That concerns all generations, or only that of a rebuild. Each script is given ``writer_key`` and the token.
+        It changes nothing if the key holds another one; then raise WriterLost.
+        """
+        raise NotImplementedError
+
+    def rows(self) -> QuerySet[Any]:
+        """Return the rows that have documents."""
+        return QuerySet(self.model)
+
+    def schedule(self) -> None:
+        """Have the marked rows written soon, and not by this thread. Called after each commit."""
+        refresher.add(self)
+
+    @property
+    def writer_key(self) -> str:
+        """Return the key of the writer's lease."""
+        return self.generations.index.key("writer")
+
+    def update(self, rows: Iterable[Any]) -> None:
+        """Mark rows as changed whose change sends no signal, as that of ``bulk_create()``. They are written soon.
+
+        ``rows`` has instances or primary keys. One round trip. Call it after the commit.
+        """
+        self.commit([str(row.pk if isinstance(row, Model) else row) for row in rows])
+
+    def refresh(self) -> int:
+        """Write all marked rows now, and return their number. Waits for another writer for at most 10 seconds.
+
+        Raises RebuildRunning if it does not end: only a rebuild lasts longer.
+        """
+        deadline = monotonic() + PATIENCE
+        while (count := self._drain(token_hex(8))) is None:
+            if monotonic() > deadline:
+                raise RebuildRunning(f"Another process writes to {self!r}. Wait for its end.")
+            sleep(PAUSE)
+        return count
+
+    def refresh_unless_busy(self) -> None:
+        """Write all marked rows, or leave them to the process that writes now: it goes on until none is left."""
+        self._drain(token_hex(8))
+
+    def distrust(self) -> None:
+        """See ModelIndex.distrust()."""
+        self._run(self.generations.distrust())
+
+    def rebuild(self, *, progress: Callable[[int], object] | None = None) -> int:
+        """See ModelIndex.rebuild(). Rows that change meanwhile are written between its batches."""
+        generations, writer, token = self.generations, token_hex(8), Generation.new().id
+        count = 0
+        try:
+            self._run(generations.start(token))
+            self._begin(writer)
+            for rows in self._batches():
+                if failed := self._write(rows, [], writer, token):
+                    self._mark(COMMIT(self._keys(), [0, *failed]))
+                count += len(rows)
+                if progress:
+                    progress(count)
+                if self._drain(writer, stay=True) is None:
+                    raise WriterLost(f"Another process writes to {self!r}.")
+            self._run(generations.switch(token))
+        except WriterLost as error:
+            raise RebuildLost("The rebuild paused for too long, or the index was cleared. Start it again.") from error
+        finally:
+            try:
+                self._run(generations.abandon(token))
+                self._drain(writer)
+            except RedisKitError:  # the leases end
+                logger.debug("%r: the end of a rebuild was not stored.", self)
+        return count
+
+    def announce(self, row: Model) -> None:
+        """Store that a row is about to change. If it has no key yet, any row may."""
+        self._mark(ANNOUNCE(self._keys()[:1], [int(GRACE * 1_000_000), _announcement(row.pk)]))
+
+    def commit(self, pks: Sequence[str]) -> None:
+        """Store that rows have changed, and end what this thread has announced about them. One round trip."""
+        members = [_announcement(None), *map(_announcement, pks)]
+        if self._mark(COMMIT(self._keys(), [len(members), *members, *pks])):
+            self.schedule()
+
+    def _mark(self, call: scripts.ScriptCall) -> bool:
+        try:
+            self._run(single(call))
+        except RedisKitError as error:
+            self.report_miss(error)
+            return False
+        return True
+
+    def _begin(self, writer: str) -> None:
+        deadline = monotonic() + PATIENCE
+        while self._drain(writer, stay=True) is None:
+            if monotonic() > deadline:
+                raise RebuildRunning(f"Another process writes to {self!r}. Wait for its end.")
+            sleep(PAUSE)
+
+    def _batches(self) -> Iterator[list[Any]]:
+        """Yield all rows. Each batch is a query of its own: the next one sees what was committed meanwhile."""
+        rows = self.rows().using(router.db_for_write(self.model)).order_by("pk")
+        batch = list(rows[:BATCH])
+        while batch:
+            yield batch
+            batch = list(rows.filter(pk__gt=batch[-1].pk)[:BATCH])
+
+    def _drain(self, writer: str, *, stay: bool = False) -> int | None:
+        """Write the rows that are marked until none is left, and return their number; None if another one writes.
+
+        With ``stay`` the caller remains the writer afterwards.
+        """
+        count, done, failed = 0, list[Argument](), list[Argument]()
+        while True:
+            args: list[Argument] = [writer, LEASE_MS, BATCH, int(stay), int(RETRY * 1_000_000), len(done)]
+            call = DRAIN([*self._keys(), self.writer_key], [*args, *done, *failed])
+            reason, unknown, *marks = self._run(single(call))
+            if reason == b"lost":
+                raise WriterLost(f"Another process writes to {self!r}.")
+            if reason == b"busy":
+                return None
+            if unknown:
+                self.report_miss(RedisKitError("a process died while it saved a new row"))
+            if not marks:
+                return count
+            times = dict(zip((pk.decode() for pk in marks[::2]), marks[1::2], strict=True))
+            wrong = self._write(self._read(times), times, writer)
+            done = [each for pk in times.keys() - wrong for each in (pk, times[pk])]
+            failed = [each for pk in wrong for each in (pk, times[pk])]
+            count += len(times)
+
+    def _read(self, pks: Iterable[str]) -> list[Any]:
+        field = self.model._meta.pk
+        while field.remote_field:
+            field = field.target_field
+        values = [field.to_python(pk) for pk in pks]
+        return list(self.rows().using(router.db_for_write(self.model)).filter(pk__in=values))
+
+    def _write(self, rows: Iterable[Any], pks: Iterable[str], writer: str, rebuild: str = "") -> set[str]:
+        """Store the documents of rows, delete those of other keys, and return the keys whose document failed."""
+        documents, failed = dict[str, Any](), set[str]()
+        for row in rows:
+            try:
+                document = self.document(row)
+            except Exception as error:
+                failed.add(str(row.pk))
+                if _log_limit.allows(repr(self)):
+                    logger.error("%r can't take the row %s: %s", self, row.pk, described(error), exc_info=True)
+            else:
+                if document is not None:
+                    documents[str(row.pk)] = document
+        gone = [pk for pk in pks if pk not in documents and pk not in failed]
+        if documents or gone:
+            self.write(documents, gone, writer, rebuild)
+        return failed
+
+    def _keys(self) -> list[str]:
+        """Return the keys of the changes that are announced, and of those that are committed."""
+        index = self.generations.index
+        return [index.key("announced"), index.key("committed")]
+
+    def _run(self, steps: Any) -> Any:
+        return self.generations.index.run_flow(steps)
+
+
+class _Commit:
+    """The rows that a transaction has changed. One call for each index marks all of them."""
+
+    def __init__(self) -> None:
+        self.rows: dict[RowIndex, dict[str, None]] = {}
+
+    def add(self, index: RowIndex, pk: Any) -> None:
+        self.rows.setdefault(index, {})[str(pk)] = None
+
+    def __call__(self) -> None:
+        for index, pks in self.rows.items():
+            index.commit(list(pks))
+
+
+class Refresher(BackgroundSender):
+    """The thread of a process that writes the rows that were marked by it."""
+
+    name, logger = "redis-kit-refresher", logger
+    messages = "Can't refresh indexes; up to %d wait: %s", "Indexes are refreshed again."
+    INTERVAL = 0.2
+
+    def reset(self) -> None:
+        """Forget everything."""
+        super().reset()
+        self._waiting: dict[RowIndex, None] = {}
+
+    def add(self, index: RowIndex) -> None:
+        """Have the marked rows of an index written soon."""
+        self._waiting[index] = None
+        if conf.tests_run():
+            self.flush()  # a test sees what it saved, and leaves no thread behind
+        else:
+            self._added()
+
+    def _count(self) -> int:
+        return len(self._waiting)
+
+    def _has_work(self) -> bool:
+        return bool(self._waiting)
+
+    def _next(self) -> bool:
+        return bool(self._waiting)
+
+    def _send(self) -> bool:
+        index = next(iter(self._waiting))
+        del self._waiting[index]  # before the look: a mark after it adds the index again
+        try:
+            index.refresh_unless_busy()
+        except WriterLost:
+            return True
+        except Exception as error:  # of the server, the database or the project; the marks stay
+            self._waiting[index] = None
+            self._failed(error)
+            return False
+        self._recovered()
+        return True
+
+    def _send_waiting(self) -> bool:
+        try:
+            return self.flush()
+        finally:
+            close_old_connections()
+
+
+refresher = Refresher()
+os.register_at_fork(after_in_child=refresher.reset)
+on_shutdown(partial(refresher.flush, AT_EXIT))
+atexit.register(refresher.flush, AT_EXIT)
+_process = token_hex(4)
+
+
+def _forked() -> None:
+    global _process
+    _process = token_hex(4)
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+def _announcement(pk: Any) -> str:
+    """Return the mark of a change that this thread is about to commit; without a key, of any row."""
+    return f"{_process}.{threading.get_ident():x} {'' if pk is None else pk}"
+
+
+def _before(*, sender: type[Model], instance: Model, using: str, update_fields: Any, **kwargs: Any) -> None:
+    if not connections[using].in_atomic_block:  # else the commit comes after _after()
+        for index in _of(sender, update_fields):
+            index.announce(instance)
+
+
+def _after(*, sender: type[Model], instance: Model, using: str, update_fields: Any, **kwargs: Any) -> None:
+    for index in _of(sender, update_fields):
+        _changed(index, instance, using)
+
+
+def _deleted(*, sender: type[Model], instance: Model, using: str, **kwargs: Any) -> None:
+    for index in _of(sender, None):
+        _changed(index, instance, using)
+
+
+def _related(
+    *, instance: Model, action: str, reverse: bool, model: Any, pk_set: Any, using: str, **kwargs: Any
+) -> None:
+    if action.startswith("post_"):
+        rows = [model(pk=pk) for pk in pk_set or ()] if reverse else [instance]
+        for row in rows:
+            for index in _of(type(row), None):
+                _changed(index, row, using)
+
+
+def _changed(index: RowIndex, row: Model, using: str) -> None:
+    """Announce a change whose commit is still to come, and mark it at the commit; or mark it now."""
+    connection = connections[using]
+    if not connection.in_atomic_block and connection.get_autocommit():
+        index.commit([str(row.pk)])
+        return
+    index.announce(row)
+    if connection.in_atomic_block:
+        callbacks = connection.run_on_commit
+        commit = callbacks[-1][1] if callbacks else None
+        if not isinstance(commit, _Commit):
+            commit = _Commit()
+            transaction.on_commit(commit, using=using, robust=True)
+        commit.add(index, row.pk)
+
+
+def _of(sender: type[Model], update_fields: Any) -> list[RowIndex]:
+    return [
+        index
+        for index in indexes(RowIndex)
+        if issubclass(sender, index.model)
+        and (update_fields is None or index.fields is None or index.fields & set(update_fields))
+    ]
