@@ -69,7 +69,7 @@ class MailboxPanel(Panel):
 def _figures(state: Mailboxes) -> Iterator[Figure]:
     yield Figure(_("Chats"), state.chats)
     yield Figure(_("Inboxes with messages"), state.inboxes)
-    yield Figure(_("Oldest message"), state.waiting[0][2] if state.waiting else None)
+    yield Figure(_("Oldest message"), state.waiting[0][2] if state.waiting else None, _("in an inbox"))
 
 
 def _messages(look: str) -> Content:
