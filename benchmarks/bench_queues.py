@@ -14,6 +14,7 @@ from redis_kit.queues import Job, Queue, task
 PING = "bare: PING"
 SHORT: dict[str, Any] = {"rounds": 40, "seconds": 0.03}
 BATCH = 100
+CALLS = 10_000
 WAITING = 100_000  # jobs
 
 
@@ -31,6 +32,8 @@ def run() -> None:
 def putting(client: redis.Redis) -> list[Goal]:
     """Compare ways to put one job, or many in one call."""
     queue, numbers = Queue("bench"), count()
+    loop, calls = f"kit: a loop of {CALLS} task.enqueue", f"kit: task.enqueue_many of {CALLS}"
+    calls_without = f"{calls}, without result"
     single, waiting, many = "kit: put", "kit: task.enqueue, without result", f"kit: put_many of {BATCH}"
     things: dict[str, Callable[[], object]] = {
         PING: client.ping,
@@ -40,15 +43,19 @@ def putting(client: redis.Redis) -> list[Goal]:
         waiting: lambda: nothing.enqueue(next(numbers)),
         "kit: task.enqueue": lambda: kept.enqueue(next(numbers)),
         many: lambda: queue.put_many({"n": number} for number in range(BATCH)),
+        loop: lambda: [kept.enqueue(number) for number in range(CALLS)],
+        calls: lambda: kept.enqueue_many((number,) for number in range(CALLS)),
+        calls_without: lambda: nothing.enqueue_many((number,) for number in range(CALLS)),
     }
     print("put")
-    ratios = compare(things, base=PING, worth={many: BATCH}, **SHORT)
+    ratios = compare(things, base=PING, worth={many: BATCH, loop: CALLS, calls: CALLS, calls_without: CALLS}, **SHORT)
     client.flushall()
     return [
         Goal("put one by one, to a PING", ratios[single], ">=", 0.7),
         Goal("enqueue one by one, to a PING", ratios[waiting], ">=", 0.45),
         Goal("enqueue one by one with a result, to a PING", ratios["kit: task.enqueue"], ">=", 0.35),
         Goal(f"put_many of {BATCH}, to a PING", ratios[many], ">=", 5),
+        Goal(f"enqueue_many of {CALLS}, to a loop of enqueue", ratios[calls] / ratios[loop], ">=", 10),
     ]
 
 

@@ -19,7 +19,7 @@ class Bloom(Component):
     settings = BloomSettings
     commands = (
         "exists get getbit hdel hget hgetall hincrby hlen hmget hset hsetnx info pexpire set setbit strlen unlink zadd "
-        "zcard zrange zrem"
+        "zcard zrange"
     )
     panels = ("redis_kit.bloom.dashboard.panel.BloomPanel",)
     group = _("Filters and indexes")

@@ -1,7 +1,7 @@
 """The backend of ``django.tasks``: tasks become jobs in queues, and ``rk_worker`` runs them."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -13,7 +13,9 @@ from django.utils import timezone
 
 from redis_kit.core import conf
 from redis_kit.core.conf import Section
-from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue, RedisFailure
+from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue, RedisFailure, RedisKitError
+from redis_kit.core.flow import Flow
+from redis_kit.core.gather import gather
 from redis_kit.core.text import did_you_mean
 from redis_kit.queues import validation
 from redis_kit.queues.errors import UnlistedQueue
@@ -23,13 +25,13 @@ from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import discovery, registry
 from redis_kit.queues.tasks import result as results
 from redis_kit.queues.tasks.options import check_function, check_options
-from redis_kit.queues.tasks.result import RedisTaskResult
-from redis_kit.queues.tasks.task import Task, extended
+from redis_kit.queues.tasks.result import EnqueuedJob, RedisTaskResult
+from redis_kit.queues.tasks.task import Task, arguments, extended
 
 if TYPE_CHECKING:
     from redis_kit.queues.jobs.unique import PutResult
     from redis_kit.queues.queue import Queue
-    from redis_kit.queues.tasks.enqueue import PackedCall
+    from redis_kit.queues.tasks.enqueue import NewCall, PackedCall
     from redis_kit.queues.tasks.parts import Part
     from redis_kit.queues.workflow import Workflow
 
@@ -122,6 +124,25 @@ class RedisTaskBackend(BaseTaskBackend):
                 with suppress(RedisFailure, TaskResultDoesNotExist):
                     await result.arefresh()
         return result
+
+    def enqueue_many(self, task: Any, calls: Iterable[Any]) -> list[Any]:
+        """Add a job for each call. See Task.enqueue_many()."""
+        from redis_kit.queues.tasks import enqueue as task_enqueue
+
+        call = self._validated(task)
+        new = self._new(task, call, calls)
+        transport = task_enqueue.Transport(self._stored, self._sent_many, type(self))
+        task_enqueue.send_many(call, new, transport, waits=self.chosen.ENQUEUE_ON_COMMIT)
+        return [each.result for each in new]
+
+    async def aenqueue_many(self, task: Any, calls: Iterable[Any]) -> list[Any]:
+        """See enqueue_many(). The jobs are added now."""
+        from redis_kit.queues.tasks import enqueue as task_enqueue
+
+        call = self._validated(task)
+        new = self._new(task, call, calls)
+        await task_enqueue.asend_many(call, new, task_enqueue.Transport(self._stored, self._sent_many, type(self)))
+        return [each.result for each in new]
 
     def enqueue_workflow(self, part: "Part") -> "Workflow":
         """Start a workflow. See Part.enqueue()."""
@@ -228,6 +249,52 @@ class RedisTaskBackend(BaseTaskBackend):
         discovery.warn_unless_imported(task)
         return extended(task)
 
+    def _new(self, task: Any, call: Task[..., Any], calls: Iterable[Any]) -> list["NewCall"]:
+        """Return new calls with their results. All are checked before one is sent."""
+        from redis_kit.queues.tasks import enqueue as task_enqueue
+
+        new: list[NewCall] = []
+        for place, each in enumerate(calls):
+            try:
+                args, kwargs = arguments(each)
+                packed = task_enqueue.packed(call, args, kwargs)
+                id = task_enqueue.new_id(call, packed)
+                if call.store_result:
+                    result = results.new(task, id, args, kwargs)
+                    new.append(task_enqueue.NewCall(id, packed, result))
+                else:
+                    new.append(task_enqueue.NewCall(id, packed, EnqueuedJob(id, call.queue_name)))
+            except RedisKitError as error:
+                error.add_note(f"This is about calls[{place}]. Nothing was sent.")
+                raise
+        return new
+
+    def _stored(self, new: Sequence["NewCall"]) -> list["PackedCall"]:
+        """Return calls as they are stored, with the history of jobs whose results are."""
+        moment = timezone.now()
+        before = history.line(moment, new[0].result.task.run_after, self.alias) if _has_results(new) else b""
+        for each in new if before else ():
+            object.__setattr__(each.result, "enqueued_at", moment)
+        return [each.call._replace(body=before + each.call.body) for each in new]
+
+    def _sent_many(self, new: Sequence["NewCall"], added: Sequence["PutResult"]) -> Flow[None]:
+        """Note in results which jobs there are, and read those of jobs that were there before. One round trip."""
+        from redis_kit.queues.store import results as stored_results
+        from redis_kit.queues.tasks import enqueue as task_enqueue
+
+        before = list[RedisTaskResult]()
+        for each, put in zip(new, added, strict=True):
+            task_enqueue.note(each.result, put)
+            if isinstance(each.result, RedisTaskResult) and not put.created and not put.replaced:
+                before.append(each.result)
+        queues = [self._queue(result.id) for result in before]
+        finds = [stored_results.find(queue, result.id) for queue, result in zip(queues, before, strict=True)]
+        replies = (yield from gather(finds, return_exceptions=True)) if finds else []
+        for queue, result, reply in zip(queues, before, replies, strict=True):
+            if not isinstance(reply, Exception):
+                with suppress(TaskResultDoesNotExist):
+                    results.renew(result, self._result(queue, result.id, reply))
+
     def _packed(self, task: Any, call: Task[..., Any], args: Any, kwargs: Any) -> tuple[RedisTaskResult, "PackedCall"]:
         """Return the result of a new call, and the call as it is stored. Its id depends on its arguments."""
         from redis_kit.queues.tasks import enqueue as task_enqueue
@@ -268,6 +335,10 @@ class RedisTaskBackend(BaseTaskBackend):
                 f"There is no result {result_id}: its transaction is not committed yet, or it has expired."
             )
         return result
+
+
+def _has_results(new: Sequence["NewCall"]) -> bool:
+    return bool(new) and isinstance(new[0].result, RedisTaskResult)
 
 
 def queue_names() -> set[str]:

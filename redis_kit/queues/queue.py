@@ -126,7 +126,8 @@ class Queue(Shard):
         """Record a failed attempt and return the new state: ready, scheduled (with a delay), or dead.
 
         A job is dead after ``max_attempts``, by default the option ``MAX_ATTEMPTS``; ``error`` then is its reason. One
-        round trip; a repeat is safe. Raises LeaseLost if another worker has the job.
+        that was cancelled while it ran is deleted in place of another attempt. One round trip, three for such a job; a
+        repeat is safe. Raises LeaseLost if another worker has the job.
         """
         return self.run_flow(claim.nack(shards.of_job(self, job), job, delay, error, max_attempts))
 

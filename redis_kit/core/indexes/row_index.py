@@ -5,6 +5,7 @@ announcement counts as a commit after some seconds. The writer reads the rows of
 what it wrote last is what it read last; its token is compared by each script that writes.
 """
 
+import atexit
 import logging
 import os
 import threading
@@ -19,7 +20,7 @@ from django.db.models import Model, QuerySet
 from django.db.models.signals import m2m_changed, post_save, pre_delete, pre_save
 
 from redis_kit.core import conf, scripts
-from redis_kit.core.background import TEMPORARY, BackgroundSender
+from redis_kit.core.background import BackgroundSender
 from redis_kit.core.errors import RebuildLost, RebuildRunning, RedisKitError
 from redis_kit.core.flow import single
 from redis_kit.core.indexes.generations import Generation, Generations
@@ -38,6 +39,7 @@ RETRY = 60.0  # seconds until a row is read again whose document could not be ma
 LEASE_MS = 60_000  # of a writer, renewed with each batch
 PATIENCE = 10.0  # seconds that refresh() and rebuild() wait for another writer
 PAUSE = 0.02  # seconds between two of their tries
+AT_EXIT = 2.0  # seconds for which the end of a process waits for what it has marked; another one writes the rest
 logger = logging.getLogger("redis_kit")
 _log_limit = LogRateLimit()
 
@@ -283,13 +285,10 @@ class Refresher(BackgroundSender):
             index.refresh_unless_busy()
         except WriterLost:
             return True
-        except TEMPORARY as error:
+        except Exception as error:  # of the server, the database or the project; the marks stay
             self._waiting[index] = None
             self._failed(error)
             return False
-        except Exception as error:
-            index.report_miss(error)
-            return True
         self._recovered()
         return True
 
@@ -302,7 +301,8 @@ class Refresher(BackgroundSender):
 
 refresher = Refresher()
 os.register_at_fork(after_in_child=refresher.reset)
-on_shutdown(partial(refresher.flush, 2.0))
+on_shutdown(partial(refresher.flush, AT_EXIT))
+atexit.register(refresher.flush, AT_EXIT)
 _process = token_hex(4)
 
 

@@ -13,8 +13,8 @@ from redis_kit.queues.store.unknown_calls import UnknownCalls
 class QueueStats(NamedTuple):
     """How a queue is doing.
 
-    - ``wait``: seconds for which the next job has been ready, or the first scheduled job has been due, whichever is
-      longer; None without a job.
+    - ``wait``: seconds for which the next ready job, the first scheduled job, or a job that waits for a limit has been
+      due, whichever is longest; None without a job.
     - ``done`` and ``failed``: jobs and attempts in each minute up to ``minute``, the present one, counted since 1970.
     - ``begun``: attempts that began in each minute; ``lateness`` and ``latest``: seconds from the time for which these
       were due to their claims, on average and at most.

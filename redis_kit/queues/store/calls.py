@@ -47,7 +47,7 @@ class QueueScript:
 
 
 PUT, PUT_UNIQUE, NACK, DEFER, RECALL = map(QueueScript, ("put", "put_unique", "nack", "defer", "recall"))
-SNOOZE = QueueScript("snooze")
+SNOOZE, PUT_BATCH = map(QueueScript, ("snooze", "put_batch"))
 ACK, ACK_AND_CLAIM, RETURN_CLAIMED = map(QueueScript, ("ack", "ack_and_claim", "return_claimed"))
 HEARTBEAT, SIGN_OFF, REAP, SWEEP = map(QueueScript, ("heartbeat", "sign_off", "reap", "sweep"))
 LIST_LOST_WORKERS = QueueScript("list_lost_workers")
@@ -113,6 +113,13 @@ def ack_and_claim(
     args = (worker, claim, limit, lease(), about or identity.information(), int(again))
     more = _more(base, RARE_OF_CLAIM if rare else (), acks, done_limit)
     return ACK_AND_CLAIM(base, *args, *_flat(acks, done_limit), worker=worker, more=more)
+
+
+def put_batch(
+    base: str, batch: str, jobs: Sequence[NewJob], *, ttl_ms: int, delay: int, due: int, priority: int
+) -> ScriptCall:
+    """Return the step that adds new jobs, which may be repeated within ``ttl_ms``: it knows the batch by its name."""
+    return PUT_BATCH(base, _when(delay, due), priority, ttl_ms, *(part for job in jobs for part in job), job=batch)
 
 
 def put_unique(

@@ -1,7 +1,6 @@
 """Claims of jobs and their ends, as flows. The next claim repeats one whose answer was lost, so no job is stranded."""
 
 import os
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from secrets import token_urlsafe
 from typing import Any, NamedTuple
@@ -12,8 +11,9 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.queues import validation
-from redis_kit.queues.errors import LeaseLost
+from redis_kit.queues.errors import Cancelled, LeaseLost
 from redis_kit.queues.jobs import done as done_jobs
+from redis_kit.queues.jobs import payload
 from redis_kit.queues.jobs.ack import Ack, ack_of
 from redis_kit.queues.jobs.job import Job, State, claimed
 from redis_kit.queues.settings import QueueSettings, options_of
@@ -26,7 +26,7 @@ CANCELLED = 6  # the reply for a job that is to be cancelled
 MOST_ACKS = 250  # jobs in one call; the server remembers as many
 _STATES: dict[int, State] = {1: "ready", 2: "scheduled", 3: "dead"}
 # By connection, keys of the queue, and worker: queues of one name on two servers are two queues.
-_unanswered: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
+_unanswered: dict[tuple[str, str, str], list[str]] = {}
 os.register_at_fork(after_in_child=_unanswered.clear)
 _one_by_one: set[tuple[str, str, str]] = set()  # those whose last claim gave a job that ran in a process that died
 _have_rare_keys: set[tuple[str, str]] = set()  # connection and keys of the queues whose scripts asked for them
@@ -83,7 +83,7 @@ def claim_and_reap(
                 return reply
             if reply.jobs:  # a caller that was stopped gets them with its next claim
                 claim = reply.jobs[0].token.split("/")[1]
-                _unanswered[queue.using, queue.key(""), worker].append(claim)
+                _unanswered.setdefault((queue.using, queue.key(""), worker), []).append(claim)
             raise
         if returned and not reply.jobs:
             again, _ = yield from ack_and_claim(queue, worker, limit, about)
@@ -96,11 +96,11 @@ def ack_and_claim(
 ) -> Flow[tuple[Claimed, float]]:
     """Acknowledge jobs and claim others; return also in how many ms another worker's lease ends."""
     place = queue.using, (base := queue.key(""))
-    unanswered = _unanswered[*place, worker]
-    try:
-        token, again = unanswered.pop(), True
-    except IndexError:
-        token, again = token_urlsafe(6), False
+    unanswered = _unanswered.pop((*place, worker), None)
+    again = bool(unanswered)
+    token = unanswered.pop() if unanswered else token_urlsafe(6)
+    if unanswered:
+        _unanswered.setdefault((*place, worker), []).extend(unanswered)
     done_limit, rare = options_of(queue.name).DONE_LIMIT if acks else 0, place in _have_rare_keys
     try:
         while True:
@@ -112,7 +112,7 @@ def ack_and_claim(
             rare = _asks(place)
     except BaseException as error:
         if again or not isinstance(error, RedisFailure) or getattr(error, "indeterminate", False):
-            unanswered.append(token)
+            _unanswered.setdefault((*place, worker), []).append(token)
         raise
     start = reply.index(b"\n")
     wait, next_lease, second, microsecond, lost = reply[:start].split(b" ")
@@ -160,10 +160,25 @@ def _acknowledge(queue: Primitive, worker: str, acks: Sequence[Ack], done_limit:
     return lost
 
 
-def nack(
+def nack(queue: Primitive, job: Job, delay: Delay, error: str, max_attempts: int | None) -> Flow[State]:
+    """Record a failed attempt. A job that was cancelled while it ran is deleted in place of another attempt."""
+    state = yield from fail(queue, job, delay, error, max_attempts)
+    if state is None:
+        stopped = Cancelled("The job was cancelled while it ran.")
+        keep = int(conf.section(QueueSettings).FAILED_RESULT_TTL * 1000)
+        result = (payload.encoded_error(stopped), keep) if job.history else (b"", 0)
+        yield from fail(queue, job, 0, f"Cancelled: {stopped}", 1, result)
+        yield calls.DELETE(queue.key(""), job.id)
+    return state or "dead"
+
+
+def fail(
     queue: Primitive, job: Job, delay: Delay, error: str, max_attempts: int | None, result: tuple[bytes, int] = (b"", 0)
-) -> Flow[State]:
-    """Record a failed attempt; ``result`` is the error to store for the caller, and for how many ms."""
+) -> Flow[State | None]:
+    """Record a failed attempt; None if the job is to be cancelled instead, and nothing was recorded.
+
+    ``result`` is the error to store for the caller, and for how many ms.
+    """
     most = conf.section(QueueSettings).MAX_ATTEMPTS if max_attempts is None else max_attempts
     whole_number("max_attempts", most, validation.LIMIT)
     wait = validation.milliseconds(delay)
@@ -175,7 +190,7 @@ def nack(
     answer = yield step
     if not answer:
         raise lost(queue, [job])
-    return _STATES[answer]
+    return None if answer == CANCELLED else _STATES[answer]
 
 
 def snooze(queue: Primitive, job: Job, delay: Delay, *, expires: int, why: str, ttl_ms: int) -> Flow[bool]:

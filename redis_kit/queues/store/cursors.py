@@ -19,3 +19,8 @@ def store(
 ) -> Flow[bool]:
     """Store position and progress, each for a number of ms; False if the claim on the job was lost."""
     return bool((yield calls.store_cursor(queue.key(""), job, number, position, progress, crashed=crashed)))
+
+
+def forget(queue: Primitive, job: Job) -> Flow[None]:
+    """Delete the positions of the loops of a job that is done."""
+    yield Call("DEL", of_one(queue.key(""), "cursor", job.id))

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, Step, single
 from redis_kit.core.gather import gather
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
@@ -27,6 +27,7 @@ from redis_kit.queues.validation import Delay
 Item = TypeVar("Item")
 CHUNK = 500  # items in one call
 CHUNK_BYTES = 1024 * 1024
+REPEATS = 600_000  # ms for which a batch is remembered, so that a repeat adds nothing
 ADDED, REPLACED = 1, 2
 NEW = 2  # the reply for a name that was missing
 MOST_NAMES = 1000
@@ -92,6 +93,28 @@ def put(
     return [id for id, _ in jobs] if added else []
 
 
+def put_batch(
+    queue: Primitive, jobs: Sequence[tuple[str, bytes]], *, delay: Delay = 0, due: int = 0, priority: int = 0
+) -> Flow[list[PutResult]]:
+    """Add new jobs without unique keys and lanes. One call, which is repeated if its reply is lost."""
+    whole_number("priority", priority, validation.PRIORITY)
+    wait, batch = validation.milliseconds(delay), identity.new_job()
+    step = calls.put_batch(queue.key(""), batch, jobs, ttl_ms=REPEATS, delay=wait, due=due, priority=priority)
+    yield from repeated(step)
+    yield from registered(queue)
+    return [PutResult(id, True) for id, _ in jobs]
+
+
+def repeated(step: Step) -> Flow[Any]:
+    """Carry out a step whose repeat changes nothing, and once more if its reply is lost."""
+    try:
+        return (yield step)
+    except RedisUnavailable as error:
+        if not error.indeterminate:
+            raise
+    return (yield step)
+
+
 def put_payload(
     queue: Primitive,
     payload: Any,
@@ -149,8 +172,12 @@ def put_one(
     priority: int = 0,
     own: bool = False,
     lane: Lane | None = None,
+    again: bool = False,
 ) -> Flow[PutResult]:
-    """Add a job, unless there is one of the same unique key; return which job there is now."""
+    """Add a job, unless there is one of the same unique key; return which job there is now.
+
+    With ``again`` the call is repeated if its reply is lost, as the key is of this job alone.
+    """
     if key is None:
         added = yield from put(queue, [job], delay=delay, due=due, priority=priority, own=own, lane=lane)
         return PutResult(job[0], bool(added))
@@ -158,12 +185,13 @@ def put_one(
     wait = validation.milliseconds(delay)
     try:
         step = calls.put_unique(queue.key(""), job, key, delay=wait, due=due, priority=priority, own=own, lane=lane)
-        answer, id = yield step
+        answer, id = yield from repeated(step) if again else single(step)
     except RedisUnavailable as error:
         _explain(error)
         raise
     yield from registered(queue)
-    return PutResult(id.decode("utf-8", "surrogateescape"), answer == ADDED, answer == REPLACED)
+    name = id.decode("utf-8", "surrogateescape")
+    return PutResult(name, answer == ADDED or (again and name == job[0]), answer == REPLACED)
 
 
 def _explain(error: RedisUnavailable) -> None:
@@ -183,7 +211,8 @@ def register(queue: Primitive) -> Flow[bool]:
         reply = yield REGISTER([names_key()], [queue.name, MOST_NAMES])
     except RedisFailure:
         return False
-    _registered_queues.add((queue.using, queue.key("")))
+    if reply:  # else there are too many names: the next call tries again
+        _registered_queues.add((queue.using, queue.key("")))
     return bool(reply == NEW)
 
 

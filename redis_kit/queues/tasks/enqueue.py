@@ -3,7 +3,7 @@
 import inspect
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from time import time
 from typing import Any, NamedTuple
@@ -14,12 +14,15 @@ from django.db import transaction
 from redis_kit.core import conf
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
+from redis_kit.core.gather import gather
 from redis_kit.core.tracing import spans
 from redis_kit.core.values.numbers import whole_number
+from redis_kit.core.values.sequences import batched
 from redis_kit.queues import signals, validation
 from redis_kit.queues.database import outbox
 from redis_kit.queues.database.outbox import OutboxCall
 from redis_kit.queues.errors import InvalidArguments
+from redis_kit.queues.framework import heard, task_enqueued
 from redis_kit.queues.jobs import ids, message
 from redis_kit.queues.jobs.lane import Lane
 from redis_kit.queues.jobs.shard import shard_for
@@ -29,11 +32,12 @@ from redis_kit.queues.queue import Queue
 from redis_kit.queues.store import enqueue as flows
 from redis_kit.queues.tasks import expiry, limits, signature, unique
 from redis_kit.queues.tasks.options import outbox_of
-from redis_kit.queues.tasks.result import EnqueuedJob
+from redis_kit.queues.tasks.result import EnqueuedJob, RedisTaskResult
 from redis_kit.queues.tasks.task import Task
 
 logger = logging.getLogger("redis_kit")
 OPTIONS_OF_A_CALL = "Options of a call belong in using(...)."
+MANY = 1000  # calls in one round trip
 LOST = (
     "The transaction was committed, but %s was not enqueued: %s. Enqueue it again. With an outbox, calls stay in the "
     "database until Redis has them."
@@ -46,6 +50,25 @@ class PackedCall(NamedTuple):
     body: bytes
     key: UniqueKey | None
     lane: Lane | None = None
+
+
+class NewCall(NamedTuple):
+    """One of many calls that are on their way: the id of its job, the call, and its result."""
+
+    id: str
+    call: PackedCall
+    result: Any
+
+
+class Transport(NamedTuple):
+    """What a backend does with many calls: ``stored`` returns them as they are stored, at the moment of sending.
+
+    ``sent`` notes in their results which jobs there are. ``backend`` is the sender of the framework's signals.
+    """
+
+    stored: Callable[[Sequence[NewCall]], list[PackedCall]]
+    sent: Callable[[Sequence[NewCall], Sequence[PutResult]], Flow[None]]
+    backend: type
 
 
 class WaitingCall:
@@ -163,6 +186,103 @@ def send(
     transaction.on_commit(WaitingCall(send_stored, partial(described, task)), using=alias)
 
 
+def send_many(task: Task[..., Any], new: Sequence[NewCall], transport: Transport, *, waits: bool = True) -> None:
+    """Send several calls of a task. One round trip for each 1,000; see send()."""
+    alias = outbox_of(task)
+    if not new:
+        return
+    if not alias:
+        after_commit(task, partial(_send_all, task, new, transport), waits=waits)
+        return
+    keys = [each.call.key or outbox.key_of(each.id) for each in new]
+    calls = [call._replace(key=key) for call, key in zip(transport.stored(new), keys, strict=True)]
+    rows = [_outbox_call(task, each.id, call, key) for each, call, key in zip(new, calls, keys, strict=True)]
+    numbers = outbox.store_many(alias, rows)
+
+    def send_stored() -> None:
+        ready = [at for at, key in enumerate(keys) if not outbox.has_older(alias, numbers[at], key)]
+        added = put_many(task, [(new[at].id, calls[at]) for at in ready], own=True)
+        stay, end = list[int](), list[int]()
+        for at, put in zip(ready, added, strict=True):
+            if isinstance(put, PutResult):
+                (stay if put.created and not new[at].call.key else end).append(numbers[at])
+            elif isinstance(put, RedisFailure):
+                outbox.note_failure(alias, put)
+        outbox.note_all_sent(alias, stay, end)
+        _note_all(task, [new[at] for at in ready], added, transport)
+
+    transaction.on_commit(WaitingCall(send_stored, partial(described, task)), using=alias)
+
+
+async def asend_many(task: Task[..., Any], new: Sequence[NewCall], transport: Transport) -> None:
+    """See send_many(). The calls are sent now."""
+    if outbox_of(task):
+        await sync_to_async(send_many)(task, new, transport)
+    elif new:
+        calls = zip(new, transport.stored(new), strict=True)
+        added = await aput_many(task, [(each.id, call) for each, call in calls])
+        await Queue(task.queue_name).arun_flow(_noted(new, added, transport))
+        for result in _created(new):
+            await task_enqueued.asend_robust(transport.backend, task_result=result)
+        _raise_first(added)
+
+
+def _send_all(task: Task[..., Any], new: Sequence[NewCall], transport: Transport) -> None:
+    calls = zip(new, transport.stored(new), strict=True)
+    added = put_many(task, [(each.id, call) for each, call in calls])
+    _note_all(task, new, added, transport)
+    _raise_first(added)
+
+
+def _note_all(
+    task: Task[..., Any], new: Sequence[NewCall], added: Sequence[PutResult | Exception], transport: Transport
+) -> None:
+    Queue(task.queue_name).run_flow(_noted(new, added, transport))
+    for result in _created(new):
+        task_enqueued.send_robust(transport.backend, task_result=result)
+
+
+def _noted(new: Sequence[NewCall], added: Sequence[PutResult | Exception], transport: Transport) -> Flow[None]:
+    pairs = [(each, put) for each, put in zip(new, added, strict=True) if isinstance(put, PutResult)]
+    yield from transport.sent([each for each, _ in pairs], [put for _, put in pairs])
+
+
+def _created(new: Sequence[NewCall]) -> list[RedisTaskResult]:
+    """Return the results of which the framework is told."""
+    if not heard(task_enqueued, logging.DEBUG):
+        return []
+    return [each.result for each in new if isinstance(each.result, RedisTaskResult) and each.result.created]
+
+
+def _raise_first(added: Sequence[PutResult | Exception]) -> None:
+    for put in added:
+        if isinstance(put, Exception):
+            raise put
+
+
+def put_many(
+    task: Task[..., Any], calls: Sequence[tuple[str, PackedCall]], *, own: bool = False
+) -> list[PutResult | Exception]:
+    """Add jobs and return for each which one there is, or why it was not added. One round trip for each 1,000."""
+    queue, added = Queue(task.queue_name), list[PutResult | Exception]()
+    for chunk in batched(calls, MANY):
+        added += queue.run_flow(_put_all(task, chunk, own))
+    signals.announce(Queue, task.queue_name, [put.id for put in added if isinstance(put, PutResult) and put.created])
+    return added
+
+
+async def aput_many(
+    task: Task[..., Any], calls: Sequence[tuple[str, PackedCall]], *, own: bool = False
+) -> list[PutResult | Exception]:
+    """See put_many()."""
+    queue, added = Queue(task.queue_name), list[PutResult | Exception]()
+    for chunk in batched(calls, MANY):
+        added += await queue.arun_flow(_put_all(task, chunk, own))
+    created = [put.id for put in added if isinstance(put, PutResult) and put.created]
+    await signals.aannounce(Queue, task.queue_name, created)
+    return added
+
+
 async def asend(task: Task[..., Any], id: str, call: PackedCall, sent: Callable[[PutResult], None]) -> bool:
     """Add a job now, and pass on which one there is; False if it stays in the outbox."""
     alias = outbox_of(task)
@@ -213,8 +333,35 @@ async def aput(task: Task[..., Any], id: str, call: PackedCall, *, own: bool = F
     return added
 
 
-def _put(queue: Queue, task: Task[..., Any], id: str, call: PackedCall, *, own: bool) -> Flow[PutResult]:
-    options: dict[str, Any] = {"priority": task.priority, "own": own, "lane": call.lane}
+def _put(
+    queue: Queue, task: Task[..., Any], id: str, call: PackedCall, *, own: bool, again: bool = False
+) -> Flow[PutResult]:
+    options: dict[str, Any] = {"priority": task.priority, "own": own, "lane": call.lane, "again": again}
     if task.run_after is not None:
         options["due"] = validation.moment(task.run_after)
     return flows.put_one(queue, (id, call.body), call.key, delay=task.run_in or 0, **options)
+
+
+def _put_all(task: Task[..., Any], calls: Sequence[tuple[str, PackedCall]], own: bool) -> Flow[list[Any]]:
+    """Add jobs in one round trip: those without a unique key and a lane by one call for each queue or shard."""
+    due = 0 if task.run_after is None else validation.moment(task.run_after)
+    plain = dict[str, list[int]]()
+    steps, places = list[Flow[Any]](), list[list[int]]()
+    for place, (id, call) in enumerate(calls):
+        name = ids.queue_of(id)
+        if call.key or call.lane:
+            key = call.key or outbox.key_of(id)
+            steps.append(_put(Queue(name), task, id, call._replace(key=key), own=own, again=not call.key))
+            places.append([place])
+        else:
+            plain.setdefault(name, []).append(place)
+    for name, chosen in plain.items():
+        jobs = [(calls[place][0], calls[place][1].body) for place in chosen]
+        options: dict[str, Any] = {"delay": task.run_in or 0, "due": due, "priority": task.priority}
+        steps.append(flows.put_batch(Queue(name), jobs, **options))
+        places.append(chosen)
+    added: list[Any] = [None] * len(calls)
+    for chosen, put in zip(places, (yield from gather(steps, return_exceptions=True)), strict=True):
+        for place, each in zip(chosen, put if isinstance(put, list) else [put] * len(chosen), strict=True):
+            added[place] = each
+    return added

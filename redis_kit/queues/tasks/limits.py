@@ -85,6 +85,8 @@ def lane_of_call(task: LimitOptions, args: Any, kwargs: Any) -> Lane | None:
 
 
 def _named(task: LimitOptions, args: Any, kwargs: Any) -> Iterator[NamedLimit]:
+    if task.concurrency is None and task.rate is None and not task.limits:
+        return
     # A job waits first for that which few others have.
     limits = sorted(_limits(task), key=lambda limit: -len(limit.by))
     values: Mapping[str, Any] = {}

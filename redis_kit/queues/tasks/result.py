@@ -145,6 +145,11 @@ def new(task: Any, id: str, args: Any, kwargs: Any) -> RedisTaskResult:
     return _result(task, id, Message(task.module_path, args, kwargs), TaskResultStatus.READY, alias=task.backend)
 
 
+def renew(result: RedisTaskResult, read: RedisTaskResult) -> None:
+    """Give a result what was read of it."""
+    _copy(read, result)
+
+
 def started(queue_name: str, job: Job, call: Message, about: History) -> RedisTaskResult:
     """Return the result of a call as its attempt begins. Errors of earlier attempts are not in it."""
     task = _rebuilt(registry.find(call.task), queue_name, job.priority, about)

@@ -448,12 +448,12 @@ def test_marks_of_calls_that_ended_before_their_worker_knew_do_not_gather(queue,
     assert kit.client.hlen(queue.key("cancels")) <= 10
 
 
-def test_call_that_waits_again_is_cancelled_without_its_worker(queue, kit):
+def test_cancelled_call_ends_when_its_attempt_fails(queue, kit):
     result = calls.echo.enqueue(1)
     (job,) = queue.claim(worker="w")
     result.cancel()
     queue.nack(job)
-    assert result.cancel()
+    result.refresh()
     assert result.errors[0].exception_class is Cancelled
     assert not kit.client.exists(queue.key("cancels"))
 

@@ -102,6 +102,17 @@ def test_loop_goes_on_after_its_worker_was_stopped(places, queue, function):
     assert touched == places
 
 
+def test_place_of_a_loop_goes_when_its_job_is_done(places, queue, kit):
+    worker = Worker("a")
+    task(looped).enqueue()
+    (job,) = worker.source.claim(1, worker="a")
+    (done,) = worker.runner.run(0, 0, job)
+    assert [key for key in kit.keys() if ":cursor:" in key]
+    worker.source.exchange(0, [done.ended])
+    done.announce()
+    assert not [key for key in kit.keys() if ":cursor:" in key]
+
+
 def test_decorated_functions_get_each_row_and_the_arguments(places, queue):
     made = task(max_attempts=1)(each)
     made.enqueue(word="!")

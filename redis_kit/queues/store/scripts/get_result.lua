@@ -7,14 +7,18 @@
 -- KEYS[4]  scheduled  zset: id -> when it is due, ms on the server's clock
 -- KEYS[5]  dead       zset: id -> when it died, ms
 -- KEYS[6]  reasons    hash: id -> why it died
+-- KEYS[7]  lanes      hash: id -> its rank in its lane, and that
+-- KEYS[8]  limits     hash: limit -> what it allows, lane -> what it does
+-- KEYS[9]  parked     zset of scores 0: what waits for a limit
 -- ARGV[1]  id         of the job
 -- ARGV[2]  waits      1 when the caller waits, else 0
 -- returns  its status, "" when nothing is stored; when it ended, ms; its record; why it died; then what the result holds
 --
 -- While the job exists, it decides, and not what was stored at an earlier end: a dead job may run again.
 
-local result, jobs, ready, scheduled, dead, reasons = unpack(KEYS)
+local result, jobs, ready, scheduled, dead, reasons, lanes, limits, parked = unpack(KEYS)
 local id, waits = ARGV[1], ARGV[2] == "1"
+-- @include _leave_lane
 local record, fields = redis.call("HGET", jobs, id), redis.call("HGETALL", result)
 local status, at, reason = "", 0, ""
 
@@ -22,7 +26,7 @@ if record then
     local died = redis.call("ZSCORE", dead, id)
     if died then
         status, at, reason = "FAILED", died, redis.call("HGET", reasons, id) or ""
-    elseif redis.call("ZSCORE", ready, id) or redis.call("ZSCORE", scheduled, id) then
+    elseif redis.call("ZSCORE", ready, id) or redis.call("ZSCORE", scheduled, id) or waits_in_lane(id) then
         status = "READY"
     else
         status = "RUNNING"

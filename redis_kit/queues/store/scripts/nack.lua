@@ -20,6 +20,7 @@
 -- KEYS[16]  owners     hash: id -> until when it has a unique key, and that key
 -- KEYS[17]  lanes      hash: id -> its rank in its lane, and that
 -- KEYS[18]  parked     zset of scores 0: what waits for a limit
+-- KEYS[19]  cancels    hash: id -> 1 for jobs that are to be cancelled though they run
 -- ARGV[1]   token      of the claim
 -- ARGV[2]   id         of the job
 -- ARGV[3]   lease      ms
@@ -29,15 +30,16 @@
 -- ARGV[7]   limit      how many dead jobs are kept
 -- ARGV[8]   error      stored with the result; "" when no result is stored
 -- ARGV[9]   ttl_ms     to store it
--- returns   1 ready, 2 scheduled, 3 dead, also when repeated; 0 when the claim was lost
+-- returns   1 ready, 2 scheduled, 3 dead, also when repeated; 6 when it is to be cancelled in place of another attempt: then
+--           nothing was changed; 0 when the claim was lost
 
 local running, jobs, answers, workers, minutes, ready, scheduled, sequence, signal, dead, reasons, paused = unpack(KEYS)
-local result, finished, unique, owners, lanes, parked = unpack(KEYS, 13)
+local result, finished, unique, owners, lanes, parked, cancels = unpack(KEYS, 13)
 local error, ttl_ms = ARGV[8], ARGV[9]
 local token, id, lease, delay, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local reason, dead_limit = ARGV[6], tonumber(ARGV[7])
 local worker, member = string.match(token, "^[^/]*"), token .. "/" .. id
-local READY, SCHEDULED, DEAD = 1, 2, 3
+local READY, SCHEDULED, DEAD, CANCELLED = 1, 2, 3, 6
 local clock = redis.call("TIME")
 local now, first_field = clock[1] * 1000 + math.ceil(clock[2] / 1000), math.floor(clock[1] / 60) * 4
 
@@ -69,6 +71,10 @@ if error ~= "" then
     error, waiting = type(callers) == "table" and "" or error, type(list) == "number" and callers
 end
 
+local is_cancelled = redis.call("HEXISTS", cancels, id) == 1 and redis.call("ZSCORE", running, member)
+if is_cancelled and record and select(2, read_record(record)) < most then
+    return CANCELLED
+end
 local last = redis.call("INCRBY", sequence, 1)
 if redis.call("ZREM", running, member) == 0 then
     return earlier_answer(member) or 0
@@ -81,6 +87,7 @@ if any_lanes and free_places({id}, "last") > 0 then wake(signals) signals = 1 en
 local begun = attempts_begun(record)
 local priority, attempts, crashes, _, payload = read_record(record)
 if attempts >= most then
+    if is_cancelled then redis.call("HDEL", cancels, id) end
     bury_job(id, reason, any_unique)
     if error ~= "" then
         store_result(result, finished, ttl_ms, waiting, "FAILED", record, "error" .. begun, error)

@@ -15,8 +15,8 @@
 -- KEYS[10]  unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
 -- KEYS[11]  parked     zset of scores 0: what waits for a limit
 -- ARGV[1]   minutes    how many, this one among them
--- returns  how many are scheduled, ready (with those that wait for a limit), running, dead; for how many ms the next ready job or the next scheduled one
---          has been due, the longer of both (-1: neither is); the present minute since 1970; since when it is paused
+-- returns  how many are scheduled, ready (with those that wait for a limit), running, dead; for how many ms the next ready job, the next scheduled one,
+--          or the first one of 100 lanes that wait for a limit has been due, the longest of these (-1: none is); the present minute since 1970; since when it is paused
 --          (-1: it is not), ms to the end of that (-1: none); how many workers are alive, and how many of 100 of these
 --          say that they claim no more; {shape of calls that workers returned, how many jobs, how many ms ago the first
 --          of these came, and when a worker could run it last, ...}; why the server refuses writes, or ""; jobs done, attempts failed, jobs begun, ms by which
@@ -39,7 +39,18 @@ local _, _, _, due = read_record(record or "")
 -- A scheduled job gets ready with the next claim. If no worker claims, it waits as a ready job does.
 local time = tonumber(redis.call("ZRANGE", KEYS[1], 0, 0, "WITHSCORES")[2]) or now + 1
 local ready, overdue = record and math.max(0, now - due) or -1, now - time
-reply[5], reply[6] = math.min(2 ^ 53, math.max(-1, ready, overdue)), minute
+local first, waiting = "[job\n", -1
+for _ = 1, reply[2] > 0 and 100 or 0 do
+    local member = redis.call("ZRANGEBYLEX", KEYS[11], first, "(job\11", "LIMIT", 0, 1)[1]
+    local lane, id = string.match(member or "", "^job\n([^\n]*)\n[^\n]*\n(.*)$")
+    if not lane then
+        break
+    end
+    local parked = redis.call("HGET", jobs, id)
+    waiting = parked and math.max(waiting, now - select(4, read_record(parked))) or waiting
+    first = "(job\n" .. lane .. "\11"
+end
+reply[5], reply[6] = math.min(2 ^ 53, math.max(-1, ready, overdue, waiting)), minute
 local since = redis.call("GET", paused)
 reply[7], reply[8] = since and (tonumber(since) or 0) or -1, math.max(-1, redis.call("PTTL", paused))
 reply[9], reply[10] = redis.call("ZCOUNT", KEYS[8], now, "+inf"), 0

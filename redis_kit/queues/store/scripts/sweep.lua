@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Make jobs ready that are in no state, or run for a worker that does not exist. No script leaves a job like that; a key
--- that was damaged and deleted does.
+-- that was damaged and deleted does. Dead jobs of more than 30 days are deleted, at most ten.
 -- One script: a job is in no state only if all states are read at one moment.
 --
 -- KEYS[1]   jobs       hash: id -> record
@@ -15,13 +15,17 @@
 -- KEYS[10]  lanes      hash: id -> its rank in its lane, and that
 -- KEYS[11]  limits     hash: limit -> what it allows, lane -> what it does
 -- KEYS[12]  parked     zset of scores 0: what waits for a limit
+-- KEYS[13]  reasons    hash: id -> why it died
+-- KEYS[14]  unique     hash: unique key -> id
+-- KEYS[15]  owners     hash: id -> until when it has a unique key, and that key
 -- ARGV[1]   sample     how many jobs are looked at, by chance
 -- ARGV[2]   most       running jobs up to which it is done
 -- ARGV[3]   longest    the longest lease that any worker may have, ms
 -- returns   ids of the jobs that are ready again
 
 local jobs, ready, scheduled, dead, running, workers, sequence, signal, paused = unpack(KEYS)
-local lanes, limits, parked = unpack(KEYS, 10)
+local lanes, limits, parked, reasons, unique, owners = unpack(KEYS, 10)
+local dead_limit = math.huge
 local sample, most, longest = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -31,6 +35,8 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _wake
 -- @include _valid_place
 -- @include _leave_lane
+-- @include _free_unique_key
+-- @include _bury_job
 -- Note for the next claim what lanes and limits should look like but do not: no script leaves them like that, but a worker of an
 -- earlier release does, which knows no lanes, or a key that was damaged. At most 100 of each kind are looked at, by chance.
 -- Returns whether anything was noted. Turns of jobs without a lane are forgotten while nothing waits in a lane.
@@ -83,7 +89,9 @@ local chosen, count = redis.call("HRANDFIELD", jobs, sample), redis.call("ZCARD"
 if #chosen + count == 0 then
     return {}
 end
--- @check_types ready, scheduled, dead, workers, signal, sequence, lanes, limits, parked
+local any_unique = has_unique_keys()
+-- @check_types ready, scheduled, dead, workers, signal, sequence, lanes, limits, parked, reasons
+drop_oldest(any_unique)
 
 -- Scripts find a worker's jobs by their names alone, which holds where all scores are 0; and no lease is longer.
 for _, range in ipairs({{"-inf", "(0"}, {"(0", "+inf"}}) do
@@ -121,8 +129,9 @@ for at, key in ipairs({ready, scheduled, dead}) do
     scores[at] = #chosen > 0 and redis.call("ZMSCORE", key, unpack(chosen))
 end
 for at, id in ipairs(chosen) do
-    if not (held[id] or scores[1][at] or scores[2][at] or scores[3][at] or waits_in_lane(id)) and #back < 100 then
-        put_back(id, place_of(read_record(redis.call("HGET", jobs, id)), redis.call("INCRBY", sequence, 1)))
+    local record = redis.call("HGET", jobs, id)
+    if record and not (held[id] or scores[1][at] or scores[2][at] or scores[3][at] or waits_in_lane(id)) and #back < 100 then
+        put_back(id, place_of(read_record(record), redis.call("INCRBY", sequence, 1)))
     end
 end
 if sweep_lanes(held) or #back > 0 then

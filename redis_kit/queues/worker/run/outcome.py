@@ -68,20 +68,28 @@ class FailedAttempt(NamedTuple):
     step: StepCall | None = None
     trace: Mapping[str, str] = {}  # the ids of its span
 
-    def record(self) -> State:
+    def record(self) -> State | None:
         """Record it and return the job's new state; a repeat is safe.
 
-        One round trip, two for a cancelled job, and those of report_failure() for a step of a workflow.
+        None if the job was cancelled while it ran, and is recorded as such. One round trip, two for a cancelled job,
+        and those of report_failure() for a step of a workflow.
         """
         state = self.source.fail(
             self.job, delay=self.delay, error=self.reason, max_attempts=self.max_attempts, result=self.stored
         )
+        if state is None:
+            self.as_cancelled().record()
         if state == "dead" and self.cancelled:
             with suppress(RedisFailure):
                 self.source.delete(self.job.id)  # it was cancelled: nobody will retry it
         if state == "dead" and self.step:
             report_failure(self.source, self.step, self.reason)
         return state
+
+    def as_cancelled(self) -> "FailedAttempt":
+        """Return what is to be recorded in its place for a job that was cancelled while it ran."""
+        error = Cancelled("The job was cancelled while it ran.")
+        return failed(self.source, self.job, error, task=self.task, recorder=self.recorder, final=True)
 
     def plain(self) -> "FailedAttempt":
         """Return a shorter form, for when the whole could not be recorded."""
@@ -94,8 +102,11 @@ class FailedAttempt(NamedTuple):
         again = self._replace(job=Job(self.job.id, b"", self.job.token), task=None, error=error, recorder=None)
         return RecordedEnd(end.token, end.id, self.stored[0], again.record)
 
-    def announce(self, state: State) -> None:
+    def announce(self, state: State | None) -> None:
         """Log the job's new state and send the signals. It is recorded already, so a failure here changes nothing."""
+        if state is None:
+            self.as_cancelled().announce("dead")
+            return
         fields = current_fields.set(lambda: {**self.trace, **log_fields(self.source, self.job)})
         guarded("The log of a failed attempt", partial(self._log, state), None)
         current_fields.reset(fields)

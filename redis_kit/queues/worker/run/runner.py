@@ -39,6 +39,7 @@ from redis_kit.queues.jobs.ack import ack_of
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.settings import options_of
+from redis_kit.queues.store import cursors
 from redis_kit.queues.tasks import current_job, expiry, registry
 from redis_kit.queues.tasks.current_job import CurrentJob
 from redis_kit.queues.tasks.task import Task, extended
@@ -94,6 +95,7 @@ class Outcome(NamedTuple):
     run_time: float = 0.0  # seconds
     trace: Mapping[str, str] = {}  # the ids of its span
     isolated: bool = False  # it is to run in a process of its own
+    looped: bool = False  # it stored how far its resumable loops are
 
     def postponed(self, source: WorkerQueue, job: Job, recorder: ResultRecorder | None) -> PostponedJob | None:
         """Return the job if its attempt does not count."""
@@ -253,7 +255,8 @@ class JobRunner:
             value = recorder.value(returned) if recorder else b""
             if step:
                 step.returned(returned, value)
-            return Outcome(task, value=value, path=path, step=step, run_time=monotonic() - started)
+            looped = running.loops > 0
+            return Outcome(task, value=value, path=path, step=step, run_time=monotonic() - started, looped=looped)
         except BaseException as error:
             cut_frames(error, HERE)
             final, seconds = has_ended and issubclass(type(error), UNSTORED), monotonic() - started
@@ -294,6 +297,9 @@ class JobRunner:
 
     def _succeeded(self, number: int, job: Job, outcome: Outcome, recorder: ResultRecorder | None) -> Done:
         def announce() -> None:
+            if outcome.looped:
+                forget = cursors.forget(self._sources[number], job)
+                guarded("The place of a loop", partial(self._sources[number].run_flow, forget), None)
             send_safely(
                 signals.job_succeeded, JobRunner, queue=self._sources[number].queue_name, job=job, task=outcome.task
             )
@@ -301,7 +307,7 @@ class JobRunner:
                 recorder.succeeded()
 
         keep = recorder.keeps(failed=False) if recorder else 0
-        heard = recorder or signals.job_succeeded.receivers
+        heard = recorder or outcome.looped or signals.job_succeeded.receivers
         noted = options_of(self._sources[number].name).DONE_LIMIT > 0
         about = done.line(job, outcome.run_time if outcome.path else None) if noted else b""
         end = ack_of(job, outcome.value, keep, source=number, about=about)

@@ -54,9 +54,12 @@ class WorkerQueue(PatientQueue):
         """Return claimed jobs that were not begun to the queue, and return their number. One round trip."""
         return self.run_flow(self._release(jobs))
 
-    def fail(self, job: Job, *, delay: float, error: str, max_attempts: int, result: tuple[bytes, int]) -> State:
-        """Record a failed attempt, as nack() does, and store its result: the bytes, for a number of milliseconds."""
-        return self.run_flow(claim.nack(self, job, delay, error, max_attempts, result))
+    def fail(self, job: Job, *, delay: float, error: str, max_attempts: int, result: tuple[bytes, int]) -> State | None:
+        """Record a failed attempt, and store its result: the bytes, for a number of milliseconds.
+
+        None if the job is to be cancelled in place of another attempt; then nothing was recorded. One round trip.
+        """
+        return self.run_flow(claim.fail(self, job, delay, error, max_attempts, result))
 
     def snooze(self, job: Job, delay: Delay, *, expires: int, why: str, ttl_ms: int) -> bool:
         """Return a job to run it later; False if it is to be cancelled. One round trip; a repeat is safe."""
