@@ -111,7 +111,7 @@ def counting(name: str, counted: Tally, *, writer: str = "", number: int = 0) ->
         [text for pair in counts.items() for text in pair]
         for counts in (counted.members, counted.referrers, counted.campaigns)
     ]
-    figures = [last.hour, last.day, int(last.timestamp()), options.TRENDING_HALF_LIFE, counted.views, counted.bots]
+    figures = [last.hour, last.day, int(last.timestamp()), periods.TRENDING_HALF_LIFE, counted.views, counted.bots]
     visitors, online = counted.visitors_by_age()
     arguments = [number, *ttls, *figures, *map(len, lists), online, writer, *chain(*lists), *visitors]
     return COUNT(keys.hour_keys(name, last), arguments)

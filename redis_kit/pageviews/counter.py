@@ -112,7 +112,7 @@ class PageViews(Primitive):
         return await self.arun_flow(self._top(n, day, period), if_open=[])
 
     def trending(self, n: int = 10) -> list[Trend]:
-        """Return the ``n`` pages or keys with the most views lately: a view counts half after ``TRENDING_HALF_LIFE``.
+        """Return the ``n`` pages or keys with the most views lately: a view counts half after 6 hours.
 
         At most 1000 are compared. Raises InvalidValue unless ``n`` is from 1 to 1000.
         """

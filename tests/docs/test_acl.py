@@ -61,8 +61,7 @@ CHOSEN = re.compile(r"redis\.p?call\(([a-z]\w*)")  # a command whose name is in 
 def commands_of(component: str) -> set[str]:
     """Return the commands in the scripts and modules of a component."""
     folders = [ROOT / "redis_kit" / component]
-    folders += [ROOT / "redis_kit" / "core" / "indexes"] * (component in INDEXES)
-    folders += [ROOT / "redis_kit" / "core" / "channels"] * (component in CHANNELS)
+    folders += [ROOT / "redis_kit" / "core" / SHARED[component]] if component in SHARED else []
     modules = [path for folder in folders for path in folder.rglob("*.py")]
     sent = {"BLPOP"} if any("Pop(" in path.read_text() for path in modules) else set()
     for path in (path for folder in folders for path in folder.rglob("*.lua")):
