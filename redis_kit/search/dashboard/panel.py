@@ -26,11 +26,11 @@ class SearchPanel(IndexPanel):
 
     def details(self, infos: Sequence[IndexInfo]) -> Iterator[Content]:
         """Return the queries of all indexes."""
-        slow = sorted(((time, info.name, text) for info in infos for time, text in info.slow_queries), reverse=True)
-        empty = sorted(((time, info.name, text) for info in infos for time, text in info.empty_queries), reverse=True)
+        slow = [(text, info.name, time) for info in infos for time, text in info.slow_queries]
+        empty = [(text, info.name, time) for info in infos for time, text in info.empty_queries]
         for title, queries in ((_("Slow queries"), slow), (_("Queries without a result"), empty)):
-            columns = (_("Time"), _("Index"), _("Query"))
-            yield Table(title, columns, queries[:MOST_ROWS], empty=_("There are none of the last day."))
+            latest = sorted(queries, key=lambda row: row[2], reverse=True)[:MOST_ROWS]
+            yield Table(title, (_("Query"), _("Index"), _("Time")), latest, empty=_("There are none of the last day."))
 
     def figures(self, infos: Sequence[IndexInfo]) -> Iterator[Figure]:
         """Return what all indexes hold."""

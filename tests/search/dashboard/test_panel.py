@@ -22,7 +22,7 @@ def tables():
     return [part for part in content() if isinstance(part, Table)]
 
 
-def test_indexes_and_queries_are_shown_in_two_round_trips(pages, trips, monkeypatch):
+def test_indexes_and_queries_are_shown_in_two_round_trips_at_most(pages, trips, monkeypatch):
     Page.objects.create(title="a b", tags=["c"])
     pages.search("nothing")
     monkeypatch.setattr(engine, "SLOW", 0.0)
@@ -31,11 +31,11 @@ def test_indexes_and_queries_are_shown_in_two_round_trips(pages, trips, monkeypa
     content()  # the server knows the scripts now
     trips.clear()
     figures = {part.label: part.value for part in content() if isinstance(part, Figure)}
-    assert len(trips) == 2
-    assert (figures["Indexes"], figures["Documents"]) == (1, 1)
+    assert len(trips) <= 2
+    assert (figures["Search"], figures["Documents"]) == (1, 1)
     indexes, slow, empty = tables()
     ((name, documents, words, _memory, rebuilt, searches, state),) = indexes.rows
-    assert (name, documents, words) == ("app.PageIndex", 1, 5)
+    assert (name.lines[0], documents, words) == ("app.PageIndex", 1, 5)
     assert rebuilt is not None
     assert searches.lines == (3, "1 without a result", "1 slow")
     assert state.lines[0] == "complete"
@@ -46,10 +46,10 @@ def test_indexes_and_queries_are_shown_in_two_round_trips(pages, trips, monkeypa
 def test_index_without_a_class_can_only_be_cleared(pages, kit, monkeypatch):
     monkeypatch.setattr(model_index, "_indexes", [])
     table = tables()[0]
-    assert (table.rows[0][-1].lines[0], table.offered) == ("no class has it", [("clear",)])
+    assert (table.rows[0][-1].lines[0], table.offered) == ("no class has it", [()])
     panel = SearchPanel()
-    assert str(panel.actions()["clear"].effect("app.PageIndex")) == "0 documents are deleted."
-    assert panel.clear("app.PageIndex") == "The index app.PageIndex was deleted."
+    assert str(panel.effect_of(panel.actions()["clear"], "app.PageIndex")) == "0 entries are deleted."
+    assert panel.clear("app.PageIndex") == "app.PageIndex was deleted."
     assert tables()[0].rows == []
 
 
@@ -78,4 +78,4 @@ def test_many_indexes_are_on_several_pages(kit):
         store.run_flow(store.generations.rotate(store.generations.shape))
     shown = content(page="2")
     assert [part.number for part in shown if isinstance(part, Pages)] == [2]
-    assert [row[0] for row in next(part for part in shown if isinstance(part, Table)).rows] == ["app.Index100"]
+    assert [row[0].lines[0] for row in next(part for part in shown if isinstance(part, Table)).rows] == ["app.Index100"]
