@@ -1,5 +1,6 @@
 """Autocomplete: times, answers beside those of a plain list, memory beside walrus, and the field of an admin."""
 
+import contextlib
 import json
 import os
 import random
@@ -10,7 +11,6 @@ import tempfile
 import time
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import lru_cache
 from math import frexp
 from pathlib import Path
@@ -96,7 +96,7 @@ def _two_words(rng: random.Random) -> str:
     return f"{first} {last}"
 
 
-@contextmanager
+@contextlib.contextmanager
 def _debian_redis() -> Iterator[Any]:
     """Run the redis-server of the system, if there is one."""
     if not (program := which("redis-server")):
@@ -108,19 +108,20 @@ def _debian_redis() -> Iterator[Any]:
             [program, "--port", "0", "--unixsocket", path, "--save", "", "--dir", folder], stdout=subprocess.DEVNULL
         )
         client = redis.Redis(unix_socket_path=path)
-        for _ in range(100):
-            try:
-                client.ping()
-                break
-            except redis.ConnectionError:
+        try:
+            for _ in range(200):
+                with contextlib.suppress(redis.ConnectionError):
+                    client.ping()
+                    break
                 time.sleep(0.05)
-        yield client
-        client.close()
-        process.terminate()
-        process.wait()
+            yield client
+        finally:
+            client.close()
+            process.terminate()
+            process.wait()
 
 
-@contextmanager
+@contextlib.contextmanager
 def _tcp(client: Any) -> Iterator[str]:
     """Let the server listen on a port, and the kit use it, as a site on another machine would."""
     from django.test.utils import override_settings
