@@ -1,5 +1,6 @@
 """Autocomplete: times, answers beside those of a plain list, memory beside walrus, and the field of an admin."""
 
+import contextlib
 import json
 import os
 import random
@@ -10,8 +11,6 @@ import tempfile
 import time
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import lru_cache
 from math import frexp
 from pathlib import Path
 from shutil import which
@@ -96,7 +95,7 @@ def _two_words(rng: random.Random) -> str:
     return f"{first} {last}"
 
 
-@contextmanager
+@contextlib.contextmanager
 def _debian_redis() -> Iterator[Any]:
     """Run the redis-server of the system, if there is one."""
     if not (program := which("redis-server")):
@@ -108,19 +107,20 @@ def _debian_redis() -> Iterator[Any]:
             [program, "--port", "0", "--unixsocket", path, "--save", "", "--dir", folder], stdout=subprocess.DEVNULL
         )
         client = redis.Redis(unix_socket_path=path)
-        for _ in range(100):
-            try:
-                client.ping()
-                break
-            except redis.ConnectionError:
+        try:
+            for _ in range(200):
+                with contextlib.suppress(redis.ConnectionError):
+                    client.ping()
+                    break
                 time.sleep(0.05)
-        yield client
-        client.close()
-        process.terminate()
-        process.wait()
+            yield client
+        finally:
+            client.close()
+            process.terminate()
+            process.wait()
 
 
-@contextmanager
+@contextlib.contextmanager
 def _tcp(client: Any) -> Iterator[str]:
     """Let the server listen on a port, and the kit use it, as a site on another machine would."""
     from django.test.utils import override_settings
@@ -174,33 +174,30 @@ def _percentile(times: Sequence[float], share: float) -> float:
 
 
 def _print_differences(index: Autocomplete, entries: int) -> None:
-    """Compare random searches with those of a sorted list."""
-    texts, rotations = {}, []
+    """Compare random searches with those of a sorted list for each magnitude of weights."""
+    lists: dict[int, list[bytes]] = {}
     for id, name, weight in names.entries(entries):
-        texts[str(id)] = name
-        found = words(name)
-        for place in range(len(found)):
-            rotated = " ".join(found[place:] + found[:place]).encode()
-            rotations.append((rotated, 253 - frexp(weight)[1], str(id).encode()))
-    rotations.sort()
-    keys = [rotated for rotated, _level, _id in rotations]
-
-    @lru_cache(maxsize=100)
-    def candidates(first: str) -> list[tuple[int, bytes, bytes]]:
-        low, high = bisect_left(keys, first.encode()), bisect_left(keys, first.encode() + b"\xff")
-        return sorted((level, rotated, id) for rotated, level, id in rotations[low:high])
+        parts = words(name)
+        for place in range(len(parts)):
+            rotated = " ".join(parts[place:] + parts[:place])
+            lists.setdefault(-frexp(weight)[1], []).append(f"{rotated}\0{id}".encode())
+    for rotations in lists.values():
+        rotations.sort()
 
     def expected(query: str) -> tuple[list[str], int]:
         first, *others = query_words(query) or [""]
-        found: dict[str, None] = {}
-        every = candidates(first)
-        for _level, rotated, id in every:
-            left = rotated.decode().split()[1:]
-            if all(_take(left, other) for other in others):
-                found[id.decode()] = None
-            if len(found) == 10:
-                break
-        return list(found), len(every)
+        ids, terms = dict[str, None](), 0
+        for _level, rotations in sorted(lists.items()):
+            low, high = (bisect_left(rotations, first.encode() + end) for end in (b"", b"\xff"))
+            terms += high - low
+            for place in range(low, high):
+                if len(ids) == 10:
+                    break
+                rotated, id = rotations[place].decode().split("\0")
+                left = rotated.split()[1:]
+                if all(_take(left, other) for other in others):
+                    ids[id] = None
+        return list(ids), terms
 
     rng, wrong, capped = random.Random(3), 0, 0
     for _ in range(QUERIES):

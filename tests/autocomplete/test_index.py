@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from redis_kit.autocomplete import Autocomplete, Entry
 from redis_kit.core import connections
 from redis_kit.core.errors import (
+    ConfigurationError,
     InvalidName,
     InvalidValue,
     KeyConflict,
@@ -388,6 +389,12 @@ def test_further_spellings_find_the_text(kit):
     kit.options(AUTOCOMPLETE={})
     index.remove(1)
     assert index.search("wang") == []
+
+
+def test_function_of_spellings_that_does_not_exist_is_named(kit):
+    kit.options(AUTOCOMPLETE={"SPELLINGS": "redis_kit.autocomplete.pinyin.speling"})
+    with pytest.raises(ConfigurationError, match=r"'SPELLINGS'\] has 'redis_kit.*Name a function that takes a text"):
+        Autocomplete("people").add(1, "Anna")
 
 
 def test_time_of_a_write_is_that_of_the_server(kit, monkeypatch):
