@@ -43,7 +43,7 @@ def test_repeat_and_equal_document_change_nothing(index, trips):
     assert type(index).search("a").total == 1
 
 
-def test_both_generations_get_a_change_though_this_process_does_not_know_the_second(index, monkeypatch):
+def test_generation_that_this_process_does_not_know_gets_the_change(index, monkeypatch):
     write(index, "a")
     known = index.generations.shape
     token = Generation.new().id
