@@ -1,5 +1,6 @@
 """The models of the reading room. Everything else that it shows is in Redis."""
 
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from django.contrib.auth.models import AbstractUser
@@ -67,7 +68,7 @@ class ArticleIndex(SearchIndex):
     summary = Text(weight=2)
     body = Text()
 
-    def fallback(self, text: str) -> models.QuerySet[Article]:
+    def fallback(self, text: str, filters: Mapping[str, Sequence[str]]) -> models.QuerySet[Article]:
         """Return the articles with this text in their titles, for as long as the index can't answer."""
         return Article.objects.filter(title__icontains=text)
 

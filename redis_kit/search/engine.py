@@ -102,7 +102,8 @@ class Plan:
         keys = [store.generations.state, *store.parts(self.shape.active[0]), store.key(f"hits:{digest}"), self.header]
         keys += [store.key(part) for part in ("empty", "slow", "found", "extra")]
         args: list[Argument] = [str(store.generations.parameters), str(self.shape), packed, request.offset]
-        args += [request.limit, request.shown, json.dumps(_take_slow(store.name)), len(self.prefix.encode())]
+        slow = [(text, round((monotonic() - time) * 1000)) for text, time in _slow.pop(store.name, ())]
+        args += [request.limit, request.shown, json.dumps(slow), len(self.prefix.encode())]
         return SEARCH([*keys, *self.sets], args)
 
     def _word(self, word: str) -> dict[str, Any]:
@@ -185,7 +186,3 @@ def _learn_values(store: SearchStore, shape: Shape, names: Sequence[str]) -> Flo
     sizes = dict(zip(flat, (yield Batch([Call("ZCARD", prefix + end) for end in flat])) if flat else [], strict=True))
     frequent = [end for values in ends for end in sorted(values, key=lambda end: -sizes[end])[:MOST_COUNTED]]
     return int(number or 0), frequent
-
-
-def _take_slow(name: str) -> list[tuple[str, int]]:
-    return [(text, round((monotonic() - time) * 1000)) for text, time in _slow.pop(name, ())]

@@ -16,6 +16,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.indexes.generations import Generations
 from redis_kit.core.indexes.model_index import find_index
 from redis_kit.core.indexes.row_index import RowIndex
+from redis_kit.core.logs.error_text import described
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.core.values.numbers import is_number, whole_number
@@ -98,7 +99,7 @@ class SearchIndex(RowIndex):
         options = {"boosts": boost or {}, "facets": tuple(facets), "fuzzy": fuzzy, "limit": limit, "offset": offset}
         request = index._request(text, filters, order, **options)
         answer = index.store.run_flow(index._ask(request), if_open=None)
-        if answer is None and (rows := index.fallback(text)) is not None:
+        if answer is None and (rows := index.fallback(text, request.filters)) is not None:
             return SearchResult(index, request, answer, list(rows[offset : offset + limit]), rows.count())
         return SearchResult(index, request, answer)
 
@@ -121,12 +122,12 @@ class SearchIndex(RowIndex):
         options = {"boosts": boost or {}, "facets": tuple(facets), "fuzzy": fuzzy, "limit": limit, "offset": offset}
         request = index._request(text, filters, order, **options)
         answer = await index.store.arun_flow(index._ask(request), if_open=None)
-        if answer is None and (rows := index.fallback(text)) is not None:
+        if answer is None and (rows := index.fallback(text, request.filters)) is not None:
             page = [row async for row in rows[offset : offset + limit]]
             return SearchResult(index, request, answer, page, await rows.acount())
         return SearchResult(index, request, answer)
 
-    def fallback(self, text: str) -> QuerySet[Any] | None:
+    def fallback(self, text: str, filters: Mapping[str, Sequence[str]]) -> QuerySet[Any] | None:
         """Return the rows that answer while the index can't: Redis is unavailable, or the index is missing."""
         return None
 
@@ -198,12 +199,15 @@ class SearchIndex(RowIndex):
             super().refresh_unless_busy()
 
     def schedule(self) -> None:
-        """See RowIndex.schedule()."""
+        """See RowIndex.schedule(). If the task can't be enqueued, a thread writes the changes."""
         if path := conf.section(SearchSettings).TASK:
-            task = import_string(path)
-            getattr(task, "enqueue", getattr(task, "delay", task))(self.name)
-        else:
-            super().schedule()
+            try:
+                task = import_string(path)
+                getattr(task, "enqueue", getattr(task, "delay", task))(self.name)
+                return
+            except Exception as error:  # of the project or its broker: the save goes on
+                logger.error("search: the task %s was not enqueued: %s", path, described(error))  # noqa: TRY400
+        super().schedule()
 
     def _request(self, text: str, filters: Mapping[str, Any], order: str, **options: Any) -> Request:
         if not isinstance(text, str):

@@ -84,7 +84,7 @@ def test_any_text_is_a_query(three, text):
 
 def test_long_and_strange_documents_are_taken(pages):
     strange = "{a}*[b]\x01 " + "x" * 10**7
-    Page.objects.create(title="{rk}:\t= <", body=strange, tags=["{x} =y", "é" * 500, 7, None, ""], votes=-(2**40))
+    Page.objects.create(title="{rk}:\t= <", body=strange, tags=["{x} =y", "é" * 500, 7, None, ""], votes=-(2**31))
     result = pages.search("rk", facets=("tags",))
     assert result.total == 1
     assert sorted(map(len, result.facets["tags"])) == [1, 6, 117]
@@ -208,7 +208,7 @@ class TestFallback:
             model = Page
             title = Text()
 
-            def fallback(self, text):
+            def fallback(self, text, filters):
                 return Page.objects.filter(title__icontains=text).order_by("title")
 
         Page.objects.bulk_create([Page(title="Redis b"), Page(title="Redis a"), Page(title="other")])
@@ -351,6 +351,20 @@ def test_changes_go_through_a_task(pages, kit, monkeypatch):
     assert names == ["app.PageIndex"]
     refresh(*names)
     assert pages.search("later").total == 1
+
+
+def test_save_goes_on_and_a_thread_writes_if_the_task_is_missing(pages, kit, caplog):
+    kit.options(SEARCH={"TASK": "tests.search.test_index.nothing"})
+    Page.objects.create(title="now")
+    assert pages.search("now").total == 1
+    assert "the task tests.search.test_index.nothing was not enqueued" in caplog.text
+
+
+def test_thousand_hits_are_read_in_their_order(kit, page_index):
+    Page.objects.bulk_create([Page(title="a", votes=number) for number in range(1100)])
+    page_index.instance.rebuild()
+    rows = page_index.search("a", order="votes", limit=1000).to_queryset()
+    assert [row.votes for row in rows] == list(range(1000))
 
 
 def test_keys_that_are_no_numbers(kit, page_index):
