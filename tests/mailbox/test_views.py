@@ -100,6 +100,7 @@ def test_outage_is_503(own_kit, browser):
     assert browser.get("/inbox/", accept="text/event-stream")[0] == 503
 
 
+@pytest.mark.django_db
 @override_settings(MIDDLEWARE=["django.middleware.gzip.GZipMiddleware"], ROOT_URLCONF="tests.mailbox.urls")
 def test_events_are_not_held_back_to_be_compressed(kit):
     headers = {"X-User": "anna", "accept": "text/event-stream", "accept-encoding": "gzip"}
