@@ -11,7 +11,6 @@ import tempfile
 import time
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from math import frexp
 from pathlib import Path
 from shutil import which
@@ -175,33 +174,30 @@ def _percentile(times: Sequence[float], share: float) -> float:
 
 
 def _print_differences(index: Autocomplete, entries: int) -> None:
-    """Compare random searches with those of a sorted list."""
-    texts, rotations = {}, []
+    """Compare random searches with those of a sorted list for each magnitude of weights."""
+    lists: dict[int, list[bytes]] = {}
     for id, name, weight in names.entries(entries):
-        texts[str(id)] = name
-        found = words(name)
-        for place in range(len(found)):
-            rotated = " ".join(found[place:] + found[:place]).encode()
-            rotations.append((rotated, 253 - frexp(weight)[1], str(id).encode()))
-    rotations.sort()
-    keys = [rotated for rotated, _level, _id in rotations]
-
-    @lru_cache(maxsize=100)
-    def candidates(first: str) -> list[tuple[int, bytes, bytes]]:
-        low, high = bisect_left(keys, first.encode()), bisect_left(keys, first.encode() + b"\xff")
-        return sorted((level, rotated, id) for rotated, level, id in rotations[low:high])
+        parts = words(name)
+        for place in range(len(parts)):
+            rotated = " ".join(parts[place:] + parts[:place])
+            lists.setdefault(-frexp(weight)[1], []).append(f"{rotated}\0{id}".encode())
+    for rotations in lists.values():
+        rotations.sort()
 
     def expected(query: str) -> tuple[list[str], int]:
         first, *others = query_words(query) or [""]
-        found: dict[str, None] = {}
-        every = candidates(first)
-        for _level, rotated, id in every:
-            left = rotated.decode().split()[1:]
-            if all(_take(left, other) for other in others):
-                found[id.decode()] = None
-            if len(found) == 10:
-                break
-        return list(found), len(every)
+        ids, terms = dict[str, None](), 0
+        for _level, rotations in sorted(lists.items()):
+            low, high = (bisect_left(rotations, first.encode() + end) for end in (b"", b"\xff"))
+            terms += high - low
+            for place in range(low, high):
+                if len(ids) == 10:
+                    break
+                rotated, id = rotations[place].decode().split("\0")
+                left = rotated.split()[1:]
+                if all(_take(left, other) for other in others):
+                    ids[id] = None
+        return list(ids), terms
 
     rng, wrong, capped = random.Random(3), 0, 0
     for _ in range(QUERIES):
