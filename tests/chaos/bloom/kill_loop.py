@@ -24,7 +24,7 @@ from redis_kit.core.indexes import generations
 from tests.fixtures.process import Server
 
 ADDERS = 3
-LEASE_MS = 1000  # so that the rebuild after a kill need not wait for a minute
+LEASE_MS = 300  # so that the rebuild after a kill need not wait for a minute
 PATIENT = {"CONNECT_TIMEOUT": 5.0, "READ_TIMEOUT": 5.0}  # on a machine that does other things, too
 ADDER_PAUSE = 0.03  # seconds after a batch; rebuilds need some of the server's time, too
 SPACE = 10**9  # values of an adder: its number times this, and on
