@@ -11,7 +11,7 @@ class Mailbox(Component):
 
     settings = MailboxSettings
     commands = (
-        "get hdel hget hgetall hincrby hlen hmget hset lindex llen lrange lset ltrim pexpire rpush set spublish "
+        "get hdel hget hincrby hkeys hlen hmget hset hvals lindex llen lrange lset ltrim pexpire rpush set spublish "
         "ssubscribe strlen sunsubscribe unlink zadd zcard zcount zrange zrem zremrangebyrank zremrangebyscore zscore"
     )
     panels = ("redis_kit.mailbox.dashboard.panel.MailboxPanel",)

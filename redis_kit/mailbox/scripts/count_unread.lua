@@ -5,9 +5,9 @@
 -- KEYS[2]  reads  hash of the member: chat -> number of the last message that they have read
 -- returns  for each chat its name and the number of unread messages, with spaces between
 
-local counts = redis.call("HGETALL", KEYS[2])
-for place = 1, #counts, 2 do
-    local read = tonumber(counts[place + 1])
-    counts[place + 1] = math.max(0, (redis.call("HGET", KEYS[1], counts[place]) or read) - read)
+local names, reads = redis.call("HKEYS", KEYS[2]), redis.call("HVALS", KEYS[2])
+local lasts = #names > 0 and redis.call("HMGET", KEYS[1], unpack(names)) or {}
+for place, last in ipairs(lasts) do
+    names[place] = names[place] .. " " .. math.max(0, (last or reads[place]) - reads[place])
 end
-return table.concat(counts, " ")
+return table.concat(names, " ")
