@@ -61,7 +61,7 @@ def test_wait(any_kit, twin):
     assert time.monotonic() - began < 2
 
 
-def test_member_sees_what_comes_after_they_joined_or_all(any_kit, twin):
+def test_member_sees_what_comes_after_they_joined_or_all(kit, twin):
     chat = Chat("office")
     chat.create(["anna"], keep=10)
     for number in range(3):
@@ -133,7 +133,7 @@ def age(kit, chat, seconds):
     kit.client.lset(key, 0, f"{int(time) - seconds * 1000} {rest}")
 
 
-def test_message_is_edited_and_deleted_for_all(any_kit, twin):
+def test_message_is_edited_and_deleted_for_all(kit, twin):
     chat = Chat("office")
     chat.create(["anna", "ben"])
     number = chat.send("anna", "helo")
@@ -146,7 +146,7 @@ def test_message_is_edited_and_deleted_for_all(any_kit, twin):
     twin(chat.delete, message)
     message = chat.fetch("ben").messages[0]
     assert (message.body, message.deleted, message.number) == (None, True, 1)
-    assert "hello" not in "".join(kit_text(any_kit, chat))
+    assert "hello" not in "".join(kit_text(kit, chat))
     with pytest.raises(MessageNotFound):
         twin(chat.edit, number, "again")
     with pytest.raises(MessageNotFound):
@@ -157,7 +157,7 @@ def kit_text(kit, chat):
     return kit.client.lrange(chat.keys("messages")[0], 0, -1)
 
 
-def test_repeat_with_the_same_id_sends_once(any_kit, twin):
+def test_repeat_with_the_same_id_sends_once(kit, twin):
     chat = Chat("office")
     chat.create(["anna", "ben"])
     assert twin(chat.send, "anna", "hi", client_id="1") == 1
@@ -165,7 +165,7 @@ def test_repeat_with_the_same_id_sends_once(any_kit, twin):
     assert twin(chat.send, "ben", "hi", client_id="1") == 2  # each sender has their own ids
     assert twin(chat.send, "ben", "hi") == 3
     ids = chat.keys("ids")[0]
-    assert 0 < any_kit.client.pttl(ids) <= 3_600_000
+    assert 0 < kit.client.pttl(ids) <= 3_600_000
 
 
 def test_number_of_ids_is_limited(kit):
@@ -189,7 +189,7 @@ def test_chat_is_removed_with_all_that_is_stored(kit):
         chat.send("m1", "hi")
 
 
-def test_create_may_be_repeated(any_kit, twin):
+def test_create_may_be_repeated(kit, twin):
     chat = Chat("office")
     assert twin(chat.create) is True
     assert twin(chat.create, ["anna"]) is False

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as _l
+from django.utils.translation import gettext_lazy
 
 from redis_kit.autocomplete.inspection import IndexInfo
 from redis_kit.autocomplete.inventory import all_indexes, stored_index
@@ -17,17 +17,17 @@ class AutocompletePanel(IndexPanel):
     """The indexes, and what a text finds in one."""
 
     slug = "autocomplete"
-    title = _l("Autocomplete")
+    title = gettext_lazy("Autocomplete")
     inventory, kind = all_indexes, ModelAutocomplete
-    columns = (_l("Entries"), _l("Scopes"), _l("State"))
-    empty = _l("There are no indexes.")
+    columns = (gettext_lazy("Entries"), gettext_lazy("Scopes"), gettext_lazy("State"))
+    empty = gettext_lazy("There are no indexes.")
 
     def search(self) -> Search | None:
         """Return the search in an index, for viewers that may clear it."""
         if not self.viewer.may("redis_kit.change_indexes"):
             return None
-        scope = Field("scope", _l("Scope"), optional=True)
-        return Search(_("Search"), [Field("index", _l("Index")), scope, Field("text", _l("Text"))])
+        scope = Field("scope", gettext_lazy("Scope"), optional=True)
+        return Search(_("Search"), [Field("index", gettext_lazy("Index")), scope, Field("text", gettext_lazy("Text"))])
 
     def content(self) -> Iterator[Content]:
         """Return the answer to a search, and a page of indexes. Two round trips, and two for a search."""

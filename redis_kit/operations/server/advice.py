@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from redis_kit.core.checks.servers import info_problems, outdated
 from redis_kit.operations.server.report import ServerReport
+from redis_kit.operations.server.rights import key_prefix
 
 Level = Literal["error", "warning", "note"]
 FULL = 0.9  # of a limit
@@ -83,6 +84,8 @@ def _rights(report: ServerReport) -> Iterator[Advice]:
             wrong = _("The user may not run these commands of %(component)s, so some calls fail: %(commands)s.")
             named = {"component": rights.component, "commands": ", ".join(rights.commands)}
             granted = " ".join(f"+{name}" for name in rights.commands)
+            if "ssubscribe" in rights.commands:  # also refused if it is the channels that are missing
+                granted += f" &{key_prefix(rights.component)}*"
             yield Advice("error", wrong % named, f"ACL SETUSER {user} {granted}")
     closed = [rights for rights in report.missing if rights.keys]
     if closed:

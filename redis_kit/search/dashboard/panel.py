@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as _l
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from redis_kit.core.indexes.model_index import indexes
 from redis_kit.core.indexes.panel import IndexPanel
@@ -19,10 +18,17 @@ class SearchPanel(IndexPanel):
     """The indexes, and the queries that were slow or found nothing."""
 
     slug = "search"
-    title = _l("Search")
+    title = gettext_lazy("Search")
     inventory, kind = all_indexes, SearchIndex
-    columns = (_l("Documents"), _l("Words"), _l("Memory"), _l("Last rebuild"), _l("Searches"), _l("State"))
-    empty = _l("There are no indexes.")
+    columns = (
+        gettext_lazy("Documents"),
+        gettext_lazy("Words"),
+        gettext_lazy("Memory"),
+        gettext_lazy("Last rebuild"),
+        gettext_lazy("Searches"),
+        gettext_lazy("State"),
+    )
+    empty = gettext_lazy("There are no indexes.")
 
     def details(self, infos: Sequence[IndexInfo]) -> Iterator[Content]:
         """Return the queries of all indexes."""

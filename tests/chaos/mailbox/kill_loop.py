@@ -63,12 +63,13 @@ class History:
 
 
 def again(call):
-    """Return what a call returns, repeating it while Redis fails."""
+    """Return what a call returns, repeating it while Redis fails, for two minutes at most."""
+    deadline = time.monotonic() + 120
     while True:
         try:
             return call()
         except RedisKitError as error:
-            if type(error).__module__.endswith("mailbox.errors"):
+            if type(error).__module__.endswith("mailbox.errors") or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
 
@@ -267,6 +268,7 @@ def main(arguments):
 
     from tests.chaos.bloom.kill_loop import durable
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # an orderly exit ends the processes too
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     for name in ("members", "chats", "messages", "seed"):
         parser.add_argument(name, type=int)

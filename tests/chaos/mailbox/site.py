@@ -2,6 +2,8 @@
 
 import json
 import os
+import threading
+import time
 
 import django
 from django.conf import settings
@@ -36,5 +38,13 @@ class ChatView(AsyncMailboxView):
         return self.authorize(request, chat)
 
 
+def end_with(parent):
+    """End this process when its parent has ended."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
+
+
+threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
 urlpatterns = [path("<str:chat>/", ChatView.as_view())]
 application = get_asgi_application()

@@ -184,6 +184,7 @@ def main(arguments):
 
     from tests.chaos.bloom.kill_loop import durable
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # an orderly exit ends the site too
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("clients", type=int)
     parser.add_argument("messages", type=int)

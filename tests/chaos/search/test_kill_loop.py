@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 
 def run(*arguments):
     command = [sys.executable, "-m", "tests.chaos.search.kill_loop", *map(str, arguments)]
@@ -15,6 +17,7 @@ def test_nothing_is_lost_doubled_or_stale():
     assert "missing, doubled or stale: 0" in ended.stdout
 
 
+@pytest.mark.seeded
 def test_loop_finds_rebuilds_without_the_changes_of_others():
     ended = run(200, 7, "--seconds", 3, "--broken")
     assert ended.returncode == 1, ended.stdout + ended.stderr
