@@ -33,10 +33,13 @@ def asking() -> dict[str, Call]:
 def missing_rights(replies: Mapping[str, Any]) -> list[MissingRights]:
     """Return the rights that are missing; none for replies that are None."""
     missing = []
+    with_channels = {each.label for each in components() if "ssubscribe" in each.commands.split()}
     for component, reply in replies.items():
         has_keys, commands = reply or (1, ())
         if not has_keys or commands:
             keys = "" if has_keys else f"~{key_prefix(component)}*"
+            if keys and component in with_channels:
+                keys += f" &{key_prefix(component)}*"
             missing.append(MissingRights(component, keys, tuple(name.decode() for name in commands)))
     return missing
 
