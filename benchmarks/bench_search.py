@@ -51,8 +51,8 @@ def run(count: int = 100_000) -> None:
         )  # results are stored for a minute, so other queries are timed than ranked
         phrases = [_phrase(chance, words) for words in _words(chance, documents) if len(words) > 3]
         _print_ranking(index, documents, ranked)
-        print(f"\n{'':34}{'p50 ms':>10}{'p99 ms':>10}")
-        times = _print_kit(index, three, phrases)
+        print(f"\n{'milliseconds':36}{'p50':>10}{'p99':>10}{'p50 of processor time, p99':>30}")
+        times = _print_kit(client, index, three, phrases)
         _print_peers(client, texts, three, phrases, times)
 
 
@@ -114,14 +114,16 @@ def _print_ranking(index: Any, documents: Mapping[str, Any], queries: Sequence[S
     print(f"median {median(ranks):.4f}, least {min(ranks):.4f}; best 20: {sum(shares) / len(shares):.1%} the same")
 
 
-def _print_kit(index: Any, three: Sequence[Sequence[str]], phrases: Sequence[Sequence[str]]) -> dict[str, float]:
+def _print_kit(
+    client: Any, index: Any, three: Sequence[Sequence[str]], phrases: Sequence[Sequence[str]]
+) -> dict[str, float]:
     any_of = [" ".join(words) for words in three]
     quoted = [f'"{" ".join(words)}"' for words in phrases]
     times = {
-        "three": _print("kit: three words", [lambda text=text: index.search(text) for text in any_of]),
-        "phrase": _print("kit: phrase", [lambda text=text: index.search(text) for text in quoted]),
+        "three": _print("kit: three words", [lambda text=text: index.search(text) for text in any_of], client),
+        "phrase": _print("kit: phrase", [lambda text=text: index.search(text) for text in quoted], client),
     }
-    _print("kit: three words, stored result", [lambda text=text: index.search(text) for text in any_of])
+    _print("kit: three words, stored result", [lambda text=text: index.search(text) for text in any_of], client)
     for name, options in (
         ("all three required", {}),
         ("facets", {"facets": ("kind",)}),
@@ -134,24 +136,29 @@ def _print_kit(index: Any, three: Sequence[Sequence[str]], phrases: Sequence[Seq
         _print(
             f"kit: three words, {name}",
             [lambda text=text, given=options: index.search(text, **given) for text in texts],
+            client,
         )
     return times
 
 
-def _print(name: str, calls: Sequence[Callable[[], object]]) -> float:
-    times = []
+def _print(name: str, calls: Sequence[Callable[[], object]], client: Any = None) -> float:
+    """Print and return the median time, and with a client the processor time of the slowest, in both processes."""
+    times, work = [], []
     for call in calls:
+        before = _cpus(client) if client else ()
         began = time.perf_counter()
         call()
         times.append(time.perf_counter() - began)
-    return _print_times(name, times)
+        if client:  # INFO itself takes 0.1 ms of it
+            work.append(sum(now - then for now, then in zip(_cpus(client), before, strict=True)))
+    return _print_times(name, times, work)
 
 
-def _print_times(name: str, times: Sequence[float]) -> float:
-    ordered = sorted(times)
-    half, most = (1000 * ordered[int(len(ordered) * share)] for share in (0.5, 0.99))
-    print(f"{name:34}{half:10.2f}{most:10.2f}", flush=True)
-    return half
+def _print_times(name: str, times: Sequence[float], work: Sequence[float] = ()) -> float:
+    columns = [1000 * sorted(times)[int(len(times) * share)] for share in (0.5, 0.99)]
+    columns += [1000 * sorted(work)[int(len(work) * share)] for share in (0.5, 0.99) if work]
+    print(f"{name:36}{''.join(f'{column:10.2f}' for column in columns)}", flush=True)
+    return columns[0]
 
 
 def _print_peers(
@@ -175,16 +182,15 @@ def _print_peers(
                     for words in queries
                 ]
                 half = _print(f"{peer.name}: {name}", calls)
-                print(f"{'':34}{half / kit[key]:10.1f} times the kit's median")
+                print(f"{'':36}{half / kit[key]:10.1f} times the kit's median")
             sizes.append(f"{peer.name}: {peer.rate:,.0f} documents/s, {peer.size:,.0f} bytes a document on disk")
     if python := os.environ.get("WALRUS"):
         with socket.create_server(("127.0.0.1", 0)) as free:  # walrus gets an address, not a Unix socket
             port = free.getsockname()[1]
         client.config_set("port", port)
-        before = client.info("memory")["used_memory"]
         some = dict(list(texts.items())[:FOR_WALRUS])
         answer = peers.walrus(python, f"redis://127.0.0.1:{port}/0", some, three[:100])
         _print_times(f"walrus, {FOR_WALRUS:,}: three words", answer["times"])
-        size = (client.info("memory")["used_memory"] - before) / FOR_WALRUS
+        size = sum(client.memory_usage(key, samples=0) for key in client.scan_iter("*walrus*")) / FOR_WALRUS
         sizes.append(f"walrus: {answer['rate']:,.0f} documents/s, {size:,.0f} bytes a document in memory")
     print("\n" + "\n".join(sizes))

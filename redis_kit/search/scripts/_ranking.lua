@@ -3,7 +3,7 @@
 -- needs  KEYS, docs, found, extra, unite, intersect
 -- gives  match, keep_phrases, lift
 
-local COMMON, LEAST, MOST = 0.05, 1000, 20000
+local COMMON, LEAST, MOST = 0.05, 1000, 10000
 local CANDIDATES, CHUNK = 5000, 500
 
 -- A key with the documents of clauses, and the factor of its scores. A common word finds nothing by itself beside a rarer
