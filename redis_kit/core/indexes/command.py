@@ -26,7 +26,7 @@ class IndexCommand(terminal.KitCommand):
     example: ClassVar[str] = "model and field, such as shop.Product.pk"
     actions: Mapping[str, str] = {
         "list": "list them by name",
-        "rebuild": "read the values of a model's field again, and switch to them in one step",
+        "rebuild": "read the rows of a model again, and switch to them in one step",
         "clear": "delete one with all that it holds",
     }
 

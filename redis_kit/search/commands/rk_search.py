@@ -20,12 +20,7 @@ class Command(IndexCommand):
     titles = ("INDEX", "CONNECTION", "DOCUMENTS", "WORDS", "MEMORY", "WAITING", "SEARCHES", "EMPTY", "SLOW", "COMPLETE")
     empty = "There are no indexes."
     example = "app and class, such as shop.ProductIndex"
-    actions = {
-        "list": "list them by name",
-        "rebuild": "read all rows again, and switch to them in one step",
-        "refresh": "write the changes that wait, such as those of a process that died",
-        "clear": "delete one with all its documents",
-    }
+    actions = {**IndexCommand.actions, "refresh": "write the changes that wait, such as those of a process that died"}
 
     def cells(self, index: Any) -> tuple[str, ...]:
         """See IndexCommand.cells()."""
