@@ -3,6 +3,7 @@
 import asyncio
 import re
 from datetime import UTC, datetime, timedelta
+from itertools import count
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -13,6 +14,8 @@ from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisUnavail
 from redis_kit.search import Analyzer, Facet, IndexMissing, SearchIndex, Sort, Text, engine, refresh
 from redis_kit.search.documents import Document
 from tests.app.models import Device, Page
+
+NEW = count(1000)  # keys that no sequence of a database gives
 
 LOCKS = {"title": "Redis locks", "body": "A fair semaphore, and a lock.", "tags": ["db", "locks"], "votes": 3}
 JAVA = {
@@ -69,7 +72,7 @@ def test_query_finds(three, text, options, ids):
 def test_twins_and_servers_agree(any_kit, page_index, twin, twin_search):
     page_index.instance.rebuild()
     for values in (LOCKS, JAVA):
-        Page.objects.create(**values)
+        Page.objects.create(pk=next(NEW), **values)
     result = twin_search(page_index, "redis fair", facets=("tags",), boost={"votes": 0.2})
     assert (result.total, result.source, len(result.facets["tags"])) == (2, "index", 3)
     parts = twin(result.explain, result.ids[0])
@@ -84,7 +87,9 @@ def test_any_text_is_a_query(three, text):
 
 def test_long_and_strange_documents_are_taken(pages):
     strange = "{a}*[b]\x01 " + "x" * 10**7
-    Page.objects.create(title="{rk}:\t= <", body=strange, tags=["{x} =y", "é" * 500, 7, None, ""], votes=-(2**31))
+    Page.objects.create(
+        pk=next(NEW), title="{rk}:\t= <", body=strange, tags=["{x} =y", "é" * 500, 7, None, ""], votes=-(2**31)
+    )
     result = pages.search("rk", facets=("tags",))
     assert result.total == 1
     assert sorted(map(len, result.facets["tags"])) == [1, 6, 117]
@@ -102,7 +107,7 @@ def test_lone_surrogates_are_left_out(pages):
 
 def test_facets_are_counted(three):
     assert three.search("redis", facets=("tags",)).facets == {"tags": {"db": 1, "java": 1, "locks": 1}}
-    Page.objects.create(title="Redis again", tags=["db", "new"])
+    Page.objects.create(pk=next(NEW), title="Redis again", tags=["db", "new"])
     assert three.search("redis", facets=("tags",)).facets == {"tags": {"db": 2, "java": 1, "locks": 1, "new": 1}}
     Page.objects.get(pk=1).delete()
     assert three.search("redis", facets=("tags",)).facets == {"tags": {"db": 1, "java": 1, "new": 1}}
@@ -153,7 +158,7 @@ def test_save_of_other_fields_changes_nothing(kit, page_index, trips):
         fields = frozenset({"title"})
 
     TitleIndex.instance.rebuild()
-    page = Page.objects.create(title="a")
+    page = Page.objects.create(pk=next(NEW), title="a")
     stats = next(key for key in kit.keys() if "TitleIndex}:stats" in key)
     before = kit.client.hget(stats, "changes")
     page.save()
@@ -167,7 +172,7 @@ def test_pages_of_a_result_are_stable_while_documents_change(three):
     for number in range(20):
         Page.objects.create(pk=100 + number, title="sea", body="sea " * number)
     first = three.search("sea", limit=10).ids
-    Page.objects.create(title="sea sea sea")
+    Page.objects.create(pk=next(NEW), title="sea sea sea")
     Page.objects.filter(pk__in=first[:3]).delete()
     second = three.search("sea", limit=10, offset=10).ids
     assert sorted(first + second) == list(range(100, 120))
@@ -261,7 +266,7 @@ class TestFallback:
             title = Text(weight=2)
 
         assert twin_search(WithFallback, "redis").source == "none"
-        Page.objects.create(title="Redis c")
+        Page.objects.create(pk=next(NEW), title="Redis c")
         assert WithFallback.instance.rebuild() == 4
         assert twin_search(WithFallback, "redis").total == 3
         assert twin_search(index, "redis").source == "database"
@@ -315,7 +320,7 @@ def test_fields_are_prepared_inherited_and_named_as_methods(kit, page_index):
 
     Prepared.instance.rebuild()
     for title in ("The Locks", "hidden", "Semaphores"):
-        Page.objects.create(title=title)
+        Page.objects.create(pk=next(NEW), title=title)
     assert Prepared.search("the").ids == Prepared.search("hidden").ids == []
     result = Prepared.search("lock", facets=("search",))
     assert (result.total, result.facets["search"]) == (1, {"T": 1})
@@ -332,7 +337,7 @@ def test_row_that_code_of_the_project_refuses_keeps_its_document(kit, page_index
             return row.title if row.votes < 10 else 1 // 0
 
     Fragile.instance.rebuild()
-    good, bad = Page.objects.create(title="good"), Page.objects.create(title="bad")
+    good, bad = Page.objects.create(pk=next(NEW), title="good"), Page.objects.create(pk=next(NEW), title="bad")
     bad.votes = 10
     bad.save()
     good.title = "better"
@@ -346,7 +351,7 @@ def test_changes_go_through_a_task(pages, kit, monkeypatch):
     names = []
     monkeypatch.setattr("tests.search.test_index.task", type("Task", (), {"enqueue": names.append}), raising=False)
     kit.options(SEARCH={"TASK": "tests.search.test_index.task"})
-    Page.objects.create(title="later")
+    Page.objects.create(pk=next(NEW), title="later")
     assert pages.search("later").total == 0
     assert names == ["app.PageIndex"]
     refresh(*names)
@@ -355,7 +360,7 @@ def test_changes_go_through_a_task(pages, kit, monkeypatch):
 
 def test_save_goes_on_and_a_thread_writes_if_the_task_is_missing(pages, kit, caplog):
     kit.options(SEARCH={"TASK": "tests.search.test_index.nothing"})
-    Page.objects.create(title="now")
+    Page.objects.create(pk=next(NEW), title="now")
     assert pages.search("now").total == 1
     assert "the task tests.search.test_index.nothing was not enqueued" in caplog.text
 
@@ -413,5 +418,5 @@ def test_custom_analyzer_splits(kit, page_index):
         title = Text()
 
     LetterIndex.instance.rebuild()
-    Page.objects.create(title="ab c")
+    Page.objects.create(pk=next(NEW), title="ab c")
     assert LetterIndex.search("+c").total == 1
