@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from itertools import chain
 from typing import Any, NamedTuple, cast
 from uuid import UUID
@@ -12,9 +11,9 @@ from redis_kit.autocomplete.inspection import SCOPED, SEARCH, UNIQUE, IndexInfo,
 from redis_kit.autocomplete.settings import AutocompleteSettings
 from redis_kit.autocomplete.words import checked_text, query_words, spans, spellings
 from redis_kit.core import conf, scripts
-from redis_kit.core.errors import InvalidValue, RebuildLost, RedisKitError
+from redis_kit.core.errors import InvalidValue, RebuildLost
 from redis_kit.core.flow import Flow
-from redis_kit.core.indexes.generations import LEASE_MS, Generation
+from redis_kit.core.indexes.generations import LEASE_MS
 from redis_kit.core.primitive import NOTHING, Primitive
 from redis_kit.core.steps import Argument
 from redis_kit.core.text import shortened
@@ -246,22 +245,11 @@ class Autocomplete(Primitive):
     def _rebuild(self, entries: Iterable[Entry | Sequence[Any]], progress: Progress | None) -> Flow[int]:
         if self.scope:
             raise InvalidValue("A rebuild replaces the entries of all scopes. Call it without a scope.")
-        generations, count, token = self.generations, 0, Generation.new().id
-        try:
-            yield from generations.start(token)
-            for batch in batched(entries, BATCH):
-                yield from self.store(map(self.fields, batch), rebuild=token)
-                count += len(batch)
-                if progress:
-                    progress(count)
-            yield from generations.switch(token)
-        except GeneratorExit:
-            raise
-        except BaseException:
-            with suppress(RedisKitError):  # without it, the lease ends
-                yield from generations.abandon(token)
-            raise
-        return count
+
+        def write(batch: list[Any], token: str) -> Flow[int]:
+            return self.store(map(self.fields, batch), rebuild=token)
+
+        return (yield from self.generations.rebuild(entries, write, progress=progress))
 
 
 def _hit(record: str, words: tuple[str, ...]) -> Hit | None:
