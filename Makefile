@@ -45,8 +45,6 @@ lint: $(STAMP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports
-	$(BIN)/python .ci/words
-	$(BIN)/python .ci/prose
 	$(BIN)/python docs/_ext/generate.py --check
 
 types: $(STAMP)

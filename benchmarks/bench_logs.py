@@ -92,7 +92,8 @@ def _count(records: int) -> None:
     from redis_kit.logs.buffer import buffer
     from redis_kit.logs.inspection import read_levels
 
-    logger, before = logging.Logger("shop.orders"), buffer.counts()
+    logger = logging.Logger("shop.orders")
+    stored_before, dropped_before = buffer.stored, buffer.dropped()
     logger.addHandler(RedisHandler())
     kinds = [f"Message {number} of %s" for number in range(KINDS)]
 
@@ -110,8 +111,7 @@ def _count(records: int) -> None:
     emitted = time.perf_counter() - start
     while not buffer.flush(60.0):
         pass
-    after = buffer.counts()
-    stored, dropped = after.stored - before.stored, after.dropped - before.dropped
+    stored, dropped = buffer.stored - stored_before, buffer.dropped() - dropped_before
     levels = sum(flow.run(read_levels(2), connections.client()), Counter())
     in_redis, common = levels.total() - levels["dropped"], sum(each.records for each in Logs().common(2))
     print(f"{records:,} records of {KINDS} kinds by {THREADS} threads in {emitted:.1f} s")

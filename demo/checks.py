@@ -1,6 +1,7 @@
 """The checks of ``rk_demo --check``, over HTTP as a visitor. Each is a function that returns a figure."""
 
 import http.client
+import json
 import re
 import time
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from django.urls import reverse
 from demo.articles import ARTICLES
 from demo.console import say
 from demo.crawler import crawl
-from demo.seed import ADMIN, HISTORY, PASSWORD, READERS
+from demo.seed import ADMIN, HISTORY, PASSWORD, READERS, author_names
 from demo.session import Session
 from demo.visitor import BOT, BROWSER, Visitor
 
@@ -183,6 +184,54 @@ def unknown_articles_are_refused(site: Site) -> str:
     return f"404 to {unknown} unknown articles; one is marked as read"
 
 
+def author_is_found(site: Site) -> str:
+    """Type a part of a name where an article's author is chosen, as the administrator."""
+    field = "app_label=reading&model_name=article&field_name=author"
+    answer = site.admin().get(f"{reverse('admin:autocomplete')}?{field}&term=mull+ad")
+    expect(answer.status == 200, f"the search was answered with {answer.status}")
+    names = [author["text"] for author in json.loads(answer.text)["results"]]
+    expect(names == ["Ada Müller"], f"the search found {names}")
+    page = site.admin().get(f"{reverse('admin:redis_kit_dashboard_changelist')}autocomplete/").text
+    expect("reading.author" in page and "complete" in page, "the index of authors is not complete")
+    return f"1 of {len(author_names())} authors"
+
+
+def articles_are_found(site: Site) -> str:
+    """Search for a word of an article, with an error in it: the word is marked."""
+    stranger, started = site.stranger(4), time.monotonic()
+    answer = stranger.get("/search/?q=many+porcesses")
+    duration = time.monotonic() - started
+    expect(answer.status == 200, f"the search was answered with {answer.status}")
+    expect("<mark>processes</mark>" in answer.text.lower(), "no word is marked")
+    expect("limited at the moment" not in answer.text, "the index did not answer")
+    expect("0 articles" in stranger.get("/search/?q=zzzz").text, "a word that is nowhere was found")
+    page = site.admin().get(f"{reverse('admin:redis_kit_dashboard_changelist')}search/").text
+    expect("reading.ArticleIndex" in page and "zzzz" in page, "the page about search lacks the index or the query")
+    return f"a misspelt word, marked, in {1000 * duration:.0f} ms"
+
+
+def message_arrives(site: Site) -> str:
+    """Say something in the chat while another reader waits, and look at the bell that the letters rang."""
+    writer, reader, body = site.reader(READERS[0]), site.reader(READERS[1]), f"<b>{token_hex(4)}</b>"
+    for visitor in (writer, reader):
+        expect(visitor.get("/talk/").status == 200, "the chat is not there")
+    last = json.loads(reader.get("/talk/feed/").text)["last"]
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(reader.get, f"/talk/feed/?after={last}&timeout=10")
+        time.sleep(0.3)
+        started = time.monotonic()
+        sent = writer.send_json("/talk/feed/", {"body": body, "client_id": body})
+        arrived = waiting.result()
+    expect(sent.status == 200, f"the message was answered with {sent.status}")
+    expect([each["body"] for each in json.loads(arrived.text)["messages"]] == [body], "the message did not arrive")
+    repeated = writer.send_json("/talk/feed/", {"body": body, "client_id": body})
+    expect(repeated.text == sent.text, "the repeated message was sent twice")
+    expect(site.stranger(4).get("/talk/feed/").status == 403, "a stranger may read the chat")
+    notes = json.loads(writer.get("/bell/feed/").text)["messages"]
+    expect(any(note["body"].startswith("Your letter is here") for note in notes), "the bell did not ring for a letter")
+    return f"in {1000 * (time.monotonic() - started):.0f} ms at a reader who waits; sent twice, it arrives once"
+
+
 Check = Callable[[Site], str]
 CHECKS: tuple[tuple[str, Check], ...] = (
     ("site", site_is_up),
@@ -193,7 +242,10 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("throttle", vote_is_refused),
     ("views and visitors", views_match),
     ("sign-in streak", streak_grows),
+    ("chat and bell", message_arrives),
     ("unknown articles", unknown_articles_are_refused),
+    ("autocomplete", author_is_found),
+    ("search", articles_are_found),
     ("dashboard", dashboard_is_complete),
     ("links", links_lead_somewhere),
 )

@@ -10,7 +10,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from demo.articles import ARTICLES
-from example_project.reading.models import Article, User, article_slugs
+from example_project.reading.models import Article, ArticleIndex, Author, User, article_slugs, authors
 from redis_kit.pageviews import PageViews, flush
 from redis_kit.pageviews.buffer import buffer
 from redis_kit.pageviews.tally import Event, identified
@@ -20,6 +20,47 @@ PASSWORD = "reading"
 READERS = (
     *("ada", "bo", "chen", "dora", "emil", "fay", "gil", "hana", "ivo", "jun", "kai", "lena"),
     *("milo", "nia", "olga", "per", "quinn", "rosa", "sam", "tove", "uma", "vera", "wim", "yara"),
+)
+FIRST_NAMES = (
+    "Ada",
+    "Björn",
+    "Chloé",
+    "Dragan",
+    "Élodie",
+    "Farid",
+    "Grace",
+    "Hana",
+    "Íñigo",
+    "Jürgen",
+    "Kaya",
+    "Łucja",
+)
+LAST_NAMES = (
+    *(
+        "Lovelace",
+        "Ångström",
+        "Bernoulli",
+        "Çelik",
+        "Dvořák",
+        "Erdős",
+        "Fermat",
+        "Gödel",
+        "Hopper",
+        "Ito",
+        "Jónsdóttir",
+    ),
+    *(
+        "Kovalevskaya",
+        "Lamarr",
+        "Müller",
+        "Noether",
+        "O'Neil",
+        "Poincaré",
+        "Ramanujan",
+        "Šimić",
+        "Turing",
+        "van der Waals",
+    ),
 )
 HISTORY = 6  # check-ins of the administrator in a row, up to yesterday
 MADE_UP, FROZEN = 3, 5  # days ago; the streak goes on over a frozen day, which does not count
@@ -35,9 +76,13 @@ def prepare() -> bool:
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         call_command("migrate", verbosity=0, skip_checks=True)
+    if not Author.objects.exists():  # nor in a database from before there were any
+        Author.objects.bulk_create(Author(name=name) for name in author_names())
     if not Article.objects.exists():
         fill_database()
     article_slugs.rebuild()
+    authors.rebuild()
+    ArticleIndex.instance.rebuild()
     is_new = not PageViews.site().views(timezone.localdate() - timedelta(VIEWED))
     if is_new:
         dice = random.Random(7)  # a fixed seed: each new site has the same history
@@ -53,7 +98,17 @@ def fill_database() -> None:
     User.objects.create_superuser(ADMIN, password=ADMIN)
     password = make_password(PASSWORD)
     User.objects.bulk_create(User(username=name, password=password) for name in READERS)
-    Article.objects.bulk_create(Article(position=place, **text._asdict()) for place, text in enumerate(ARTICLES))
+    writers = Author.objects.order_by("pk")[: len(ARTICLES)]
+    Article.objects.bulk_create(
+        Article(position=place, author=author, **text._asdict())
+        for place, (text, author) in enumerate(zip(ARTICLES, writers, strict=True))
+    )
+
+
+def author_names() -> list[str]:
+    """Return some hundred names in several scripts."""
+    names = [f"{first} {last}" for last in LAST_NAMES for first in FIRST_NAMES]
+    return [*names, "王小明", "محمد أمين", "דוד כהן", "สมชาย ใจดี", "Ελένη Παπαδάκη", "Анна Каренина"]
 
 
 def seed_views(dice: random.Random) -> None:

@@ -1,13 +1,16 @@
 """A visitor of the site: real HTTP with cookies, forms and its own address."""
 
 import http.client
+import json
 import re
+from collections.abc import Mapping
 from http.cookies import SimpleCookie
 from typing import NamedTuple
 from urllib.parse import urlencode
 
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 BOT = "rk_demo/1.0 (bot)"
+NO_HEADERS: Mapping[str, str] = {}
 LARGEST = 2_000_000  # bytes read of one answer
 DATA = re.compile(r'<data (?:id="(\w+)" )?value="([^"]*)">')
 
@@ -49,16 +52,20 @@ class Visitor:
         fields["csrfmiddlewaretoken"] = self.cookies.get("csrftoken", "")
         return self._ask("POST", path, urlencode(fields))
 
+    def send_json(self, path: str, content: object) -> Page:
+        """Send JSON, with the CSRF token of the visitor's cookie."""
+        return self._ask("POST", path, json.dumps(content), {"X-CSRFToken": self.cookies.get("csrftoken", "")})
+
     def log_in(self, name: str, password: str) -> bool:
         """Log in, and return whether it worked."""
         return self.post("/log-in/", username=name, password=password).status == 302
 
-    def _ask(self, method: str, path: str, body: str | None = None) -> Page:
-        headers = dict(self.headers)
+    def _ask(self, method: str, path: str, body: str | None = None, more: Mapping[str, str] = NO_HEADERS) -> Page:
+        headers = self.headers | more
         if self.cookies:
             headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         if body is not None:
-            headers["Content-Type"] = "application/x-www-form-urlencoded"
+            headers["Content-Type"] = "application/json" if more else "application/x-www-form-urlencoded"
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.timeout)
         try:
             connection.request(method, path, body, headers)

@@ -1,4 +1,4 @@
-"""Migrations work on each database: from nothing, from each earlier state, and back."""
+"""The migration works on each database, from nothing and back."""
 
 from itertools import chain
 
@@ -6,9 +6,6 @@ import pytest
 from django.apps import apps
 from django.core.management import call_command
 from django.db import connection
-from django.db.migrations.loader import MigrationLoader
-
-NAMES = [name for app, name in sorted(MigrationLoader(None).disk_migrations) if app == "redis_kit"]
 
 
 def test_names_of_tables_constraints_and_indexes_differ():
@@ -21,11 +18,11 @@ def test_names_of_tables_constraints_and_indexes_differ():
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("earlier", ["zero", *NAMES[:-1]])
-def test_migrations_lead_from_an_earlier_state_to_this_one(earlier):
+def test_migration_leads_to_no_table_and_back():
     tables = set(connection.introspection.table_names())
     assert "redis_kit_signinday" in tables
-    call_command("migrate", "redis_kit", earlier, verbosity=0)
+    call_command("migrate", "redis_kit", "zero", verbosity=0)
+    assert not [name for name in connection.introspection.table_names() if name.startswith("redis_kit_")]
     call_command("migrate", "redis_kit", verbosity=0)
     assert set(connection.introspection.table_names()) == tables
     call_command("makemigrations", "redis_kit", check_changes=True, dry_run=True, verbosity=0)

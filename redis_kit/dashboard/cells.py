@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 
-from redis_kit.core.panels import Bytes, Downloads, Estimate, Lines, Link, Meter, Ring, Shade, Sparkline, Words
+from redis_kit.core.panels import Bytes, Downloads, Estimate, Lines, Link, Meter, Shade, Sparkline, Words
 from redis_kit.core.text import byte_size, duration, estimate
 from redis_kit.dashboard.paths import highest, level, line_path
 
@@ -29,13 +29,6 @@ SPARK_HEIGHT, MOST_POINTS = 20, 120  # of a sparkline
 # Persian and Indic scripts and joined emoji need these two; every other format character can deceive.
 JOINERS = "\u200c\u200d"
 HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-
-
-class RingView(NamedTuple):
-    """The part of the circle that is filled, in percent."""
-
-    part: str
-    template: str = "redis_kit/dashboard/_ring.html"
 
 
 class MeterView(NamedTuple):
@@ -64,7 +57,7 @@ class Cell(NamedTuple):
     text: str
     full: str = ""
     number: bool = False
-    drawing: RingView | MeterView | SparklineView | None = None
+    drawing: MeterView | SparklineView | None = None
     below: tuple["Cell", ...] = ()
     link: str = ""
     shade: int = 0
@@ -120,13 +113,11 @@ def _with_breaks(name: re.Match[str]) -> str:
 
 def cell(value: Any, cut: int = MAX_SHOWN) -> Cell:
     """Return the cell of any value: cut, with control characters escaped. The template escapes HTML."""
-    if isinstance(value, Ring):
-        ring = RingView(_part(value.share, 1))
-        return cell(value.value, cut)._replace(number=False, drawing=ring)
     if isinstance(value, Meter):
         reached = value.number >= value.most and not value.wanted
         meter = MeterView(_part(value.number, value.most), reached) if value.most > 0 else None
-        return Cell(_of(value), drawing=meter)
+        shown = _of(value) if value.shown is None else value.shown
+        return cell(shown, cut)._replace(number=False, drawing=meter)
     if isinstance(value, Sparkline):
         points = [level(point) for point in value.values[-MOST_POINTS:]]
         line = line_path(points, highest(points), SPARK_HEIGHT, 1)

@@ -73,6 +73,7 @@ class ListingView:
     template: ClassVar[str] = "redis_kit/dashboard/_listing.html"
     title: Cell
     text: str
+    open: bool
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def render(content: Content, buttons: Mapping[str, ActionButton]) -> View:
         )
         return _table(content, allowed, selects)
     if isinstance(content, Listing):
-        return ListingView(cell(content.title), lines(content.text, MAX_TEXT))
+        return ListingView(cell(content.title), lines(content.text, MAX_TEXT), content.open)
     if isinstance(content, Pages):
         return _pages(content)
     if isinstance(content, Ranges):

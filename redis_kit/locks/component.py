@@ -19,7 +19,6 @@ class Locks(Component):
         "pexpiretime pttl rpush set setrange zadd zcard zcount zincrby zrange zrangebyscore zrank zrem zremrangebyrank "
         "zremrangebyscore zrevrange zscore"
     )
-    benchmarks = ("redis_kit.locks.benchmark.operations",)
     panels = ("redis_kit.locks.dashboard.panel.LocksPanel",)
     metrics = ("redis_kit.locks.inspection.metrics.LockMetrics",)
     permissions = (

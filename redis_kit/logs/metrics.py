@@ -3,16 +3,17 @@
 from redis_kit.core import conf
 from redis_kit.core.flow import Flow
 from redis_kit.core.metrics.families import Metric, MetricSource, Sample
+from redis_kit.core.steps import Call
 from redis_kit.logs import keys
-from redis_kit.logs.inspection import NAMES, read_levels
+from redis_kit.logs.record import NAMES
 from redis_kit.logs.settings import LogSettings
 
-STORED = Metric("redis_kit_log_records_total", "counter", "Log records since the hour began.", ("level",))
-DROPPED = Metric("redis_kit_log_records_dropped_total", "counter", "Log records not stored, since the hour began.")
+STORED = Metric("redis_kit_log_records_total", "counter", "Log records of all processes that were stored.", ("level",))
+DROPPED = Metric("redis_kit_log_records_dropped_total", "counter", "Log records of all processes that were dropped.")
 
 
 class LogMetrics(MetricSource):
-    """The log records of all processes."""
+    """The log records of all processes. The server has the totals, so every process returns the same."""
 
     metrics = (STORED, DROPPED)
 
@@ -20,5 +21,6 @@ class LogMetrics(MetricSource):
         """Return the samples. One round trip."""
         if using != conf.section(LogSettings).USING:
             return []
-        (hour,) = yield from read_levels(1)
-        return [DROPPED.sample(hour[keys.DROPPED]), *(STORED.sample(hour[name], name) for name in NAMES)]
+        totals = yield Call("HMGET", keys.key(keys.TOTALS), keys.DROPPED, *NAMES)
+        dropped, *stored = [int(total or 0) for total in totals]
+        return [DROPPED.sample(dropped), *map(STORED.sample, stored, NAMES)]

@@ -13,10 +13,7 @@ class OperationsSettings(Section):
     """The options of ``REDIS_KIT["OPERATIONS"]``."""
 
     name = "OPERATIONS"
-    ranges = {"SLOW": (0.001, 60)}
 
-    #: Seconds from which a command in the server's slow log is worth an advice, if it ran within the last hour.
-    SLOW: float = 0.1
     #: The bearer token of the page with metrics, 16 characters or more. Without it only users with the permission
     #: ``view_server`` see the page.
     METRICS_TOKEN: str = ""

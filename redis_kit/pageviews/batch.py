@@ -1,12 +1,12 @@
 """A batch of views on its way to the server: one script per page and hour, which recognises a repeated batch."""
 
 import logging
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from itertools import chain
 from time import monotonic
 from typing import Any, TypeVar
 
-from redis_kit.core import conf, connections, scripts
+from redis_kit.core import conf, scripts
 from redis_kit.core.background import TEMPORARY
 from redis_kit.core.errors import KeyConflict, PermissionDenied, PoolExhausted
 from redis_kit.core.flow import Flow
@@ -26,7 +26,6 @@ COUNT = scripts.load("redis_kit.pageviews", "count")
 MEMORY = 3600.0  # seconds for which the server recognises a repeated batch
 PAGES_TTL = 2 * 86_400.0
 MINUTE_TTL = 600.0
-ADDED = 1  # the reply of a call that counted
 
 logger = logging.getLogger("redis_kit.pageviews")
 _full: set[str] = set()  # days whose limit is reached, and logged
@@ -99,37 +98,12 @@ class ViewBatch:
 def count_one(event: Event, *, using: str) -> Flow[str]:
     """Count one event now; return "refused" if the server refused it for good for one of its targets, else "".
 
-    One round trip. A name that is new to this process may be beyond the limit of the day, so the event is sent under
-    each name that it may get, and the server counts one of them. In a Cluster the names of the day are in another slot
-    than the page. So a new name takes a round trip more there.
+    One round trip, and one more if a page is new to this process.
     """
-    admitted_names = _admitted_on(event.day, using)
-    if admitted_names.issuperset(event.names) or connections.client(using).is_cluster:
-        return "refused" if (yield from ViewBatch([event], using=using).send()) else ""
-    admission = _admission(event.day)
-    cases = [
-        (event.names[:count], counting(name, counted, admission=[*admission, count, *event.names]))
-        for count, renamed in enumerate(_outcomes(event))
-        for (name, _), counted in tally([renamed]).items()
-    ]
-    calls = [call for _, call in cases]
-    try:
-        replies = yield Batch(calls, lenient=True)
-    except TEMPORARY:
-        raise
-    except Exception as error:
-        replies = [error] * len(calls)
-    for (names, _), reply in zip(cases, replies, strict=True):
-        if reply == ADDED:
-            admitted_names.update(names)
-            if len(names) < len(event.names):
-                _log_full(event.day)
-    return "refused" if lasting_errors(calls, replies) else ""
+    return "refused" if (yield from ViewBatch([event], using=using).send()) else ""
 
 
-def counting(
-    name: str, counted: Tally, *, writer: str = "", number: int = 0, admission: Sequence[Any] = ()
-) -> ScriptCall:
+def counting(name: str, counted: Tally, *, writer: str = "", number: int = 0) -> ScriptCall:
     """Return the call that adds an hour's views of one name; a ``number`` makes it recognize a repetition."""
     options, last = conf.section(PageViewSettings), counted.last
     ttls = [_ms(seconds) for seconds in (MEMORY, options.RETENTION, options.HOUR_RETENTION, MINUTE_TTL)]
@@ -137,12 +111,10 @@ def counting(
         [text for pair in counts.items() for text in pair]
         for counts in (counted.members, counted.referrers, counted.campaigns)
     ]
-    lists.append(list(admission))
-    figures = [last.hour, last.day, int(last.timestamp()), options.TRENDING_HALF_LIFE, counted.views, counted.bots]
+    figures = [last.hour, last.day, int(last.timestamp()), periods.TRENDING_HALF_LIFE, counted.views, counted.bots]
     visitors, online = counted.visitors_by_age()
     arguments = [number, *ttls, *figures, *map(len, lists), online, writer, *chain(*lists), *visitors]
-    sets = _admission_keys(f"{last:%Y-%m-%d}") if admission else []
-    return COUNT([*keys.hour_keys(name, last), *sets], arguments)
+    return COUNT(keys.hour_keys(name, last), arguments)
 
 
 def lasting_errors(targets: Iterable[Key], replies: list[Any]) -> dict[Key, Exception]:
@@ -199,32 +171,22 @@ def _log_full(day: str) -> None:
 def _admit(day: str, names: list[str]) -> Flow[list[int]]:
     """Return 1 for each name that may be counted; nothing if a key has another type: they count as ``(other)``."""
     try:
-        retention = _ms(conf.section(PageViewSettings).RETENTION)
-        replies: list[int] = yield ADMIT(_admission_keys(day), [*_admission(day), retention, *names])
+        options = conf.section(PageViewSettings)
+        kind = f"{day[8:]} {identity_kind(options)}"
+        arguments: list[Any] = [options.MAX_PAGES, _ms(PAGES_TTL), kind, _ms(options.RETENTION), *names]
+        replies: list[int] = yield ADMIT([keys.pages(SITE, day), keys.identities(SITE, day[:7])], arguments)
         return replies
     except KeyConflict as error:
         log_once(error)
         return []
 
 
-def _admission_keys(day: str) -> list[str]:
-    return [keys.pages(SITE, day), keys.identities(SITE, day[:7])]
-
-
-def _admission(day: str) -> list[Any]:
-    """Return what the scripts need to admit names: the limit, how long names are stored, and the kind of identity."""
-    options = conf.section(PageViewSettings)
-    return [options.MAX_PAGES, _ms(PAGES_TTL), f"{day[8:]} {identity_kind(options)}"]
-
-
-def _outcomes(event: Event) -> list[Event]:
-    """Return the event as it counts if none of its names is admitted, if the first one is, and so on."""
-    outcomes = [event._replace(page=OTHER, key=""), event]
-    return outcomes if len(event.names) == 1 else [outcomes[0], event._replace(key=OTHER), event]
-
-
 def _renamed(event: Event, admitted_names: set[str]) -> Event:
-    return _outcomes(event)[sum(name in admitted_names for name in event.names)]
+    """Return the event as it counts, with as many of its names as are admitted, from the first one on."""
+    count = sum(name in admitted_names for name in event.names)
+    if count == len(event.names):
+        return event
+    return event._replace(key=OTHER) if count else event._replace(page=OTHER, key="")
 
 
 def _ms(seconds: float) -> int:

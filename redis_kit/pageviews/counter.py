@@ -112,7 +112,7 @@ class PageViews(Primitive):
         return await self.arun_flow(self._top(n, day, period), if_open=[])
 
     def trending(self, n: int = 10) -> list[Trend]:
-        """Return the ``n`` pages or keys with the most views lately: a view counts half after ``TRENDING_HALF_LIFE``.
+        """Return the ``n`` pages or keys with the most views lately: a view counts half after 6 hours.
 
         At most 1000 are compared. Raises InvalidValue unless ``n`` is from 1 to 1000.
         """
@@ -169,8 +169,8 @@ class PageViews(Primitive):
         """Count one view now, for the object, its page and the site; return False if Redis did not count it.
 
         The visitor's identity is stored only as a keyed hash in HyperLogLogs; without one only the view counts. One
-        round trip; in a Cluster, two for the first view of the day in a process. Raises InvalidValue for a datetime
-        without a time zone.
+        round trip, and two for the first view of a page or object on a day in a process. Raises InvalidValue for a
+        datetime without a time zone.
         """
         return not self.run_flow(self._add(visitor, at, referrer, campaign), if_open="outage")
 

@@ -9,6 +9,8 @@ from django.utils import timezone
 from redis_kit.core import dates
 from redis_kit.core.errors import InvalidValue
 
+TRENDING_HALF_LIFE = 6 * 3600.0  # seconds after which a view counts half among the pages that trend
+
 
 def now() -> datetime:
     """Return the current time in the site's time zone."""

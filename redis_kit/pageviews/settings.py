@@ -20,8 +20,6 @@ class PageViewSettings(Section):
         "MAX_PAGES": (1, 1_000_000),
         "RETENTION": (DAY, 3660 * DAY),
         "HOUR_RETENTION": (DAY, 3660 * DAY),
-        "TRENDING_HALF_LIFE": (60, 30 * DAY),
-        "COOKIE_AGE": (DAY, 400 * DAY),
     }
     policies = {"open": "views are not counted, and numbers of views read as 0"}
 
@@ -40,12 +38,6 @@ class PageViewSettings(Section):
     RETENTION: float = 400 * DAY
     #: Seconds for which views and visitors by hour are stored.
     HOUR_RETENTION: float = 8 * DAY
-    #: Seconds after which a view counts half in ``trending()``.
-    TRENDING_HALF_LIFE: float = 6 * 3600
-    #: The name of the cookie of ``VISITOR = "cookie"``.
-    COOKIE_NAME: str = "rk_visitor"
-    #: The age of that cookie in seconds.
-    COOKIE_AGE: float = 365 * DAY
     #: The origins, beside the site's own, whose pages may report views to the beacon, such as ``https://www.example.com``.
     BEACON_ORIGINS: list[str] | tuple[str, ...] = ()
     #: The connection to count on.

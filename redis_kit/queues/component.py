@@ -26,7 +26,6 @@ class Queues(Component):
         "zcard zcount zlexcount zmscore zpopmin zrandmember zrange zrangebylex zrangebyscore zrank zrem "
         "zremrangebylex zremrangebyrank zremrangebyscore zrevrange zrevrank zscore"
     )
-    benchmarks = ("redis_kit.queues.benchmark.operations",)
     panels = (
         "redis_kit.queues.panels.panels.QueuesPanel",
         "redis_kit.queues.panels.job_list_page.JobsPanel",

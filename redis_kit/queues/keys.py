@@ -39,7 +39,6 @@ class QueueKeys(NamedTuple):
     lanes: str
     limits: str
     parked: str
-    turns: str
     done: str
     tasks: str
     past: str

@@ -24,10 +24,9 @@ def set_limit(
 ) -> bool:
     """Set what a limit allows, in place of what the code says, until reset_limit(). False if it is so already.
 
-    The name is "group=tenant:7", "group=*" for each group, or that of a limit that the code declares, with "worker:"
-    before it if each worker has the limit for itself. Without ``concurrency`` and ``rate`` it allows everything;
-    ``concurrency=0`` lets no job start. Jobs that wait may start at once. Raises InvalidValue, InvalidRate. One round
-    trip.
+    The name is "group=tenant:7", "group=*" for each group, or that of a limit that the code declares. Without
+    ``concurrency`` and ``rate`` it allows everything; ``concurrency=0`` lets no job start. Jobs that wait may start at
+    once. Raises InvalidValue, InvalidRate. One round trip.
     """
     chosen = Queue(queue, using=using)
     return chosen.run_flow(limits.change(chosen, name, concurrency, rate))

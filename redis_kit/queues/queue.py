@@ -1,10 +1,10 @@
 """The reliable queue: a job stays until it is acknowledged, and a worker's death returns its jobs."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any
 
 from redis_kit.core.primitive import with_own_init
-from redis_kit.queues import hints, signals
+from redis_kit.queues import signals
 from redis_kit.queues.jobs.job import Job, JobInfo, PauseInfo, QueueCounts, State
 from redis_kit.queues.jobs.lane import lane_of
 from redis_kit.queues.jobs.unique import PutResult, Until, chosen
@@ -24,11 +24,6 @@ class Queue(Shard):
     """
 
     spread = True
-
-    if not TYPE_CHECKING:  # or it would take any attribute for right
-
-        def __getattr__(self, name: str) -> NoReturn:
-            raise hints.no_attribute("A queue", name, hints.QUEUE, self)
 
     def put(
         self,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from django.conf import settings
 
@@ -23,7 +23,7 @@ class QueueOptions(Section):
     """The options of one queue: an entry of ``REDIS_KIT["QUEUES"]["QUEUE_OPTIONS"]``."""
 
     ranges = {
-        **dict.fromkeys(("CONCURRENCY", "WORKER_CONCURRENCY", "GROUP_CONCURRENCY"), (1, 1_000_000)),
+        **dict.fromkeys(("CONCURRENCY", "GROUP_CONCURRENCY"), (1, 1_000_000)),
         "DONE_LIMIT": (0, 100_000),
         "SHARDS": (1, len(BUCKETS)),
     }
@@ -38,10 +38,6 @@ class QueueOptions(Section):
     CONCURRENCY: int | None = None
     #: The rate at which jobs of the queue start, such as ``"100/s"``.
     RATE: str = ""
-    #: Jobs of the queue that may run at once in each worker process.
-    WORKER_CONCURRENCY: int | None = None
-    #: The rate at which jobs of the queue start in each worker process.
-    WORKER_RATE: str = ""
     #: Jobs of each group that may run at once.
     GROUP_CONCURRENCY: int | None = None
     #: The rate at which jobs of each group start.
@@ -56,7 +52,7 @@ class QueueOptions(Section):
 
     def problems(self) -> Iterator[Problem]:
         """Yield the problems of rates, of shards with a limit, and of a sink that is not a word or a dotted path."""
-        for name in ("RATE", "WORKER_RATE", "GROUP_RATE"):
+        for name in ("RATE", "GROUP_RATE"):
             try:
                 several = rates.parse(getattr(self, name) or None)
             except InvalidRate as error:
@@ -64,11 +60,10 @@ class QueueOptions(Section):
                 continue
             if len(several) > 1 or any(rate.burst != rate.limit for rate in several):
                 yield Problem("E006", f"['{name}'] must be one rate without a burst.", "Write it as '10/s'.")
-        for name in ("CONCURRENCY", "RATE", "WORKER_CONCURRENCY", "WORKER_RATE"):
+        for name in ("CONCURRENCY", "RATE"):
             if self.SHARDS > 1 and getattr(self, name):
                 wrong = f"['{name}'] can't be used with SHARDS, as no script sees the jobs of all shards."
-                of_group = f"GROUP_{name.removeprefix('WORKER_')}"
-                hint = f"Remove one of the two, or use '{of_group}': all jobs of a group are in one shard."
+                hint = f"Remove one of the two, or use 'GROUP_{name}': all jobs of a group are in one shard."
                 yield Problem("E006", wrong, hint)
         if self.SINK and self.SINK != CELERY and not _is_path(self.SINK):
             hint = did_you_mean(self.SINK, [CELERY], "For instance 'celery', or 'shop.sinks.Elsewhere'.")
@@ -99,7 +94,7 @@ class QueueSettings(Section):
     NAMES: list[str] | tuple[str, ...] = ("default",)
     #: The options of single queues, by name, such as ``{"mail": {"SINK": "celery", "RATE": "100/s"}}``.
     #: ``CONCURRENCY`` and ``RATE`` limit all jobs of the queue, ``GROUP_CONCURRENCY`` and ``GROUP_RATE`` those of each
-    #: group, ``WORKER_CONCURRENCY`` and ``WORKER_RATE`` those in each worker process.
+    #: group.
     QUEUE_OPTIONS: Mapping[str, Any] = field(default_factory=dict)
     #: The dotted path of the Celery app, such as ``"mysite.celery.app"``. Without it, the app is used that the
     #: project loads at its start.
@@ -133,13 +128,9 @@ class QueueSettings(Section):
     #: The alias of a database, such as ``"default"``. Tasks are then enqueued through a table of that database, so that
     #: none is lost between the commit and Redis. By default only tasks with ``outbox=True`` are.
     OUTBOX: str = ""
-    #: How arguments are stored. Only JSON: a format that can hold code would let anyone who writes to Redis run it.
-    SERIALIZER: str = "json"
-    #: What a call does when Redis is unavailable.
-    ON_FAILURE: Literal["raise"] = "raise"
 
     def problems(self) -> Iterator[Problem]:
-        """Yield what is wrong with the heartbeat, the retries, the serializer, the names and the imports."""
+        """Yield what is wrong with the heartbeat, the retries, the names and the imports."""
         if self.HEARTBEAT_INTERVAL >= self.WORKER_TIMEOUT / 2:
             yield Problem(
                 "E007",
@@ -155,8 +146,6 @@ class QueueSettings(Section):
                 f"than RETRY_BACKOFF_MAX ({number(self.RETRY_BACKOFF_MAX)} s).",
                 "Make RETRY_BACKOFF smaller, or RETRY_BACKOFF_MAX larger.",
             )
-        if self.SERIALIZER != "json":
-            yield Problem("E010", f"REDIS_KIT['QUEUES']['SERIALIZER'] is {self.SERIALIZER!r}; only 'json' is allowed.")
         for queue in self.NAMES:
             try:
                 encode(queue)

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Pop
 from redis_kit.core.values.numbers import seconds
 from redis_kit.core.values.sequences import batched
-from redis_kit.queues import hints, signals, validation
+from redis_kit.queues import signals, validation
 from redis_kit.queues.errors import UnknownWorkflow
 from redis_kit.queues.jobs import history, message
 from redis_kit.queues.keys import WorkflowKeys
@@ -82,11 +82,6 @@ class Workflow(Primitive):
 
     def __init__(self, id: str) -> None:
         super().__init__(validation.identifier("id", id))
-
-    if not TYPE_CHECKING:  # or it would take any attribute for right
-
-        def __getattr__(self, name: str) -> NoReturn:
-            raise hints.no_attribute("A workflow", name, hints.WORKFLOW, self)
 
     def tag(self) -> str:
         """Return the hash tag of its keys."""

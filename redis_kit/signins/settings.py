@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from redis_kit.core.conf import Problem, Section
@@ -46,14 +46,10 @@ class SignInSettings(Section):
     AT_LOG_IN: bool = False
     #: Also write each new day to a table of the database, from which ``rk_signins rebuild`` restores it.
     RECORD: bool = False
-    #: Store days that were made up or frozen in less memory. False while processes run that can't read this yet.
-    PACK_YEARS: bool = True
     #: Seconds for which a day's active users are stored. The calendars of users do not expire.
     RETENTION: float = 400 * DAY
     #: The connection that stores sign-ins.
     USING: str = "default"
-    #: ``raise`` is the only policy: a lost sign-in must not look like a stored one.
-    ON_FAILURE: Literal["raise"] = "raise"
 
     def problems(self) -> Iterator[Problem]:
         """Yield problems of the milestones and of the time zone."""

@@ -19,7 +19,6 @@ class Throttling(Component):
         "pexpiretime set strlen zadd zcard zcount zincrby zpopmin zrange zrangebyscore zrem zremrangebyrank "
         "zremrangebyscore zrevrange zscore"
     )
-    benchmarks = ("redis_kit.throttling.benchmark.operations",)
     panels = ("redis_kit.throttling.dashboard.panel.ThrottlesPanel",)
     metrics = ("redis_kit.throttling.dashboard.metrics.ThrottleMetrics",)
     permissions = (

@@ -75,3 +75,16 @@ class Leaflet(models.Model):
 
     def __str__(self):
         return self.title
+
+
+class Page(models.Model):
+    """A page to search for."""
+
+    title = models.CharField(max_length=200)
+    body = models.TextField(default="", blank=True)
+    tags = models.JSONField(default=list)
+    votes = models.IntegerField(default=0)
+    published = models.DateTimeField(null=True)
+
+    def __str__(self):
+        return self.title

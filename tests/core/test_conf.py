@@ -168,11 +168,6 @@ def test_single_connection_is_an_error(settings):
         connections.client()
 
 
-@pytest.mark.parametrize("serializer", ["pickle", "yaml", "jsno"])
-def test_serializer_is_json_only(settings, serializer):
-    assert ids(settings, QUEUES={"SERIALIZER": serializer}) == {"E010"}
-
-
 def test_typo_in_a_policy_names_the_choices(settings):
     ((identifier, text),) = found(settings, THROTTLING={"ON_FAILURE": "opne"})
     assert identifier == "E011"

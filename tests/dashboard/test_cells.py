@@ -5,7 +5,7 @@ import pytest
 from django.utils import timezone, translation
 from django.utils.translation import gettext_lazy
 
-from redis_kit.core.panels import Link, Meter, Ring, Words
+from redis_kit.core.panels import Link, Meter, Words
 from redis_kit.dashboard.cells import MAX_SHOWN, Cell, cell
 
 
@@ -94,12 +94,9 @@ def test_words_are_beside_each_other():
     assert (cell(Words([])).text, cell(Words(["a"])).short) == ("", True)
 
 
-@pytest.mark.parametrize(
-    ("share", "part"), [(0, "0.0"), (0.333, "33.3"), (1, "100.0"), (1.7, "100.0"), (-1, "0.0"), (float("nan"), "0.0")]
-)
-def test_ring_shows_a_share(share, part):
-    drawn = cell(Ring(timedelta(seconds=5), share))
-    assert (drawn.text, drawn.drawing.part, drawn.number) == ("5.0 s", part, False)
+def test_meter_may_have_a_text_of_its_own():
+    drawn = cell(Meter(5, 10, shown=timedelta(seconds=5)))
+    assert (drawn.text, drawn.drawing.part, drawn.number) == ("5.0 s", "50.0", False)
 
 
 @pytest.mark.parametrize(

@@ -158,15 +158,9 @@ def test_wrong_second_value_is_asked_for_again_beside_what_was_entered(boss):
     assert vault.DONE == [("resize", "gold", "12")]
 
 
-def test_rings_and_meters_are_drawn_beside_their_text(boss):
+def test_meters_are_drawn_beside_their_text(boss):
     found = page(boss.get(f"{ADMIN}vault/"))
-    ring, meter = found.find("span", class_="rk-drawn")
-    assert (ring.words, meter.words) == ("12.3 s", "2 of 5")
-    drawings = [
-        one
-        for one in found.find("svg")
-        if "rk-ring" in one.attributes["class"] or "rk-meter" in one.attributes["class"]
-    ]
+    assert [one.words for one in found.find("span", class_="rk-drawn")] == ["12.3 s", "2 of 5"]
+    drawings = [one for one in found.find("svg") if "rk-meter" in one.attributes["class"]]
     assert [one.attributes["aria-hidden"] for one in drawings] == ["true"] * 2
-    assert [one.attributes["stroke-dasharray"] for one in found.find("circle", class_="rk-part")] == ["41.0 100"]
-    assert [one.attributes["width"] for one in found.find("rect", class_="rk-part")] == ["40.0"]
+    assert [one.attributes["width"] for one in found.find("rect", class_="rk-part")] == ["41.0", "40.0"]

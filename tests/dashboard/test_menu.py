@@ -10,25 +10,17 @@ from redis_kit.core.panels import Panel
 from redis_kit.dashboard.menu import menu
 from tests.fixtures.dashboard import ADMIN, findings, layout_problems
 
-TITLES = ("Bloom filters", "Recent lists", "Autocomplete", "Search", "Mailboxes", "Chats", "Logs")
-LATER = [type(f"Later{n}", (Panel,), {"slug": f"later{n}", "title": title}) for n, title in enumerate(TITLES)]
+LATER = type("Later0", (Panel,), {"slug": "later", "title": "Facets"})
 
 
 class Later(Component):
-    group = gettext_lazy("Search")
+    group = gettext_lazy("Filters and indexes")
 
     def load_panels(self):
-        return [panel() for panel in LATER[:4]]
+        return [LATER()]
 
 
-class Messages(Later):
-    group = "Messages"
-
-    def load_panels(self):
-        return [panel() for panel in LATER[4:]]
-
-
-LATER_PATHS = ["tests.dashboard.test_menu.Later", "tests.dashboard.test_menu.Messages"]
+LATER_PATHS = ["tests.dashboard.test_menu.Later"]
 
 
 def groups(here="", may=lambda permission: True):
@@ -44,10 +36,9 @@ def test_pages_stand_in_the_groups_of_their_components(kit):
         "Throttles": ["Throttles"],
         "Queues": ["Queues", "Jobs", "Tasks", "Workers", "Schedule", "Workflows", "Hand-overs"],
         "Visitors": ["Page views", "Sign-ins"],
-        "Filters and indexes": ["Bloom filters"],
+        "Filters and indexes": ["Bloom filters", "Autocomplete", "Search", "Facets"],
         "Servers": ["Keys", "Server", "Logs", "Audit log"],
-        "Search": [*TITLES[:4]],
-        "Messages": [*TITLES[4:]],
+        "Messages": ["Mailboxes"],
     }
 
 
@@ -76,12 +67,12 @@ def test_all_pages_fit_in_one_row_and_in_one_button_on_a_phone(visit, stock, set
 
     def look(page):
         shown = page.locator(".rk-menu :is(a, summary):visible")
-        assert (shown.count(), len({link.bounding_box()["y"] for link in shown.all()})) == (9, 1)
+        assert (shown.count(), len({link.bounding_box()["y"] for link in shown.all()})) == (8, 1)
         shown.nth(3).click()
         assert layout_problems(page) == []  # and makes the window narrow
         assert page.locator(".rk-menu summary:visible").count() == 1
         page.locator(".rk-menu summary:visible").click()
-        assert page.locator(".rk-menu a:visible").count() == 24
+        assert page.locator(".rk-menu a:visible").count() == 21
         assert layout_problems(page) == []
 
     visit(look, start=f"{ADMIN}audit/")

@@ -12,7 +12,7 @@ from tests.demo.support.demo_process import ROOT
 pytestmark = pytest.mark.alone(15)
 
 PARTS = ["site", "job done", "delayed job", "lock refused", "log", "throttle", "views and visitors"]
-PARTS += ["sign-in streak", "unknown articles", "dashboard", "links"]
+PARTS += ["sign-in streak", "chat and bell", "unknown articles", "autocomplete", "search", "dashboard", "links"]
 LINE = re.compile(r"^(.{20}) (ok|FAILED) +(\S.*)$", re.MULTILINE)
 
 

@@ -13,23 +13,28 @@ from typing import Any
 import pytest
 from redis.exceptions import NoPermissionError
 
+from redis_kit.autocomplete import Autocomplete, RecentList
 from redis_kit.bloom import BloomFilter
 from redis_kit.bloom.inspection import filters
 from redis_kit.core import connections, scripts
 from redis_kit.core.checks import servers
 from redis_kit.core.component import components
 from redis_kit.core.errors import PermissionDenied
+from redis_kit.core.indexes import model_index
 from redis_kit.locks import FairLock, Lock, ReadWriteLock, Semaphore
 from redis_kit.locks.compat import Lock as CompatLock
 from redis_kit.locks.inspection import held_locks
 from redis_kit.logs import Logs, RedisHandler
 from redis_kit.logs.buffer import buffer as log_records
+from redis_kit.mailbox import Chat, Chats, Inbox
+from redis_kit.mailbox.inspection import read_mailboxes
 from redis_kit.pageviews import PageViews, flush
 from redis_kit.queues import Queue
 from redis_kit.queues.monitoring import list_workers, queue_names, queue_stats
+from redis_kit.search import Facet, SearchIndex, Sort, Text
 from redis_kit.throttling import Throttle
 from redis_kit.throttling.strategies.base import STRATEGIES
-from tests.app.models import User
+from tests.app.models import Page, User
 from tests.fixtures.process import client
 from tests.queues.conftest import COMMAND, environment
 from tests.queues.support import tasks
@@ -39,20 +44,24 @@ from tests.signins.people import numbers, saved
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "howto" / "acl.md"
-COMPONENTS = ("bloom", "locks", "logs", "pageviews", "queues", "signins", "throttling")
-INDEXES = ("bloom", "autocomplete", "search")
+COMPONENTS = (
+    *("autocomplete", "bloom", "locks", "logs", "mailbox"),
+    *("pageviews", "queues", "search", "signins", "throttling"),
+)
+SHARED = {**dict.fromkeys(("bloom", "autocomplete", "search"), "indexes"), "mailbox": "channels"}  # of the core
 OF_ROWS = {"announce", "commit", "drain"}  # scripts of indexes of rows
 EVERYWHERE = {"PING", "SELECT", "EVALSHA", "EVAL", "TIME", "TYPE"}
 OF_CHECKS = {"INFO"}
 OF_CLUSTER = ["+cluster|slots", "+asking"]
 IN_LUA = re.compile(r'redis\.p?call\(\s*"([A-Z_]+)"')
-IN_PYTHON = re.compile(r'\b(?:Call|call|block)\(\s*"([A-Z_]+)"|"(BLPOP)"')
+IN_PYTHON = re.compile(r'\b(?:Call|call|block|send)\(\s*"([A-Z_]+)"|"(BLPOP)"')
 CHOSEN = re.compile(r"redis\.p?call\(([a-z]\w*)")  # a command whose name is in a variable
 
 
 def commands_of(component: str) -> set[str]:
     """Return the commands in the scripts and modules of a component."""
-    folders = [ROOT / "redis_kit" / component, *[ROOT / "redis_kit" / "core" / "indexes"] * (component in INDEXES)]
+    folders = [ROOT / "redis_kit" / component]
+    folders += [ROOT / "redis_kit" / "core" / SHARED[component]] if component in SHARED else []
     modules = [path for folder in folders for path in folder.rglob("*.py")]
     sent = {"BLPOP"} if any("Pop(" in path.read_text() for path in modules) else set()
     for path in (path for folder in folders for path in folder.rglob("*.lua")):
@@ -67,7 +76,7 @@ def commands_of(component: str) -> set[str]:
                 sent |= set(re.findall(r'"([A-Z]{3,})"', " ".join(re.findall(rf"local {name} = (.*)", source))))
     for path in modules:
         sent |= {name for pair in IN_PYTHON.findall(path.read_text()) for name in pair if name}
-    return sent
+    return {"MEMORY|USAGE" if name == "MEMORY" else name for name in sent}
 
 
 def rules(number: int = 0) -> list[str]:
@@ -82,8 +91,8 @@ def rules_of_components() -> dict[str, list[str]]:
 
 
 def patterns_of_components() -> list[str]:
-    """Return the patterns of keys in these lines."""
-    return [rule for line in rules_of_components().values() for rule in line if rule[0] == "~"]
+    """Return the patterns of keys and channels in these lines."""
+    return [rule for line in rules_of_components().values() for rule in line if rule[0] in "~&"]
 
 
 def test_line_of_each_component_adds_its_commands():
@@ -104,11 +113,12 @@ def test_first_user_has_the_commands_of_all_components_and_no_other():
 
 @pytest.mark.parametrize("server", ["valkey", "debian_redis", "sentinel", "cluster"])
 @pytest.mark.django_db(transaction=True)
-def test_every_component_and_a_worker_run_with_these_commands_and_keys(request, kit, server, tmp_path):
+def test_every_component_and_a_worker_run_with_these_commands_and_keys(request, kit, server, tmp_path, monkeypatch):
+    monkeypatch.setattr(model_index, "_indexes", [])
     kit.server = request.getfixturevalue(server)
     user = {"USERNAME": kit.prefix, "PASSWORD": "secret"}
-    patterns = [pattern.replace("~rk:", f"~{kit.prefix}:") for pattern in patterns_of_components()]
-    chosen = [rule for rule in rules() if rule != "~rk:*"] + patterns + [f"~{kit.prefix}:{{project}}"]
+    patterns = [pattern.replace("rk:", f"{kit.prefix}:") for pattern in patterns_of_components()]
+    chosen = [rule for rule in rules() if rule[0] not in "~&"] + patterns + [f"~{kit.prefix}:{{project}}"]
     with contextlib.ExitStack() as stack:
         servers_of_data = getattr(kit.server, "nodes", None) or [getattr(kit.server, "primary", kit.server)]
         sentinels = [client(each.url) for each in getattr(kit.server, "sentinels", ())]
@@ -197,6 +207,31 @@ def _use_all() -> None:
     assert filters.read_all("default").total == 1
     seen.distrust()
     assert seen.clear()
+    people = Autocomplete("people")
+    assert people.add_many((id, f"Anna {id}") for id in range(20)) == len(people.search("ann", 20)) == 20
+    assert people.rebuild([(1, "Anna")]) == people.use(1) == people.info().entries == 1
+    assert people.remove(1)
+    assert people.clear()
+    recent = RecentList("people", 1)
+    recent.add("Anna")
+    assert recent.all()
+    assert recent.remove("Anna") > recent.clear()
+    _search()
+    office = Chat("office")
+    assert office.create(["anna", "ben"])
+    number = office.send("anna", "hi", client_id="a")
+    assert office.fetch("ben", timeout=1).messages[0].number == office.send("anna", "hi", client_id="a") == number
+    office.edit(number, "hello")
+    assert office.fetch("ben", timeout=0.1, after=number).messages == []
+    assert (office.ack("ben", number), office.read_by(number), Chats("anna").unread()) == (1, ["ben"], {"office": 1})
+    assert len(office.members()) == 2
+    inbox = Inbox("anna")
+    inbox.push("hi", client_id="a")
+    assert inbox.pull(timeout=0.1).messages
+    assert inbox.pull(timeout=0.1).messages == []
+    assert inbox.unread() == len(inbox.peek().messages) == inbox.ack(inbox.peek().messages)
+    assert office.run_flow(read_mailboxes(10)).chats == 1
+    office.clear()
     user, today = saved(next(numbers)), datetime.now(UTC).date()
     user.sign_in()
     assert user.sign_in_calendar(today.year, today.month).marks[today.day - 1]
@@ -220,6 +255,25 @@ def _use_all() -> None:
     assert queue.peek()
     assert queue.purge("ready")
     assert {problem.id for problem in servers.problems("default")} <= {"W010", "W011", "W014"}
+
+
+def _search() -> None:
+    class PageIndex(SearchIndex):
+        model = Page
+        title = Text()
+        tags = Facet()
+        votes = Sort()
+
+    index, page = PageIndex.instance, Page.objects.create(title="a fair lock", tags=["db"])
+    assert index.rebuild() == 1
+    page.title = "a fair semaphore"
+    page.save()
+    result = PageIndex.search('fair "fair semaphore" -java', boost={"votes": 0.1}, facets=("tags",), tags="db")
+    assert (result.source, result.ids, len(result.explain(page.pk))) == ("index", [page.pk], 3)
+    assert PageIndex.search("lok a", fuzzy=True, order="votes").source == "index"
+    assert index.info().documents == 1
+    page.delete()
+    assert index.clear()
 
 
 def _count_views() -> None:

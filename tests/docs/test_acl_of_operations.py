@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from redis_kit.core.component import components
 from redis_kit.core.errors import PermissionDenied
 from redis_kit.operations import component_memory, find_keys, server_reports
 from tests.docs.support.pages import ROOT
@@ -60,12 +59,3 @@ def test_rights_of_keys_are_enough_and_needed(user):
     for right in set(listed) - {"+pttl"}:
         user(*[each for each in listed if each != right])
         assert not complete(), right
-
-
-def test_rights_of_the_benchmark_are_enough(user, own_kit, shell):
-    (line,) = re.findall(r"^\| .*rk_bench.*\| `~rk:(bench-\*) ([^`]*)`.*$", PAGE, re.MULTILINE)
-    commands = {f"+{name}" for each in components() for name in each.commands.split() if each.benchmarks}
-    user("resetkeys", f"~{own_kit.prefix}:{line[0]}", line[1], *commands, *rights("rk_keys"))
-    code, output, errors = shell("rk_bench", "--seconds", "0.01")
-    assert (code, errors) == (0, "")
-    assert "put, claim and acknowledge a job" in output

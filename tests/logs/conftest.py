@@ -14,9 +14,8 @@ def fresh():
     """No record of another test waits or is counted."""
     buffer.discard()
     with buffer._sending:
-        wake_ups = buffer._wake_ups
+        buffer.stop()
         buffer.reset()
-        wake_ups.put(None)  # its thread ends
     yield
     buffer.discard()
 

@@ -24,6 +24,10 @@ def hasty(monkeypatch):
     monkeypatch.setattr(connections, "WORKER", 0.3)
 
 
+def counts():
+    return buffer.stored, buffer.dropped(), buffer.waiting()
+
+
 def levels():
     (hour,) = flow.run(read_levels(1), connections.client("default", "worker"))
     return {level: count for level, count in hour.items() if count}
@@ -45,13 +49,12 @@ def test_every_record_of_several_threads_is_stored_or_dropped_and_counted(kit, l
     for thread in threads:
         thread.join()
     wait_for(lambda: buffer.flush(10.0))
-    counts = buffer.counts()
-    assert counts.stored + counts.dropped == 20_000
-    assert not counts.waiting
+    assert buffer.stored + buffer.dropped() == 20_000
+    assert not buffer.waiting()
     found = levels()
-    assert found.pop("dropped", 0) == counts.dropped
-    assert sum(found.values()) == counts.stored
-    assert sum(message.records for message in Logs().common()) == counts.stored
+    assert found.pop("dropped", 0) == buffer.dropped()
+    assert sum(found.values()) == buffer.stored
+    assert sum(message.records for message in Logs().common()) == buffer.stored
 
 
 @pytest.mark.parametrize("kind", ["valkey", "debian_redis", "cluster"])
@@ -62,7 +65,7 @@ def test_batch_that_is_sent_twice_is_stored_once(request, settings, kind, log, n
     for number in range(3):
         log.error("Order %d", number)
     assert buffer._next()
-    call, _, _ = buffer._batches[0]
+    call, _, _ = buffer._batch
     client = connections.client("default", "worker")
     assert [flow.run(flow.single(call), client) for _ in range(3)] == [1, 0, 0]
     assert levels() == {"ERROR": 3}
@@ -82,7 +85,7 @@ def test_full_buffer_drops_and_counts(kit, log, no_thread):
         log.info("More")
     assert not buffer.flush()
     log.info("A batch of 1,000 left room")
-    assert buffer.counts() == (0, 70, Buffer.CAPACITY + 1)
+    assert counts() == (0, 70, Buffer.CAPACITY + 1)
     kit.connect(kit.server.connection)
     assert buffer.flush(30.0)
     assert levels() == {"INFO": Buffer.CAPACITY + 1, "dropped": 70}
@@ -112,7 +115,7 @@ def test_server_that_freezes_stores_nothing_twice(own_kit, log, no_thread, hasty
         own_kit.server.thaw()
     wait_for(buffer.flush)
     assert levels() == {"ERROR": 302}
-    assert buffer.counts() == (302, 0, 0)
+    assert counts() == (302, 0, 0)
 
 
 def test_lost_replies_store_nothing_twice(proxy, kit, log, no_thread, hasty):
@@ -125,7 +128,7 @@ def test_lost_replies_store_nothing_twice(proxy, kit, log, no_thread, hasty):
         assert not buffer.flush()
     wait_for(buffer.flush)
     assert levels() == {"ERROR": 301}
-    assert buffer.counts() == (301, 0, 0)
+    assert counts() == (301, 0, 0)
 
 
 def test_full_server_keeps_records_waiting(own_kit, log, no_thread, caplog):
@@ -133,7 +136,7 @@ def test_full_server_keeps_records_waiting(own_kit, log, no_thread, caplog):
     own_kit.client.config_set("maxmemory", 1)
     log.error("Order %d", 1)
     assert not buffer.flush()
-    assert buffer.counts() == (0, 0, 1)
+    assert counts() == (0, 0, 1)
     assert "Can't store log records; up to 10000 wait" in caplog.text
     own_kit.client.config_set("maxmemory", 0)
     assert buffer.flush()
@@ -149,17 +152,67 @@ def test_key_of_another_type_drops_a_batch_and_counts_it(kit, log, no_thread):
     kit.client.set(name, "x")
     log.error("Order %d", 2)
     assert not buffer.flush()
-    assert buffer.counts() == (1, 1, 0)
+    assert counts() == (1, 1, 0)
     kit.client.rename("aside", name)
     assert buffer.flush()
     assert levels() == {"ERROR": 1, "dropped": 1}
 
 
+def test_drop_is_reported_when_no_record_comes(kit, log):
+    buffer.drop()
+    wait_for(lambda: levels() == {"dropped": 1}, timeout=10)
+
+
+def test_threads_that_look_at_drops_change_nothing(log, no_thread):
+    seen, looks = set(), 2000
+
+    def look():
+        seen.update(buffer.dropped() for _ in range(looks))
+
+    threads = [threading.Thread(target=look) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    buffer.drop()
+    for thread in threads:
+        thread.join()
+    assert seen <= {0, 1}
+    assert buffer.dropped() == 1
+
+
+@pytest.mark.parametrize("begins", [False, True])
+def test_interrupted_start_of_the_thread_is_repeated(kit, log, monkeypatch, begins):
+    start = threading.Thread.start
+
+    def interrupted(thread):
+        monkeypatch.undo()
+        if begins:
+            start(thread)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        log.error("Before")
+    log.error("After")
+    wait_for(lambda: levels() == {"ERROR": 2}, timeout=10)
+    wait_for(lambda: sum(thread.name == Buffer.name for thread in threading.enumerate()) == 1, timeout=10)
+
+
+def test_thread_ends_when_it_is_stopped(kit, log):
+    log.error("Order %d", 1)
+    thread = buffer._thread
+    wait_for(lambda: levels() == {"ERROR": 1}, timeout=10)
+    buffer.stop()
+    thread.join(10)
+    assert not thread.is_alive()
+    log.error("Order %d", 2)
+    wait_for(lambda: levels() == {"ERROR": 2}, timeout=10)
+
+
 def test_wrong_settings_lose_no_count(kit, log, no_thread):
     kit.options(LOGS={"RECENT": "many"})
     log.error("Order %d", 1)
-    buffer.flush()
-    assert buffer.counts() == (0, 1, 0)
+    assert not buffer.flush()
+    assert counts() == (0, 1, 0)
 
 
 def test_records_of_the_sender_are_not_sent(kit, no_thread, monkeypatch):
@@ -172,7 +225,7 @@ def test_records_of_the_sender_are_not_sent(kit, no_thread, monkeypatch):
     kit.connect(UNREACHABLE)
     logging.getLogger("shop").warning("One")
     assert not buffer.flush()  # logs that Redis can't be reached
-    assert buffer.counts().waiting == 1
+    assert buffer.waiting() == 1
 
 
 def test_emit_in_the_handler_of_a_signal_does_not_block(kit, log, no_thread, monkeypatch):
@@ -185,7 +238,7 @@ def test_emit_in_the_handler_of_a_signal_does_not_block(kit, log, no_thread, mon
 
     monkeypatch.setattr(buffer, "_added", interrupted)
     log.error("Of the code that it interrupts")
-    assert buffer.counts().waiting == 2
+    assert buffer.waiting() == 2
 
 
 def test_records_of_a_test_are_not_stored_in_the_next(kit, log, no_thread):

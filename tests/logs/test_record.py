@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import pickle
 from decimal import Decimal
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from redis_kit.core.activity import current_fields
 from redis_kit.core.web.log_fields import log_requests
 from redis_kit.logs import Logs
 from redis_kit.logs.buffer import buffer
-from redis_kit.logs.record import SIZE, StoredRecord
+from redis_kit.logs.record import LIMIT, SIZE, StoredRecord
 from tests.app.models import User
 
 SECRET = "hunter2-s3cr3t"
@@ -58,6 +59,14 @@ SECRETS = [
     f"login(user='ann', pwd=\"{SECRET}\")",
     f"signature={SECRET}",
     f"aws_secret_access_key = {SECRET}",
+    f"{{'password': ['{SECRET}', '{SECRET}'], 'user': 'ann'}}",
+    f"{{'password': {{'old': ['{SECRET}'], 'new': ('{SECRET}', 1)}}}}",
+    f"<QueryDict: {{'user': ['ann'], 'password': ['{SECRET}', '{SECRET}']}}>",
+    f"psql --password {SECRET} --host db",
+    f"<user>ann</user><password>{SECRET}</password>",
+    f"jwt={SECRET}",
+    f"Key (password)=({SECRET}) already exists.",
+    f"{'x' * 3970} {{'password': ['{'y' * 60}', '{SECRET}']}}",
     f"{'x' * 3000} password={SECRET}",
     f"{'x' * 3950} redis://ann:{SECRET}{'y' * 100}@host",
 ]
@@ -97,6 +106,8 @@ def planted():
     ):
         yield lambda log, value=value: log.error("Of %s", value), SECRET
         yield lambda log, value=value: log.error("Of %(x)r", {"x": value}), SECRET
+    yield lambda log: log.error("Login %(password)s", {"password": SECRET}), SECRET
+    yield lambda log: log.error("%(user)s logs in: %(api_key)-30.20s", {"api_key": SECRET, "user": "ann"}), SECRET
     for error in (ValueError("x"), RecursionError(), KeyError("y"), UnicodeDecodeError("utf8", b"x", 0, 1, "z")):
         yield lambda log, error=error: log.error("Of %s", Hostile(error)), ""
         yield lambda log, error=error: raised(log, Odd(error)), ""
@@ -138,9 +149,9 @@ def test_two_hundred_planted_records_are_harmless(kit, log, no_thread):
     kit.options(LOGS={"RECENT": 1000})
     for plant, _ in plants:
         plant(log)
-    assert buffer.counts().waiting == len(plants)
+    assert buffer.waiting() == len(plants)
     assert buffer.flush(60.0)
-    raw = kit.raw.lrange(next(name for name in kit.keys() if ":recent:ERROR:" in name), 0, -1)
+    raw = kit.raw.lrange(next(name for name in kit.keys() if name.endswith(":recent:ERROR")), 0, -1)
     records = Logs().recent("ERROR", limit=1000)
     assert len(records) == len(raw) == len(plants)
     assert max(map(len, raw)) <= SIZE
@@ -182,13 +193,79 @@ def test_message_is_that_of_the_time_of_the_call(kit, log, no_thread, value):
 
 def test_traceback_has_the_error_and_no_frame_is_kept(kit, log, no_thread):
     raised(log, ValueError("no such order"))
-    assert "tb_frame" not in repr(vars(buffer._entries[0].error))
+    assert "tb_frame" not in repr(vars(buffer._entries[0].traceback))
     buffer.flush()
     (record,) = Logs().recent()
     assert record.traceback.startswith("Traceback (most recent call last):")
     assert record.traceback.endswith("ValueError: no such order")
     assert record.error == "ValueError"
     assert record.place == "logs/test_record.py raised"
+
+
+def test_argument_with_a_secret_name_is_masked_and_others_are_not(kit, log, no_thread):
+    log.error("%(user)s: 100%% of %(token)05d, %%(key)s", {"user": "ann", "token": 12345})
+    buffer.flush()
+    assert Logs().recent()[0].message == "ann: 100% of ***, %(key)s"
+
+
+def test_long_error_leaves_room_for_the_last_frames(kit, log, no_thread):
+    def fall(depth):
+        if depth:
+            fall(depth - 1)
+        raise KeyError("deep " + "x" * 5000)
+
+    try:
+        fall(60)
+    except KeyError:
+        log.exception("Failed")
+    buffer.flush()
+    traceback = Logs().recent()[0].traceback
+    assert traceback.count(" in fall") >= 3
+    assert 'raise KeyError("deep "' in traceback
+    assert "KeyError: 'deep xxx" in traceback
+    assert traceback.endswith("…")
+
+
+def test_notes_and_groups_that_wait_are_small(kit, log, no_thread):
+    error = ExceptionGroup("many", [ValueError(number) for number in range(20_000)])
+    error.add_note("z" * 5_000_000)
+    raised(log, error)
+    error = ValueError("x")
+    for _ in range(100):
+        error.add_note("z" * 1_000_000)
+    raised(log, error)
+    assert sum(len(pickle.dumps(entry.traceback._str)) for entry in buffer._entries) < 20_000
+    assert sum(map(len, buffer._entries[1].traceback.__notes__)) <= 5 * LIMIT
+    assert not buffer._entries[0].traceback.exceptions
+    buffer.flush()
+    group = Logs().recent()[1]
+    assert group.error == "ExceptionGroup"
+    assert "ExceptionGroup: many (20000 sub-exceptions)" in group.traceback
+    assert "ValueError: 3" in group.traceback
+
+
+class Leaving:
+    def __init__(self, error):
+        self.error = error
+
+    def __str__(self):
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()], ids=repr)
+def test_end_of_the_process_is_not_held_up(kit, log, no_thread, error):
+    with pytest.raises(type(error)):  # a signal's handler may raise it at any time
+        log.error(Leaving(error))
+
+
+@pytest.mark.parametrize(
+    "attributes", [{"name": None}, {"pathname": None}, {"funcName": 7}, {"args": {}}, {"msg": None}]
+)
+def test_odd_record_is_stored_with_the_others(kit, log, no_thread, attributes):
+    log.error("Before")
+    log.handle(logging.makeLogRecord({"name": "shop", "levelno": 40, "msg": "Odd", **attributes}))
+    assert buffer.flush()
+    assert len(Logs().recent("ERROR")) == 2
 
 
 def emitted(log, request):
@@ -229,7 +306,7 @@ def test_async_middleware_does_so_too(kit, log, no_thread):
 
     assert asyncio.run(log_requests(view)(RequestFactory().get("/orders/"))) == "response"
     log.error("Outside")
-    assert [entry.path for entry in buffer._entries] == ["/orders/", ""]
+    assert [entry.context[0] for entry in buffer._entries] == ["/orders/", ""]
 
 
 def test_record_has_the_id_of_its_job(kit, log, no_thread):

@@ -21,8 +21,6 @@ from redis_kit.queues.tasks import discovery
     [
         ({"HEARTBEAT_INTERVAL": 5}, "E007", "less than half of WORKER_TIMEOUT"),
         ({"WORKER_TIMEOUT": 4}, "E007", "five times HEARTBEAT_INTERVAL"),
-        ({"SERIALIZER": "pickle"}, "E010", "only 'json'"),
-        ({"SERIALIZER": "jsn"}, "E010", "only 'json'"),
         ({"NAMES": [""]}, "E006", "NAMES"),
         ({"NAMES": "mail"}, "E006", "NAMES"),
         ({"NAMES": ["mail", 3]}, "E006", "REDIS_KIT['QUEUES']['NAMES'][1] is 3; it must be text."),
@@ -31,7 +29,6 @@ from redis_kit.queues.tasks import discovery
         ({"RESULT_TTL": 0}, "E006", "it must be 1 to 31,536,000."),
         ({"RETRY_BACKOFF_MAX": -1}, "E006", "RETRY_BACKOFF_MAX"),
         ({"DEAD_LIMIT": True}, "E006", "DEAD_LIMIT"),
-        ({"ON_FAILURE": "open"}, "E011", "'raise'"),
         ({"MAX_ATEMPTS": 5}, "E002", "MAX_ATTEMPTS"),
         ({"OUTBOX": "defalt"}, "E018", "Did you mean 'default'?"),
         ({"OUTBOX": 1}, "E006", "OUTBOX"),

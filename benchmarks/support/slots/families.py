@@ -4,9 +4,11 @@ from collections.abc import Callable
 from datetime import date
 from typing import NamedTuple
 
+from redis_kit.autocomplete import Autocomplete, RecentList
 from redis_kit.bloom import BloomFilter
 from redis_kit.core.keys import BUCKETS, bucket_of
 from redis_kit.locks import Lock
+from redis_kit.mailbox import Chat
 from redis_kit.pageviews import keys as page_keys
 from redis_kit.pageviews.pages import SITE, encoded
 from redis_kit.queues import Queue
@@ -40,6 +42,8 @@ def families() -> dict[str, Key]:
         "workflows, by id": lambda n: WorkflowKeys.of(f"{n:026}").meta,
         "throttles, by name": lambda n: Throttle(f"throttle {n}", "5/m").key("latest"),
         "identities of one throttle": lambda n: login.keys(f"user {n}").state,
+        "recent lists, by owner": lambda n: RecentList("people", n).key("recent"),
+        "chats and inboxes, by name": lambda n: Chat(f"room {n}").wake,
         "pages, by name": lambda n: page_keys.views(encoded(f"page {n}"), TODAY),
         "objects of one page": lambda n: page_keys.views(encoded("article", n), TODAY),
     }
@@ -62,6 +66,11 @@ def fixed() -> list[Fixed]:
         Fixed(WorkflowLists.of().listed, "by each workflow as it starts", "the core of one node"),
         Fixed(relay_key("default"), "each 5 s by each worker process", "the number of processes"),
         Fixed(BloomFilter("seen").key("..."), "by each call", "the core of one node: divide the filter"),
+        Fixed(Autocomplete("people").key("..."), "by each search and change", "the core of one node: divide the index"),
+        Fixed(
+            "rk:{search:shop.ArticleIndex}:...", "by each search and each write", "the core and the memory of one node"
+        ),
+        Fixed(Chat("room").key("chats"), "by each message in its bucket", "16 buckets: 16 cores"),
         Fixed("rk:{logs}:...", "once a second by each process that logs", "the number of processes"),
         Fixed("rk:{queues-schedules}:...", "each 2 s by each supervisor, and with each tick", "the number of machines"),
     ]

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from example_project.reading.models import Article
+from example_project.reading.models import Article, ArticleIndex
 from example_project.reading.views.letters import DELAYS
 from redis_kit.bloom import BloomFilter, get_object_or_404
 from redis_kit.pageviews import PageViews, page
@@ -32,6 +32,15 @@ def article_list(request: HttpRequest) -> HttpResponse:
         for article, is_read in zip(articles, read, strict=True)
     ]
     return render(request, "reading/articles.html", {"shelf": shelf})
+
+
+@require_safe
+@throttle(READING, key="ip", name="library")
+@page("search")
+def search(request: HttpRequest) -> HttpResponse:
+    """Show the articles that match a query."""
+    query = request.GET.get("q", "").strip()
+    return render(request, "reading/search.html", {"query": query, "result": ArticleIndex.search(query, fuzzy=True)})
 
 
 @require_safe

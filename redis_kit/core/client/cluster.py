@@ -230,6 +230,12 @@ class ClusterClient(_Routing):
         flow.run(self._look(), self._node)
         return [self._node(node) for node in self._topology.primaries()]
 
+    def node_of(self, key: str, *, moved: bool = False) -> Any:
+        """Return the client of the node that has a key. With ``moved``, the topology that was known is wrong."""
+        self._topology.stale |= moved
+        flow.run(self._look(), self._node)
+        return self._node(self._topology.owner(key_slot(key.encode())))
+
     def close(self) -> None:
         """Close the connections to every node."""
         for node in self._nodes.values():

@@ -101,7 +101,7 @@ class Client(_Guard):
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
-        self._pool = Pool(server.factory, server.limits, server.where, self.check)
+        self._pool: Pool = Pool(server.factory, server.limits, server.where, self.check)
 
     def call(self, *command: Argument) -> Any:
         """Send one command and return its reply."""
@@ -172,6 +172,14 @@ class Client(_Guard):
             self._fail(connection, error)
         self._succeeded(connection, answers)
         return answers
+
+    def dedicated(self) -> Any:
+        """Return a connection of redis-py that is in no pool, to be opened and closed by the caller."""
+        return self._pool.make()
+
+    def node_of(self, key: str, *, moved: bool = False) -> Self:
+        """Return the client of the server that has a key: this one. See ClusterClient.node_of()."""
+        return self
 
     def close(self) -> None:
         """Close its connections."""

@@ -10,7 +10,7 @@ import logging
 import os
 import select
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from operator import attrgetter
@@ -98,6 +98,24 @@ def read_after(connection: Any, seconds: float) -> Any:
     if not (connection.can_read(timeout=seconds) or connection.can_read(timeout=MOMENT)):
         raise TimeoutError("no answer in time")
     return read(connection)
+
+
+def await_news(connections: Sequence[Any], wake_up: socket, seconds: float) -> None:
+    """Return when there may be something to read from a connection or a socket for wake-ups, or after some seconds.
+
+    Replies that the library has read before must have been taken from it.
+    """
+    poll = select.poll()
+    poll.register(wake_up, select.POLLIN)
+    for connection in connections:
+        try:
+            if connection._sock is None:
+                return  # to read from it tells why
+            poll.register(connection._sock, select.POLLIN)
+        except AttributeError as error:
+            _note_missing(error)
+            seconds = min(seconds, MOMENT)
+    poll.poll(seconds * 1000)
 
 
 def is_open(connection: Any) -> bool:

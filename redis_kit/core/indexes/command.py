@@ -1,7 +1,7 @@
 """The base of commands that list indexes, clear them, and rebuild those of models."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from django.core.management.base import CommandError, CommandParser
@@ -22,9 +22,11 @@ class IndexCommand(terminal.KitCommand):
     inventory: ClassVar[Inventory[Any]]
     titles: ClassVar[Sequence[str]]
     empty: ClassVar[str]
-    actions = {
+    #: What a name is made of, for the help.
+    example: ClassVar[str] = "model and field, such as shop.Product.pk"
+    actions: Mapping[str, str] = {
         "list": "list them by name",
-        "rebuild": "read the values of a model's field again, and switch to them in one step",
+        "rebuild": "read the rows of a model again, and switch to them in one step",
         "clear": "delete one with all that it holds",
     }
 
@@ -44,14 +46,15 @@ class IndexCommand(terminal.KitCommand):
             subparser = subparsers.add_parser(action, help=about)
             subparser.add_argument("--json", action="store_true", help="print JSON")
             terminal.add_everywhere(subparser)
-        listing, rebuild, clear = map(subparsers.choices.__getitem__, ("list", "rebuild", "clear"))
+            if action not in ("list", "clear"):
+                subparser.add_argument("name", metavar="NAME", help=self.example)
+        listing, clear = subparsers.choices["list"], subparsers.choices["clear"]
         for subparser in (listing, clear):
             subparser.add_argument("--using", type=terminal.alias, help="connection (default: all)")
         clear.add_argument("name", metavar="NAME", type=terminal.name, help="name of the index")
         terminal.add_no_input(clear)
         whole = terminal.whole(1, 1000)
         listing.add_argument("--limit", type=whole, default=100, help="number of lines, 1 to 1,000 (default: 100)")
-        rebuild.add_argument("name", metavar="NAME", help="model and field, such as shop.Product.pk")
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
         """Run the action. Exit code 1 if no model has the index, or if it can't be rebuilt."""
@@ -61,7 +64,7 @@ class IndexCommand(terminal.KitCommand):
     def _list(self, *, using: str | None, limit: int, **options: Any) -> None:
         total, indexes = self.read(using, limit)
         if options["json"]:
-            self.stdout.write(json.dumps([index._asdict() for index in indexes], indent=2))
+            self.stdout.write(json.dumps([index._asdict() for index in indexes], indent=2, default=str))
         elif not indexes:
             self.stdout.write(self.empty)
         else:

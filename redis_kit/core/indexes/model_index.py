@@ -35,6 +35,8 @@ class ModelIndex:
 
     #: The management command that rebuilds it.
     command: ClassVar[str] = ""
+    #: What the log says of an index that misses a change.
+    distrusted = "is not asked until it is rebuilt"
 
     def __init__(self, model: Any, name: str) -> None:
         if apps.ready and not conf.tests_run():
@@ -93,7 +95,7 @@ class ModelIndex:
     def report_miss(self, error: BaseException) -> None:
         """Rely on the index no longer: this process at once, others as soon as the server can be told."""
         if _log_limit.allows(repr(self)):
-            logger.error("%r misses a change and is not asked until it is rebuilt: %s", self, described(error))
+            logger.error("%r misses a change and %s: %s", self, self.distrusted, described(error))
         with _lock:
             _incomplete[self] = object()
         _start_reporter()

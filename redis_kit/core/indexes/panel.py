@@ -59,6 +59,10 @@ class IndexPanel(Panel):
         """Yield what needs attention."""
         yield from ()
 
+    def details(self, infos: Sequence[Any]) -> Iterator[Content]:
+        """Yield what stands below the table."""
+        yield from ()
+
     def content(self) -> Iterator[Content]:
         """Return the figures, and a page of the table. Two round trips to each connection."""
         listed, number = self.inventory.read_all(), self.viewer.page
@@ -77,6 +81,7 @@ class IndexPanel(Panel):
             selects=("clear",),
         )
         yield from Pages.of(self.slug, number, len(listed.infos))
+        yield from self.details(listed.infos)
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the indexes of each connection. Two round trips."""

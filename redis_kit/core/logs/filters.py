@@ -2,6 +2,7 @@
 
 import logging
 import traceback
+from collections.abc import Callable
 
 from django.conf import settings
 
@@ -15,6 +16,7 @@ LOGGERS = (
     *("redis_kit.logs", "redis_kit.metrics", "redis_kit.pageviews", "redis_kit.worker"),
 )
 MARK = "_redis_kit_safe"  # an attribute of a record: its message and traceback as the filter has left them
+MOST_ERRORS, MOST_NOTES = 20, 5  # that are captured of a chain or a group, and of an error
 FRAMEWORK = "django"  # the logger to which Django gives a handler
 
 
@@ -73,48 +75,85 @@ def formatted_traceback(information: ExcInfo) -> str:
         return _cleaned("".join([*lines, contained(error_text.described(information[1]))]))
 
 
-def formatted(error: traceback.TracebackException) -> str:
-    """Return a traceback as formatted_traceback() does. It changes the texts of the errors."""
-    _contain(error, set())
-    return _cleaned("".join(error.format()))
+def formatted(
+    error: traceback.TracebackException | str, change: Callable[[str], str] = str, longest: int | None = None
+) -> str:
+    """Return what captured() has returned in the form of formatted_traceback().
+
+    Each text and note of an error is changed and cut to a length first.
+    """
+    if isinstance(error, str):
+        return contained(error)
+    for part in _parts(error):
+        _contain(part, lambda text: _cut(change(text), longest))
+    try:
+        return _cleaned("".join(error.format()))
+    except Exception:  # of the loader of a module, which has its source
+        return ""
 
 
 def captured(information: ExcInfo, *, frames: int, longest: int) -> traceback.TracebackException | str:
     """Return what formatted() takes, without the frames themselves: the last ones, and texts cut to a length.
 
-    Lines of code are looked up by formatted(), so this takes microseconds.
+    Lines of code are looked up by formatted(), so this takes microseconds. If there are more than 20 errors, it has the
+    traceback of the first one, and the texts of 15 others.
     """
+    kind, error, own = information
     try:
-        error = traceback.TracebackException(*information, limit=-frames, lookup_lines=False, compact=True)
-        waiting = [error]
-        while waiting:
-            each = waiting.pop()
-            each._str = str(each._str)[:longest]  # type: ignore[attr-defined]
-            waiting += [other for other in (each.__cause__, each.__context__, *(each.exceptions or ())) if other]
-        return error
+        if _has_many(error):
+            others = error.exceptions[:15] if isinstance(error, BaseExceptionGroup) else ()
+            kind, error = (
+                error_text.Unprintable,
+                error_text.Unprintable("\n".join(error_text.described(each)[:longest] for each in (error, *others))),
+            )
+        capture = traceback.TracebackException(kind, error, own, limit=-frames, lookup_lines=False, compact=True)
+        for part in _parts(capture):
+            part._str = str(part._str)[:longest]  # type: ignore[attr-defined]
+            if (notes := part.__notes__) is not None:
+                notes = notes if isinstance(notes, (list, tuple)) else [repr(notes)]
+                part.__notes__ = [str(note)[:longest] for note in notes[:MOST_NOTES]]
+        return capture
     except Exception:  # of a method of the error
         return f"{error_text.path_of(information[0])}: {error_text.UNREADABLE}"
+
+
+def _parts(error: traceback.TracebackException) -> list[traceback.TracebackException]:
+    parts = [error]
+    for part in parts:
+        parts += filter(None, (part.__cause__, part.__context__, *(part.exceptions or ())))
+    return parts
+
+
+def _has_many(error: BaseException) -> bool:
+    errors = {id(error): error}
+    waiting = [error]
+    while waiting and len(errors) <= MOST_ERRORS:
+        each = waiting.pop()
+        others = each.exceptions[: MOST_ERRORS + 1] if isinstance(each, BaseExceptionGroup) else ()
+        for other in (each.__cause__, each.__context__, *others):
+            if other is not None and id(other) not in errors:
+                errors[id(other)] = other
+                waiting.append(other)
+    return len(errors) > MOST_ERRORS
+
+
+def _cut(text: str, longest: int | None) -> str:
+    return text if longest is None or len(text) <= longest else f"{text[:longest]}…"
 
 
 def _cleaned(text: str) -> str:
     return "\n".join(clean(line.expandtabs()) for line in text.rstrip("\n").split("\n"))
 
 
-def _contain(formatted: traceback.TracebackException, seen: set[int]) -> None:
-    if id(formatted) in seen:
-        return
-    seen.add(id(formatted))
-    formatted._str = contained(str(formatted._str))  # type: ignore[attr-defined]
+def _contain(formatted: traceback.TracebackException, change: Callable[[str], str]) -> None:
+    formatted._str = contained(change(str(formatted._str)))  # type: ignore[attr-defined]
     notes = getattr(formatted, "__notes__", None)
     if isinstance(notes, (list, tuple)):
-        formatted.__notes__ = [MARGIN + contained(str(note)) for note in notes]
+        formatted.__notes__ = [MARGIN + contained(change(str(note))) for note in notes]
     elif notes is not None:
-        formatted.__notes__ = [MARGIN + contained(repr(notes))]
+        formatted.__notes__ = [MARGIN + contained(change(repr(notes)))]
     for frame in formatted.stack:
         frame.filename, frame.name = clean(frame.filename), clean(frame.name)
     for name in ("text", "msg", "filename"):  # of a SyntaxError
         if isinstance(text := getattr(formatted, name, None), str):
             setattr(formatted, name, contained(text) if name == "msg" else clean(text.rstrip("\n")))
-    for other in (formatted.__cause__, formatted.__context__, *(formatted.exceptions or ())):
-        if other is not None:
-            _contain(other, seen)

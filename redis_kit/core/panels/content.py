@@ -24,23 +24,17 @@ Value = float | timedelta | Estimate  # of a chart: times are shown as in tables
 
 
 @dataclass(frozen=True)
-class Ring:
-    """A cell: how much of a whole is left, drawn as a circle beside its text. ``share`` is 0 to 1."""
-
-    value: Any
-    share: float
-
-
-@dataclass(frozen=True)
 class Meter:
     """A cell: a number out of ``most``, drawn as a bar beside both. It has no bar if ``most`` is 0, for unknown.
 
-    A full bar is red, as a limit that is reached, unless ``wanted`` says that it is the aim.
+    A full bar is red, as a limit that is reached, unless ``wanted`` says that it is the aim. The text beside the bar is
+    ``shown`` if that is given, such as a time or a number of bytes.
     """
 
     number: float
     most: float
     wanted: bool = False
+    shown: Any = None
 
 
 @dataclass(frozen=True)
@@ -154,48 +148,6 @@ class LineChart:
     lines: Sequence[tuple[Text, Sequence[Value | None]]]
 
 
-@dataclass(frozen=True)
-class DonutChart:
-    """Up to five parts of a whole around a circle, clockwise from its top: (name, value).
-
-    It is shown with its data as a table. The part with the name ``alarm`` is red.
-    """
-
-    title: Text
-    parts: Sequence[tuple[Text, float]]
-    alarm: Text = ""
-
-
-@dataclass(frozen=True)
-class Gauge:
-    """How much of a limit is used: ``share`` is 0 to 1, drawn red from ``alarm`` on; ``value`` says it in words.
-
-    ``data`` are rows of the table below it: (name, value).
-    """
-
-    title: Text
-    share: float
-    value: Any
-    data: Sequence[tuple[Text, Any]] = ()
-    alarm: float = 0.9
-
-
-class Area(NamedTuple):
-    """An area of a tree map: its name, its value, and how that is shown."""
-
-    name: Text
-    value: float
-    shown: Any
-
-
-@dataclass(frozen=True)
-class TreeMap:
-    """Up to 40 areas, each as large as its value beside the others. It is shown with its data as a table."""
-
-    title: Text
-    areas: Sequence[Area]
-
-
 class HeatCell(NamedTuple):
     """A square of a heat map: its row and column, counted from 0, its full name and its value."""
 
@@ -245,10 +197,11 @@ class Graph:
 
 @dataclass(frozen=True)
 class Listing:
-    """A long text of several lines, such as a traceback: closed until opened. 20,000 characters are shown."""
+    """A long text of several lines, such as a traceback, closed unless ``open``. 20,000 characters are shown."""
 
     title: Text
     text: str
+    open: bool = False
 
 
 @dataclass(frozen=True)
@@ -262,10 +215,15 @@ class Pages:
 
     @classmethod
     def of(
-        cls, slug: str, number: int, total: int, asked: Mapping[str, str] = MappingProxyType({})
+        cls,
+        slug: str,
+        number: int,
+        total: int,
+        asked: Mapping[str, str] = MappingProxyType({}),
+        rows: int = MOST_ROWS,
     ) -> "Iterator[Pages]":
-        """Yield the links of a list of ``total`` rows, MOST_ROWS on each page, if it has more than one page."""
-        if (count := ceil(total / MOST_ROWS)) > 1:
+        """Yield the links of a list of ``total`` rows, at most ``rows`` on each page, if it has more than one page."""
+        if (count := ceil(total / rows)) > 1:
             yield cls(slug, min(number, count), count, asked)
 
 
@@ -294,5 +252,5 @@ class Downloads:
     asked: Mapping[str, str] = field(default_factory=dict)
 
 
-Chart = Bars | StackedBars | LineChart | DonutChart | Gauge | TreeMap | HeatMap | Graph
+Chart = Bars | StackedBars | LineChart | HeatMap | Graph
 Content = Figure | Table | Chart | Listing | Pages | Ranges | Downloads

@@ -1,6 +1,7 @@
 """Fields of log lines about the request that this thread or task answers: its path, and the id of its user."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from logging import LogRecord
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction
@@ -35,6 +36,13 @@ def log_requests(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRe
             current_fields.reset(token)
 
     return answer_async if iscoroutinefunction(get_response) else answer
+
+
+def fields_of(record: LogRecord) -> Mapping[str, Any]:
+    """Return the fields of the work or request during which a record was logged, or of the request that it names."""
+    fields = work() if (work := current_fields.get()) else {}
+    request = getattr(record, "request", None)
+    return fields if request is None else {**fields, **request_fields(request)}
 
 
 def request_fields(request: Any) -> dict[str, str]:

@@ -5,31 +5,22 @@ from typing import Any
 
 from redis_kit.core.panels import (
     Bars,
-    DonutChart,
-    Gauge,
     Graph,
     HeatMap,
     LineChart,
     StackedBars,
-    TreeMap,
 )
 from redis_kit.dashboard.charts.bars import BarsView, draw_bars
-from redis_kit.dashboard.charts.donut_chart import DonutChartView, draw_donut_chart
-from redis_kit.dashboard.charts.gauge import GaugeView, draw_gauge
 from redis_kit.dashboard.charts.graph import GraphView, draw_graph
 from redis_kit.dashboard.charts.heat_map import HeatMapView, draw_heat_map
 from redis_kit.dashboard.charts.lines import LinesView, draw_lines
 from redis_kit.dashboard.charts.stacked_bars import StackedBarsView, draw_stacked_bars
-from redis_kit.dashboard.charts.tree_map import TreeMapView, draw_tree_map
 
-ChartView = BarsView | StackedBarsView | LinesView | HeatMapView | GraphView | DonutChartView | GaugeView | TreeMapView
+ChartView = BarsView | StackedBarsView | LinesView | HeatMapView | GraphView
 DRAWINGS: dict[type, Callable[[Any], ChartView]] = {
     Bars: draw_bars,
     StackedBars: draw_stacked_bars,
     LineChart: draw_lines,
     HeatMap: draw_heat_map,
     Graph: draw_graph,
-    DonutChart: draw_donut_chart,
-    Gauge: draw_gauge,
-    TreeMap: draw_tree_map,
 }

@@ -18,7 +18,6 @@ from redis_kit.core.panels import (
     Meter,
     Pages,
     Panel,
-    Ring,
     Search,
     Table,
     Tile,
@@ -178,8 +177,8 @@ def _around(within: Sequence[str]) -> list[str]:
 
 
 def _holding(lease: "HeldLock | HeldSlot") -> tuple[Any, ...]:
-    ring = Ring(_seconds(lease.ends_in), lease.ends_in / lease.timeout if lease.timeout else 1)
-    return Lines((lease.holder, lease.location, lease.doing)), _seconds(lease.held_for), ring
+    remaining = Meter(lease.ends_in, lease.timeout, wanted=True, shown=_seconds(lease.ends_in))
+    return Lines((lease.holder, lease.location, lease.doing)), _seconds(lease.held_for), remaining
 
 
 def _locks(locks: Sequence["HeldLock"]) -> Table:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from redis_kit.core.client.addresses import aliases
 from redis_kit.core.component import components
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.panels import Area, Bytes, Content, Field, Figure, Link, Panel, Search, Table, TreeMap, Viewer
+from redis_kit.core.panels import Bytes, Content, Field, Figure, Link, Meter, Panel, Search, Table, Viewer
 from redis_kit.operations.keys.sample import OTHER_PROGRAMS, ComponentMemory, component_memory
 from redis_kit.operations.keys.search import find_keys
 
@@ -73,7 +73,8 @@ class KeysPanel(Panel):
 
 
 def memory_table(rows: Sequence[ComponentMemory], *, linked: bool) -> Table:
-    """Return the memory of components as a table, whose names link to their keys."""
+    """Return the memory of components and their shares of it as a table, whose names link to their keys."""
+    total = sum(row.size for row in rows)
     exact = all(row.share == 1 for row in rows)
     return Table(
         _("Memory by component") if exact else _("Memory by component, estimated from a part of the keys"),
@@ -84,19 +85,12 @@ def memory_table(rows: Sequence[ComponentMemory], *, linked: bool) -> Table:
                 if linked and row.component not in OTHERS
                 else OTHERS.get(row.component, row.component),
                 row.keys,
-                Bytes(row.size) if row.size else "?",
+                Meter(row.size, total, wanted=True, shown=Bytes(row.size)) if row.size else "?",
             )
             for row in rows
         ],
         empty=_("There are no keys of this project."),
     )
-
-
-def memory_map(rows: Sequence[ComponentMemory]) -> Iterator[TreeMap]:
-    """Yield the memory of components as areas, if there are several."""
-    if len(rows) > 1:
-        areas = [Area(OTHERS.get(row.component, row.component), row.size, Bytes(row.size)) for row in rows]
-        yield TreeMap(_("Shares of memory"), areas)
 
 
 def connections_field() -> Field | None:

@@ -6,15 +6,9 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
-from redis_kit.core.panels import MOST_ROWS, Alert, Content, Figure, Gauge, Lines, Panel, Search, Table, Tile
+from redis_kit.core.panels import MOST_ROWS, Alert, Content, Figure, Lines, Meter, Panel, Search, Table, Tile
 from redis_kit.core.text import byte_size
-from redis_kit.operations.dashboard.keys_page import (
-    KeysPanel,
-    connection_of,
-    connections_field,
-    memory_map,
-    memory_table,
-)
+from redis_kit.operations.dashboard.keys_page import KeysPanel, connection_of, connections_field, memory_table
 from redis_kit.operations.keys.sample import merged
 from redis_kit.operations.server.advice import Advice, advice
 from redis_kit.operations.server.report import ServerReport, server_reports
@@ -44,9 +38,7 @@ class ServerPanel(Panel):
         sentinels = sentinel_advice(using)
         reports = server_reports(using)
         yield from _state(reports, sentinels)
-        yield from _memory_gauge(reports)
         memory = merged([report.memory for report in reports])
-        yield from memory_map(memory)
         yield memory_table(memory, linked=self.viewer.may(KeysPanel.permission))
         for report in reports:
             yield Table(_("Server %s") % report.where, (_("Property"), _("Value")), _facts(report))
@@ -124,7 +116,7 @@ def _facts(report: ServerReport) -> list[tuple[Any, Any]]:
         (_("Replicas"), Lines(replicas) if replicas else _("none")),
         (_("Runs for"), Lines([timedelta(seconds=report.number("uptime_in_seconds"))])),
         (_("Peak memory"), byte_size(report.number("used_memory_peak"))),
-        (_("Limit of memory (maxmemory)"), byte_size(limit) if limit else _("none")),
+        (_("Limit of memory (maxmemory)"), _used(report.number("used_memory"), limit) if limit else _("none")),
         (_("Eviction (maxmemory-policy)"), info.get("maxmemory_policy")),
         (_("Append-only file"), aof),
         (_("Last snapshot"), datetime.fromtimestamp(saved, UTC) if saved else _("none since the start")),
@@ -136,17 +128,9 @@ def _facts(report: ServerReport) -> list[tuple[Any, Any]]:
     ]
 
 
-def _memory_gauge(reports: Sequence[ServerReport]) -> Iterator[Gauge]:
-    """Yield how much of the limit of memory is used, if the servers have one: evictions or errors begin at its end."""
-    used, limit = _total(reports, "used_memory"), _total(reports, "maxmemory")
-    if limit:
-        rows = [
-            (_("Used"), byte_size(used)),
-            (_("Limit"), byte_size(limit)),
-            (_("Peak memory"), byte_size(_total(reports, "used_memory_peak"))),
-        ]
-        words = _("%(number)s of %(most)s") % {"number": byte_size(used), "most": byte_size(limit)}
-        yield Gauge(_("Memory used of its limit"), used / limit, words, rows)
+def _used(used: float, limit: float) -> Meter:
+    words = _("%(number)s of %(most)s") % {"number": byte_size(used), "most": byte_size(limit)}
+    return Meter(used, limit, shown=words)
 
 
 def _total(reports: Sequence[ServerReport], field: str) -> int:

@@ -8,13 +8,13 @@ from typing import Literal, NamedTuple
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from redis_kit.core import conf
 from redis_kit.core.checks.servers import info_problems, outdated
 from redis_kit.operations.server.report import ServerReport
-from redis_kit.operations.settings import OperationsSettings
+from redis_kit.operations.server.rights import key_prefix
 
 Level = Literal["error", "warning", "note"]
 FULL = 0.9  # of a limit
+SLOW = 0.1  # seconds of a command that is worth an advice
 CLOCK = 1.0  # seconds that two clocks may differ
 LAG = 10  # seconds of a replica
 FRAGMENTED = 1.5, 100 * 2**20  # ratio and bytes of memory that the server holds and does not use
@@ -84,6 +84,8 @@ def _rights(report: ServerReport) -> Iterator[Advice]:
             wrong = _("The user may not run these commands of %(component)s, so some calls fail: %(commands)s.")
             named = {"component": rights.component, "commands": ", ".join(rights.commands)}
             granted = " ".join(f"+{name}" for name in rights.commands)
+            if "ssubscribe" in rights.commands:  # also refused if it is the channels that are missing
+                granted += f" &{key_prefix(rights.component)}*"
             yield Advice("error", wrong % named, f"ACL SETUSER {user} {granted}")
     closed = [rights for rights in report.missing if rights.keys]
     if closed:
@@ -196,8 +198,8 @@ def _clock(report: ServerReport) -> Iterator[Advice]:
 
 
 def _slow_commands(report: ServerReport) -> Iterator[Advice]:
-    limit, since = conf.section(OperationsSettings).SLOW, timezone.now() - RECENT
-    slow = [entry for entry in report.slow if entry.seconds >= limit and entry.at >= since]
+    since = timezone.now() - RECENT
+    slow = [entry for entry in report.slow if entry.seconds >= SLOW and entry.at >= since]
     if slow:
         worst = max(slow, key=lambda entry: entry.seconds)
         wrong = _("%(command)s kept the server busy for %(ms)d ms within the last hour: all other calls waited.")

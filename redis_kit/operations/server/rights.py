@@ -23,7 +23,7 @@ def asking() -> dict[str, Call]:
     """Return the step that asks for the rights of each component, by its name. It runs with the source, as EVAL."""
     return {
         component.label: Call(
-            *LIST_MISSING([], [f"{_prefix(component.label)}:x}}", *component.commands.split()]).with_source()
+            *LIST_MISSING([], [f"{key_prefix(component.label)}:x}}", *component.commands.split()]).with_source()
         )
         for component in components()
         if component.commands
@@ -33,13 +33,17 @@ def asking() -> dict[str, Call]:
 def missing_rights(replies: Mapping[str, Any]) -> list[MissingRights]:
     """Return the rights that are missing; none for replies that are None."""
     missing = []
+    with_channels = {each.label for each in components() if "ssubscribe" in each.commands.split()}
     for component, reply in replies.items():
         has_keys, commands = reply or (1, ())
         if not has_keys or commands:
-            keys = "" if has_keys else f"~{_prefix(component)}*"
+            keys = "" if has_keys else f"~{key_prefix(component)}*"
+            if keys and component in with_channels:
+                keys += f" &{key_prefix(component)}*"
             missing.append(MissingRights(component, keys, tuple(name.decode() for name in commands)))
     return missing
 
 
-def _prefix(component: str) -> str:
+def key_prefix(component: str) -> str:
+    """Return how the keys and the channels of a component begin."""
     return f"{conf.section(KitSettings).PREFIX}:{{{component}"

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from redis_kit.core.dates import first_weekday
-from redis_kit.core.panels import DonutChart, Figure, HeatCell, HeatMap, LineChart, Link, Sparkline, Table, Tile
+from redis_kit.core.panels import Figure, HeatCell, HeatMap, LineChart, Link, Sparkline, Table, Tile
 from redis_kit.pageviews.dashboard.report import DAYS, Report, Summary
 from redis_kit.pageviews.pages import OTHER
 from redis_kit.pageviews.questions.values import Day, Overlap
@@ -60,17 +60,14 @@ def charts(report: Report) -> Iterator[LineChart | HeatMap]:
     yield heat_map(report.hours)
 
 
-def lists(report: Report, page: str, key: str) -> Iterator[Table | DonutChart]:
-    """Yield the most viewed pages or objects, those that trend, the share of bots, and the sources of views."""
+def lists(report: Report, page: str, key: str) -> Iterator[Table]:
+    """Yield the most viewed pages or objects, those that trend, and the sources of views."""
     if not key:
         column, link = (_("Object"), _object_link(page)) if page else (_("Page"), _page_link)
         top = [(link(name), views) for name, views in report.top]
         trends = [(link(trend.name), round(trend.score, 1)) for trend in report.trends]
         yield _top(_("Top objects today") if page else _("Top pages today"), column, top)
         yield Table(_("Trending now"), (column, _("Score")), trends, empty=_("No views lately."))
-    if report.views + report.bots:
-        parts = [(_("Views"), report.views), (_("Requests of bots"), report.bots)]
-        yield DonutChart(_("Requests in %d days") % DAYS, parts)
     yield Table(
         _("Referrers today"), (_("Site"), _("Views")), report.referrers, empty=_("No view came from another site.")
     )

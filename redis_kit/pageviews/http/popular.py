@@ -22,7 +22,7 @@ By = Literal["now", "day", "week", "month"]
 def popular(queryset: QuerySet[Any], page: str, n: int = 5, *, by: By = "day", key: str = "pk") -> list[Any]:
     """Return the objects of a queryset with the most views of a page, each with its ``page_views``, in their order.
 
-    ``by`` is today, or this week or month; with ``now`` a view counts half after ``TRENDING_HALF_LIFE``, and
+    ``by`` is today, or this week or month; with ``now`` a view counts half after 6 hours, and
     ``page_views`` is None. ``key`` is the field with the keys of the page's objects, such as ``slug``. Objects that the
     queryset lacks are left out. One round trip and one query; empty while Redis is unavailable. Raises InvalidValue
     unless ``n`` is from 1 to 100, or for another ``by``.

@@ -15,6 +15,8 @@ from redis_kit.pageviews.rules import LONGEST_AGENT
 from redis_kit.pageviews.settings import PageViewSettings
 
 logger = logging.getLogger("redis_kit.pageviews")
+COOKIE_NAME = "rk_visitor"
+COOKIE_AGE = 365 * 86_400  # seconds
 TOKEN_BYTES = 16
 COOKIE_LENGTH = 22 + 1 + 22  # a token and a hash of 128 bits each
 _warned = False
@@ -32,7 +34,7 @@ def visitor(
     if options.VISITOR == "user":
         key = getattr(user, "pk", None)
         return "" if key is None else f"user {key}"
-    return _by_cookie(request, response, options)
+    return _by_cookie(request, response)
 
 
 def _of_the_day(request: HttpRequest, moment: datetime) -> str:
@@ -47,17 +49,17 @@ def _of_the_day(request: HttpRequest, moment: datetime) -> str:
     return f"{moment.date().isoformat()} {address} {request.META.get('HTTP_USER_AGENT', '')[:LONGEST_AGENT]}"
 
 
-def _by_cookie(request: HttpRequest, response: HttpResponseBase | None, options: PageViewSettings) -> str:
-    token = signed_token(request.COOKIES.get(options.COOKIE_NAME, ""))
+def _by_cookie(request: HttpRequest, response: HttpResponseBase | None) -> str:
+    token = signed_token(request.COOKIES.get(COOKIE_NAME, ""))
     if response is None or _is_shared(response):
         return f"cookie {token}" if token else ""
     patch_vary_headers(response, ("Cookie",))
     if not token:
         token = token_urlsafe(TOKEN_BYTES)
         response.set_cookie(
-            options.COOKIE_NAME,
+            COOKIE_NAME,
             signed(token),
-            max_age=int(options.COOKIE_AGE),
+            max_age=COOKIE_AGE,
             secure=request.is_secure(),
             httponly=True,
             samesite="Lax",

@@ -4,12 +4,10 @@ import time
 from typing import Any
 from urllib.parse import unquote
 
-from redis_kit.core import conf
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Call
-from redis_kit.pageviews import keys
+from redis_kit.pageviews import keys, periods
 from redis_kit.pageviews.questions.values import Trend
-from redis_kit.pageviews.settings import PageViewSettings
 
 LEAST_TREND = 0.01  # views; what weighs less is not listed
 
@@ -28,9 +26,9 @@ def members(name: str, period: str, n: int, *, start: int = 0) -> Flow[list[tupl
 def trending(name: str, n: int) -> Flow[list[Trend]]:
     """Return the pages or keys whose views, weighed by their age, are the most."""
     reply = yield Call("ZRANGE", keys.trending(name), 0, n - 1, "REV", "WITHSCORES")
-    half_life, now = conf.section(PageViewSettings).TRENDING_HALF_LIFE, time.time()
+    now = time.time()
     trends = [
-        Trend(unquote(member.decode()), 2 ** min((float(score) - now) / half_life, 64))
+        Trend(unquote(member.decode()), 2 ** min((float(score) - now) / periods.TRENDING_HALF_LIFE, 64))
         for member, score in _pairs(reply)
     ]
     return [trend for trend in trends if trend.score >= LEAST_TREND]

@@ -10,9 +10,18 @@
 -- ARGV[5...]       names to admit
 -- returns  for each name 1 if it is counted, 0 if the day is full
 
--- @include _admit
-local names = {}
+local pages, identities = KEYS[1], KEYS[2]
+local count, admitted = redis.call("SCARD", pages), {}
+redis.call("SCARD", identities)  -- fails before the first write if it is another type
 for place = 5, #ARGV do
-    names[place - 4] = ARGV[place]
+    local known = redis.call("SISMEMBER", pages, ARGV[place])
+    if known == 0 and count < tonumber(ARGV[1]) then
+        redis.call("SADD", pages, ARGV[place])
+        count, known = count + 1, 1
+    end
+    admitted[place - 4] = known
 end
-return admit(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[4], ARGV[3], names)
+redis.call("SADD", identities, ARGV[3])
+redis.call("PEXPIRE", pages, ARGV[2])
+redis.call("PEXPIRE", identities, ARGV[4])
+return admitted

@@ -15,8 +15,6 @@
 -- KEYS[12]  trending   zset: page or object -> its decayed views, as a time in s
 -- KEYS[13]  referrers  zset: host -> views of the day that came from there
 -- KEYS[14]  campaigns  zset: campaign -> views of the day that it brought
--- KEYS[15...] pages    set: names of the day's pages and objects; then the set of the kinds of identities. Only for a
---                      view whose names this process has not seen today, and not on a Cluster: it is another slot
 -- ARGV[1]   number     of the batch, growing with each batch of a writer; 0 for a batch that is never repeated
 -- ARGV[2]   memory     time for which a repeated batch is recognised, ms
 -- ARGV[3]   ttl        of days, weeks and months, ms
@@ -31,12 +29,10 @@
 -- ARGV[12]  #members   number of texts that follow: pages or objects, each with its views
 -- ARGV[13]  #referrers number of texts that follow those: referrers, each with its views
 -- ARGV[14]  #campaigns number of texts that follow those: campaigns, each with its views
--- ARGV[15]  #admission number of texts that follow those: limit and ttl of pages, kind of identity, the number of
---                      names that must be admitted, and the names; 0 without pages
--- ARGV[16]  online     number of visitors, the first ones, to add to the minute
--- ARGV[17]  writer     of the batch
--- ARGV[18...]          those texts, then the visitors
--- returns   1 if added, 0 if this batch was added before, -1 if another number of names is admitted
+-- ARGV[15]  online     number of visitors, the first ones, to add to the minute
+-- ARGV[16]  writer     of the batch
+-- ARGV[17...]          those texts, then the visitors
+-- returns   1 if added, 0 if this batch was added before
 --
 -- Everything that can be refused is checked first, since a script can't undo its writes. Sketches are written before
 -- numbers, the smallest period first: a visitor who does not change it is in the longer ones, too. The expiry of a key
@@ -44,13 +40,12 @@
 
 local number, ttl = tonumber(ARGV[1]), ARGV[3]
 local may = redis.acl_check_cmd
-local next_argument = 18
+local next_argument = 17
 
 -- @include _add_bounded
 -- @include _add_counts
 -- @include _add_decayed
 -- @include _add_visitors
--- @include _admit
 
 local function take(count)
     local texts = {}
@@ -61,7 +56,7 @@ local function take(count)
     return texts
 end
 
-local members, hosts, sources, admission = take(ARGV[12]), take(ARGV[13]), take(ARGV[14]), take(ARGV[15])
+local members, hosts, sources = take(ARGV[12]), take(ARGV[13]), take(ARGV[14])
 local visitors = take(#ARGV - next_argument + 1)
 local may_write = may("HSET", KEYS[1], 1, 1) and may("HINCRBY", KEYS[2], 1, 1) and may("PFADD", KEYS[5], 1)
     and may("PEXPIRE", KEYS[2], 1)
@@ -71,19 +66,8 @@ local may_list_sources = #hosts + #sources == 0 or may("ZINCRBY", KEYS[13], 1, 1
 if not (may_write and may_list and may_list_sources) then
     return redis.error_reply("NOPERM Page views need the commands of their component: see the how-to about ACL")
 end
-if number > 0 and tonumber(redis.call("HGET", KEYS[1], ARGV[17]) or 0) >= number then
+if number > 0 and tonumber(redis.call("HGET", KEYS[1], ARGV[16]) or 0) >= number then
     return 0
-end
-if #admission > 0 then
-    local pages, identities = unpack(KEYS, 15)
-    local limit, pages_ttl, kind, wanted = unpack(admission, 1, 4)
-    local admitted = 0
-    for _, is_admitted in ipairs(admit(pages, identities, limit, pages_ttl, ttl, kind, {unpack(admission, 5)})) do
-        admitted = admitted + is_admitted
-    end
-    if admitted ~= tonumber(wanted) then
-        return -1
-    end
 end
 local fields = {
     {KEYS[2], ARGV[6], tonumber(ARGV[10]), ARGV[4]},
@@ -102,7 +86,7 @@ if #hosts + #sources > 0 then
     -- @check_types referrers, campaigns
 end
 local sketches = {{KEYS[4], ARGV[5]}, {KEYS[5], ARGV[4]}, {KEYS[6], ttl}, {KEYS[7], ttl}, {KEYS[8], ttl}}
-local wrong = #visitors > 0 and (wrong_sketch(sketches) or add_visitors(sketches, visitors, tonumber(ARGV[16])))
+local wrong = #visitors > 0 and (wrong_sketch(sketches) or add_visitors(sketches, visitors, tonumber(ARGV[15])))
 if wrong then
     return redis.error_reply("WRONGTYPE The HyperLogLog " .. wrong)
 end
@@ -126,7 +110,7 @@ for place, counts in pairs({[13] = hosts, [14] = sources}) do
     end
 end
 if number > 0 then
-    redis.call("HSET", KEYS[1], ARGV[17], number)
+    redis.call("HSET", KEYS[1], ARGV[16], number)
     redis.call("PEXPIRE", KEYS[1], ARGV[2])
 end
 return 1

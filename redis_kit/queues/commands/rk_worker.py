@@ -12,7 +12,6 @@ from redis_kit.core import conf, connections, terminal
 from redis_kit.core.client import addresses
 from redis_kit.core.logs.filters import protect_default_handlers
 from redis_kit.core.text import clean
-from redis_kit.queues import hints
 from redis_kit.queues.commands import queue_names
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.worker.supervisor import autoreload, os_signals
@@ -26,7 +25,6 @@ class Command(terminal.KitCommand):
 
     help = "Run the tasks of queues until TERM or INT."
     requires_system_checks = "__all__"
-    other_options = hints.WORKER
     exit_codes = (
         "Exit codes: 0 stopped by a signal or a command, or --burst is done; 1 a port is taken; 2 wrong "
         "arguments; 78 wrong settings. A worker that can't reach Redis waits for it."

@@ -18,14 +18,10 @@ CONCURRENCY = (0, 1_000_000)
 LONGEST = 200  # bytes of a group's name
 NOTHING = "-"  # in place of what a limit allows: the code says nothing
 EVERYTHING = "- -"
-PER_WORKER = "worker:"  # before the name of a limit that each worker process has for itself
-NAMES = (
-    "'queue', 'group=*', 'group=<name>', 'task=<module.function>' or 'task=<module.function>&<argument>=<value>', with "
-    "'worker:' before it if each worker has the limit for itself"
-)
+NAMES = "'queue', 'group=*', 'group=<name>', 'task=<module.function>' or 'task=<module.function>&<argument>=<value>'"
 _SAFE = ":/@,+~"
 _VALUE = 64  # characters of an argument in the name of a limit; a longer one has a digest there
-_NAME = re.compile(r"group=[!-~]+|(worker:)?(queue|task=[\w.]+(&\w+=[!-%'-~]+)*)")
+_NAME = re.compile(r"group=[!-~]+|queue|task=[\w.]+(&\w+=[!-%'-~]+)*")
 
 
 class Lane(NamedTuple):
@@ -61,13 +57,9 @@ def lane_of(queue: str, group: Any = None, limits: Iterable[NamedLimit] = ()) ->
 
 def of_queue(options: QueueOptions) -> list[NamedLimit]:
     """Return the limits that the options of a queue give all its jobs."""
-    of_jobs = []
-    if options.CONCURRENCY is not None or options.RATE:
-        of_jobs.append(NamedLimit("queue", "queue", allowed(options.CONCURRENCY, options.RATE)))
-    if options.WORKER_CONCURRENCY is not None or options.WORKER_RATE:
-        per_worker = allowed(options.WORKER_CONCURRENCY, options.WORKER_RATE)
-        of_jobs.append(NamedLimit(f"{PER_WORKER}queue", f"{PER_WORKER}queue", per_worker))
-    return of_jobs
+    if options.CONCURRENCY is None and not options.RATE:
+        return []
+    return [NamedLimit("queue", "queue", allowed(options.CONCURRENCY, options.RATE))]
 
 
 def group_name(group: Any) -> str:
@@ -77,9 +69,9 @@ def group_name(group: Any) -> str:
     return f"group={quote(group, _SAFE, errors='surrogatepass')}"
 
 
-def task_limit(task: str, values: Mapping[str, Any], allowed: str, *, per_worker: bool = False) -> NamedLimit:
+def task_limit(task: str, values: Mapping[str, Any], allowed: str) -> NamedLimit:
     """Return the limit of a task, or of its calls with these values of arguments."""
-    first = f"{PER_WORKER if per_worker else ''}task={task}"
+    first = f"task={task}"
     name = "&".join((first, *(f"{argument}={_value(value)}" for argument, value in values.items())))
     return NamedLimit(name, "&".join((first, *(f"{argument}=*" for argument in values))), allowed)
 

@@ -10,7 +10,7 @@ from django.utils.translation import ngettext
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
-from redis_kit.core.panels import Bars, DonutChart, Ranges, Sparkline, StackedBars
+from redis_kit.core.panels import Bars, Ranges, Sparkline, StackedBars
 from redis_kit.core.panels.ranges import Range, label
 from redis_kit.core.text import grouped
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 MINUTES = 30  # in charts of all queues
 
 
-def states(reports: Mapping[str, "QueueStats"]) -> Iterator[DonutChart]:
+def states(reports: Mapping[str, "QueueStats"]) -> Iterator[Bars]:
     """Yield how many jobs are in each state, if there are jobs."""
     counts = [report.counts for report in reports.values()]
     labels = (_("Scheduled"), _("Ready"), _("Running"), _("Dead"))
     numbers = [sum(same) for same in zip(*counts, strict=True)]
     if any(numbers):
-        yield DonutChart(_("Jobs by state"), list(zip(labels, numbers, strict=True)), alarm=labels[-1])
+        yield Bars(_("Jobs by state"), list(zip(labels, numbers, strict=True)))
 
 
 def bars(reports: Mapping[str, "QueueStats"]) -> Iterator[Bars | StackedBars]:

@@ -67,10 +67,10 @@ DECLARE_SCHEDULES, STORE_SCHEDULES, LIST_SCHEDULES, FORGET_SCHEDULES = map(
 )
 SET_LIMIT, LIST_LIMITS = map(QueueScript, ("set_limit", "list_limits"))
 OF_LATER = ("scheduled",)
-OF_LANE = (*OF_LATER, "lanes", "limits", "parked", "turns")
+OF_LANE = (*OF_LATER, "lanes", "limits", "parked")
 OF_USED_ID = (*OF_LANE, "dead", "reasons", "unique", "owners", "cancels")  # of an earlier job
 RARE_OF_ACK = ("unique", "signal", "paused", "parked")  # only for queues with unique keys or lanes
-RARE_OF_CLAIM = ("unique", "limits", "parked", "turns")
+RARE_OF_CLAIM = ("unique", "limits", "parked")
 TAKEN = 200  # jobs in one call
 COMMAND_TTL = 60_000  # ms
 ASKS = -1  # the reply of a script that did nothing, as it needs the rare keys

@@ -60,7 +60,7 @@ def change(queue: Primitive, name: str, concurrency: int | None, rate: str | Non
     """
     allowed = lane.allowed(concurrency, rate)
     text = lane.EVERYTHING if allowed == lane.NOTHING else allowed
-    if name in ("queue", f"{lane.PER_WORKER}queue") and len(shard_names(queue.name)) > 1:
+    if name == "queue" and len(shard_names(queue.name)) > 1:
         raise InvalidValue(f"The queue {queue.name!r} has SHARDS, so only its groups and tasks can have limits.")
     return (yield from _set(queue, name, text))
 

@@ -1,5 +1,6 @@
 """Adds the calls of tasks to their queues."""
 
+import inspect
 import logging
 import math
 from collections.abc import Callable, Sequence
@@ -17,7 +18,7 @@ from redis_kit.core.gather import gather
 from redis_kit.core.tracing import spans
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.core.values.sequences import batched
-from redis_kit.queues import hints, signals, validation
+from redis_kit.queues import signals, validation
 from redis_kit.queues.database import outbox
 from redis_kit.queues.database.outbox import OutboxCall
 from redis_kit.queues.errors import InvalidArguments
@@ -36,6 +37,7 @@ from redis_kit.queues.tasks.task import Task
 
 logger = logging.getLogger("redis_kit")
 MANY = 1000  # calls in one round trip
+OPTIONS_OF_A_CALL = "Options of a call belong in using(...)."
 LOST = (
     "The transaction was committed, but %s was not enqueued: %s. Enqueue it again. With an outbox, calls stay in the "
     "database until Redis has them."
@@ -128,8 +130,9 @@ def check_call(task: Task[..., Any], args: Any, kwargs: Any) -> None:
     """Raise InvalidArguments if a task can't be called like that."""
     given = (None, *args) if task.takes_context else args
     if mismatch := signature.mismatch(task.func, given, kwargs):
-        hint = hints.of_arguments(kwargs.keys() - task.signature.parameters.keys(), hints.CALL)
-        raise InvalidArguments(f"{task.module_path}{task.signature}: {mismatch}. {hint and f'{hint}.'}".strip())
+        unknown = kwargs.keys() - task.signature.parameters.keys()
+        hint = OPTIONS_OF_A_CALL if unknown & inspect.signature(Task.using).parameters.keys() else ""
+        raise InvalidArguments(f"{task.module_path}{task.signature}: {mismatch}. {hint}".strip())
 
 
 def described(task: Task[..., Any]) -> str:

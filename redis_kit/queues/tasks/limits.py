@@ -3,11 +3,10 @@
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.text import did_you_mean, shortened, unexpected
-from redis_kit.queues import hints
+from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.queues.jobs import lane
 from redis_kit.queues.jobs.lane import Lane, NamedLimit
 from redis_kit.queues.settings import options_of
@@ -17,21 +16,12 @@ from redis_kit.queues.settings import options_of
 class Limit:
     """At most ``concurrency`` jobs of a task at once, and starts at a ``rate``, such as "10/s" or "100/m".
 
-    With ``by``, a tuple of names of arguments, each value of these has the limit for itself. With ``per_worker=True``
-    each worker process has it for itself, in place of all together.
+    With ``by``, a tuple of names of arguments, each value of these has the limit for itself.
     """
 
     concurrency: int | None = None
     rate: str | None = None
     by: tuple[str, ...] = ()
-    per_worker: bool = False
-
-    if not TYPE_CHECKING:  # or all arguments would be right
-
-        def __new__(cls, *args, **given):
-            if unknown := [name for name in given if name not in cls.__dataclass_fields__]:
-                raise unexpected("Limit", cls.__init__, unknown, hints.sentences(hints.LIMIT))
-            return super().__new__(cls)
 
 
 class LimitOptions(Protocol):
@@ -68,17 +58,15 @@ def check(task: LimitOptions) -> None:
         names = list(task.signature.parameters)[1 if task.takes_context else 0 :]
         if not isinstance(limit.by, tuple) or not set(limit.by) <= set(names):
             raise InvalidValue(f"{_wrong_by(limit.by, names)}")
-        if not isinstance(limit.per_worker, bool):
-            raise InvalidValue(f"per_worker must be True or False, not {shortened(limit.per_worker)}.")
-        if (limit.by, limit.per_worker) in seen:
+        if limit.by in seen:
             raise InvalidValue(f"Two limits of a task have the same arguments: {limit.by!r}. Write them as one Limit.")
-        seen.add((limit.by, limit.per_worker))
+        seen.add(limit.by)
 
 
 def declared_names(queue: str, tasks: Iterable[LimitOptions]) -> list[str]:
     """Return the names of the limits that the settings and these tasks declare for a queue, with a * for each value."""
     of_tasks = [
-        lane.task_limit(task.module_path, dict.fromkeys(limit.by, ""), "", per_worker=limit.per_worker).declared
+        lane.task_limit(task.module_path, dict.fromkeys(limit.by, ""), "").declared
         for task in tasks
         if task.queue_name == queue
         for limit in _limits(task)
@@ -99,8 +87,8 @@ def lane_of_call(task: LimitOptions, args: Any, kwargs: Any) -> Lane | None:
 def _named(task: LimitOptions, args: Any, kwargs: Any) -> Iterator[NamedLimit]:
     if task.concurrency is None and task.rate is None and not task.limits:
         return
-    # A job waits first for that which few others have, and last for that which depends on the worker.
-    limits = sorted(_limits(task), key=lambda limit: (limit.per_worker, -len(limit.by)))
+    # A job waits first for that which few others have.
+    limits = sorted(_limits(task), key=lambda limit: -len(limit.by))
     values: Mapping[str, Any] = {}
     if any(limit.by for limit in limits):
         bound = task.signature.bind(*((None, *args) if task.takes_context else args), **kwargs)
@@ -109,7 +97,7 @@ def _named(task: LimitOptions, args: Any, kwargs: Any) -> Iterator[NamedLimit]:
     for limit in limits:
         chosen = {name: values[name] for name in limit.by}
         allowed = lane.allowed(limit.concurrency, limit.rate)
-        yield lane.task_limit(task.module_path, chosen, allowed, per_worker=limit.per_worker)
+        yield lane.task_limit(task.module_path, chosen, allowed)
 
 
 def _limits(task: LimitOptions) -> list[Limit]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from redis_kit.core.text import shortened
-from redis_kit.queues import framework, hints
+from redis_kit.queues import framework
 from redis_kit.queues.errors import InvalidWorkflow
 from redis_kit.queues.framework import BACKEND
 
@@ -82,11 +82,6 @@ class Part:
     def first(self) -> "Step":
         """Return the step that comes first in its text."""
         raise NotImplementedError
-
-    if not TYPE_CHECKING:  # or it would take any attribute for right
-
-        def __getattr__(self, name: str) -> NoReturn:
-            raise hints.no_attribute("A part of a workflow", name, hints.PART, self)
 
 
 class Step(Part):

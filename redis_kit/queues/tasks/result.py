@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
 from redis_kit.core.logs.error_text import path_of, traceback_of
 from redis_kit.core.text import shortened
-from redis_kit.queues import framework, hints
+from redis_kit.queues import framework
 from redis_kit.queues.errors import CorruptMessage, NoResult, NotSerializable, PayloadTooLarge, WorkerLost
 from redis_kit.queues.framework import TaskError, TaskResultStatus
 from redis_kit.queues.jobs import history, message, payload
@@ -68,11 +68,6 @@ class EnqueuedJob:
         """See cancel()."""
         self._refuse("acancel()", f"; Queue({self.queue_name!r}).acancel({self.id!r}) cancels the job")
 
-    if not TYPE_CHECKING:  # or it would take any attribute for right
-
-        def __getattr__(self, name: str) -> NoReturn:
-            raise hints.no_attribute("An EnqueuedJob", name, hints.NO_RESULT, self)
-
     def _refuse(self, name: str, instead: str = "") -> NoReturn:
         raise NoResult(f"Job {self.id!r} stores no result, since its task has store_result=False: no {name}{instead}.")
 
@@ -99,11 +94,6 @@ class RedisTaskResult(framework.TaskResult, Generic[Value]):  # type: ignore[typ
 
         @property
         def return_value(self) -> Value: ...
-
-    else:  # or it would take any attribute for right
-
-        def __getattr__(self, name: str) -> NoReturn:
-            raise hints.no_attribute("A result", name, hints.RESULT, self)
 
     @property
     def queue_name(self) -> str:

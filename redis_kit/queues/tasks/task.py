@@ -5,13 +5,13 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as changed
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, Protocol, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
 from django.conf import settings
 from django.utils import timezone
 
 from redis_kit.core.text import shortened
-from redis_kit.queues import framework, hints
+from redis_kit.queues import framework
 from redis_kit.queues.errors import InvalidArguments, InvalidTask
 from redis_kit.queues.jobs.unique import Until
 from redis_kit.queues.tasks import registry
@@ -68,11 +68,6 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
         returned: Result = self.func(*args, **kwargs)
         return returned
 
-    if not TYPE_CHECKING:  # or it would take any attribute for right
-
-        def __getattr__(self, name: str) -> NoReturn:
-            raise hints.no_attribute("A task", name, hints.TASK, self)
-
     @property
     def is_async(self) -> bool:
         """Return whether the function is a coroutine function."""
@@ -83,7 +78,6 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
         """Return the signature of the function."""
         return signatures.of(self.func)
 
-    @hints.with_hints(hints.USING)
     def using(
         self,
         *,
@@ -243,7 +237,6 @@ def task(
 ) -> "Decorator": ...
 
 
-@hints.with_hints(hints.DECORATOR)
 def task(
     func: Callable[..., Any] | None = None,
     *,

@@ -89,7 +89,7 @@ def _restore(user: SignInUser, days: Days, first_was: int) -> ScriptCall:
         *(keys.active(tag, day) for day in signed if day >= oldest),
     ]
     args: list[Argument] = [user.id, int(options.RETENTION * 1000), earliest.toordinal() if earliest else 0]
-    args += [was.toordinal(), starts[0], len(years), int(options.PACK_YEARS)]
+    args += [was.toordinal(), starts[0], len(years)]
     for year, (start, end) in zip(years, pairwise(starts), strict=True):
         args += [end - start, _bitmap(days, year)]
     return RESTORE(named, args)

@@ -39,10 +39,10 @@ local function set_bit(years, day, kind, value)
     year.is_changed = true
 end
 
-local function write_years(years, may_pack)
+local function write_years(years)
     for _, year in ipairs(years) do
         if year.is_changed then
-            redis.call("SET", year.key, join_year(year.signed, year.covered, may_pack))
+            redis.call("SET", year.key, join_year(year.signed, year.covered))
         end
     end
 end

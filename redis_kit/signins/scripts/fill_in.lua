@@ -20,8 +20,7 @@
 -- ARGV[10]    most       make-ups or freezes of the month
 -- ARGV[11]    month      number of the first day of the month
 -- ARGV[12]    month_end  number of its last day
--- ARGV[13]    may_pack   1 if covered days may be packed
--- ARGV[14...]            lengths of the years
+-- ARGV[13...]            lengths of the years
 -- returns     as sign_in; "used" if there are as many make-ups or freezes as allowed; "years" if the streak around the
 --             day extends beyond these years; "first <day>" if first_was is another day. Then nothing was written
 
@@ -32,7 +31,7 @@ local day, kind, was, now = tonumber(ARGV[1]), ARGV[9], tonumber(ARGV[8]), tonum
 -- @include _zone
 local last, streak, longest, total, first_day, place, frozen, before, token, zone = read_state(KEYS[1])
 -- @check_types active, streaks, members, first, first_was
-local years = years_from(7, 14, tonumber(ARGV[2]))
+local years = years_from(7, 13, tonumber(ARGV[2]))
 
 local skips = kind == "sign_in" and day > last + 1 and is_day_after(last, zone, ARGV[6], now)
 local skipped = skips and last or day
@@ -82,7 +81,7 @@ else
     total = total + 1
     zone = ARGV[6] ~= "" and ARGV[6] or zone
 end
-write_years(years, ARGV[13] == "1")
+write_years(years)
 before, longest = longest, math.max(longest, length)
 if length > 0 and run_end >= last then
     last, streak = run_end, length

@@ -13,8 +13,7 @@
 -- ARGV[4]     was        number of the day of first_was
 -- ARGV[5]     start      number of the first day of the first year
 -- ARGV[6]     count      of the years
--- ARGV[7]     may_pack   1 if covered days may be packed
--- ARGV[8...]             for each year its length and its days to add: 46 bytes of sign-ins and 46 of covered days
+-- ARGV[7...]             for each year its length and its days to add: 46 bytes of sign-ins and 46 of covered days
 -- returns     1, or "first <day>" if first_was is another day; then nothing was written
 
 local ttl, earliest, count = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[6])
@@ -28,7 +27,7 @@ end
 local years = {}
 for number = 1, count do
     local signed, covered = split_year(redis.call("GET", KEYS[5 + number]) or "")
-    years[number] = { key = KEYS[5 + number], length = tonumber(ARGV[6 + 2 * number]), added = ARGV[7 + 2 * number],
+    years[number] = { key = KEYS[5 + number], length = tonumber(ARGV[5 + 2 * number]), added = ARGV[6 + 2 * number],
                       stored = signed .. covered }
 end
 for number = 6 + count, #KEYS do
@@ -54,7 +53,7 @@ for _, year in ipairs(years) do
     local signed, covered = merged(year.stored, year.added)
     local has_covered = string.find(covered, "[^%z]")
     if string.find(signed, "[^%z]") or has_covered then
-        redis.call("SET", year.key, join_year(signed, covered, ARGV[7] == "1"))
+        redis.call("SET", year.key, join_year(signed, covered))
         for offset = 0, year.length - 1 do
             local byte, mask = math.floor(offset / 8) + 1, 2 ^ (7 - offset % 8)
             local is_signed = bit.band(string.byte(signed, byte), mask) ~= 0

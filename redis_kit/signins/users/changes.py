@@ -121,7 +121,7 @@ class Changes(SignInUser):
                 *map(self.year_key, years),
             ]
             args: list[Argument] = [day.toordinal(), starts[0], self.id, _ttl_ms(), token, moment.zone, moment.seconds]
-            args += [was.toordinal(), kind, most, month, month_end, int(options.PACK_YEARS)]
+            args += [was.toordinal(), kind, most, month, month_end]
             args += [end - start for start, end in pairwise(starts)]
             reply = yield from _repeated(FILL_IN(named, args))
             if len(reply) == ANSWER.size:

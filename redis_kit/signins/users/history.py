@@ -105,7 +105,7 @@ class History(SignInUser):
 
     def _calendar(self, year: int, month: int, today: date) -> Flow[Calendar]:
         length = month_length(year, month)
-        first, covered_from = date(year, month, 1), Call("GETRANGE", self.year_key(year), BYTES - 1, -1)
+        first, covered_from = date(year, month, 1), Call("GETRANGE", self.year_key(year), BYTES, -1)
         (marks,), behind = yield Batch([self._slice(first, length), covered_from])
         covered = covered_days(year, behind)
         is_covered = [first + timedelta(at) in covered for at in range(length)]

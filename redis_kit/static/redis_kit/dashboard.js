@@ -89,7 +89,9 @@
     for (const { name } of [...old.attributes]) {
       if (!next.hasAttribute(name) && !KEPT.includes(name)) old.removeAttribute(name);
     }
-    for (const { name, value } of next.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+    for (const { name, value } of next.attributes) {
+      if (name !== "open" && old.getAttribute(name) !== value) old.setAttribute(name, value);
+    }
     patchChildren(old, next);
   }
 

@@ -68,10 +68,6 @@ class Histories(RuleBasedStateMachine):
     def travel(self, zone):
         self.user.zone = zone
 
-    @rule(may_pack=st.booleans())
-    def deploy(self, may_pack):
-        self.options["PACK_YEARS"] = may_pack
-
     @rule()
     def sign_in(self):
         self._signs_in_at(None, self.time)

@@ -6,16 +6,20 @@ from typing import Any
 
 from django.test import TestCase
 
+from redis_kit.autocomplete import Autocomplete, ModelAutocomplete
 from redis_kit.bloom import BloomFilter, ModelFilter
 from redis_kit.core import connections
+from redis_kit.core.indexes.generations import Generation
 from redis_kit.locks import Lock, Semaphore
 from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
+from redis_kit.mailbox import Chat, Inbox
 from redis_kit.pageviews import PageViews, periods
 from redis_kit.pageviews.batch import ViewBatch
 from redis_kit.pageviews.tally import Event, identified
 from redis_kit.queues import Queue, chain, limits
 from redis_kit.queues.keys import WorkflowLists
 from redis_kit.queues.store import calls
+from redis_kit.search import SearchIndex, Text
 from redis_kit.testing.jobs import drain
 from redis_kit.throttling import Throttle
 from tests.app.models import Account, User
@@ -39,15 +43,44 @@ def fill(kit: Any, text: str = "summer sale") -> None:
     _workers(text)
     _page_views(text)
     _filters(text)
+    _search(text)
+    _mailboxes(text)
     user = User(pk=7)
     user._state.adding = False
     user.sign_in()
 
 
 def _filters(text: str) -> None:
-    """Make a filter, and one of a model. A test has to take the second one from the list of indexes."""
+    """Make indexes, and some of models. A test has to take those from the list of indexes."""
     BloomFilter(text[:100], 1000).add(text)
     ModelFilter(Account, capacity=1000).add_many([7])
+    Autocomplete(text[:100]).add(1, text[:1000])
+    ModelAutocomplete(User, ["username"]).index().add(7, "Anna")
+
+
+def _search(text: str) -> None:
+    """Make an index, ask it for something that it lacks, and let it wait for a change."""
+
+    class AccountIndex(SearchIndex):
+        model = Account
+        name = Text()
+
+    index, account, generation = AccountIndex.instance, Account(pk=7, name="ann"), Generation.new().id
+    index.store.run_flow(index.generations.start(generation))
+    connections.client().call("SET", index.writer_key, "w")
+    index.write({"7": index.document(account)}, [], "w", generation)
+    index.store.run_flow(index.generations.switch(generation))
+    connections.client().call("DEL", index.writer_key)
+    AccountIndex.search(text)
+    index.announce(account)
+    connections.client().call("ZADD", index.store.key("slow"), int(time.time() * 1000), f"71 {text}"[:80])
+
+
+def _mailboxes(text: str) -> None:
+    chat = Chat(text[:100])
+    chat.create([text[:100], "anna"])
+    chat.send("anna", text)
+    Inbox(text[:100]).push(text)
 
 
 def _locks(text: str) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from redis_kit.core import conf
 from redis_kit.core.component import Component
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.panels import Content, Meter, Panel, Ring, Table, action
+from redis_kit.core.panels import Content, Meter, Panel, Table, action
 
 BOXES: dict[str, Any] = {}  # name -> what is in it
 DONE: list[tuple[str, ...]] = []
@@ -44,7 +44,7 @@ class VaultPanel(Panel):
     title = "Vault"
 
     def content(self) -> Iterator[Content]:
-        lease, use = Ring(timedelta(seconds=12.3), 0.41), Meter(2, 5)
+        lease, use = Meter(12.3, 30, wanted=True, shown=timedelta(seconds=12.3)), Meter(2, 5)
         rows = [(name, lease, use, one) for name, one in BOXES.items()]
         values = [f"{number}:{name}" if name != "locked" else "" for number, name in enumerate(BOXES)]
         yield Table("Boxes", ("Box", "Rent", "In use", "Other"), rows, actions=("open", "resize"), values=values)

@@ -8,7 +8,7 @@ import pytest
 
 from redis_kit.core import connections, flow
 from redis_kit.core.errors import InvalidName, InvalidValue
-from redis_kit.core.panels import Figure, Lines, Meter, Pages, Ranges, Ring, Table, Viewer
+from redis_kit.core.panels import Figure, Lines, Meter, Pages, Ranges, Table, Viewer
 from redis_kit.core.panels.ranges import RANGES
 from redis_kit.locks import FairLock, Lock, LockLost, Semaphore
 from redis_kit.locks.dashboard import waits
@@ -60,9 +60,9 @@ def test_lock_has_a_row_with_its_holder_and_what_is_left(kit):
     assert holder.lines[0].endswith("MainThread")
     assert holder.lines[1].startswith("tests/locks/dashboard/test_panel.py:")
     assert 0 <= held_for.total_seconds() < 5
-    assert isinstance(left, Ring)
-    assert 0.5 < left.share <= 1
-    assert left.value.total_seconds() == pytest.approx(10 * left.share)
+    assert isinstance(left, Meter)
+    assert 5 < left.number <= left.most == 10
+    assert left.shown.total_seconds() == pytest.approx(left.number)
     assert (waiting, fence) == (0, str(lease.fence))
     assert table.actions == ("release",)
     assert Target.parse(table.values[0]) == Target("lock", "invoice:42", lease.fence)

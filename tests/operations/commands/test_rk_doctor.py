@@ -66,10 +66,10 @@ def test_json_of_an_unreachable_server_has_the_error(well, shell):
 
 
 def test_wrong_settings_exit_with_78(kit, shell):
-    kit.options(OPERATIONS={"SLOWW": 1})
+    kit.options(OPERATIONS={"METRICS_TOKN": "x"})
     code, _output, errors = shell("rk_doctor")
     assert code == 78
-    assert "Did you mean 'SLOW'?" in errors
+    assert "Did you mean 'METRICS_TOKEN'?" in errors
 
 
 def test_each_kind_of_server_is_examined(any_kit, shell):

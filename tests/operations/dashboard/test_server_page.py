@@ -16,7 +16,7 @@ PAGE = f"{ADMIN}server/"
 def test_page_shows_the_same_advice_as_the_command(filled, boss, shell):
     found = page(boss.get(PAGE))
     headings = [one.words for one in found.find("h2")]
-    assert headings == ["Advice", "Shares of memory", "Memory by component", f"Server {filled.url}", "Slow log"]
+    assert headings == ["Advice", "Memory by component", f"Server {filled.url}", "Slow log"]
     text = " ".join(one.words for one in found.find("td"))
     lines = shell("rk_doctor")[1].splitlines()
     advised = [line.removeprefix("    -> ") for line in lines if line.startswith("    -> ")]

@@ -20,12 +20,12 @@ def remedy_of(text):
     return next((remedy for message, remedy in found().items() if text in message), None)
 
 
-def test_settings_that_lose_data_are_named_in_both_places(own_kit, boss, shell):
+def test_settings_that_lose_data_are_named_in_both_places(own_kit, boss, shell, monkeypatch):
     client = own_kit.client
     client.config_set("maxmemory", client.info("memory")["used_memory"] + 4 * 2**20)
     client.config_set("maxmemory-policy", "allkeys-lru")
     client.config_set("slowlog-log-slower-than", 1000)
-    own_kit.options(OPERATIONS={"SLOW": 0.02})  # seconds: the loop below takes longer on any machine
+    monkeypatch.setattr(rules, "SLOW", 0.02)  # seconds: the loop below takes longer on any machine
     for number in range(6000):
         client.set(f"{own_kit.prefix}:{number}", "x" * 1000)
     client.eval("for i = 1, 2e7 do local a = i end return 1", 0)

@@ -88,7 +88,9 @@ def test_missing_rights_of_components_are_named(request, kit, kind):
         MissingRights("locks", "", ("evalsha", "blpop", "zadd")),
         *(MissingRights(name, f"~{kit.prefix}:{{{name}*", ()) for name in ("throttling", "queues", "pageviews")),
         MissingRights("signins", "", ("evalsha", "zadd")),
-        *(MissingRights(name, f"~{kit.prefix}:{{{name}*", ()) for name in ("bloom", "logs")),
+        *(MissingRights(name, f"~{kit.prefix}:{{{name}*", ()) for name in ("bloom", "autocomplete", "search")),
+        MissingRights("mailbox", f"~{kit.prefix}:{{mailbox* &{kit.prefix}:{{mailbox*", ()),
+        MissingRights("logs", f"~{kit.prefix}:{{logs*", ()),
     ]
 
 

@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from redis_kit.pageviews import PageViews, batch
+from redis_kit.pageviews import PageViews, batch, periods
 from redis_kit.pageviews.batch import ViewBatch
 from redis_kit.pageviews.periods import now
 from redis_kit.pageviews.tally import Event
@@ -57,8 +57,8 @@ def test_view_of_the_future_does_not_weigh_more_than_one_of_now(kit):
     assert score == pytest.approx(1, rel=0.001)
 
 
-def test_half_life_is_a_setting_and_very_old_views_are_not_listed(kit):
-    kit.options(PAGEVIEWS={"TRENDING_HALF_LIFE": 60})
+def test_very_old_views_are_not_listed(kit, monkeypatch):
+    monkeypatch.setattr(periods, "TRENDING_HALF_LIFE", 60)
     PageViews("a").add(at=now() - timedelta(seconds=120))
     PageViews("b").add(at=now() - timedelta(hours=1))
     assert [name for name, _ in PageViews.site().trending()] == ["a"]

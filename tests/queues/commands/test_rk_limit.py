@@ -103,11 +103,11 @@ def test_wrong_arguments_end_with_the_right_ones(queue, arguments, text):
     [
         (f"task={limited.module_path}x", f"Did you mean 'task={limited.module_path}'"),
         (f"task={limited.module_path}&tenant=7", rf"Did you mean 'task={limited.module_path}&tenant_id=\*'"),
-        ("task=x", r"Limits: group=<name>, .*, worker:queue\."),
+        ("task=x", r"Limits: group=<name>, queue, "),
     ],
 )
 def test_misspelt_limit_is_an_error_that_names_the_known_ones(kit, queue, name, said):
-    kit.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"WORKER_CONCURRENCY": 1}}})
+    kit.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"CONCURRENCY": 1}}})
     with pytest.raises(CommandError, match=rf"mail has no limit .*{said}"):
         call_command("rk_limit", "mail", name, "--rate", "1/s")
 

@@ -59,27 +59,6 @@ def test_wrong_arguments_end_with_2(arguments, capsys):
     refused(arguments, capsys)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "hint"),
-    [
-        (["mail"], "unrecognized arguments: mail. Use --queue-name mail"),
-        (["high", "low", "--burst"], "unrecognized arguments: high low. Use --queue-name high,low"),
-        (["-Q", "mail,default"], ". Use --queue-name mail,default"),
-        (["--queues=mail"], ". Use --queue-name mail"),
-        (["--concurrency", "4"], ". Use --threads 4"),
-        (["-c4"], ". Use --threads 4"),
-        (["-c", "4", "mail"], ". Use --threads 4"),
-        (["-b"], ". Use --burst"),
-        (["-c"], ". Use --threads"),
-        (["--colour", "4"], "unrecognized arguments: --colour 4"),
-        ([""], "unrecognized arguments: "),
-    ],
-    ids=str,
-)
-def test_option_of_another_worker_names_ours(arguments, hint, capsys):
-    assert refused(arguments, capsys).endswith(f"{hint}\n")
-
-
 def refused(arguments, capsys):
     with pytest.raises(SystemExit) as stop:
         Command().run_from_argv(["manage.py", "rk_worker", *arguments])

@@ -36,7 +36,7 @@ def attempt(queue, error="", *, text="ValueError: token=hunter2", most=9, worker
     (job,) = queue.claim(worker=worker)
     if error:
         kept = payload.encoded([error, f'Traceback (most recent call last):\n  File "x.py"\n{text}\n'], "x")
-        queue.run_flow(claim.nack(queue, job, 0, text, most, (kept, EVER)))
+        queue.run_flow(claim.fail(queue, job, 0, text, most, (kept, EVER)))
     return job
 
 
@@ -309,7 +309,7 @@ def test_jobs_and_their_errors_can_put_nothing_into_the_page(mail, signed_in, ki
     told = payload.dumps([3, 10, attack[:500]], "x")
     calls.store_progress(mail.key(""), job, progress=told, ttl_ms=EVER).run(connections.client())
     kept = payload.encoded([attack, attack * 9], "x")
-    mail.run_flow(claim.nack(mail, job, 0, attack, 1, (kept, EVER)))
+    mail.run_flow(claim.fail(mail, job, 0, attack, 1, (kept, EVER)))
     mail.requeue([result.id])
     mail.claim(worker="w1")
     kit.client.hset(mail.key(f"result:{result.id}"), "cancelled", kept)

@@ -545,7 +545,7 @@ def test_calls_that_no_living_worker_can_run_fit_the_page(visit, monkeypatch, ki
 def test_name_and_numbers_of_a_queue_lead_to_its_jobs(kit, signed_in):
     Queue("mail").put("x")
     found = page(signed_in("view_dashboard", "manage_queues").get(PAGE))
-    links = {one.words: one.attributes["href"] for one in found.find("a") if "mail" in one.attributes["href"]}
+    links = {one.words: one.attributes["href"] for one in found.find("a") if "queue=mail" in one.attributes["href"]}
     assert links == {"mail": f"{ADMIN}queues/?queue=mail", "1": f"{ADMIN}jobs/?queue=mail&state=ready"}
     assert not [one for one in page(signed_in("view_dashboard").get(PAGE)).find("a") if one.words in links]
 

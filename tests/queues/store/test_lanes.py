@@ -184,29 +184,26 @@ def test_dead_and_failed_jobs_of_a_large_group_do_not_overtake_a_small_one(queue
     assert "".join(drained(queue)[:10]).count("small") == 5
 
 
-def test_jobs_without_a_group_do_not_wait_for_a_large_group(queue):
+def test_jobs_of_a_group_are_every_second_job_beside_those_without_one(queue):
+    queue.put_many([f"a{n}" for n in range(5)], group="a")
+    queue.put_many(["plain"] * 3000)
+    queue.put_many([f"b{n}" for n in range(3)], group="b")
+    order = [job.payload for _ in range(20) for job in queue.claim(1, worker="w")]
+    assert [payload for payload in order if payload[0] == "a"] == ["a0", "a1", "a2", "a3", "a4"]
+    assert max(place for place, payload in enumerate(order) if payload[0] == "a") <= 13
+    assert max(place for place, payload in enumerate(order) if payload[0] == "b") <= 10
+
+
+@pytest.mark.parametrize("limit", [1, 7, 100])
+def test_jobs_without_a_group_take_turns_with_a_large_one(queue, limit):
     queue.put_many(["large"] * 500, group="a")
-    for _ in range(3):
-        queue.ack(*queue.claim(100, worker="w"))
-    queue.heartbeat(worker="w")
+    queue.ack(*queue.claim(100, worker="w"))
     queue.put_many(["plain"] * 3)
-    assert [job.payload for job in queue.claim(5, worker="w")] == ["large", *["plain"] * 3, "large"]
-
-
-def test_turns_of_a_group_that_is_gone_are_forgotten(queue, kit):
-    turns = queue.key("turns")
-    queue.put_many(["x"] * 50, group="long")
-    for number in range(60):
-        queue.put("x", group=f"once:{number}")
-    claimed = [job for _ in range(100) for job in queue.claim(1, worker="w")]
-    for number in range(60):
-        queue.put("x", group=f"again:{number}")
-    assert len(claimed) == 100
-    assert kit.client.hlen(turns) < 110
-    queue.ack(*claimed)
-    drained(queue, 100)
-    queue.put("x", group="a")
-    assert kit.client.hkeys(turns) == ["0 group=a"]
+    queue.put_many(["urgent"] * 2, priority=5)
+    queue.put("urgent", group="a", priority=5)
+    order = [job.payload for _ in range(12) for job in queue.claim(limit, worker="w")]
+    assert order[:3] == ["urgent"] * 3
+    assert order[3:9].count("plain") == 3
 
 
 def test_order_holds_while_the_first_limit_is_set_and_the_last_one_reset(queue, kit):
@@ -215,7 +212,7 @@ def test_order_holds_while_the_first_limit_is_set_and_the_last_one_reset(queue, 
     assert drained_some(queue, 2) == ["a0", "b0"]
     limits.set_limit("default", "group=a", concurrency=1)
     queue.put("a6", group="a")
-    assert drained_some(queue, 4) == ["b1", "a1", "b2", "a2"]
+    assert drained_some(queue, 4) == ["a1", "b1", "a2", "b2"]
     limits.reset_limit("default", "group=a")
     queue.put("a7", group="a")
     assert drained(queue) == ["a3", "a4", "a5", "a6", "a7"]

@@ -12,8 +12,8 @@ from redis_kit.queues.jobs.unique import chosen
 from redis_kit.queues.store import calls, claim, enqueue, handover
 
 LANES = ("", "group=a", "group=b", "task=t group=a", "task=t group=b", "task=t")
-LANES = (*LANES, "group=a worker:task=u", "task=t worker:task=u worker:queue", "worker:queue")
-LIMITS = ("group=a", "task=t", "group=*", "worker:task=u", "worker:queue")
+LANES = (*LANES, "group=a task=u", "task=t task=u queue", "queue")
+LIMITS = ("group=a", "task=t", "group=*", "task=u", "queue")
 WORKERS = ("w", "x")
 PUT = ("put", "group=a", 0)
 LIMIT_AFTER_HAND_OVER = [PUT, PUT, PUT, ("claim", 2, "w"), ("hand_over", 0), ("limit", "group=a", 2), ("claim", 1, "w")]
@@ -57,7 +57,7 @@ class Model:
                 self.late.discard(placed.id)
 
     def claim(self, limit, worker="w"):
-        before, jobs, more = self.used(worker), [], True
+        before, jobs, more = self.used(), [], True
         while more and len(jobs) < limit:  # an answer says whether another claim may find jobs
             claimed = self.run(claim.claim(self.queue, limit - len(jobs), worker))
             jobs, more = jobs + claimed.jobs, claimed.next == 0
@@ -67,28 +67,20 @@ class Model:
             first = min((self.places[id] for id in beside), default=None)
             assert not lane or job.id in self.late or self.places[job.id] == first, "not in order"
             self.running[job.id] = job
-        used = self.used(worker)
+        used = self.used()
         assert all(used[name] <= max(self.allowed(name), before[name]) for name in used), "too many run"
         if len(jobs) < limit:
-            assert [id for id in self.waiting() if self.may_start(self.lanes[id], worker)] == [], (
-                "waits though it may start"
-            )
+            assert [id for id in self.waiting() if self.may_start(self.lanes[id])] == [], "waits though it may start"
 
-    def used(self, worker):
-        """Return how many jobs count for each limit, as this worker sees it."""
-        own = {id for id, job in self.running.items() if job.token.startswith(f"{worker}/")}
-        return Counter(
-            name
-            for id in [*self.running, *self.away]
-            for name in self.lanes[id].split()
-            if id in own or not name.startswith("worker:")
-        )
+    def used(self):
+        """Return how many jobs count for each limit."""
+        return Counter(name for id in [*self.running, *self.away] for name in self.lanes[id].split())
 
     def allowed(self, name):
         return self.limits.get(name, self.limits.get("group=*", 99) if name.startswith("group=") else 99)
 
-    def may_start(self, lane, worker):
-        used = self.used(worker)
+    def may_start(self, lane):
+        used = self.used()
         return all(used[name] < self.allowed(name) for name in lane.split())
 
     def waiting(self):

@@ -145,7 +145,7 @@ def test_outbox_takes_calls_until_redis_has_them(queue, kit, options, django_ass
     made.enqueue_many([(0,)])
     queue.purge("ready")
     outbox.rows("default").all().delete()
-    with django_assert_max_num_queries(6), transaction.atomic():
+    with django_assert_max_num_queries(8), transaction.atomic():
         made.enqueue_many([(number,) for number in range(1, 6)])
     assert sorted(numbers(queue)) == [1, 2, 3, 4, 5]
     assert outbox.waiting("default") == (0, None)

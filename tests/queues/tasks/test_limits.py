@@ -7,7 +7,6 @@ import pytest
 from redis_kit.core.errors import ConfigurationError, InvalidRate, InvalidValue
 from redis_kit.queues import Limit, Queue, task
 from redis_kit.queues.store import claim
-from tests.fixtures.process import wait_for
 from tests.queues.support.tasks import remember
 
 
@@ -108,75 +107,6 @@ def test_settings_limit_groups_and_a_whole_queue(kit, queue):
     assert [job.payload for job in queue.claim(10, worker="w")] == [None]
 
 
-def test_limit_of_each_worker_leaves_jobs_to_others(queue):
-    limited = task(limits=[Limit(concurrency=1, per_worker=True)])(work)
-    for value in range(4):
-        limited.enqueue(value)
-    remember.enqueue("x")
-    first, other = queue.claim(10, worker="w")
-    assert values([first, other]) == [[0], ["x"]]
-    assert queue.claim(10, worker="w") == []
-    assert values(queue.claim(10, worker="v")) == [[1]]
-    assert values(queue.claim(10, done=[first], worker="w")) == [[2]]
-    queue.sign_off(worker="v")  # its job starts elsewhere, when a worker has room
-    assert queue.claim(10, worker="w") == []
-    assert values(queue.claim(10, worker="u")) == [[1]]
-
-
-def test_limits_of_all_workers_and_of_each_hold_together(queue):
-    limits = [Limit(concurrency=1, by=("tenant_id",), per_worker=True), Limit(concurrency=3)]
-    limited = task(limits=limits)(work)
-    for tenant in (1, 1, 1, 2, 3):
-        limited.enqueue(tenant)
-    assert values(queue.claim(2, worker="w")) == [[1], [2]]
-    (second,) = queue.claim(10, worker="v")
-    assert second.payload["args"] in ([1], [3])
-    assert queue.claim(10, worker="u") == []  # three run
-
-
-def test_rate_of_each_worker_says_when_it_may_start_the_next_job(queue):
-    limited = task(limits=[Limit(rate="2/s", per_worker=True)])(work)
-    for value in range(5):
-        limited.enqueue(value)
-
-    def claimed(worker):
-        return queue.run_flow(claim.claim(queue, 10, worker))
-
-    jobs, after, _ = claimed("w")
-    assert (values(jobs), 0.3 < after <= 0.5) == ([[0]], True)
-    assert values(claimed("v").jobs) == [[1]]
-    begun, until = [], time.monotonic() + 5
-    while not begun and time.monotonic() < until:
-        begun, after, _ = claimed("w")
-        time.sleep(0 if begun else after)
-    assert values(begun) == [[2]]
-
-
-def test_lane_that_waits_for_one_worker_wakes_all_others(kit, queue):
-    for worker in "uvw":
-        queue.heartbeat(worker=worker)
-    limited = task(limits=[Limit(concurrency=1, per_worker=True)])(work)
-    limited.enqueue(0)
-    limited.enqueue(1)
-    queue.claim(10, worker="w")
-    assert kit.client.llen(queue.key("signal")) >= 2
-    kit.client.delete(queue.key("signal"))
-    assert queue.claim(10, worker="w") == []
-    assert kit.client.llen(queue.key("signal")) == 0  # they know
-
-
-def test_many_values_with_limits_of_each_worker_are_looked_at_in_turn(queue):
-    limited = task(limits=[Limit(rate="1/h", by=("tenant_id",), per_worker=True)])(work)
-    for tenant in (*range(250), *range(250)):
-        limited.enqueue(tenant)
-    for worker in "wv":
-        found = []
-        wait_for(lambda worker=worker, found=found: found.extend(queue.claim(100, worker=worker)) or len(found) == 250)
-        jobs, after, _ = queue.run_flow(claim.claim(queue, 300, worker))
-        assert jobs == []
-        assert worker == "v" or 0 < after < 0.2  # there may be more
-
-
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
@@ -191,7 +121,6 @@ def test_many_values_with_limits_of_each_worker_are_looked_at_in_turn(queue):
         ({"limits": [Limit(rate="1/s", by="tenant_id")]}, InvalidValue, r"Write \('tenant_id',\)"),
         ({"limits": [Limit(rate="1/s"), Limit(concurrency=1)]}, InvalidValue, "Two limits"),
         ({"concurrency": 1, "limits": [Limit(rate="1/s")]}, InvalidValue, "Two limits"),
-        ({"limits": [Limit(rate="1/s", per_worker="no")]}, InvalidValue, "per_worker must be True or False"),
     ],
 )
 def test_wrong_limit_is_an_error_that_says_what_is_allowed(options, error, text):
@@ -200,17 +129,8 @@ def test_wrong_limit_is_an_error_that_says_what_is_allowed(options, error, text)
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"),
-    [("concurency", "Did you mean 'concurrency'"), ("scope", "Write per_worker=True"), ("x", "Arguments: concurrency")],
-)
-def test_misspelt_argument_of_a_limit_is_named_with_the_right_one(name, hint):
-    with pytest.raises(TypeError, match=rf"Limit\(\) got an unexpected keyword argument '{name}'. {hint}"):
-        Limit(**{name: 1})
-
-
-@pytest.mark.parametrize(
     "options",
-    [{"RATE": "5/x"}, {"WORKER_RATE": "5/x"}, {"GROUP_RATE": "1/s; 2/m"}, {"CONCURRENCY": 0}, {"GROUP_CONCURENCY": 1}],
+    [{"RATE": "5/x"}, {"GROUP_RATE": "1/s; 2/m"}, {"CONCURRENCY": 0}, {"GROUP_CONCURENCY": 1}],
 )
 def test_wrong_limit_in_the_settings_is_an_error_of_the_first_call(kit, queue, options):
     kit.options(QUEUES={"QUEUE_OPTIONS": {"default": options}})

@@ -39,19 +39,3 @@ def test_killed_worker_leaves_no_place_taken_and_no_two_jobs_run_at_once(kit, st
                 runs.append((begun[line.name, line.pid], line.at))
         runs.sort()
         assert [pair for pair in pairwise(runs) if pair[1][0] < pair[0][1]] == []
-
-
-def test_each_worker_runs_one_job_at_a_time_and_others_take_the_next(kit, start_worker, journal):
-    kit.options(QUEUES={**QUICK, "QUEUE_OPTIONS": {"default": {"WORKER_CONCURRENCY": 1}}})
-    start_worker("--threads", "4", "--processes", "2")
-    for number in range(6):
-        note_slowly.enqueue(str(number), 0.2)
-    wait_for(lambda: len(journal.names()) == 6)
-    runs = sorted((line.at, line.step, line.pid) for line in journal.lines() if line.step in ("begin", "end"))
-    at_once = {pid: 0 for _, _, pid in runs}
-    most = 0
-    for _, step, pid in runs:
-        at_once[pid] += 1 if step == "begin" else -1
-        assert at_once[pid] <= 1
-        most = max(most, sum(at_once.values()))
-    assert most == len(at_once) == 2

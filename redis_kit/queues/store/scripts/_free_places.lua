@@ -27,6 +27,6 @@ local function free_places(ids, whither)
 end
 
 -- Take jobs that are done out of their lanes. Returns how many limits are noted.
-local function leave_lanes(ids, any_limits)
-    return any_limits and free_places(ids, "over") or redis.call("HDEL", lanes, unpack(ids)) * 0
+local function leave_lanes(ids)
+    return redis.call("ZCARD", parked) > 0 and free_places(ids, "over") or redis.call("HDEL", lanes, unpack(ids)) * 0
 end

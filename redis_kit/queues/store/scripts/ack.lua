@@ -31,7 +31,7 @@ local now, first_field = clock[1] * 1000 + math.floor(clock[2] / 1000), math.flo
 
 -- @include _count_minute
 -- @include _ack_jobs
-local left, any_unique, any_lanes, any_limits = (redis.call("ZSCORE", workers, worker) or 0) - now, false, false, false
+local left, any_unique, any_lanes = (redis.call("ZSCORE", workers, worker) or 0) - now, false, false
 local others = redis.call("EXISTS", owners, lanes)
 if others > 0 then
 -- @include _rare_keys
@@ -39,9 +39,8 @@ if others > 0 then
     unique, signal, paused, parked = KEYS[8], KEYS[9], KEYS[10], KEYS[11]
     any_lanes = redis.call("HLEN", lanes) > 0
     any_unique = (others == 2 or not any_lanes) and redis.call("HLEN", owners) > 0
-    any_limits = any_lanes and redis.call("ZCARD", parked) > 0
-    if any_unique or any_limits then
-        -- @check_types unique, signal
+    if any_unique or any_lanes then
+        -- @check_types unique, signal, parked
     end
 end
 local lost, done, sum, list, at_ids, records = ack_jobs(3)
@@ -57,7 +56,7 @@ end
 if any_lanes and done > 0 then
 -- @include _wake
 -- @include _free_places
-    if leave_lanes({unpack(list, at_ids, at_ids + done - 1)}, any_limits) > 0 then wake() end
+    if leave_lanes({unpack(list, at_ids, at_ids + done - 1)}) > 0 then wake() end
 end
 if sum == done then
 -- @include _begin_minute

@@ -31,7 +31,14 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record
 -- @include _history
 -- @include _worker_lease
--- @include _hold_places
+-- Give a job that is claimed by its id the places in its limits; the next claim looks at its lane.
+local function hold_places(id)
+    local lane = string.match(redis.call("HGET", lanes, id) or "", "^%S+ (.*)$")
+    for name in string.gmatch(lane or "", "%S+") do
+        redis.call("ZADD", parked, 0, "run\n" .. name .. "\n" .. id)
+    end
+    if lane then redis.call("ZADD", parked, 0, "todo\nlane " .. lane) end
+end
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 local record = redis.call("HGET", jobs, id)
 -- @check_types running, ready, scheduled, sequence, info, answers, lanes, parked

@@ -20,9 +20,8 @@
 -- KEYS[16]  unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
 -- KEYS[17]  lanes      hash: id -> its rank in its lane, and that
 -- KEYS[18]  parked     zset of scores 0: what waits for a limit
--- KEYS[19]  sequence   counter of jobs that got ready
--- KEYS[20]  lost       hash: worker -> when it was lost, ms, its jobs, pid, its supervisor's pid, host
--- KEYS[21]  crashed    hash: id -> in how many crashes it was alone, and a line for each job that ran in another one
+-- KEYS[19]  lost       hash: worker -> when it was lost, ms, its jobs, pid, its supervisor's pid, host
+-- KEYS[20]  crashed    hash: id -> in how many crashes it was alone, and a line for each job that ran in another one
 -- ARGV[1]   worker
 -- ARGV[2]   lease        ms
 -- ARGV[3]   information  what the worker reports about itself
@@ -40,7 +39,7 @@
 -- A job was alone in a worker that says so. A program without a supervisor says nothing: there it was if it is the only one here.
 
 local workers, info, running, jobs, ready, scheduled, signal, dead, reasons, answers, paused = unpack(KEYS)
-local orders, cancels, unique, owners, unknown, lanes, parked, sequence, lost, crashed = unpack(KEYS, 12)
+local orders, cancels, unique, owners, unknown, lanes, parked, lost, crashed = unpack(KEYS, 12)
 local worker, lease, information, most, dead_limit = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -58,13 +57,42 @@ local any_unique = has_unique_keys()
 -- @include _valid_place
 -- @include _free_places
 -- @include _return_jobs
--- @include _up_since
--- @include _note_lost
--- @check_types running, ready, scheduled, dead, info, jobs, reasons, unknown, signal, lanes, parked, lost, crashed
-if redis.call("EXISTS", lanes) == 1 then
--- @include _raise_sequence
-    raise_sequence()
+-- Return since when the server is available to all workers, as far as anybody can tell: those with heartbeats in time
+-- have seen it.
+local function up_since()
+    local oldest, half = now, string.format("%.0f", now + lease / 2)
+    local alive = redis.call("ZRANGEBYSCORE", workers, half, "+inf", "WITHSCORES", "LIMIT", 0, 100)
+    for at = 1, #alive, 2 do
+        if alive[at + 1] % 1 == 0 then
+            local since = tonumber(string.match(redis.call("HGET", info, alive[at]) or "", "^%d+"))
+            oldest = math.min(oldest, since or oldest)
+        end
+    end
+    return oldest
 end
+-- Record that a worker ended without signing off, and how many of its jobs were taken; the latest 50 for a day. A program
+-- without a supervisor that held no job is not recorded, as it may have ended in order. Its report is JSON.
+local function note_lost(from, jobs, report)
+    local supervisor = string.match(report, "\34supervisor_pid\34: ?(%d+)")
+    if jobs == 0 and not supervisor then
+        return
+    end
+    local pid, host = string.match(report, "\34pid\34: ?(%d+)"), string.match(report, "\34host\34: ?\34([^\34]*)")
+    local before = tonumber(string.match(redis.call("HGET", lost, from) or "", "^%d+ (%d+) ")) or 0
+    local process = (pid or "0") .. " " .. (supervisor or "0") .. " " .. string.sub(host or "?", 1, 255)
+    redis.call("HSET", lost, from, string.format("%.0f %.0f ", now, before + jobs) .. process)
+    redis.call("PEXPIRE", lost, 24 * 3600 * 1000)
+    if redis.call("HLEN", lost) <= 50 then
+        return
+    end
+    local oldest, earliest, all = from, now, redis.call("HGETALL", lost)
+    for at = 1, #all, 2 do
+        local time = tonumber(string.match(all[at + 1], "^%d+")) or 0
+        if time < earliest then oldest, earliest = all[at], time end
+    end
+    redis.call("HDEL", lost, oldest)
+end
+-- @check_types running, ready, scheduled, dead, info, jobs, reasons, unknown, signal, lanes, parked, lost, crashed
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 local stored, cancelled = redis.call("HMGET", orders, worker, worker .. "/until"), {}
 local command = (tonumber(stored[2] or now) or 0) >= now and stored[1] or ""
@@ -117,8 +145,7 @@ end
 local coming = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
 local pause = redis.call("PTTL", paused)
 if pause == -2 then
-    local any = redis.call("ZCARD", ready) + redis.call("ZLEXCOUNT", parked, "[turn\nworker:", "(turn\nworker;")
-    reply[1] = any > 0 and 0 or coming and math.max(0, coming - now) or -1
+    reply[1] = redis.call("ZCARD", ready) > 0 and 0 or coming and math.max(0, coming - now) or -1
 else
     reply[1] = pause < 0 and -1 or math.max(1, pause)
 end

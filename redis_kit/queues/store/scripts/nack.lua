@@ -20,9 +20,7 @@
 -- KEYS[16]  owners     hash: id -> until when it has a unique key, and that key
 -- KEYS[17]  lanes      hash: id -> its rank in its lane, and that
 -- KEYS[18]  parked     zset of scores 0: what waits for a limit
--- KEYS[19]  limits     hash: limit -> what it allows, lane -> what it does
--- KEYS[20]  turns      hash: priority and lane -> place of its last job that is ready
--- KEYS[21]  cancels    hash: id -> 1 for jobs that are to be cancelled though they run
+-- KEYS[19]  cancels    hash: id -> 1 for jobs that are to be cancelled though they run
 -- ARGV[1]   token      of the claim
 -- ARGV[2]   id         of the job
 -- ARGV[3]   lease      ms
@@ -36,7 +34,7 @@
 --           nothing was changed; 0 when the claim was lost
 
 local running, jobs, answers, workers, minutes, ready, scheduled, sequence, signal, dead, reasons, paused = unpack(KEYS)
-local result, finished, unique, owners, lanes, parked, limits, turns, cancels = unpack(KEYS, 13)
+local result, finished, unique, owners, lanes, parked, cancels = unpack(KEYS, 13)
 local error, ttl_ms = ARGV[8], ARGV[9]
 local token, id, lease, delay, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local reason, dead_limit = ARGV[6], tonumber(ARGV[7])
@@ -64,7 +62,7 @@ local first = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
 -- @check_types running, ready, dead, reasons, answers, minutes
 local any_lanes = redis.call("EXISTS", lanes) == 1
 if any_lanes then
-    -- @check_types lanes, parked, limits, turns
+    -- @check_types lanes, parked
 end
 -- A result whose key is of a wrong type is not stored, or the job would not end until that key is gone.
 local waiting
@@ -101,14 +99,10 @@ if error ~= "" then
     redis.call("PEXPIRE", result, ttl_ms)
 end
 write_record(id, priority, attempts, crashes, now + delay, payload)
-local in_turn = false
-if delay == 0 and any_lanes then
--- @include _turns
-    in_turn = ready_in_turn(id, priority)
-end
-if delay == 0 and not in_turn then
-    redis.call("ZADD", ready, place_of(priority, last), id)
-elseif delay > 0 then
+if delay == 0 then
+-- @include _ready_place
+    redis.call("ZADD", ready, any_lanes and ready_place(id, priority, last) or place_of(priority, last), id)
+else
     redis.call("ZADD", scheduled, string.format("%.0f", now + delay), id)
 end
 if delay == 0 or not first or now + delay < tonumber(first) then

@@ -8,15 +8,14 @@
 -- KEYS[4]      signal     list: one element while a worker is to wake up
 -- KEYS[5]      paused     string  the queue is paused while it exists: since when, ms
 -- KEYS[6...]   scheduled  zset: id -> when it is due, ms on the server's clock; only if ARGV[1] is not 0, or with the next ones
--- KEYS[7...]   lanes      hash: id -> its rank in its lane, and that; this and the next three only for jobs with a lane, or a used id
+-- KEYS[7...]   lanes      hash: id -> its rank in its lane, and that; this and the next two only for jobs with a lane, or a used id
 -- KEYS[8...]   limits     hash: limit -> what it allows, lane -> what it does
 -- KEYS[9...]   parked     zset of scores 0: what waits for a limit
--- KEYS[10...]  turns      hash: priority and lane -> place of its last job that is ready
--- KEYS[11...]  dead       zset: id -> when it died, ms; this and the others only for an id that may have been used before
--- KEYS[12...]  reasons    hash: id -> why it died
--- KEYS[13...]  unique     hash: unique key -> id
--- KEYS[14...]  owners     hash: id -> until when it has a unique key, and that key
--- KEYS[15...]  cancels    hash: id -> 1 for running jobs to cancel
+-- KEYS[10...]  dead       zset: id -> when it died, ms; this and the others only for an id that may have been used before
+-- KEYS[11...]  reasons    hash: id -> why it died
+-- KEYS[12...]  unique     hash: unique key -> id
+-- KEYS[13...]  owners     hash: id -> until when it has a unique key, and that key
+-- KEYS[14...]  cancels    hash: id -> 1 for running jobs to cancel
 -- ARGV[1]      due        ms on the server's clock, or a + and the ms from now; 0 for now
 -- ARGV[2]      priority   -100 to 100
 -- ARGV[3]      id
@@ -24,8 +23,8 @@
 -- ARGV[5...]   others     id and payload of each further job; then the ids are new; last the lane, if they have one
 -- returns      how many were added; a job whose id is in use is left as it is
 
-local jobs, ready, sequence, signal, paused, scheduled, lanes, limits, parked, turns = unpack(KEYS)
-local dead, reasons, unique, owners, cancels = unpack(KEYS, 11)
+local jobs, ready, sequence, signal, paused, scheduled, lanes, limits, parked = unpack(KEYS)
+local dead, reasons, unique, owners, cancels = unpack(KEYS, 10)
 local lane = #ARGV % 2 == 1 and table.remove(ARGV)
 local priority, id = ARGV[2], ARGV[3]
 -- @include _due_of
@@ -55,8 +54,6 @@ local count, head, stored, placed = #ARGV / 2 - 1, new_head(priority, due), 0, 0
 local to = later and scheduled or ready
 local place = later and due or not lane and place_of(priority, redis.call("INCRBY", sequence, count) - count + 1)
 if lane then
--- @include _turns
--- @include _start_limits
 -- @include _put_in_lane
     local ids = {}
     for at = 3, #ARGV, 2 do

@@ -17,7 +17,6 @@
 -- KEYS[12]  lanes      hash: id -> its rank in its lane, and that
 -- KEYS[13]  limits     hash: limit -> what it allows, lane -> what it does
 -- KEYS[14]  parked     zset of scores 0: what waits for a limit
--- KEYS[15]  turns      hash: priority and lane -> place of its last job that is ready
 -- ARGV[1]   schedule
 -- ARGV[2]   tick       ms, its name and not the time at which this runs; 0 for a run that somebody asked for
 -- ARGV[3]   overlap    "skip", "queue_one" or "allow"
@@ -32,16 +31,16 @@
 --           then the id of the job that there is
 
 local jobs, ready, sequence, signal, paused, scheduled, dead, ticks, unique, owners, period = unpack(KEYS)
-local lanes, limits, parked, turns = unpack(KEYS, 12)
+local lanes, limits, parked = unpack(KEYS, 12)
 local schedule, tick, overlap, priority, id, payload, key, ending, lane = unpack(ARGV)
 -- @include _record_head
 -- @include _record
 -- @include _unique_holder
 -- @include _due_of
 -- @include _leave_lane
--- @include _turns
+-- @include _ready_place
 -- @include _wake
--- @check_types jobs, ready, sequence, signal, scheduled, dead, ticks, unique, owners, lanes, limits, parked, turns
+-- @check_types jobs, ready, sequence, signal, scheduled, dead, ticks, unique, owners, lanes, limits, parked
 local latest, job = string.match(redis.call("HGET", ticks, schedule) or "", "^(%d+) (%S+)$")
 if tick ~= "0" and tonumber(latest or 0) >= tonumber(tick) then
     return {0, job}
@@ -80,7 +79,6 @@ redis.call("HSET", jobs, id, new_head(priority, due) .. payload)
 if lane == "" then
     redis.call("ZADD", ready, place_of(priority, redis.call("INCRBY", sequence, 1)), id)
 else
--- @include _start_limits
 -- @include _put_in_lane
     put_in_lane(lane, {id}, priority)
 end

@@ -15,9 +15,8 @@
 -- KEYS[11]     lanes      hash: id -> its rank in its lane, and that
 -- KEYS[12]     limits     hash: limit -> what it allows, lane -> what it does
 -- KEYS[13]     parked     zset of scores 0: what waits for a limit
--- KEYS[14]     turns      hash: priority and lane -> place of its last job that is ready
--- KEYS[15...]  reasons    hash: id -> why it died; this and the next one only for an id that may have been used before
--- KEYS[16...]  cancels    hash: id -> 1 for running jobs to cancel
+-- KEYS[14...]  reasons    hash: id -> why it died; this and the next one only for an id that may have been used before
+-- KEYS[15...]  cancels    hash: id -> 1 for running jobs to cancel
 -- ARGV[1]      due        ms on the server's clock, or a + and the ms from now; 0 for now
 -- ARGV[2]      priority   -100 to 100
 -- ARGV[3]      id
@@ -31,7 +30,7 @@
 -- Attempts of a job that is replaced stay counted, or one that always fails would never die.
 
 local jobs, ready, sequence, signal, paused, scheduled, dead, unique, owners, period = unpack(KEYS)
-local lanes, limits, parked, turns, reasons, cancels = unpack(KEYS, 11)
+local lanes, limits, parked, reasons, cancels = unpack(KEYS, 11)
 local priority, id, payload, key, ending, replaces, lane = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7] == "1", ARGV[8]
 -- @include _record_head
 -- @include _record
@@ -40,7 +39,7 @@ local priority, id, payload, key, ending, replaces, lane = ARGV[2], ARGV[3], ARG
 local holder, died, place_before = redis.call("GET", period) or unique_holder(key), false, nil
 local in_lane, any_lanes = nil, lane or redis.call("EXISTS", lanes) == 1
 if any_lanes then
-    -- @check_types jobs, ready, sequence, scheduled, lanes, limits, parked, turns
+    -- @check_types jobs, ready, sequence, scheduled, lanes, limits, parked
 end
 if reasons and not holder then
     died = redis.call("ZSCORE", dead, id)
@@ -66,8 +65,6 @@ end
 local place = later and due or not lane and place_of(priority, redis.call("INCRBY", sequence, 1))
 local function place_job(id)
     if lane then
--- @include _turns
--- @include _start_limits
 -- @include _put_in_lane
         put_in_lane(lane, {id}, not later and priority)
     end

@@ -14,14 +14,11 @@
 -- KEYS[9]     owners    hash: id -> until when it has a unique key, and that key
 -- KEYS[10]    cancels   hash: id -> 1 for jobs that are to be cancelled though they run
 -- KEYS[11]    lanes     hash: id -> its rank in its lane, and that
--- KEYS[12]    limits    hash: limit -> what it allows, lane -> what it does
--- KEYS[13]    turns     hash: priority and lane -> place of its last job that is ready
 -- ARGV[1]     limit     how many, at most, if no ids follow
 -- ARGV[2...]  ids       of the jobs to requeue
 -- returns     how many left the dead ones
 
 local dead, reasons, jobs, ready, sequence, signal, paused, unique, owners, cancels, lanes = unpack(KEYS)
-local limits, turns = unpack(KEYS, 12)
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
@@ -29,11 +26,11 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record
 -- @include _wake
 -- @include _unique_holder
--- @include _turns
+-- @include _ready_place
 -- @check_types dead
 local chosen = #ARGV > 1 and {unpack(ARGV, 2)} or redis.call("ZRANGE", dead, 0, ARGV[1] - 1)
 local signals, any_unique = redis.call("LLEN", signal), redis.call("HLEN", owners) > 0
--- @check_types reasons, jobs, unique, cancels, ready, lanes, limits, turns
+-- @check_types reasons, jobs, unique, cancels, ready, lanes
 local any_lanes = redis.call("EXISTS", lanes) == 1
 
 local moved, last = {}, redis.call("INCRBY", sequence, #chosen)
@@ -44,9 +41,8 @@ for at, id in ipairs(chosen) do
         if record then
             local priority, _, _, _, payload = read_record(record)
             write_record(id, priority, 0, 0, now, payload)
-            if not (any_lanes and ready_in_turn(id, priority)) then
-                redis.call("ZADD", ready, place_of(priority, last - #chosen + at), id)
-            end
+            local turn = last - #chosen + at
+            redis.call("ZADD", ready, any_lanes and ready_place(id, priority, turn) or place_of(priority, turn), id)
             local key = string.match(any_unique and redis.call("HGET", owners, id) or "", "^%l+ (.*)$")
             if key and not unique_holder(key) then
                 redis.call("HSET", unique, key, id)

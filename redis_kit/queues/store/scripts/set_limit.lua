@@ -7,19 +7,16 @@
 -- KEYS[4]  paused    string  the queue is paused while it exists: since when, ms
 -- KEYS[5]  running   zset of scores 0: worker/claim/place/id
 -- KEYS[6]  lanes     hash: id -> its rank in its lane, and that
--- KEYS[7]  ready     zset: id -> place
--- KEYS[8]  sequence  counter of jobs that got ready
 -- ARGV[1]  name     of the limit
 -- ARGV[2]  allowed  "<jobs that may run> <us between two starts> <as it was written>"; - to go back to the code
 -- returns  1 when that is a change, else 0
 
-local limits, parked, signal, paused, running, lanes, ready, sequence = unpack(KEYS)
+local limits, parked, signal, paused, running, lanes = unpack(KEYS)
 local field, allowed = "set " .. ARGV[1], ARGV[2]
 
 -- @include _wake
--- @include _start_limits
--- @check_types limits, parked, signal, running, lanes, ready, sequence
--- The jobs that run already count, too, if they are not too many. Those without any limit have no places yet.
+-- @check_types limits, parked, signal, running, lanes
+-- The jobs that run already count, too, if they are not too many.
 local function count_running()
     for _, member in ipairs(redis.call("ZRANGE", running, 0, 4999)) do
         local id = string.match(member, "^[^/]+/[^/]+/[^/]+/(.*)$") or ""
@@ -35,7 +32,6 @@ end
 if allowed == "-" then
     redis.call("HDEL", limits, field)
 else
-    start_limits()
     redis.call("HSET", limits, field, allowed)
     redis.call("ZADD", parked, 0, "rule\n" .. ARGV[1])
     count_running()

@@ -1,11 +1,12 @@
 """The settings of a schedule: its task, arguments and times, and the policies for ticks that come at a bad time."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from django.conf import settings
@@ -19,7 +20,6 @@ from redis_kit.queues import validation
 from redis_kit.queues.errors import InvalidSchedule
 from redis_kit.queues.jobs import message, payload
 from redis_kit.queues.tasks.schedules import cron
-from redis_kit.queues.tasks.schedules.times import Every, Once, Times, share
 
 Kind = Literal["task", "celery"]
 OVERLAPS = ("skip", "queue_one", "allow")
@@ -31,6 +31,54 @@ MOST_CAUGHT_UP = 100
 LONGEST_NAME = 200
 TIMING = ("every", "cron", "at", "timezone", "start", "end", "jitter", "enabled")
 WHENS = ("every", "cron", "at")
+
+
+class Times(Protocol):
+    """The times at which a schedule ticks."""
+
+    def after(self, moment: int) -> int | None:
+        """Return the first time later than a moment; None if there is none."""
+
+    def until(self, moment: int, count: int) -> list[int]:
+        """Return the last times that are not later than a moment, the latest first, ``count`` at most."""
+
+
+@dataclass(frozen=True)
+class Every:
+    """Times that are ``interval`` ms apart, whatever a clock on the wall shows. One of them is at ``anchor``."""
+
+    interval: int
+    anchor: int = 0
+
+    def after(self, moment: int) -> int:
+        """See Times."""
+        return moment - (moment - self.anchor) % self.interval + self.interval
+
+    def until(self, moment: int, count: int) -> list[int]:
+        """See Times."""
+        latest = moment - (moment - self.anchor) % self.interval
+        return [latest - place * self.interval for place in range(count)]
+
+
+@dataclass(frozen=True)
+class Once:
+    """One time only."""
+
+    moment: int
+
+    def after(self, moment: int) -> int | None:
+        """See Times."""
+        return self.moment if self.moment > moment else None
+
+    def until(self, moment: int, count: int) -> list[int]:
+        """See Times."""
+        return [self.moment][:count] if self.moment <= moment else []
+
+
+def share(name: str, most: int) -> int:
+    """Return a number from 0 to below ``most`` that is always the same for a name, and even over many names."""
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "big") % most if most > 0 else 0
 
 
 @dataclass(frozen=True)

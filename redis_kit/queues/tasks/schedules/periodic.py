@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar
 from django.utils.module_loading import import_string
 
 from redis_kit.core.errors import ConfigurationError
-from redis_kit.queues import framework, hints
+from redis_kit.queues import framework
 from redis_kit.queues.errors import InvalidSchedule
 from redis_kit.queues.tasks import discovery, signature
 from redis_kit.queues.tasks.schedules import definition, registry
@@ -16,7 +16,6 @@ from redis_kit.queues.tasks.schedules.definition import Kind
 AnyTask = TypeVar("AnyTask")
 
 
-@hints.with_hints(hints.PERIODIC)
 def periodic(
     *,
     every: float | timedelta | None = None,

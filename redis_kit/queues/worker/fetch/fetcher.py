@@ -4,25 +4,147 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from threading import Lock
 from time import monotonic
 
 from redis_kit.core.errors import RedisFailure
+from redis_kit.queues.errors import LeaseLost
+from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.jobs.job import Job, member
+from redis_kit.queues.store import claim
 from redis_kit.queues.worker.fetch.claimed_jobs import ClaimedJob, ClaimedJobs
-from redis_kit.queues.worker.fetch.done_jobs import DoneJobs
 from redis_kit.queues.worker.fetch.exchange import Exchanger, Reply
-from redis_kit.queues.worker.fetch.prefetch import Prefetch
-from redis_kit.queues.worker.fetch.reconciliation import Reconciler
 from redis_kit.queues.worker.fetch.rotation import Rotation
 from redis_kit.queues.worker.fetch.watchdog import LIMIT, NEVER, NOW, Watchdog
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.done import Done
-from redis_kit.queues.worker.shared.logs import guarded
+from redis_kit.queues.worker.shared.done import Done, RecentAcks
+from redis_kit.queues.worker.shared.logs import counted, guarded
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
 RETRY = 1.0  # seconds until a call that failed is made again
+
+
+AHEAD = 0.01  # seconds of work that is claimed beyond the free threads
+MOST = 100  # jobs: the server must not be held for long
+GROWTH = 4
+
+
+class Reconciler:
+    """Reconciles jobs that the supervisor asks about. ``held`` returns those in hand or not yet acknowledged."""
+
+    def __init__(self, sources: Sequence[WorkerQueue], recent: RecentAcks, held: Callable[[], set[bytes]]) -> None:
+        self._sources, self._recent, self._held = sources, recent, held
+        self._asked: list[tuple[int, list[bytes]]] = []
+
+    def ask(self, number: int, members: Sequence[str]) -> None:
+        """Check these with the next exchange. Nothing depends on it: the next heartbeat asks again."""
+        self._asked.append((number, [member.encode("utf-8", "surrogateescape") for member in members]))
+
+    def run(self) -> None:
+        """Record or return what no thread has. Called during an exchange, so no other claim is on its way."""
+        asked, self._asked = self._asked, []
+        for number, members in asked:
+            source, held = self._sources[number], self._held()
+            claims = claim.unanswered(source, source.worker)
+            unknown = [member for member in members if member not in held and _claim(member) not in claims]
+            try:
+                _settle(source, self._recent, unknown)
+            except RedisFailure as error:
+                logger.debug("Queue %a: jobs held as running could not be reconciled: %s", source.name, error)
+            except Exception:
+                logger.exception("Queue %a: jobs held as running could not be reconciled.", source.name)
+
+
+def _settle(source: WorkerQueue, recent: RecentAcks, unknown: list[bytes]) -> None:
+    remembered = recent.find(unknown)
+    if ended := [ack for ack in remembered.values() if isinstance(ack, Ack)]:
+        source.end(ended)
+    for ack in remembered.values():
+        if not isinstance(ack, Ack):
+            with suppress(LeaseLost):
+                ack.record()
+    count = source.put_back([member for member in unknown if member not in remembered])
+    if remembered:
+        text = "Queue %a: the server had lost the outcomes of %s; recorded again."
+        logger.warning(text, source.name, counted(len(remembered), "job"))
+    if count:
+        text = "Queue %a: the server held %s as running that no thread runs; ready again."
+        logger.warning(text, source.name, counted(count, "job"))
+
+
+def _claim(member: bytes) -> str:
+    return member.split(b"/")[1].decode("utf-8", "replace") if member.count(b"/") > 1 else ""
+
+
+class DoneJobs:
+    """A job that is done is on the status board until the server knows: a supervisor finds it there after a SIGKILL.
+
+    Calls that failed and are to be made again lie here too. The lock keeps the lists and the board in step.
+    """
+
+    def __init__(self, queues: int, board: StatusBoard) -> None:
+        self._board, self._lock = board, Lock()
+        self.done: list[list[Done]] = [[] for _ in range(queues)]  # by the number of the queue
+        self.calls: list[Callable[[], None]] = []
+
+    def add(self, done: Done) -> bool:
+        """Add a job that is done. False if the board is full: then the server must be told first."""
+        with self._lock:
+            self.done[done.ended.source].append(done)
+            noted = self._board.note(done.ended.pack())
+            failpoints.reach("noted")
+        return noted
+
+    def add_call(self, call: Callable[[], None]) -> None:
+        """Add a call that is to be made after the next exchange."""
+        with self._lock:
+            self.calls.append(call)
+
+    def put_back(self, number: int, done: list[Done]) -> None:
+        """Add what the server did not record, before what came since."""
+        with self._lock:
+            self.done[number][:0] = done
+
+    def take(self) -> tuple[list[list[Done]], list[Callable[[], None]]]:
+        """Return what is to be sent and called now. It stays on the board until confirm()."""
+        with self._lock:
+            done, self.done = self.done, [[] for _ in self.done]
+            calls, self.calls = self.calls, []
+            self._board.turn()
+        return done, calls
+
+    def confirm(self) -> None:
+        """Remove from the board what was last taken: the server has recorded it."""
+        self._board.forget()
+
+    def jobs(self) -> list[Job]:
+        """Return the jobs that are done and not sent."""
+        with self._lock:
+            return [item.job for done in self.done for item in done]
+
+
+class Prefetch:
+    """Claims, beyond the free threads, as many jobs as were done in 10 ms of the last batch: none if jobs are long."""
+
+    def __init__(self) -> None:
+        self._ahead, self._claimed, self._since = 0, 0, 0.0
+
+    def room(self, free: int, now: float) -> int:
+        """Return how many jobs to claim for ``free`` threads, when all jobs of the last claim have begun."""
+        if self._claimed:
+            done = int(self._claimed / max(now - self._since, 1e-6) * AHEAD)
+            self._ahead = min(done, MOST, GROWTH * (self._ahead + 1))
+        return free + self._ahead
+
+    def claimed(self, count: int, now: float) -> None:
+        """Note how many jobs came."""
+        self._claimed, self._since = count, now
+
+    def slow_down(self) -> None:
+        """Claim for free threads only: jobs had to wait."""
+        self._ahead, self._claimed = 0, 0
 
 
 class Fetcher:

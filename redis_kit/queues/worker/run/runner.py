@@ -3,25 +3,26 @@
 import logging
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from threading import Event
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db import reset_queries
+from django.db import connections, reset_queries
 from django.utils import timezone, translation
 
 from redis_kit.core.errors import CommandFailed, RedisFailure
-from redis_kit.core.logs.error_text import cut_frames, described
+from redis_kit.core.logs.error_text import cut_frames, described, text_of
 from redis_kit.core.signals import send_safely
 from redis_kit.core.tracing import spans
 from redis_kit.queues import signals
 from redis_kit.queues.errors import (
     Cancelled,
     CorruptMessage,
+    Interrupted,
     InvalidWorkflow,
     LeaseLost,
     NewerMessage,
@@ -42,13 +43,11 @@ from redis_kit.queues.store import cursors
 from redis_kit.queues.tasks import current_job, expiry, registry
 from redis_kit.queues.tasks.current_job import CurrentJob
 from redis_kit.queues.tasks.task import Task, extended
-from redis_kit.queues.worker.run.attempt import Outcome
-from redis_kit.queues.worker.run.db_connections import tidy
 from redis_kit.queues.worker.run.event_loop import EventLoop, synchronous
 from redis_kit.queues.worker.run.hand_over import HandOver, RoutedJob, WaitingJobs
 from redis_kit.queues.worker.run.job_logs import JobLogs
 from redis_kit.queues.worker.run.outcome import FailedAttempt, failed, most_attempts
-from redis_kit.queues.worker.run.postponement import PostponedJob
+from redis_kit.queues.worker.run.postponement import InterruptedJob, PostponedJob, SnoozedJob, UnfitJob
 from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
 from redis_kit.queues.worker.run.sink import Routes
 from redis_kit.queues.worker.run.statistics import TaskStatistics
@@ -66,6 +65,48 @@ HERE = f"{Path(__file__).parent}{os.sep}"  # a task's traceback begins with the 
 IDLE = 0.1  # seconds after which a thread's connections are checked before a job, too
 UNSTORED = (NotSerializable, PayloadTooLarge, InvalidWorkflow)  # raised for a return value, or steps that were added
 AFTER = 1.0  # seconds that a task has to end after its timeout was raised inside it, before its process is killed
+
+
+def tidy() -> None:
+    """Close this thread's database connections that are broken or too old, and those that a task left in a transaction.
+
+    One that was interrupted as it ended its transaction leaves it open, and the next job would write into that.
+    """
+    for connection in connections.all(initialized_only=True):
+        if connection.in_atomic_block:
+            connection.close()
+            del connections[connection.alias]
+        else:
+            connection.close_if_unusable_or_obsolete()
+
+
+class Outcome(NamedTuple):
+    """The outcome of an attempt: its task, if known, and the error, if it failed."""
+
+    task: Task[..., Any] | None = None
+    error: BaseException | None = None
+    value: bytes = b""
+    final: bool = False  # another attempt can't help
+    unfit: Message | NewerMessage | None = None  # a call that this worker can't run
+    path: str = ""  # of the task, if it began
+    handed: RoutedJob | None = None  # it is to be handed over to another system
+    expires: int = 0  # of the call
+    step: WorkflowStep | None = None
+    run_time: float = 0.0  # seconds
+    trace: Mapping[str, str] = {}  # the ids of its span
+    isolated: bool = False  # it is to run in a process of its own
+    looped: bool = False  # it stored how far its resumable loops are
+
+    def postponed(self, source: WorkerQueue, job: Job, recorder: ResultRecorder | None) -> PostponedJob | None:
+        """Return the job if its attempt does not count."""
+        error = self.error
+        if self.unfit and isinstance(error, Exception):
+            return UnfitJob(source, job, self.unfit, error, recorder)
+        if self.task and issubclass(type(error), Snooze):
+            return SnoozedJob.of(source, job, self.task, error, self.expires, recorder)  # type: ignore[arg-type]
+        if self.task and issubclass(type(error), Interrupted):
+            return InterruptedJob(source, job, self.task, text_of(error))  # type: ignore[arg-type]
+        return None
 
 
 class JobRunner:

@@ -12,6 +12,7 @@ from redis_kit.core.signals import send_safely
 from redis_kit.queues import signals
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store.liveness import HeartbeatReply, Poison
+from redis_kit.queues.store.workflows import calls, repair
 from redis_kit.queues.worker.run.workflow_step import report_failure
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import counted
@@ -20,12 +21,59 @@ from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat, forge
 from redis_kit.queues.worker.supervisor.child import Child
 from redis_kit.queues.worker.supervisor.data_loss import DataLoss
 from redis_kit.queues.worker.supervisor.maintenance import Orphans, Recaller
-from redis_kit.queues.worker.supervisor.workflows import Caretaker
 
 logger = logging.getLogger("redis_kit.worker")
 TOLERANCE = 1.0  # seconds; clocks are corrected by less than that all the time
 SHOWN = 3600.0  # seconds for which a clock that went back is reported, at least
 AGAIN = 1.0  # seconds: the longest pause between two tries while the server is unavailable
+
+
+WORKFLOWS_INTERVAL = 15.0  # seconds between two looks
+
+
+class Caretaker:
+    """Repairs workflows whose jobs are gone or were never added, and takes expired ones off the list of all."""
+
+    def __init__(self) -> None:
+        self._at = 0.0
+        self._log_limit = LogRateLimit()
+
+    def look(self, source: WorkerQueue) -> None:
+        """Look after the workflows that are due for it. At most 20 of them.
+
+        Three round trips every 15 s, and two or more for each of them.
+        """
+        if monotonic() < self._at:
+            return
+        self._at = monotonic() + WORKFLOWS_INTERVAL
+        try:
+            many_expired = source.run_flow(repair.forget_expired())
+            ids = source.run_flow(repair.taken())
+        except UNAVAILABLE:
+            raise
+        except RedisFailure as error:
+            self._complain("", error)
+            return
+        if many_expired or len(ids) == calls.CHECKED_WORKFLOWS:  # the next ones follow with the next heartbeat
+            self._at = 0.0
+        for id in ids:
+            try:
+                _log(source.run_flow(repair.repair(id)))
+            except UNAVAILABLE:
+                raise
+            except (RedisFailure, ValueError) as error:
+                self._complain(id, error)
+
+    def _complain(self, id: str, error: Exception) -> None:
+        if self._log_limit.allows(id):
+            logger.error("Workflow %s can't be read: %s" if id else "Workflows can't be read%s: %s", id, error)
+
+
+def _log(repaired: repair.Repaired) -> None:
+    if repaired.added:
+        logger.warning("Workflow %s: %s added again.", repaired.id, counted(repaired.added, "job"))
+    for number, error in repaired.failed:
+        logger.error("Workflow %s: step %d has failed: %s", repaired.id, number, error)
 
 
 class Heartbeat:

@@ -28,7 +28,6 @@ from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat
 from redis_kit.queues.worker.supervisor.os_signals import Interrupted, Signals
 from redis_kit.queues.worker.supervisor.probes import Probes
 from redis_kit.queues.worker.supervisor.reaper import Reaper
-from redis_kit.queues.worker.supervisor.respawn import RespawnBackoff
 from redis_kit.queues.worker.supervisor.scheduler import Scheduler
 
 logger = logging.getLogger("redis_kit.worker")
@@ -37,6 +36,34 @@ AGAIN = 0.5  # seconds after a turn that failed
 MOMENT = 0.05  # seconds in which a child writes its stacks
 HASTE = 0.1  # seconds between two looks at the clock when the end is near
 LAST = 0.4  # seconds that a stopped supervisor has, when all children were killed, to return their jobs
+
+
+AT_BIRTH = 1.0  # seconds of life
+QUIET = 10.0  # seconds without an early death after which they are forgotten
+FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0  # seconds
+
+
+class RespawnBackoff:
+    """Says when the next child may be forked: at once, unless the last ones died within a second of their start."""
+
+    def __init__(self) -> None:
+        self._deaths = 0
+        self._last = 0.0
+        self.until = 0.0
+
+    def note(self, lived: float) -> None:
+        """Note a death."""
+        now = monotonic()
+        if now - self._last > QUIET:
+            self._deaths = 0
+        if lived <= AT_BIRTH:
+            self._deaths, self._last = self._deaths + 1, now
+            if self._deaths > 1:
+                self.until = now + min(LONGEST_DELAY, FIRST_DELAY * 2 ** (self._deaths - 2))
+
+    def over(self) -> bool:
+        """Say whether a child may be forked now."""
+        return monotonic() >= self.until
 
 
 class Supervisor:

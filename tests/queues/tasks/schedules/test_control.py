@@ -21,7 +21,7 @@ from redis_kit.queues.store.schedules import Schedules
 from redis_kit.queues.tasks import unique
 from redis_kit.queues.tasks.schedules import checks, control, cron, rows, words
 from redis_kit.queues.tasks.schedules.definition import made
-from redis_kit.queues.worker.supervisor import loader
+from redis_kit.queues.worker.supervisor import scheduler as supervisor_scheduler
 from redis_kit.queues.worker.supervisor.scheduler import LEAST
 from redis_kit.testing.jobs import drain
 from tests.queues.support.scheduled import declared, due_now, overdue, scheduler, states, tick
@@ -227,9 +227,9 @@ def test_rows_that_redis_refuses_are_said_to_be_refused(kit, monkeypatch, caplog
     schedules = Schedules("all")
     Schedule.objects.bulk_create([Schedule(name="row", task=TASK, every=60, changed=timezone.now())])
     kit.client.set(schedules.key("names"), "of another type")
-    monkeypatch.setattr(loader, "databases", SimpleNamespace(close_all=lambda: None))
-    monkeypatch.setattr(loader, "os", SimpleNamespace(_exit=lambda code: None))
-    loader.load()
+    monkeypatch.setattr(supervisor_scheduler, "databases", SimpleNamespace(close_all=lambda: None))
+    monkeypatch.setattr(supervisor_scheduler, "os", SimpleNamespace(_exit=lambda code: None))
+    supervisor_scheduler.load()
     (said,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert said.startswith("The schedules of the database can't be stored in Redis: ")
     assert repr(schedules.key("names")) in said

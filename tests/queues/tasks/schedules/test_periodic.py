@@ -56,8 +56,8 @@ def test_policy_that_needs_the_end_of_a_job_is_refused_for_tasks_of_celery(decla
     assert list(declared) == ["a", "b"]
 
 
-def test_decorator_without_parentheses_is_an_error_that_shows_them(declared):
-    with pytest.raises(TypeError, match=r"periodic\(\) takes arguments with names only. Write @periodic\(every=60\)"):
+def test_decorator_without_parentheses_is_an_error(declared):
+    with pytest.raises(TypeError, match=r"periodic\(\) takes 0 positional arguments"):
         periodic(report)
     assert declared == {}
 
@@ -126,13 +126,6 @@ def test_wrong_argument_is_refused_at_import(given, said, declared):
     with pytest.raises(InvalidSchedule, match=said):
         periodic(**given)(report)
     assert not declared
-
-
-def test_words_of_other_libraries_get_a_hint():
-    with pytest.raises(TypeError, match=r"unexpected keyword argument 'crontab'\. Write cron='0 4 \* \* \*'"):
-        periodic(crontab="0 4 * * *")
-    with pytest.raises(TypeError, match=r"Write every=\.\.\., in seconds"):
-        periodic(seconds=5)
 
 
 def test_function_that_is_not_a_task_is_refused():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from redis_kit.queues import InvalidSchedule
 from redis_kit.queues.tasks.schedules import cron
 from redis_kit.queues.tasks.schedules.cron import Cron
-from redis_kit.queues.tasks.schedules.times import Every, Once, share
+from redis_kit.queues.tasks.schedules.definition import Every, Once, share
 
 ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Pacific/Apia", "UTC")
 EXPRESSIONS = ("30 2 * * *", "0 0 * * *", "*/20 * * * *", "15 */3 * * *", "0 1,2,3 * * *", "0 4 L * *", "5 4 * * SUN")

@@ -13,9 +13,8 @@ from redis_kit.queues.database.models import OutboxMessage
 from redis_kit.queues.keys import relay_key
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process import relay
-from redis_kit.queues.worker.process.process import WorkerProcess
-from redis_kit.queues.worker.process.relay import OutboxRelay
+from redis_kit.queues.worker.process import process
+from redis_kit.queues.worker.process.process import OutboxRelay, WorkerProcess
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from tests.fixtures.process import wait_for
 from tests.queues.support import in_process, tasks
@@ -61,12 +60,12 @@ def make(kit, made):
 def test_one_worker_at_a_time_looks_and_sends_what_is_left(make, made, kit, django_assert_num_queries):
     (first, told), (second, told_second) = make("a"), make("b")
     ids = leave(made, 1, 2)
-    assert first.look() == relay.EVERY
+    assert first.look() == process.OUTBOX_INTERVAL
     assert {job.id for job in Queue("default").peek()} == set(ids)
     with django_assert_num_queries(0):
-        assert second.look() == relay.EVERY
+        assert second.look() == process.OUTBOX_INTERVAL
     assert (told, told_second) == ([0.0], [])
-    assert 4000 < kit.client.pttl(relay_key("default")) <= relay.TURN
+    assert 4000 < kit.client.pttl(relay_key("default")) <= process.OUTBOX_TURN
     kit.client.delete(relay_key("default"))
     OutboxMessage.objects.all().delete()
     with django_assert_num_queries(1):  # all that an idle outbox costs in five seconds
@@ -87,7 +86,7 @@ def test_database_that_can_not_be_read_is_logged_once_and_stops_nothing(make, ca
         editor.alter_db_table(OutboxMessage, OutboxMessage._meta.db_table, "elsewhere")
     try:
         for _ in range(2):
-            assert one.look() == relay.EVERY
+            assert one.look() == process.OUTBOX_INTERVAL
     finally:
         with connection.schema_editor() as editor:
             editor.alter_db_table(OutboxMessage, "elsewhere", OutboxMessage._meta.db_table)
@@ -102,7 +101,7 @@ def test_outage_is_over_within_two_seconds(own_kit, made):
     own_kit.server.stop()
     assert all(one.look() <= 2 for _ in range(3))
     own_kit.server.restart()
-    assert one.look() == relay.EVERY
+    assert one.look() == process.OUTBOX_INTERVAL
     assert not OutboxMessage.objects.filter(sent=None).exists()
 
 

@@ -12,9 +12,9 @@ from redis_kit.core import signals as core_signals
 from redis_kit.core.logs import error_text
 from redis_kit.queues import Queue, QueueCounts, framework, signals, task
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process import recycling
+from redis_kit.queues.worker.process import process
 from redis_kit.queues.worker.process.process import WorkerProcess
-from redis_kit.queues.worker.run import db_connections, runner
+from redis_kit.queues.worker.run import runner
 from tests.fixtures.process import wait_for
 from tests.queues.support import hostile_tasks as hostile
 from tests.queues.support import in_process, tasks
@@ -184,8 +184,8 @@ PLACES = {
     "keeps": (runner.ResultRecorder, "keeps"),
     "begin": (runner.ResultRecorder, "begin"),
     "context": (runner.ResultRecorder, "context"),
-    "connections": (db_connections.connections, "all"),
-    "limits": (recycling.RecyclingLimits, "check"),
+    "connections": (runner.connections, "all"),
+    "limits": (process.RecyclingLimits, "check"),
     "ack": (runner, "ack_of"),
     "log": (logging.Logger, "handle"),
 }

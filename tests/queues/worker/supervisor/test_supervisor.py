@@ -20,8 +20,7 @@ from redis_kit.queues.worker.shared.channel import pair
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.supervisor import probes
 from redis_kit.queues.worker.supervisor.child import Child
-from redis_kit.queues.worker.supervisor.respawn import RespawnBackoff
-from redis_kit.queues.worker.supervisor.supervisor import Supervisor
+from redis_kit.queues.worker.supervisor.supervisor import RespawnBackoff, Supervisor
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import free_port, is_alive, wait_for
 from tests.queues.conftest import COMMAND, ROOT, environment

@@ -4,7 +4,7 @@ from redis_kit.queues.jobs.ids import this_process
 from redis_kit.queues.keys import WorkflowKeys, WorkflowLists
 from redis_kit.queues.store.workflows.calls import CHECKED_WORKFLOWS
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
-from redis_kit.queues.worker.supervisor.workflows import Caretaker
+from redis_kit.queues.worker.supervisor.heartbeat import Caretaker
 
 
 def test_many_workflows_are_looked_at_with_each_heartbeat(kit):

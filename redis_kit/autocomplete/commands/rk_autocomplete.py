@@ -1,0 +1,22 @@
+"""``manage.py rk_autocomplete``: lists indexes, clears one, and rebuilds those of models."""
+
+from typing import Any
+
+from redis_kit.autocomplete.inventory import all_indexes
+from redis_kit.autocomplete.model_autocomplete import ModelAutocomplete
+from redis_kit.core.indexes.command import IndexCommand
+
+
+class Command(IndexCommand):
+    """List, clear and rebuild indexes."""
+
+    help = "Show and clear indexes for autocomplete, and rebuild those of models."
+    kind, inventory = ModelAutocomplete, all_indexes
+    titles = ("INDEX", "CONNECTION", "ENTRIES", "SCOPES", "COMPLETE")
+    empty = "There are no indexes."
+
+    def cells(self, index: Any) -> tuple[str, ...]:
+        """See IndexCommand.cells()."""
+        complete = ("yes" if index.complete else "no") if index.unique_ids else "-"
+        state = "rebuilding" if index.rebuilding else complete
+        return (index.name, index.using, f"{index.entries:,}", f"{index.scopes:,}", state)

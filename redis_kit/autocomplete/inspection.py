@@ -1,0 +1,70 @@
+"""The state of an index."""
+
+from typing import NamedTuple
+
+from redis_kit.core import scripts
+from redis_kit.core.flow import Flow
+from redis_kit.core.indexes.generations import Generation, Generations
+from redis_kit.core.primitive import Primitive
+from redis_kit.core.steps import Batch, Call
+
+SEARCH = scripts.load(__package__, "search")
+
+
+class IndexParameters(str):
+    """Whether an id is in one scope, which is stored with an index."""
+
+    __slots__ = ()
+    described = property(str)
+
+    @classmethod
+    def parse(cls, text: str) -> "IndexParameters":
+        """Return what a server has stored."""
+        return cls(text)
+
+
+UNIQUE, SCOPED = IndexParameters("unique_ids=True"), IndexParameters("unique_ids=False")
+
+
+class IndexInfo(NamedTuple):
+    """An index as it is stored. ``scopes`` is the number of scopes that have got entries.
+
+    It is ``complete`` from a rebuild until the server restarts, or an entry of a model could not be stored.
+    """
+
+    name: str
+    using: str
+    entries: int
+    scopes: int
+    complete: bool
+    rebuilding: bool
+    unique_ids: bool
+
+
+def generations_of(index: Primitive, parameters: IndexParameters) -> Generations:
+    """Return the generations of an index: each has terms, entries and scopes."""
+    start = index.key("")
+
+    def keys(generation: Generation, _parameters: IndexParameters) -> dict[str, int]:
+        return {f"{start}{part}:{generation.id}": 0 for part in ("terms", "entries", "scopes")}
+
+    return Generations(index, parameters, keys)
+
+
+def describe(index: Primitive) -> Flow[IndexInfo | None]:
+    """Return what is stored of an index. One round trip; two if a generation is new to this process."""
+    generations, reason = generations_of(index, SCOPED), b"stale"
+    while reason == b"stale":
+        shape = generations.shape
+        keys = [key for each in shape.active for key in generations.keys(each, SCOPED)]
+        probe = SEARCH([generations.state, *keys], ["", str(shape), 1, "", "", 1, 1, 0, "", "\1"])
+        calls = [Call("GET", generations.lease), Call("HGET", generations.state, "parameters")]
+        calls += [Call("HLEN", key) for key in keys[1:]]
+        (reason, *stored), lease, parameters, *counts = yield Batch([probe, *calls])
+        if reason == b"stale":
+            generations.learn(None, stored[1])
+    if not shape.active:
+        return None
+    return IndexInfo(
+        index.name, index.using, counts[0], counts[1], not reason, bool(lease), parameters.decode() == UNIQUE
+    )

@@ -1,0 +1,49 @@
+"""All indexes for autocomplete: those on each connection, and those of models that are not built yet."""
+
+from typing import Any
+
+from redis_kit.autocomplete.index import Autocomplete
+from redis_kit.autocomplete.inspection import IndexInfo, describe
+from redis_kit.autocomplete.model_autocomplete import ModelAutocomplete
+from redis_kit.autocomplete.settings import AutocompleteSettings
+from redis_kit.core.flow import Flow
+from redis_kit.core.indexes.inventory import Inventory
+from redis_kit.core.indexes.model_index import indexes
+from redis_kit.core.primitive import Primitive
+
+
+class _Stored(Primitive):
+    component, settings = "autocomplete", AutocompleteSettings
+
+
+class _Indexes(Inventory[IndexInfo]):
+    """All indexes: those of models first, then by name."""
+
+    primitive = _Stored
+
+    def models(self) -> list[ModelAutocomplete]:
+        return indexes(ModelAutocomplete)
+
+    def describe(self, index: Primitive) -> Flow[IndexInfo | None]:
+        return describe(index)
+
+    def describe_model(self, index: Any) -> Flow[IndexInfo]:
+        stored = yield from describe(index.index())
+        return stored or IndexInfo(index.name, index.using, 0, 0, False, False, True)
+
+    def clear(self, info: IndexInfo) -> None:
+        stored_index(info).clear()
+
+    def size(self, info: IndexInfo) -> int:
+        return info.entries
+
+    def order(self, info: IndexInfo) -> Any:
+        return not info.unique_ids, info.name, info.using
+
+
+all_indexes = _Indexes()
+
+
+def stored_index(info: IndexInfo, scope: str | None = None) -> Autocomplete:
+    """Return an index, as it is stored."""
+    return Autocomplete(info.name, scope, info.using, unique_ids=info.unique_ids)

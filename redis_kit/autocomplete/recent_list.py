@@ -1,0 +1,79 @@
+"""Recent lists: what somebody chose last, such as the people they wrote to (J. Carlson: Redis in Action, 6.1.1)."""
+
+from typing import Any, cast
+
+from redis_kit.autocomplete.settings import AutocompleteSettings
+from redis_kit.autocomplete.words import checked_text, query_words, spans
+from redis_kit.core import conf, scripts
+from redis_kit.core.flow import Flow, single
+from redis_kit.core.keys import encode
+from redis_kit.core.primitive import NOTHING, Primitive
+from redis_kit.core.steps import Call
+from redis_kit.core.values.numbers import whole_number
+
+RECENT = scripts.load(__package__, "recent")
+
+
+class RecentList(Primitive):
+    """The last values that an owner has chosen, the latest first. Each value is in it once.
+
+    The owner is text or a number, such as the primary key of a user; ``size`` is 1 to 1,000 values of at most 1,000
+    characters. Each call costs one round trip, and a repeat is harmless.
+    """
+
+    component, settings = "autocomplete", AutocompleteSettings
+
+    def __init__(self, name: str, owner: str | int, size: int = 100, using: str | None = None, **unknown: Any) -> None:
+        super().__init__(name, using=using or conf.section(AutocompleteSettings).USING, unknown=unknown or NOTHING)
+        self.owner, self.size = str(owner), whole_number("size", size, (1, 1000))
+        self._encoded_owner = encode(self.owner)
+
+    def tag(self) -> str:
+        """Return the hash tag: that of the name and the owner."""
+        return f"{super().tag()}:{self._encoded_owner}"
+
+    def add(self, value: str) -> None:
+        """Put a value at the beginning. The last one is dropped if the list is full."""
+        self.run_flow(single(RECENT([self.key("recent")], [checked_text(value), self.size])))
+
+    async def aadd(self, value: str) -> None:
+        """See add()."""
+        await self.arun_flow(single(RECENT([self.key("recent")], [checked_text(value), self.size])))
+
+    def remove(self, value: str) -> bool:
+        """Remove a value, and return whether it was there."""
+        return bool(self.run_flow(single(Call("LREM", self.key("recent"), 0, checked_text(value)))))
+
+    async def aremove(self, value: str) -> bool:
+        """See remove()."""
+        return bool(await self.arun_flow(single(Call("LREM", self.key("recent"), 0, checked_text(value)))))
+
+    def all(self) -> list[str]:
+        """Return all values."""
+        return cast("list[str]", self.run_flow(self._read(""), if_open=[]))
+
+    async def aall(self) -> list[str]:
+        """See all()."""
+        return cast("list[str]", await self.arun_flow(self._read(""), if_open=[]))
+
+    def match(self, prefix: str) -> list[str]:
+        """Return the values in which words begin with those of the text, as a search of ``Autocomplete`` does."""
+        return cast("list[str]", self.run_flow(self._read(prefix), if_open=[]))
+
+    async def amatch(self, prefix: str) -> list[str]:
+        """See match()."""
+        return cast("list[str]", await self.arun_flow(self._read(prefix), if_open=[]))
+
+    def clear(self) -> bool:
+        """Remove all values, and return whether there were any."""
+        return bool(self.run_flow(single(Call("UNLINK", self.key("recent")))))
+
+    async def aclear(self) -> bool:
+        """See clear()."""
+        return bool(await self.arun_flow(single(Call("UNLINK", self.key("recent")))))
+
+    def _read(self, prefix: str) -> Flow[list[str]]:
+        stored = yield Call("LRANGE", self.key("recent"), 0, self.size - 1)
+        words = query_words(prefix)
+        values = [value.decode("utf-8", "surrogatepass") for value in stored]
+        return [value for value in values if spans(value, words) is not None]

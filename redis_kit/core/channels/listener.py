@@ -1,0 +1,262 @@
+"""One thread of a process that listens to all channels that somebody waits for, on one connection to each server.
+
+A server sends what is published in order, and nothing is lost while the connection lives. After another connection, and
+once a channel is subscribed to, its subscribers are told to look for themselves. So nobody polls.
+"""
+
+import logging
+import os
+import socket
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from time import monotonic
+from typing import Any
+
+from redis.exceptions import RedisError
+
+from redis_kit.core import conf, connections
+from redis_kit.core.channels.session import PING, Session
+from redis_kit.core.channels.subscription import Subscription
+from redis_kit.core.client import error_map, wire
+from redis_kit.core.client.backoff import full_jitter
+from redis_kit.core.errors import RedisFailure, RedisUnavailable
+
+logger = logging.getLogger("redis_kit")
+MAX_PAUSE = 1.0  # seconds between two tries to connect
+LINGER = 10.0  # seconds without a channel after which the thread ends
+LOST = (RedisError, OSError, RedisFailure)
+
+
+class Listener:
+    """The channels of one connection alias, with their subscribers."""
+
+    def __init__(self, using: str) -> None:
+        self.using = using
+        self.is_closed = False
+        self._lock = threading.Lock()
+        self._subscribers: dict[str, set[Subscription]] = {}
+        self._news: deque[str] = deque()  # channels that came or went
+        self._reader, self._writer = socket.socketpair()
+        self._reader.setblocking(False)
+        self._writer.setblocking(False)
+        self._thread: threading.Thread | None = None
+
+    def add(self, subscription: Subscription) -> None:
+        """Subscribe. The subscription is told to look when the server has confirmed it, or if it had before."""
+        with self._lock:
+            subscribers = self._subscribers.setdefault(subscription.channel, set())
+            subscribers.add(subscription)
+            self._tell(subscription.channel)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="redis_kit listener", daemon=True)
+                self._thread.start()
+
+    def remove(self, subscription: Subscription) -> None:
+        """End a subscription."""
+        with self._lock:
+            subscribers = self._subscribers.get(subscription.channel, set())
+            subscribers.discard(subscription)
+            if not subscribers:
+                self._subscribers.pop(subscription.channel, None)
+            self._tell(subscription.channel)
+
+    def has(self, subscription: Subscription) -> bool:
+        """Tell whether a subscription is one of its own."""
+        return subscription in self._subscribers.get(subscription.channel, ())
+
+    def close(self) -> None:
+        """End the thread."""
+        with self._lock:
+            self.is_closed = True
+            self._tell("")
+            if self._thread is None:
+                self.forget()
+
+    def forget(self) -> None:
+        """Close what the thread is woken by, in this process only."""
+        self._reader.close()
+        self._writer.close()
+
+    def lives(self) -> bool:
+        """Tell whether the thread runs."""
+        return self._thread is not None and not self.is_closed
+
+    def _tell(self, channel: str) -> None:
+        self._news.append(channel)
+        with suppress(OSError):  # the thread is awake, or has ended
+            self._writer.send(b"!")
+
+    def _run(self) -> None:
+        sessions: dict[Any, Session] = {}
+        try:
+            self._listen(sessions)
+        except Exception:
+            logger.exception("The listener failed; the next caller that waits starts another one.")
+            with self._lock:
+                self._thread = None
+        finally:
+            for session in sessions.values():
+                session.connection.disconnect()
+            if self.is_closed:
+                self.forget()
+
+    def _listen(self, sessions: dict[Any, Session]) -> None:
+        homeless: set[str] = set(self._subscribers)
+        moved, failures, retry, used = False, 0, 0.0, monotonic()
+        while not self.is_closed:
+            while self._news:
+                channel = self._news.popleft()
+                homeless |= self._change(channel, sessions)
+            if homeless and monotonic() >= retry:
+                try:
+                    client = connections.client(self.using, "worker")
+                    self._place(client, homeless, sessions, moved=moved)
+                    moved, failures = False, 0
+                except LOST as error:
+                    retry = monotonic() + full_jitter(failures, first=0.05, longest=MAX_PAUSE)
+                    failures += 1
+                    self._report(homeless, error_map.translate(error, sent=False))
+            wire.await_news([session.connection for session in sessions.values()], self._reader, PING / 4)
+            with suppress(BlockingIOError):
+                self._reader.recv(65536)
+            for client, session in list(sessions.items()):
+                try:
+                    for reply in session.read():
+                        if lost := self._handle(session, reply):
+                            homeless.add(lost)
+                            moved, retry = True, monotonic() + 0.1
+                    session.check()
+                except LOST:
+                    session.connection.disconnect()
+                    homeless |= sessions.pop(client).channels
+            if self._subscribers:
+                used = monotonic()
+            elif monotonic() - used > LINGER and self._ends():
+                return
+
+    def _ends(self) -> bool:
+        with self._lock:
+            if self._subscribers or self._news:
+                return False
+            self._thread = None
+            return True
+
+    def _change(self, channel: str, sessions: dict[Any, Session]) -> set[str]:
+        """Unsubscribe from a channel that nobody waits for, or return it if it needs a session."""
+        session = next((session for session in sessions.values() if channel in session.channels), None)
+        if channel not in self._subscribers:
+            if session:
+                session.channels.discard(channel)
+                with suppress(*LOST):  # the next look at the session finds out
+                    session.send("SUNSUBSCRIBE", channel)
+            return set()
+        if session and ("SSUBSCRIBE", channel) not in session.pending:
+            self._deliver(channel, None)
+        return set() if session else {channel}
+
+    def _place(self, client: Any, homeless: set[str], sessions: dict[Any, Session], *, moved: bool) -> None:
+        """Subscribe to channels at the servers that have them."""
+        homeless.intersection_update(self._subscribers)
+        for channel in sorted(homeless):
+            node = client.node_of(channel, moved=moved)
+            if node not in sessions:
+                sessions[node] = Session(node)
+            sessions[node].send("SSUBSCRIBE", channel)
+            sessions[node].channels.add(channel)
+            homeless.discard(channel)
+            moved = False
+
+    def _handle(self, session: Session, reply: Any) -> str:
+        """Deliver a message or note a reply. Returns a channel that this server does not have any more."""
+        kind = reply[0] if isinstance(reply, list) else b""
+        if kind == b"smessage":
+            self._deliver(reply[1].decode(), reply[2])
+            return ""
+        command, channel = session.pending[0] if session.pending else ("", "")
+        if kind == b"sunsubscribe" and (command, channel) != ("SUNSUBSCRIBE", reply[1].decode()):
+            session.channels.discard(reply[1].decode())  # its slot has moved
+            return str(reply[1].decode())
+        session.pending.popleft()
+        if command == "SSUBSCRIBE" and kind == b"ssubscribe":
+            self._deliver(channel, None)
+        elif isinstance(reply, error_map.REDIRECTED):
+            session.channels.discard(channel)
+            return channel
+        elif isinstance(reply, Exception):
+            self._report([channel], error_map.translate(reply, sent=True))
+        return ""
+
+    def _report(self, channels: Iterable[str], error: Exception) -> None:
+        """Tell subscribers about an error that does not pass by itself."""
+        if not isinstance(error, RedisUnavailable):
+            for channel in channels:
+                for subscription in list(self._subscribers.get(channel, ())):
+                    subscription.error = error
+                self._deliver(channel, None)
+
+    def _deliver(self, channel: str, publication: bytes | None) -> None:
+        """Give a publication to all subscribers of a channel; None tells them to look for themselves."""
+        by_loop: dict[Any, list[Subscription]] = {}
+        with self._lock:
+            for subscription in self._subscribers.get(channel, ()):
+                subscription.put(publication)
+                by_loop.setdefault(subscription.loop, []).append(subscription)
+        for loop, subscriptions in by_loop.items():
+            if loop is None:
+                for subscription in subscriptions:
+                    subscription.wake()
+            else:
+                with suppress(RuntimeError):  # the loop is closed
+                    loop.call_soon_threadsafe(_wake_all, subscriptions)
+
+
+_lock = threading.Lock()
+_listeners: dict[str, Listener] = {}
+
+
+@contextmanager
+def subscribed(using: str, channel: str) -> Iterator[Subscription]:
+    """Subscribe to a channel for a block. Its caller is told to look as soon as the server has confirmed it."""
+    subscription = Subscription(channel)
+    try:
+        renew(using, subscription)
+        yield subscription
+    finally:
+        _listener(using).remove(subscription)
+
+
+def renew(using: str, subscription: Subscription) -> None:
+    """Subscribe, if the thread that did so has ended."""
+    if not (listener := _listener(using)).lives() or not listener.has(subscription):
+        listener.add(subscription)
+
+
+def close() -> None:
+    """End all listeners. Callers that wait subscribe again."""
+    while _listeners:
+        _listeners.popitem()[1].close()
+
+
+def _listener(using: str) -> Listener:
+    with _lock:
+        if using not in _listeners:
+            _listeners[using] = Listener(using)
+        return _listeners[using]
+
+
+def _wake_all(subscriptions: Iterable[Subscription]) -> None:
+    for subscription in subscriptions:
+        subscription.wake()
+
+
+def _forget_after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()
+    while _listeners:
+        _listeners.popitem()[1].forget()
+
+
+os.register_at_fork(after_in_child=_forget_after_fork)
+conf.on_change(close, "REDIS_KIT", "CACHES")

@@ -1,0 +1,83 @@
+"""The dashboard's page about mailboxes: chats by size, and inboxes by their oldest message."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django.core import signing
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from redis_kit.core import conf
+from redis_kit.core.flow import Flow
+from redis_kit.core.panels import MOST_ROWS, Content, Figure, Link, Panel, Table, Tile, action
+from redis_kit.mailbox.chat import Chat
+from redis_kit.mailbox.errors import ChatNotFound
+from redis_kit.mailbox.inbox import Inbox
+from redis_kit.mailbox.inspection import Mailboxes, read_mailboxes
+from redis_kit.mailbox.settings import MailboxSettings
+
+READ = "redis_kit.view_messages"
+SIGNER = signing.TimestampSigner(salt="redis_kit.mailbox.look")
+READABLE = 300  # seconds after the button was pressed
+
+
+class MailboxPanel(Panel):
+    """Chats and inboxes without their messages. These are shown to users with a permission, after a logged action."""
+
+    slug = "mailboxes"
+    title = gettext_lazy("Mailboxes")
+
+    def content(self) -> Iterator[Content]:
+        """Return figures and tables. Two round trips, and one for messages."""
+        if (look := self.viewer.asked.get("look")) and self.viewer.may(READ):
+            yield _messages(look)
+        state = Chat("all").run_flow(read_mailboxes(MOST_ROWS))
+        yield from _figures(state)
+        yield Table(
+            _("Chats"),
+            (_("Name"), _("Messages"), _("Members"), _("Behind"), _("Idle"), _("Oldest message")),
+            [(*chat[:3], chat.behind, chat.idle, chat.oldest) for chat in state.largest],
+            empty=_("There are no chats."),
+            actions=("show",),
+            values=[f"chat {chat.name}" for chat in state.largest],
+        )
+        yield Table(
+            _("Inboxes"),
+            (_("User"), _("Messages"), _("Oldest message")),
+            state.waiting,
+            empty=_("All inboxes are empty."),
+            actions=("show",),
+            values=[f"inbox {name}" for name, *_rest in state.waiting],
+        )
+
+    def reads(self) -> dict[str, Flow[Any]]:
+        """Return the largest chats and the oldest inboxes. Two round trips."""
+        return {conf.section(MailboxSettings).USING: read_mailboxes(10)}
+
+    def tile(self, replies: Mapping[str, Any]) -> Tile | None:
+        """Return how many chats and inboxes there are."""
+        (state,) = replies.values()
+        return Tile(list(_figures(state))) if state.chats or state.inboxes else None
+
+    @action(gettext_lazy("Show messages"), permission=READ, asks=None, confirm=True, harmless=True)
+    def show(self, value: str) -> Link:
+        """Let the viewer read messages for five minutes. The audit log notes it."""
+        name = value.partition(" ")[2]
+        return Link(_("Read the messages of %s for five minutes.") % name, self.slug, {"look": SIGNER.sign(value)})
+
+
+def _figures(state: Mailboxes) -> Iterator[Figure]:
+    yield Figure(_("Chats"), state.chats)
+    yield Figure(_("Inboxes with messages"), state.inboxes)
+    yield Figure(_("Oldest message"), state.waiting[0][2] if state.waiting else None, _("in an inbox"))
+
+
+def _messages(look: str) -> Content:
+    columns = (_("Number"), _("Time"), _("Sender"), _("Message"))
+    try:
+        kind, _space, name = SIGNER.unsign(look, max_age=READABLE).partition(" ")
+        messages = Chat(name).history(limit=MOST_ROWS) if kind == "chat" else Inbox(name).peek(MOST_ROWS).messages
+    except (signing.BadSignature, ChatNotFound):
+        return Table(_("Messages"), columns, [], empty=_("The time is over. Press the button again."))
+    rows = [(message.number, message.time, message.sender, message.body) for message in messages]
+    return Table(_("Messages of %s") % name, columns, rows, empty=_("There are no messages."))

@@ -1,0 +1,113 @@
+"""Server-Sent Events of a chat or an inbox (WHATWG HTML, section 9.2), written once for sync and async code."""
+
+import json
+import random
+from collections.abc import AsyncIterator, Iterator
+from time import monotonic
+from typing import Any
+
+from redis_kit.core.channels.listener import renew, subscribed
+from redis_kit.core.channels.subscription import Listen, Subscription
+from redis_kit.core.channels.wait import PASSING, in_turn
+from redis_kit.core.flow import Flow
+from redis_kit.mailbox.chat import Chat
+from redis_kit.mailbox.errors import ChatNotFound, NotMember
+from redis_kit.mailbox.inbox import Inbox
+from redis_kit.mailbox.message import Message
+
+ALIVE = 15.0  # seconds without an event after which a comment is sent, as proxies cut silent connections
+LENGTH = (540.0, 660.0)  # seconds of a stream, at random: then the client reconnects, and its rights are checked again
+PAGE = 100  # messages of one look
+
+
+class EventStream:
+    """The events after a message. It holds no connection while it waits, and ends when the reader may not read on.
+
+    An event without a name is a message, whose id a client goes on with. ``missed`` says how many are gone, ``change``
+    which message was edited or deleted, ``ack`` which were acknowledged in an inbox, and ``end`` why no more follows.
+    """
+
+    def __init__(self, box: Chat | Inbox, member: str, after: str | None) -> None:
+        self.box, self.member = box, member
+        self._after: Any = after
+        self._number = 0  # of the last message that was sent
+        self._missed = 0  # messages of an inbox, as the client knows
+        self._must_look = True
+        self._end = monotonic() + random.uniform(*LENGTH)  # noqa: S311 -- spreads load, hides nothing
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield b"retry: 2000\n\n"
+        with subscribed(self.box.using, self.box.wake) as subscription:
+            while (chunk := self.box.run_flow(self._next(subscription))) is not None:
+                yield chunk
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield b"retry: 2000\n\n"
+        with subscribed(self.box.using, self.box.wake) as subscription:
+            while (chunk := await self.box.arun_flow(self._next(subscription))) is not None:
+                yield chunk
+
+    def _next(self, subscription: Subscription) -> Flow[bytes | None]:
+        """Return the next events, a comment if there were none for a while, or None at the end."""
+        due = monotonic() + ALIVE
+        while (now := monotonic()) < self._end:
+            renew(self.box.using, subscription)
+            if not self._must_look:
+                publications = yield Listen(subscription, max(0.0, min(due, self._end) - now))
+                self._must_look = publications is None
+                if events := b"".join(map(self._event_of, publications or ())):
+                    return events
+            if self._must_look or monotonic() >= due:
+                events = b""
+                try:
+                    events = yield from self._look()
+                except PASSING:
+                    self._must_look = True
+                    yield Listen(subscription, random.uniform(1, 5))  # noqa: S311
+                except (ChatNotFound, NotMember) as error:
+                    self._end = 0
+                    return _event({"reason": type(error).__name__}, name="end")
+                if events or monotonic() >= due:
+                    return events or b": \n\n"
+        return None
+
+    def _look(self) -> Flow[bytes]:
+        box = self.box
+        look: Any = box.read(PAGE, self._after) if isinstance(box, Inbox) else box.read(self.member, PAGE, self._after)
+        result = yield from in_turn(look)
+        self._must_look = len(result.messages) == PAGE
+        events = []
+        if result.missed and (isinstance(box, Chat) or result.missed != self._missed):
+            events.append(_event({"missed": result.missed}, name="missed"))
+        self._missed = result.missed
+        events += [_event(message.as_json(), id=message.id) for message in result.messages]
+        if result.messages:
+            self._after, self._number = result.messages[-1].id, result.messages[-1].number
+        elif isinstance(box, Chat):
+            self._after = self._number = result.last
+        return b"".join(events)
+
+    def _event_of(self, publication: bytes) -> bytes:
+        """Return the event of a publication, or b"" and note that a look is needed."""
+        kind, _, rest = publication.partition(b" ")
+        if kind == b"message" and not self._must_look:
+            first, _, entry = rest.partition(b" ")
+            number = int(first)
+            if number == self._number + 1 or (number > self._number and isinstance(self.box, Inbox)):
+                message = Message.parse(number, entry)
+                self._after, self._number = message.id, number
+                return _event(message.as_json(), id=message.id)
+            self._must_look = number > self._number
+        elif kind == b"change":
+            changed, _, body_kind = rest.partition(b" ")
+            return _event({"number": int(changed), "deleted": body_kind == b"x"}, name="change")
+        elif kind == b"ack":
+            return _event({"numbers": [int(number) for number in rest.split()]}, name="ack")
+        self._must_look |= kind == b"left"
+        return b""
+
+
+def _event(data: Any, *, name: str = "", id: str = "") -> bytes:
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))  # no line ends in it
+    lines = (f"event: {name}" if name else "", f"id: {id}" if id else "", f"data: {text}")
+    return ("\n".join(filter(None, lines)) + "\n\n").encode()

@@ -1,0 +1,5 @@
+"""Show indexes for autocomplete, and rebuild those of models."""
+
+from redis_kit.autocomplete.commands.rk_autocomplete import Command
+
+__all__ = ["Command"]

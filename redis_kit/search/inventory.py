@@ -1,0 +1,35 @@
+"""All search indexes: those on each connection, and those of classes that are not built yet."""
+
+from typing import Any
+
+from redis_kit.core.flow import Flow
+from redis_kit.core.indexes.inventory import Inventory
+from redis_kit.core.indexes.model_index import indexes
+from redis_kit.core.primitive import Primitive
+from redis_kit.search.index import SearchIndex
+from redis_kit.search.inspection import IndexInfo, clear, describe
+from redis_kit.search.store import SearchStore
+
+
+class _Indexes(Inventory[IndexInfo]):
+    """All indexes, by name."""
+
+    primitive = SearchStore
+
+    def models(self) -> list[SearchIndex]:
+        return indexes(SearchIndex)
+
+    def describe(self, index: Primitive) -> Flow[IndexInfo | None]:
+        return describe(SearchStore(index.name, using=index.using))
+
+    def describe_model(self, index: Any) -> Flow[IndexInfo]:
+        return (yield from describe(index.store)) or IndexInfo.not_built(index.store)
+
+    def clear(self, info: IndexInfo) -> None:
+        clear(info.name, info.using)
+
+    def size(self, info: IndexInfo) -> int:
+        return info.documents
+
+
+all_indexes = _Indexes()

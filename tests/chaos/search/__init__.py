@@ -1,0 +1,1 @@
+"""Search under kills, as an app with a model."""

@@ -1,0 +1,125 @@
+"""Events: their order, what a client gets that comes back, and when a stream ends."""
+
+import asyncio
+
+import pytest
+
+from redis_kit.mailbox import Chat, Inbox, stream
+from redis_kit.mailbox.stream import EventStream
+
+
+@pytest.fixture
+def office(kit):
+    chat = Chat("office")
+    chat.create(["anna", "ben"], keep=100)
+    return chat
+
+
+def test_messages_come_as_they_are_sent(office, browser):
+    office.send("ben", "one")
+    then = [lambda: office.send("ben", "two\n\nlines"), lambda: office.send("ben", {"n": "ü"})]
+    events = browser.events("/office/", 3, then=then)
+    assert [(name, data["number"], data["body"]) for name, _, data in events] == [
+        ("message", 1, "one"),
+        ("message", 2, "two\n\nlines"),
+        ("message", 3, {"n": "ü"}),
+    ]
+    last = events[1][1]
+    assert [data["number"] for _, _, data in browser.events("/office/", 1, after=last)] == [3]
+    assert office.unread("anna") == 3  # reading acknowledges nothing
+
+
+def test_edits_and_deletions_are_told(office, browser):
+    number = office.send("ben", "one")
+    then = [lambda: office.edit(number, "two"), lambda: office.delete(number)]
+    events = browser.events("/office/", 3, then=then)
+    assert [(name, data.get("deleted")) for name, _, data in events[1:]] == [("change", False), ("change", True)]
+    assert all(id is None for _, id, _ in events[1:])
+
+
+def test_stream_ends_when_its_member_leaves(office, browser):
+    events = browser.events("/office/", 9, then=[lambda: office.leave("anna")])
+    assert events == [("end", None, {"reason": "NotMember"})]
+
+
+def test_stream_ends_with_its_chat(office, browser):
+    assert browser.events("/office/", 9, then=[office.clear]) == [("end", None, {"reason": "ChatNotFound"})]
+
+
+def test_missed_messages_are_told(office, browser, kit):
+    office.send("ben", "first")
+    first = office.history()[0].id
+    kit.options(MAILBOX={"MAX_MESSAGES": 2})
+    for number in range(4):
+        office.send("ben", str(number))
+    events = browser.events("/office/", 3, after=first)
+    assert [data.get("missed", data.get("number")) for _, _, data in events] == [2, 4, 5]
+
+
+def test_inbox_tells_each_device(kit, browser):
+    inbox = Inbox("anna")
+    inbox.push("one")
+    inbox.pull(lease=60)
+    seen = []
+
+    def acknowledge():
+        seen.append(inbox.peek(1).messages[0].number)
+        inbox.ack(seen)
+
+    events = browser.events("/inbox/", 3, then=[lambda: inbox.push("two", url="/2"), acknowledge])
+    assert [(name, data.get("body")) for name, _, data in events] == [
+        ("message", "one"),
+        ("message", "two"),
+        ("ack", None),
+    ]
+    assert events[2][2] == {"numbers": seen}
+    assert [data["body"] for _, _, data in browser.events("/inbox/", 1, after=events[0][1])] == ["two"]
+
+
+def test_silent_stream_says_that_it_is_alive_and_ends_in_time(office, monkeypatch):
+    monkeypatch.setattr(stream, "ALIVE", 0.1)
+    monkeypatch.setattr(stream, "LENGTH", (0.35, 0.35))
+    assert list(EventStream(office, "anna", None)) == [b"retry: 2000\n\n", b": \n\n", b": \n\n", b": \n\n"]
+
+
+def test_stream_goes_on_after_a_restart(own_kit, monkeypatch):
+    chat = Chat("office")
+    chat.create(["anna"])
+
+    async def run():
+        chunks = aiter(EventStream(chat, "anna", None))
+        await anext(chunks)
+        reading = asyncio.ensure_future(anext(chunks))
+        await asyncio.sleep(0.3)
+        await asyncio.to_thread(own_kit.server.restart)
+        await asyncio.to_thread(chat.create, ["anna"])
+        await asyncio.to_thread(chat.send, None, "after")
+        try:
+            return await asyncio.wait_for(reading, 20)
+        finally:
+            await chunks.aclose()
+
+    assert b'"body":"after"' in asyncio.run(run())
+
+
+def test_stream_with_more_than_a_page_reads_on(office):
+    for number in range(250):
+        office.send(None, str(number))
+    office.create(["anna"], keep=1000)
+    chunks = iter(EventStream(office, "anna", "0"))
+    text = b"".join(next(chunks) for _ in range(4))
+    chunks.close()
+    assert text.count(b"data: ") == 250
+
+
+def test_client_that_is_slow_misses_nothing(office):
+    chunks = iter(EventStream(office, "anna", None))
+    office.send(None, "first")
+    text = next(chunks) + next(chunks)
+    for number in range(700):  # more than a subscription holds
+        office.send(None, str(number))
+    while text.count(b"data: ") < 701:
+        text += next(chunks)
+    chunks.close()
+    numbers = [int(part.partition(b",")[0]) for part in text.split(b'"number":')[1:]]
+    assert numbers == list(range(1, 702))

@@ -1,0 +1,109 @@
+"""The views: what they show, what they carry out, and whom they refuse."""
+
+import pytest
+from django.test import Client
+from django.test.utils import override_settings
+
+from redis_kit.mailbox import Chat, Inbox
+from tests.mailbox.conftest import Browser
+
+
+@pytest.fixture
+def office(kit):
+    chat = Chat("office")
+    chat.create(["anna", "ben"], keep=10)
+    return chat
+
+
+def test_member_reads_and_writes(office, browser):
+    assert browser.post("/office/", {"body": "hi", "client_id": "1"}) == (200, {"number": 1})
+    assert browser.post("/office/", {"body": "hi", "client_id": "1"}) == (200, {"number": 1})
+    assert browser.post("/office/", {"body": {"n": [1]}}) == (200, {"number": 2})
+    status, content = browser.get("/office/")
+    first, second = content["messages"]
+    assert (status, content["unread"], content["read"], content["missed"], content["last"]) == (200, 0, 0, 0, 2)
+    assert (first["body"], first["sender"], second["body"]) == ("hi", "anna", {"n": [1]})
+    assert browser.post("/office/", {"ack": first["id"]}) == (200, {"read": 1})
+    assert [each["number"] for each in browser.get("/office/")[1]["messages"]] == [2]
+    assert [each["number"] for each in browser.get("/office/?after=0&limit=1")[1]["messages"]] == [1]
+    assert [each["number"] for each in browser.get(f"/office/?before={second['id']}")[1]["messages"]] == [1]
+    assert browser.post("/office/", {"edit": first["id"], "body": "hello"})[0] == 200
+    assert browser.post("/office/", {"delete": second["id"]})[0] == 200
+    messages = browser.get("/office/?after=0")[1]["messages"]
+    assert [(each["body"], each.get("deleted", False)) for each in messages] == [("hello", False), (None, True)]
+
+
+def test_wait_for_messages(office, browser):
+    assert browser.get("/office/?timeout=0")[1]["messages"] == []
+    assert browser.get("/office/?timeout=1")[1]["messages"] == []
+
+
+def test_inbox_is_read_and_acknowledged(kit, browser):
+    inbox = Inbox("anna")
+    inbox.push("shipped", url="/1")
+    inbox.push("paid")
+    status, content = browser.get("/inbox/")
+    assert (status, content["missed"]) == (200, 0)
+    assert [(each["body"], each.get("data")) for each in content["messages"]] == [
+        ("shipped", {"url": "/1"}),
+        ("paid", None),
+    ]
+    ids = [each["id"] for each in content["messages"]]
+    assert browser.post("/inbox/", {"ack": ids[:1]}) == (200, {"acknowledged": 1})
+    assert [each["id"] for each in browser.get("/inbox/")[1]["messages"]] == ids[1:]
+    assert browser.get(f"/inbox/?after={ids[1]}")[1]["messages"] == []
+    assert Browser(browser.kind, "ben").get("/inbox/")[1]["messages"] == []
+
+
+def test_others_are_refused(office, browser):
+    office.send("ben", "secret")
+    stranger, nobody = Browser(browser.kind, "eve"), Browser(browser.kind, "")
+    for other in (stranger, nobody):
+        for answer in (
+            other.get("/office/"),
+            other.get("/office/?before=5"),
+            other.get("/office/", accept="text/event-stream"),
+            other.post("/office/", {"body": "hi"}),
+            other.post("/office/", {"ack": 1}),
+            other.post("/office/", {"delete": 1}),
+        ):
+            assert answer[0] == 403
+            assert "secret" not in str(answer)
+    assert browser.post("/office/", {"edit": 1, "body": "forged"})[0] == 403  # of ben
+    assert browser.get("/other/")[0] == 404
+    assert [each.body for each in office.history()] == ["secret"]
+
+
+def test_everybody_is_refused_until_a_project_allows(settings, kit):
+    settings.ROOT_URLCONF = "tests.mailbox.urls"
+    for path in ("/default/", "/adefault/"):
+        assert Client().get(path).status_code == 403
+    with pytest.raises(TypeError, match="with the name of a member, not with None"):
+        Client().get("/wrong/")
+
+
+def test_post_needs_a_token(settings, kit):
+    settings.ROOT_URLCONF = "tests.mailbox.urls"
+    settings.MIDDLEWARE = ["django.middleware.csrf.CsrfViewMiddleware"]
+    answer = Client(enforce_csrf_checks=True).post("/sync/inbox/", {"ack": []}, content_type="application/json")
+    assert answer.status_code == 403
+
+
+def test_answers_are_not_stored_by_proxies(kit, settings):
+    settings.ROOT_URLCONF = "tests.mailbox.urls"
+    assert Client().get("/sync/inbox/", headers={"X-User": "anna"})["Cache-Control"] == "no-store"
+
+
+def test_outage_is_503(own_kit, browser):
+    own_kit.server.stop()
+    assert browser.get("/inbox/")[0] == 503
+    assert browser.get("/inbox/", accept="text/event-stream")[0] == 503
+
+
+@pytest.mark.django_db  # the end of a request closes old connections
+@override_settings(MIDDLEWARE=["django.middleware.gzip.GZipMiddleware"], ROOT_URLCONF="tests.mailbox.urls")
+def test_events_are_not_held_back_to_be_compressed(kit):
+    headers = {"X-User": "anna", "accept": "text/event-stream", "accept-encoding": "gzip"}
+    answer = Client().get("/sync/inbox/", headers=headers)
+    assert next(answer.streaming_content) == b"retry: 2000\n\n"
+    answer.close()
