@@ -15,7 +15,7 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.core.indexes.model_index import find_index
 from redis_kit.core.indexes.panel import IndexPanel
 from redis_kit.core.panels import Alert, Bytes, Content, Field, Figure, Lines, Meter, Search, Table, Text
-from redis_kit.core.text import duration
+from redis_kit.core.text import whole_units
 
 
 class BloomPanel(IndexPanel):
@@ -53,10 +53,10 @@ class BloomPanel(IndexPanel):
     def cells(self, info: FilterInfo) -> tuple[Any, ...]:
         """Return the cells of a filter."""
         full = _("%s its capacity: give it a larger one") % _times(info) if info.is_overfull else ""
-        window = _("window of %s") % duration(info.window) if info.window else ""
+        window = _("window of %s") % whole_units(info.window) if info.window else ""
         error = Lines((_percent(info.error), _("of at most %s") % _percent(info.target_error)))
-        values = Lines((Meter(info.items, info.capacity), window))
-        return values, Lines((info.layers, full)), error, Bytes(info.memory), _state(info)
+        layers = Lines((info.layers, full, window))
+        return Meter(info.items, info.capacity), layers, error, Bytes(info.memory), _state(info)
 
 
 def _answer(name: str, text: str) -> Content:

@@ -1,7 +1,8 @@
-"""The base of panels about indexes: a table of all, with buttons to rebuild those of models, and to clear one."""
+"""The base of panels about indexes: a table of all, with buttons to rebuild those of models, and to clear some."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
+from urllib.parse import quote, unquote
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -25,6 +26,16 @@ from redis_kit.core.panels import (
     action,
 )
 from redis_kit.core.text import grouped
+
+
+def _parse(value: str) -> list[tuple[str, str | None]]:
+    """Return the name and the connection of each row in the value of a button."""
+    pairs = [line.rpartition("/") for line in value.splitlines()]
+    return [(unquote(name), unquote(using) or None) for using, _slash, name in pairs]
+
+
+def _named(value: str) -> str:
+    return ", ".join(name for name, _using in _parse(value))
 
 
 class IndexPanel(Panel):
@@ -65,8 +76,9 @@ class IndexPanel(Panel):
             [(Lines((each.name, each.using if several else "")), *self.cells(each)) for each in infos],
             empty=self.empty,
             actions=("rebuild",),
-            values=[each.name for each in infos],
+            values=[f"{quote(each.using, safe='')}/{quote(each.name, safe='')}" for each in infos],
             offered=[("rebuild",) if (each.name, each.using) in of_models else () for each in infos],
+            selects=("clear",),
         )
         yield from Pages.of(self.slug, number, len(listed.infos))
         yield from self.details(listed.infos)
@@ -85,21 +97,33 @@ class IndexPanel(Panel):
         yield Figure(self.title, listed.total, _("%s were read") % grouped(count) if listed.total > count else "")
         yield from self.figures(listed.infos)
 
-    @action(gettext_lazy("Rebuild"), permission="redis_kit.change_indexes", asks=None, confirm=True, harmless=True)
-    def rebuild(self, name: str) -> str:
+    @action(
+        gettext_lazy("Rebuild"),
+        permission="redis_kit.change_indexes",
+        asks=None,
+        named=_named,
+        confirm=True,
+        harmless=True,
+    )
+    def rebuild(self, value: str) -> str:
         """Read the rows of the model again, in a thread of this process."""
+        ((name, _using),) = _parse(value)
         find_index(self.kind, name).rebuild_in_background()
         return _("The rebuild of %s has begun. Until its end it answers as before.") % name
 
-    @action(gettext_lazy("Clear"), permission="redis_kit.change_indexes", typed=True)
-    def clear(self, name: str) -> str:
-        """Delete an index with all that it holds."""
-        self.inventory.clear(self.inventory.find_one(name))
-        return _("%s was deleted.") % name
+    @action(gettext_lazy("Clear"), permission="redis_kit.change_indexes", asks=None, named=_named, confirm=True)
+    def clear(self, value: str) -> str:
+        """Delete indexes with all that they hold."""
+        for info in self._find(value):
+            self.inventory.clear(info)
+        return _("%s was deleted.") % _named(value)
 
     def effect_of(self, action: Action, value: str) -> Text:
         """See Panel.effect_of()."""
-        if not action.typed:
+        if action.harmless:
             return super().effect_of(action, value)
-        count = self.inventory.size(self.inventory.find_one(value))
+        count = sum(map(self.inventory.size, self._find(value)))
         return ngettext("%(count)d entry is deleted.", "%(count)d entries are deleted.", count) % {"count": count}
+
+    def _find(self, value: str) -> list[Any]:
+        return [self.inventory.find_one(name, using) for name, using in _parse(value)]

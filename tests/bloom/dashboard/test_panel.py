@@ -45,10 +45,10 @@ def test_filters_are_shown_with_their_fill_and_error(kit, trips):
     assert (figures["Bloom filters"], figures["Values"]) == (2, 251)
     (table,) = tables()
     old, new = table.rows
-    assert (new[0].lines, new[1].lines) == (("new", ""), (Meter(1, 1000), ""))
-    assert (new[2].lines, new[-1]) == ((1, ""), "")
-    assert old[1].lines == (Meter(250, 100), "")
-    assert old[2].lines == (2, "2.5 times its capacity: give it a larger one")
+    assert (new[0].lines, new[1]) == (("new", ""), Meter(1, 1000))
+    assert (new[2].lines, new[-1]) == ((1, "", ""), "")
+    assert old[1] == Meter(250, 100)
+    assert old[2].lines == (2, "2.5 times its capacity: give it a larger one", "")
     assert table.offered == [()] * 2
 
 
@@ -139,11 +139,25 @@ def test_filters_of_all_connections_are_shown(kit, make_server):
         if sample.metric.name.endswith("items")
     ]
     assert samples == [("default", 1), ("second", 250)]
+    assert tables()[0].values == ["second/both", "default/both"]
+    with pytest.raises(InvalidValue, match="several connections: default, second"):
+        BloomPanel().clear("both")
+    assert str(BloomPanel().clear("second/both")) == "both was deleted."
+    assert [row[0].lines for row in tables()[0].rows] == [("both", "default")]
+
+
+def test_several_filters_are_cleared_whatever_their_names_are(kit):
+    for name in ("a/b", "c\n", "d"):
+        BloomFilter(name, 100).add_many(range(5))
+    panel, value = BloomPanel(), "\n".join(tables()[0].values)
+    assert str(panel.effect_of(panel.actions()["clear"], value)) == "15 entries are deleted."
+    panel.clear(value)
+    assert tables()[0].rows == []
 
 
 def test_window_is_shown(kit):
     BloomFilter("week", 100, window=timedelta(days=7)).add(1)
-    assert tables()[0].rows[0][1].lines == (Meter(1, 100), "window of 7 d 0 h")
+    assert tables()[0].rows[0][2].lines == (1, "", "window of 7 d")
     assert [row[-1] for row in tables(filter="week", value="1")[0].rows] == ["surely not in it", "probably in it"]
 
 
