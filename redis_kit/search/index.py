@@ -192,11 +192,12 @@ class SearchIndex(RowIndex):
         store = self.store
         store.run_flow(store.write(documents, gone, self.writer_key, writer, rebuild))
 
-    def refresh_unless_busy(self) -> None:
+    def refresh_unless_busy(self) -> bool:
         """See RowIndex. Changes of an index that is stored with other fields are left to processes that have these."""
         with suppress(ParameterMismatch):
             self.store.run_flow(self.generations.read())
-            super().refresh_unless_busy()
+            return super().refresh_unless_busy()
+        return True
 
     def schedule(self) -> None:
         """See RowIndex.schedule(). If the task can't be enqueued, a thread writes the changes."""

@@ -84,7 +84,7 @@ def test_empty_and_wrong_rows_are_left_out(kit, caplog):
 
 def test_keys_that_can_be_no_ids_stop_no_other_row(accounts):
     accounts.rebuild()
-    accounts.update(["\n", "x" * 500])
+    accounts.commit(["\n", "x" * 500])
     with pytest.raises((InvalidValue, ValueError)):
         Account.objects.get(pk="\n")
 
