@@ -128,7 +128,7 @@ class Autocomplete(Primitive):
         """Return at most ``limit`` entries, 1 to 100, in which words begin with those of the text.
 
         A text without words finds the heaviest. Its first 64 characters count. One round trip; up to 20 if several
-        words are rarely in one entry. Then the search ends after 10,000 terms of the longest word.
+        words are rarely in one entry. Then the search ends after some 10,000 terms of the longest one.
         """
         return cast("list[Hit]", self.run_flow(self.look_up(text, limit), if_open=[]))
 

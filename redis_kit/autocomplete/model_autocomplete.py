@@ -27,6 +27,8 @@ class ModelAutocomplete(RowIndex):
     not be stored.
     """
 
+    command = "rk_autocomplete"
+
     def __init__(
         self, model: Any, fields: Sequence[str], *, scope: Source | None = None, weight: Source | None = None
     ) -> None:

@@ -396,8 +396,10 @@ def _follow(sender: type[Model], **kwargs: Any) -> None:
     if any(issubclass(sender, index.model) for index in indexes(RowIndex)):
         pre_delete.connect(_deleted, sender=sender, dispatch_uid="redis_kit.rows.deleted")
         for field in sender._meta.local_many_to_many:
-            through = resolve_relation(sender, field.remote_field.through)
-            m2m_changed.connect(_related, sender=through, dispatch_uid="redis_kit.rows.related")
+            through: Any = field.remote_field.through
+            m2m_changed.connect(
+                _related, sender=resolve_relation(sender, through), dispatch_uid="redis_kit.rows.related"
+            )
 
 
 def _before(*, sender: type[Model], instance: Model, using: str, update_fields: Any, **kwargs: Any) -> None:
