@@ -60,11 +60,13 @@ class ModelAutocomplete(RowIndex):
 
     def search(self, text: str, limit: int = 10, *, scope: Any = None) -> list[Hit] | None:
         """Return the hits of Autocomplete.search(); None if only the database can answer. It raises no outage."""
-        return cast("list[Hit] | None", self.index().run_flow(self._search(text, limit, scope)))
+        index = self.index(scope)
+        return cast("list[Hit] | None", index.run_flow(self._search(index, text, limit)))
 
     async def asearch(self, text: str, limit: int = 10, *, scope: Any = None) -> list[Hit] | None:
         """See search()."""
-        return cast("list[Hit] | None", await self.index().arun_flow(self._search(text, limit, scope)))
+        index = self.index(scope)
+        return cast("list[Hit] | None", await index.arun_flow(self._search(index, text, limit)))
 
     def text_of(self, row: Any) -> str:
         """Return the text of a row: its fields, with a space between."""
@@ -88,9 +90,9 @@ class ModelAutocomplete(RowIndex):
         except RebuildLost as error:
             raise WriterLost(str(error)) from error
 
-    def _search(self, text: str, limit: int, scope: Any) -> Flow[list[Hit] | None]:
+    def _search(self, index: Autocomplete, text: str, limit: int) -> Flow[list[Hit] | None]:
         try:
-            return None if self.misses_change() else (yield from self.index(scope).look_up(text, limit, guard=True))
+            return None if self.misses_change() else (yield from index.look_up(text, limit, guard=True))
         except (RedisFailure, ParameterMismatch) as error:
             if _log_limit.allows(f"{self.name} {type(error).__name__}"):
                 logger.warning("autocomplete: %r is not asked: %s", self, error)

@@ -61,19 +61,25 @@ local function read_block(block, start)
     end
 end
 
+-- Return the last block that begins before a bound.
+local function last_before(bound)
+    return redis.call("ZREVRANGEBYLEX", terms, "(" .. bound, "-", "LIMIT", 0, 1)[1]
+end
+
 -- Read the blocks that begin with this start, and the one before them; return the one to go on after.
 local function read_level(start, last)
     local high, low = "(" .. start .. "\255", "(" .. last
     if last == "" and #ARGV[10] > 2 then -- the range may be short
-        local blocks = redis.call("ZREVRANGEBYLEX", terms, high, "-", "LIMIT", 0, 2)
-        if not (blocks[2] and find(blocks[2], start, 1, true) == 1) then -- it is
-            if blocks[2] then read_block(blocks[2], start) end
-            if blocks[1] then read_block(blocks[1], start) end
+        local block = last_before(start .. "\255")
+        local before = block and find(block, start, 1, true) == 1 and last_before(block)
+        if not before or find(before, start, 1, true) ~= 1 then -- it is
+            if before then read_block(before, start) end
+            if block then read_block(block, start) end
             return ""
         end
     end
     if last == "" then
-        local block = redis.call("ZREVRANGEBYLEX", terms, "(" .. start, "-", "LIMIT", 0, 1)[1]
+        local block = last_before(start)
         low = block and "[" .. block or "-"
     end
     local size = other and 16 or math.ceil((limit - #ids) / 6) + 1
