@@ -29,7 +29,6 @@ end
 local number, levels = string.match(terms and redis.call("HGET", scopes, ARGV[4]) or "", "^(%w+)\1(.*)$")
 local find, sub, others, ids, fields, seen = string.find, string.sub, {unpack(ARGV, 11)}, {}, {}, {}
 local other = others[1] and " " .. others[1]
-
 -- The longest word is the first to choose. So any choice does: what is left suits a shorter one as well.
 local function has_others(text)
     for _, word in ipairs(others) do
@@ -46,9 +45,7 @@ local function read_block(block, start)
         if other then -- most terms have no such word: go to the next one that does
             local place = find(block, other, at, true)
             local after = place and find(block, "\1", at + 1, true)
-            while after and after < place do
-                at, after = after, find(block, "\1", after + 1, true)
-            end
+            while after and after < place do at, after = after, find(block, "\1", after + 1, true) end
             if not place or find(block, start, at, true) ~= at then return end
         end
         local middle = find(block, "\2", at, true)
@@ -61,33 +58,19 @@ local function read_block(block, start)
     end
 end
 
--- Return the last block that begins before a bound.
-local function last_before(bound)
-    return redis.call("ZREVRANGEBYLEX", terms, "(" .. bound, "-", "LIMIT", 0, 1)[1]
-end
-
 -- Read the blocks that begin with this start, and the one before them; return the one to go on after.
 local function read_level(start, last)
-    local high, low = "(" .. start .. "\255", "(" .. last
-    if last == "" and #ARGV[10] > 2 then -- the range may be short
-        local block = last_before(start .. "\255")
-        local before = block and find(block, start, 1, true) == 1 and last_before(block)
-        if not before or find(before, start, 1, true) ~= 1 then -- it is
-            if before then read_block(before, start) end
-            if block then read_block(block, start) end
-            return ""
-        end
-    end
+    local high, low, block = "(" .. start .. "\255", "(" .. last, nil
     if last == "" then
-        local block = last_before(start)
+        block = #ARGV[10] > 2 and redis.call("ZREVRANGEBYLEX", terms, high, "-", "LIMIT", 0, 1)[1]
+        if block and find(block, start, 1, true) ~= 1 then return read_block(block, start) or "" end -- no other has any
+        block = redis.call("ZREVRANGEBYLEX", terms, "(" .. start, "-", "LIMIT", 0, 1)[1]
         low = block and "[" .. block or "-"
     end
     local size = other and 16 or math.ceil((limit - #ids) / 6) + 1
     while #ids < limit do
         local blocks = redis.call("ZRANGEBYLEX", terms, low, high, "LIMIT", 0, size)
-        for _, block in ipairs(blocks) do
-            read_block(block, start)
-        end
+        for _, each in ipairs(blocks) do read_block(each, start) end
         if #blocks < size then return "" end
         budget, low = budget - size, "(" .. blocks[size]
         if budget <= 0 then return blocks[size] end
@@ -103,7 +86,5 @@ for _, byte in ipairs(order) do
     end
 end
 local parts, records = {level, after}, #ids > 0 and redis.call("HMGET", entries, unpack(fields)) or {}
-for place, id in ipairs(ids) do
-    parts[2 * place + 1], parts[2 * place + 2] = id, records[place] or ""
-end
+for place, id in ipairs(ids) do parts[2 * place + 1], parts[2 * place + 2] = id, records[place] or "" end
 return table.concat(parts, "\3") -- one text, as clients take long to read many
