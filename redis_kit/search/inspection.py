@@ -63,8 +63,8 @@ class IndexInfo(NamedTuple):
         complete = fields.get("complete") == f"{active} {identity.decode()}"
         counts = [int(fields.get(key, 0)) for key in ("searches", "empty", "slow")]
         sizes = (documents, words, memory, rebuilt, complete, bool(lease), waiting)
-        values: list[Any] = [store.name, store.using, fields["parameters"], *sizes, *counts]
-        return cls(*values, _logged(empty), _logged(slow))
+        names = (store.name, store.using, fields["parameters"])
+        return cls._make([*names, *sizes, *counts, _logged(empty), _logged(slow)])
 
 
 def clear(name: str, using: str) -> bool:
