@@ -103,7 +103,9 @@ def test_database_is_asked_while_redis_is_unavailable(own_kit, caplog):
     with pytest.raises(InvalidValue):
         index.search("an", 1000)
     own_kit.server.stop()
+    assert Autocomplete("people").search("an") == []
     assert names(index, "an") is None
+    assert "answers again" not in caplog.text
     row.name = "Bo"
     row.save()
     assert index.misses_change()
