@@ -100,7 +100,7 @@ class Chat(Membership):
         return list(await self.arun_flow(self.history_flow(before, limit, member)))
 
     def edit(self, message: Place, body: Any, *, sender: str | None = None) -> None:
-        """Replace the body of a message, if given only of this ``sender``. Raises MessageNotFound, NotSender."""
+        """Replace the body of a message, if given only of this member. Raises MessageNotFound, NotSender, NotMember."""
         self.run_flow(self.edit_flow(message, *encoded(body), sender))
 
     async def aedit(self, message: Place, body: Any, *, sender: str | None = None) -> None:
@@ -158,7 +158,7 @@ class Chat(Membership):
 
     def edit_flow(self, message: Place, kind: str, text: str, sender: str | None) -> Flow[None]:
         """See edit()."""
-        number = position("message", message, least=1)[0]
-        name = "" if sender is None else encode(sender)
-        args: list[Argument] = [self.encoded, number, name, kind, text]
-        yield from self.answer_of(EDIT([self.key("chats"), *self.keys("messages", "wake")], args), sender, message)
+        place = position("message", message, least=1)
+        args: list[Argument] = [self.encoded, *place, "" if sender is None else encode(sender), kind, text]
+        keys = [self.key("chats"), *self.keys("messages", "members", "idle", "wake")]
+        yield from self.answer_of(EDIT(keys, args), sender, message)

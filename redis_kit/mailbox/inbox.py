@@ -101,7 +101,7 @@ class Inbox(Box):
         """See peek()."""
         number = 0 if after is None else position("after", after)[0]
         whole_number("limit", limit, LIMIT)
-        missed, _count, *messages = yield PEEK(self.keys("messages", "numbers"), [number, limit])
+        missed, *messages = yield PEEK(self.keys("messages", "numbers"), [number, limit])
         return Pulled(_parsed(*messages), int(missed))
 
     def _push(self, body: Any, client_id: str, data: dict[str, Any]) -> Flow[int]:

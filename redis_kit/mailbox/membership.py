@@ -182,7 +182,7 @@ class Chats(Box):
     def _count(self) -> Flow[dict[str, int]]:
         keys = [[bucket_key(bucket, part) for part in ("chats", f"reads:{self.encoded}")] for bucket in BUCKETS]
         replies = yield CombinedBatch(list(map(COUNT_UNREAD, keys)))
-        parts = b" ".join(filter(None, replies)).decode().split()
+        parts = b" ".join(filter(None, replies)).decode().split(" ") if any(replies) else []
         return dict(zip(map(decoded, parts[::2]), map(int, parts[1::2]), strict=True))
 
 

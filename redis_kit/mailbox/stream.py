@@ -13,7 +13,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.mailbox.chat import Chat
 from redis_kit.mailbox.errors import ChatNotFound, NotMember
 from redis_kit.mailbox.inbox import Inbox
-from redis_kit.mailbox.message import Message
+from redis_kit.mailbox.message import Message, position
 
 ALIVE = 15.0  # seconds without an event after which a comment is sent, as proxies cut silent connections
 LENGTH = (540.0, 660.0)  # seconds of a stream, at random: then the client reconnects, and its rights are checked again
@@ -30,7 +30,7 @@ class EventStream:
     def __init__(self, box: Chat | Inbox, member: str, after: str | None) -> None:
         self.box, self.member = box, member
         self._after: Any = after
-        self._number = 0  # of the last message that was sent
+        self._number = 0 if after is None else position("after", after)[0]  # of the last message that was sent
         self._missed = 0  # messages of an inbox, as the client knows
         self._must_look = True
         self._end = monotonic() + random.uniform(*LENGTH)  # noqa: S311 -- spreads load, hides nothing
@@ -83,7 +83,7 @@ class EventStream:
         events += [_event(message.as_json(), id=message.id) for message in result.messages]
         if result.messages:
             self._after, self._number = result.messages[-1].id, result.messages[-1].number
-        elif isinstance(box, Chat):
+        elif isinstance(box, Chat) and (self._after is None or result.last != self._number):
             self._after = self._number = result.last
         return b"".join(events)
 

@@ -96,7 +96,7 @@ def _answer(request: HttpRequest, box: Chat | Inbox, member: str) -> Flow[dict[s
     return fetched._asdict() | {"messages": [message.as_json() for message in fetched.messages]}
 
 
-def _carried_out(content: dict[str, Any], box: Chat | Inbox, member: str) -> Flow[dict[str, Any]]:
+def _carried_out(content: Any, box: Chat | Inbox, member: str) -> Flow[dict[str, Any]]:
     """Carry out what a client has sent, and return the answer."""
     match box, content:
         case Inbox(), {"ack": [*ids], **rest} if not rest:
@@ -126,16 +126,13 @@ def _opened(access: Inbox | tuple[Chat, str] | None) -> tuple[Chat | Inbox, str]
     return box, member
 
 
-def _content(request: HttpRequest) -> dict[str, Any]:
+def _content(request: HttpRequest) -> Any:
     if request.content_type != "application/json":
         raise InvalidValue("Send JSON, with the content type application/json.")
     try:
-        content = json.loads(request.body)
+        return json.loads(request.body)
     except (ValueError, RecursionError):
         raise InvalidValue("The content is not valid JSON.") from None
-    if not isinstance(content, dict):
-        raise InvalidValue("The content must be an object.")
-    return content
 
 
 def _number(query: Mapping[str, str], name: str, default: int) -> int:

@@ -38,6 +38,7 @@ class Listener:
         self._lock = threading.Lock()
         self._subscribers: dict[str, set[Subscription]] = {}
         self._news: deque[str] = deque()  # channels that came or went
+        self._sessions: dict[Any, Session] = {}
         self._reader, self._writer = socket.socketpair()
         self._reader.setblocking(False)
         self._writer.setblocking(False)
@@ -75,7 +76,9 @@ class Listener:
                 self.forget()
 
     def forget(self) -> None:
-        """Close what the thread is woken by, in this process only."""
+        """Close all sockets in this process only. A child that kept them would keep them open for a dead parent."""
+        for session in self._sessions.values():
+            session.connection.disconnect()
         self._reader.close()
         self._writer.close()
 
@@ -89,7 +92,7 @@ class Listener:
             self._writer.send(b"!")
 
     def _run(self) -> None:
-        sessions: dict[Any, Session] = {}
+        sessions = self._sessions = {}
         try:
             self._listen(sessions)
         except Exception:

@@ -37,7 +37,7 @@ def until_found(using: str, channel: str, look: Callable[[], Flow[Any]], timeout
                 if not failures:
                     renew(using, subscription)
                     yield Listen(subscription, min(left, getattr(result, "next_look", LONGEST)))
-                result = yield from look()
+                result = yield from in_turn(look())
                 failures = 0
             except PASSING:
                 pause = full_jitter(failures, first=0.1, longest=1.0)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import threading
 import time
 
@@ -154,6 +155,29 @@ def test_forked_child_listens_for_itself(kit):
                 os._exit(1)
         assert os.waitpid(pid, 0)[1] == 0
         assert taken(subscription) == [b"from the child"]
+
+
+def test_child_does_not_keep_the_connection_of_a_listener_that_was_killed(kit):
+    channel = f"{kit.prefix}:{{a}}"
+    reading, writing = os.pipe()
+    if not (parent := os.fork()):
+        with subscribed("default", channel) as subscription:
+            taken(subscription)
+            if not (child := os.fork()):
+                time.sleep(20)
+                os._exit(0)
+            os.write(writing, f"{child}\n".encode())
+            time.sleep(20)
+        os._exit(0)
+    with os.fdopen(reading) as answer:
+        child = int(answer.readline())
+    assert len(subscribers(kit)) == 1
+    os.kill(parent, signal.SIGKILL)
+    os.waitpid(parent, 0)
+    try:
+        wait_for(lambda: not subscribers(kit))
+    finally:
+        os.kill(child, signal.SIGKILL)
 
 
 def test_slot_that_moves_takes_its_channels_along(cluster, settings):
