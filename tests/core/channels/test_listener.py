@@ -82,6 +82,23 @@ def test_subscriber_looks_after_its_connection_was_cut(kit):
         assert b"again" in taken(subscription)
 
 
+def test_subscriber_who_comes_or_goes_disturbs_no_other(kit):
+    channel = f"{kit.prefix}:{{a}}"
+    with subscribed("default", channel) as first:
+        assert taken(first) is None
+        for _ in range(3):
+            with subscribed("default", channel) as second:
+                assert taken(second) is None
+                publish(channel, "hi")
+                assert taken(second) == taken(first) == [b"hi"]
+        assert taken(first, 0.1) == []
+    for _ in range(3):  # as a caller that waits again and again
+        with subscribed("default", channel) as only:
+            assert taken(only) is None
+            publish(channel, "hi")
+            assert taken(only) == [b"hi"]
+
+
 def test_server_that_is_frozen_is_noticed(own_kit, monkeypatch):
     monkeypatch.setattr(session, "PING", 0.1)
     monkeypatch.setattr(module, "PING", 0.1)
@@ -111,8 +128,11 @@ def test_refusal_is_raised(kit):
     kit.client.execute_command("ACL", "SETUSER", kit.prefix, "on", ">secret", "~*", "+@all", "resetchannels")
     kit.connect({**kit.server.connection, "USERNAME": kit.prefix, "PASSWORD": "secret"})
     try:
-        with subscribed("default", f"{kit.prefix}:{{a}}") as subscription, pytest.raises(PermissionDenied):
-            taken(subscription)
+        with subscribed("default", f"{kit.prefix}:{{a}}") as first:
+            with pytest.raises(PermissionDenied):
+                taken(first)
+            with subscribed("default", f"{kit.prefix}:{{a}}") as second, pytest.raises(PermissionDenied):
+                taken(second)
     finally:
         kit.connect(kit.server.connection)
         kit.client.execute_command("ACL", "DELUSER", kit.prefix)
