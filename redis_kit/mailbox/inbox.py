@@ -110,10 +110,6 @@ class Inbox(Box):
         keys = [self.key("inboxes"), *self.keys("messages", "numbers", "leases", "last", "ids", "wake")]
         return single(PUSH(keys, [*args, conf.section(MailboxSettings).MAX_MESSAGES]))
 
-    def peek_flow(self, limit: int, timeout: float, after: Place | None) -> Flow[Pulled]:
-        """Wait for messages; see peek()."""
-        return until_found(self.using, self.wake, partial(self.read, limit, after), timeout)
-
     def _pull(self, limit: int, timeout: float, lease: float) -> Flow[Pulled]:
         whole_number("limit", limit, LIMIT)
         ttl = round(seconds("lease", lease, LEASE) * 1000)

@@ -55,11 +55,10 @@ class Message(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         """Return it for a client, which must escape the body where it shows it."""
-        shown = {"id": self.id, "number": self.number, "body": self.body, "time": self.time.isoformat()}
-        shown |= {"sender": self.sender} if self.sender else {}
-        shown |= {"edited": self.edited.isoformat()} if self.edited else {}
-        shown |= {"deleted": True} if self.deleted else {}
-        return shown | ({"data": self.data} if self.data else {})
+        edited = self.edited.isoformat() if self.edited else None
+        maybe = {"sender": self.sender, "edited": edited, "deleted": self.deleted, "data": self.data}
+        always = {"id": self.id, "number": self.number, "body": self.body, "time": self.time.isoformat()}
+        return always | {name: value for name, value in maybe.items() if value}
 
 
 Place = Message | str | int  # a message, its id, or its number
@@ -83,9 +82,7 @@ def encoded(body: Any, data: Mapping[str, Any] = NO_DATA) -> tuple[str, str]:
     if size > (most := conf.section(MailboxSettings).MAX_BYTES):
         raise InvalidValue(f"A message of {size:,} bytes is too large: MAX_BYTES in REDIS_KIT['MAILBOX'] is {most:,}.")
     level: list[Any] = [] if kind == TEXT else [[content]]
-    depth = 0
-    while level and depth <= DEEPEST:
-        depth += 1
+    for _ in range(DEEPEST + 1 if level else 0):
         level = [part for each in level for part in (each.values() if isinstance(each, dict) else each)]
         level = [part for part in level if isinstance(part, (dict, list, tuple))]
     if level:

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from redis_kit.core.errors import InvalidValue, KeyConflict, PermissionDenied, RedisUnavailable
 from redis_kit.mailbox import Chat, ChatNotFound, Chats, Inbox, MessageNotFound, NotMember, NotSender
+from redis_kit.mailbox.chat import Fetched, following
 
 
 def bodies(fetched):
@@ -377,3 +378,34 @@ def test_sync_call_waits_in_a_thread_with_an_event_loop(kit):
         return chat.fetch("anna", timeout=5)
 
     assert bodies(asyncio.run(run())) == ["hi"]
+
+
+def test_message_that_arrives_costs_a_waiting_caller_no_round_trip(kit, trips):
+    chat = Chat("office")
+    chat.create(["anna", "ben"])
+    for body in ("one", "two"):  # with the second one, the server knows all scripts
+        trips.clear()
+        threading.Timer(0.3, lambda body=body: chat.send("ben", body)).start()
+        fetched = chat.fetch("anna", timeout=5)
+        assert (bodies(fetched), fetched.missed, fetched.unread) == ([body], 0, 0)
+        assert fetched.last == fetched.messages[0].number
+        chat.ack("anna", fetched.messages[0])
+    assert len(trips) == 4  # two looks, the send, and ack()
+
+
+def test_publications_that_do_not_follow_are_looked_up(kit):
+    result = Fetched([], 0, 0, 4, 4)
+    entry = b"1700000000000 0 t anna hi"
+    assert following(1, result, [b"message 5 " + entry]).last == 5
+    assert [each.number for each in following(2, result, [b"message 5 " + entry, b"message 6 " + entry]).messages] == [
+        5,
+        6,
+    ]
+    for publications in (
+        [b"message 6 " + entry],
+        [b"message 4 " + entry],
+        [b"change 5 t"],
+        [b"message 5 " + entry, b"left"],
+        [b"message 5 " + entry, b"message 6 " + entry],  # more than the limit
+    ):
+        assert following(1, result, publications) is None
