@@ -60,6 +60,25 @@ def test_messages_need_the_permission_and_a_fresh_look(filled, monkeypatch):
     assert content(module.READ, **inbox.asked)[0].rows == []
 
 
+def test_last_messages_come_first_and_json_is_shown_as_json(filled):
+    chat = Chat("chat 0")
+    chat.send("anna", {"photo": "ü", "size": None})
+    chat.send("anna", "gone")
+    chat.delete(3)
+    link = MailboxPanel().show("chat chat 0")
+    assert [(row[0], row[-1]) for row in content(module.READ, **link.asked)[0].rows] == [
+        (3, None),
+        (2, '{"photo": "ü", "size": null}'),
+        (1, "secret"),
+    ]
+
+
+def test_look_at_a_name_that_is_none_shows_nothing(filled):
+    for value in ("", "chat ", "inbox"):
+        link = MailboxPanel().show(value)
+        assert content(module.READ, **link.asked)[0].rows == []
+
+
 @pytest.mark.django_db
 def test_each_look_is_logged(filled, boss):
     boss.post(f"{ADMIN}mailboxes/do/show/", {"value": "chat chat 1", "confirmed": "yes", "reason": "a report"})
