@@ -10,6 +10,7 @@ from redis_kit.core.channels.listener import renew, subscribed
 from redis_kit.core.channels.subscription import Listen, Subscription
 from redis_kit.core.channels.wait import PASSING, in_turn
 from redis_kit.core.flow import Flow
+from redis_kit.core.keys import encode
 from redis_kit.mailbox.chat import Chat
 from redis_kit.mailbox.errors import ChatNotFound, NotMember
 from redis_kit.mailbox.inbox import Inbox
@@ -103,7 +104,7 @@ class EventStream:
             return _event({"number": int(changed), "deleted": body_kind == b"x"}, name="change")
         elif kind == b"ack":
             return _event({"numbers": [int(number) for number in rest.split()]}, name="ack")
-        self._must_look |= kind == b"left"
+        self._must_look |= kind == b"left" and encode(self.member).encode() in rest.split()
         return b""
 
 

@@ -149,3 +149,19 @@ def test_stream_that_begins_again_notices_it_too(office, kit, monkeypatch):
     kit.client.lset(key, 0, f"{int(time) + 1000} {rest.replace('lost', 'next')}")
     assert b"next" in next(chunks)
     chunks.close()
+
+
+def test_member_who_leaves_lets_no_other_stream_look(office, trips):
+    chunks = iter(EventStream(office, "anna", None))
+    office.send("ben", "one")
+    assert b"one" in next(chunks) + next(chunks)
+    office.send("ben", "two")
+    assert b"two" in next(chunks)
+    trips.clear()
+    office.leave("ben")
+    office.send(None, "three")
+    assert b"three" in next(chunks)
+    assert len(trips) == 2
+    office.leave("anna")
+    assert b"NotMember" in next(chunks)
+    chunks.close()

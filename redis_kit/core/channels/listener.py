@@ -57,8 +57,9 @@ class Listener:
             else:
                 self._tell(subscription.channel)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="redis_kit listener", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="redis_kit listener", daemon=True)
+                thread.start()  # it may be refused: then there is none, and the next caller tries again
+                self._thread = thread
 
     def remove(self, subscription: Subscription) -> None:
         """End a subscription."""

@@ -25,7 +25,7 @@ local last, keep = unpack(redis.call("HMGET", chats, chat, chat .. ":keep"))
 if not last then
     return "none"
 end
-redis.call("SPUBLISH", wake, "left")
+redis.call("SPUBLISH", wake, "left " .. table.concat(ARGV, " ", 5))
 local removed = 0
 for place = 9, #KEYS do
     local member = ARGV[place - 4]
