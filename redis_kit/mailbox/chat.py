@@ -115,7 +115,7 @@ class Chat(Membership):
         """See delete()."""
         await self.arun_flow(self.edit_flow(message, DELETED, "", sender))
 
-    def read(self, member: str, limit: int, after: Place | None = None) -> Flow[Fetched]:
+    def read_flow(self, limit: int, after: Place | None, member: str) -> Flow[Fetched]:
         """See fetch(), which calls it more than once."""
         number, time = ("", "") if after is None else position("after", after)
         last, read, missed, first, entries = yield from self._fetch(encode(member) and member, limit, number, time, "")
@@ -124,7 +124,7 @@ class Chat(Membership):
 
     def fetch_flow(self, member: str, limit: int, timeout: float, after: Place | None) -> Flow[Fetched]:
         """See fetch()."""
-        look = partial(self.read, member, limit, after)
+        look = partial(self.read_flow, limit, after, member)
         return until_found(self.using, self.wake, look, timeout, partial(following, limit))
 
     def send_flow(self, sender: str | None, body: Any, client_id: str) -> Flow[int]:

@@ -99,7 +99,7 @@ class Membership(Box):
 
     def _create(self, members: Iterable[str], keep: int) -> Flow[bool]:
         whole_number("keep", keep, (0, conf.section(MailboxSettings).MAX_MESSAGES))
-        if isinstance(members, (str, bytes)):
+        if isinstance(members, (str, bytes)) or not isinstance(members, Iterable):
             raise InvalidValue(f"Give a list of members, not {shortened(members)}.")
         is_new = bool((yield from self._join([], str(keep), False))[0])
         for some in batched(members, AT_ONCE):

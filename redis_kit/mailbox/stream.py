@@ -74,8 +74,7 @@ class EventStream:
 
     def _look(self) -> Flow[bytes]:
         box = self.box
-        look: Any = box.read(PAGE, self._after) if isinstance(box, Inbox) else box.read(self.member, PAGE, self._after)
-        result = yield from in_turn(look)
+        result: Any = yield from in_turn(box.read_flow(PAGE, self._after, self.member))
         self._must_look = len(result.messages) == PAGE
         events = []
         if result.missed and (isinstance(box, Chat) or result.missed != self._missed):

@@ -85,10 +85,10 @@ def _answer(request: HttpRequest, box: Chat | Inbox, member: str) -> Flow[dict[s
     if "text/event-stream" in request.headers.get("Accept", ""):
         after = request.headers.get("Last-Event-ID") or after
         # A client that may not read gets a status, after which it does not connect again.
-        yield from in_turn(box.read(1, after) if isinstance(box, Inbox) else box.read(member, 1, after))
+        yield from in_turn(box.read_flow(1, after, member))
         return EventStream(box, member, after)
     if isinstance(box, Inbox):
-        pulled = yield from until_found(box.using, box.wake, partial(box.read, limit, after), timeout)
+        pulled = yield from until_found(box.using, box.wake, partial(box.read_flow, limit, after), timeout)
         return {"messages": [message.as_json() for message in pulled.messages], "missed": pulled.missed}
     if before := query.get("before"):
         messages = yield from box.history_flow(before, limit, member)
