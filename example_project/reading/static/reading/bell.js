@@ -22,16 +22,28 @@ function draw() {
   );
 }
 
-const source = new EventSource(bell.dataset.feed);
-source.onmessage = (event) => {
-  const note = JSON.parse(event.data);
-  notes.set(note.number, note);
+function listen() {
+  const source = new EventSource(bell.dataset.feed);
+  let lost = false;
+  notes.clear();
   draw();
-};
-source.addEventListener("ack", (event) => {
-  JSON.parse(event.data).numbers.forEach((number) => notes.delete(number));
-  draw();
-});
+  source.onmessage = (event) => {
+    const note = JSON.parse(event.data);
+    notes.set(note.number, note);
+    draw();
+  };
+  source.addEventListener("ack", (event) => {
+    JSON.parse(event.data).numbers.forEach((number) => notes.delete(number));
+    draw();
+  });
+  source.onerror = () => (lost = true);
+  source.onopen = () => {
+    if (lost) {
+      source.close();
+      listen(); // from the beginning: other devices may have read some in between
+    }
+  };
+}
 
 button.addEventListener("click", () => {
   const token = document.querySelector("[name=csrfmiddlewaretoken]").value;
@@ -42,4 +54,4 @@ button.addEventListener("click", () => {
     body: JSON.stringify({ ack: ids }),
   });
 });
-draw();
+listen();
