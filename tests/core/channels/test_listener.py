@@ -212,3 +212,16 @@ def test_slot_that_moves_takes_its_channels_along(cluster, settings):
             assert b"hi" in taken(subscription)
     finally:
         kit.close()
+
+
+def test_thread_that_cannot_start_is_tried_again(kit, monkeypatch):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    channel = f"{kit.prefix}:{{a}}"
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError), subscribed("default", channel):
+            pass
+    with subscribed("default", channel) as subscription:
+        assert taken(subscription) is None
