@@ -1,5 +1,7 @@
 """The dashboard's page about mailboxes: without messages, unless somebody asks for them, which is logged."""
 
+import re
+
 import pytest
 from django.contrib.admin.models import LogEntry
 
@@ -77,6 +79,15 @@ def test_look_at_a_name_that_is_none_shows_nothing(filled):
     for value in ("", "chat ", "inbox"):
         link = MailboxPanel().show(value)
         assert content(module.READ, **link.asked)[0].rows == []
+
+
+@pytest.mark.django_db
+def test_look_is_for_the_viewer_who_pressed_the_button(filled, boss, signed_in):
+    boss.post(f"{ADMIN}mailboxes/do/show/", {"value": "chat chat 1", "confirmed": "yes"})
+    path = re.search(r'href="([^"]*look=[^"]*)"', boss.get(f"{ADMIN}mailboxes/").content.decode())[1]
+    assert b"secret" in boss.get(path).content
+    other = signed_in("superuser")
+    assert b"secret" not in other.get(path).content
 
 
 @pytest.mark.django_db
