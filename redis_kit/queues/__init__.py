@@ -1,6 +1,6 @@
 """Job queues: reliable, delayed, by priority; tasks on top of them, and workers that run these.
 
-How queues and workers are doing is in ``redis_kit.queues.monitoring``.
+How queues and workers are doing is in ``redis_kit.queues.inspection``.
 """
 
 from typing import TYPE_CHECKING

@@ -10,10 +10,10 @@ from redis_kit.core import terminal
 from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import QueueCommand, jobs
 from redis_kit.queues.commands.tables import age, done_table, error_of, job_table
+from redis_kit.queues.inspection.job_list import ANY, LOOKED_THROUGH, Wanted, first_jobs, latest_done
+from redis_kit.queues.inspection.stats import Errors, queue_counts, queue_names
 from redis_kit.queues.jobs.job import JobInfo, State, cause
 from redis_kit.queues.jobs.message import tags_of
-from redis_kit.queues.monitoring.job_list import ANY, LOOKED_THROUGH, Wanted, first_jobs, latest_done
-from redis_kit.queues.monitoring.stats import Errors, queue_counts, queue_names
 from redis_kit.queues.queue import Queue
 
 STATES: tuple[State, ...] = ("running", "ready", "scheduled", "dead")

@@ -10,9 +10,9 @@ from redis_kit.core.terminal import aligned, cut, duration
 from redis_kit.core.text import clean, did_you_mean
 from redis_kit.queues import limits
 from redis_kit.queues.commands.base import QueueCommand
+from redis_kit.queues.inspection.stats import Errors, queue_names
 from redis_kit.queues.jobs import lane
 from redis_kit.queues.limits import LimitInfo
-from redis_kit.queues.monitoring.stats import Errors, queue_names
 from redis_kit.queues.tasks import discovery, registry
 from redis_kit.queues.tasks import limits as task_limits
 

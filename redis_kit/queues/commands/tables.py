@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from redis_kit.core.terminal import aligned, cut, duration, estimate
 from redis_kit.core.text import clean
+from redis_kit.queues.inspection.report import QueueStats
 from redis_kit.queues.jobs.done import DoneJob
 from redis_kit.queues.jobs.job import JobInfo, cause
 from redis_kit.queues.jobs.run_counts import TaskStats
-from redis_kit.queues.monitoring.report import QueueStats
 
 JOB_COLUMNS = ("QUEUE", "ID", "TASK", "STATE", "AGE", "ATTEMPTS", "WORKER", "ERROR")
 DONE_COLUMNS = ("QUEUE", "ID", "TASK", "ENDED", "RAN", "WAITED", "ATTEMPTS", "WORKER")

@@ -12,8 +12,8 @@ from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.queues import LeaseLost, Queue, QueueCounts
 from redis_kit.queues.backend import RedisTaskBackend
 from redis_kit.queues.errors import CorruptMessage
-from redis_kit.queues.monitoring import alist_workers, control_worker, list_workers, stats
-from redis_kit.queues.monitoring.stats import queue_counts
+from redis_kit.queues.inspection import alist_workers, control_worker, list_workers, stats
+from redis_kit.queues.inspection.stats import queue_counts
 from redis_kit.queues.store import calls as moves
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.queues.worker.supervisor.maintenance import Orphans

@@ -239,7 +239,7 @@ def test_cancelled_while_it_waits_it_is_gone_and_no_longer_counted(kit, queue, r
 
 
 def row(queue):
-    from redis_kit.queues.monitoring import queue_stats
+    from redis_kit.queues.inspection import queue_stats
 
     return queue_stats([queue.name])[queue.name].unknown
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call, Pop
+from redis_kit.queues.inspection import report
 from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.jobs.job import Job, State
-from redis_kit.queues.monitoring import report
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import whole
 from redis_kit.queues.store import calls, claim, enqueue, handover, hourly, results, unknown_calls

@@ -9,9 +9,9 @@ import pytest
 from django.core.management import call_command
 
 from redis_kit.queues import Queue
+from redis_kit.queues.dashboard import workers_page
+from redis_kit.queues.inspection import list_workers, queue_names
 from redis_kit.queues.jobs import ids
-from redis_kit.queues.monitoring import list_workers, queue_names
-from redis_kit.queues.panels import workers_page
 from redis_kit.queues.worker.shared.channel import pair
 from redis_kit.queues.worker.shared.reconnect import Outage
 from redis_kit.queues.worker.shared.status_board import StatusBoard

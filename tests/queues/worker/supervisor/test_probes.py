@@ -14,7 +14,7 @@ from time import monotonic
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from redis_kit.queues.monitoring import control_worker, list_workers
+from redis_kit.queues.inspection import control_worker, list_workers
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.shared.reconnect import Outage
 from redis_kit.queues.worker.shared.status_board import ALIVE, MILLION, StatusBoard

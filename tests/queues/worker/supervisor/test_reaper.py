@@ -5,11 +5,11 @@ import pytest
 from redis_kit.core import connections, flow
 from redis_kit.core.errors import InvalidValue, KeyConflict
 from redis_kit.queues import LeaseLost, Queue, QueueCounts, TaskTimeout, framework, task
+from redis_kit.queues.inspection import acontrol_worker, control_worker, list_workers
+from redis_kit.queues.inspection import stats as over
+from redis_kit.queues.inspection.lookup import look_up
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.jobs.ack import Ack
-from redis_kit.queues.monitoring import acontrol_worker, control_worker, list_workers
-from redis_kit.queues.monitoring import stats as over
-from redis_kit.queues.monitoring.lookup import look_up
 from redis_kit.queues.store import calls, liveness
 from redis_kit.queues.store.liveness import poison
 from redis_kit.queues.tasks import registry

@@ -14,7 +14,7 @@ import pytest
 from django.core.management import call_command
 
 from redis_kit.queues import Queue, QueueCounts
-from redis_kit.queues.monitoring import control_worker, list_workers, lost_workers
+from redis_kit.queues.inspection import control_worker, list_workers, lost_workers
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.shared.channel import pair
 from redis_kit.queues.worker.shared.status_board import StatusBoard

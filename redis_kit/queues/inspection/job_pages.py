@@ -1,0 +1,172 @@
+"""The jobs of a queue in one state, page by page, and those among them of a task or an error."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from redis_kit.core.errors import InvalidValue
+from redis_kit.core.flow import Flow
+from redis_kit.core.primitive import Primitive
+from redis_kit.core.steps import Batch, Call
+from redis_kit.queues import validation
+from redis_kit.queues.inspection import failures
+from redis_kit.queues.inspection.failures import Group
+from redis_kit.queues.jobs import done as done_jobs
+from redis_kit.queues.jobs import job
+from redis_kit.queues.jobs.done import DoneJob
+from redis_kit.queues.jobs.job import JobInfo, QueueCounts, State
+from redis_kit.queues.jobs.message import tags_of, task_of
+from redis_kit.queues.store import calls, manage, shards
+
+DONE: State = "done"
+LOOKED_THROUGH = 1000  # jobs in one call, for those that match
+MOST_BYTES = 4 * 1024 * 1024  # of records that one call reads
+ROUNDS = 10  # calls of all_matching()
+_POSITION = re.compile(rb"(\d{1,2}) ((?:parked|-?\d{1,20}(?:\.\d{1,17})?(?:e[+-]?\d{1,3})?) .+)", re.DOTALL)
+_POSITION_OF_DONE = re.compile(rb"(\d{1,2}) (\d{1,19}-\d{1,19})")
+
+
+class JobFilter(NamedTuple):
+    """Which jobs of a state: those with this text in the name of their task, this one in the reason of their death, and
+    this tag.
+
+    The case of letters makes no difference; "" is in all.
+    """
+
+    task: str = ""
+    error: str = ""
+    tag: str = ""
+
+    def matches(self, info: JobInfo | DoneJob) -> bool:
+        """Return whether a job is one of them. The first bytes of its body are enough."""
+        if isinstance(info, DoneJob):
+            return self._fits(info.task, "", info.tags)
+        return self._fits(task_of(info.body), info.reason, tags_of(info.body))
+
+    def _fits(self, task: str, reason: str, tags: Sequence[str]) -> bool:
+        in_texts = self.task.casefold() in task.casefold() and self.error.casefold() in reason.casefold()
+        return in_texts and (not self.tag or self.tag.casefold() in map(str.casefold, tags))
+
+
+ALL = JobFilter()
+
+
+class JobPage(NamedTuple):
+    """A page of jobs. ``cursor`` is that of the next page, "" on the last one.
+
+    ``done`` is how many done jobs are kept, ``looked_at`` how many jobs were looked at for the page, and ``groups`` are
+    the latest dead jobs by their cause.
+    """
+
+    counts: QueueCounts
+    done: int
+    jobs: Sequence[JobInfo | DoneJob]
+    looked_at: int
+    cursor: str
+    groups: list[Group]
+
+
+def job_page(
+    queue: Primitive, state: State, *, cursor: str = "", wanted: JobFilter = ALL, limit: int = 50
+) -> Flow[JobPage]:
+    """Return a page of jobs in the order of peek(), done ones from the latest; of a queue with shards shard by shard.
+
+    Their bodies are cut to what task_of() needs. A page with a filter looks at 1000 jobs, so it may be empty and not
+    the last one. One round trip, two if the settings name SHARDS. Raises InvalidValue for a wrong cursor.
+    """
+    validation.one_of("state", state, (*manage.STATES, DONE))
+    first, after = _position(cursor, state)
+    names = (yield from shards.existing([queue.name]))[queue.name]
+    most = LOOKED_THROUGH if any(wanted) else limit
+    parts = [shards.shard(queue, name) for name in names]
+    pages = [
+        _step(part, state, after if number == first else b"", most if number >= first else 1, len(parts))
+        for number, part in enumerate(parts)
+    ]
+    xlens = [Call("XLEN", part.key("done")) for part in parts]
+    others = [
+        _others(part, state, after if number == first else b"", most, len(parts)) for number, part in enumerate(parts)
+    ]
+    replies = iter((yield Batch([*pages, *xlens, *(step for step in others if step)])))
+    listed, lengths, rest = (list(islice(replies, len(parts))) for _ in range(3))
+    counts, done = shards.summed([QueueCounts(*reply[:4]) for reply in listed]), sum(lengths)
+    dead = [job.stored("dead", reply) for reply in rest] if state == "dead" else []
+    groups = failures.groups(manage.merged("dead", dead, failures.MOST)) if dead else []
+    chosen: list[JobInfo | DoneJob] = []
+    looked_at = 0
+    for number, place, info in _done(first, most, rest) if state == DONE else _jobs(state, first, most, listed):
+        if info is None:
+            return JobPage(counts, done, chosen, looked_at, _cursor(number, place), groups)
+        looked_at += 1
+        if wanted.matches(info):
+            chosen.append(info)
+        if len(chosen) == limit:
+            return JobPage(counts, done, chosen, looked_at, _cursor(number, place), groups)
+    return JobPage(counts, done, chosen, looked_at, "", groups)
+
+
+def all_matching(queue: Primitive, state: State, wanted: JobFilter, limit: int) -> Flow[list[JobInfo]]:
+    """Return the first ``limit`` jobs that match, of 10,000 of each state. A round trip for each 1000."""
+    jobs: list[JobInfo] = []  # none of them is done
+    cursor = ""
+    for _ in range(ROUNDS):
+        page = yield from job_page(queue, state, cursor=cursor, wanted=wanted, limit=limit - len(jobs))
+        jobs += [info for info in page.jobs if isinstance(info, JobInfo)]
+        cursor = page.cursor
+        if not cursor or len(jobs) == limit:
+            break
+    return jobs
+
+
+def _step(queue: Primitive, state: State, after: bytes, limit: int, share: int) -> Any:
+    if state == DONE:
+        state, after, limit = "ready", b"", 1  # for the counts
+    return calls.LIST_JOBS(queue.key(""), state, after, limit, manage.HEAD, MOST_BYTES // share)
+
+
+def _jobs(
+    state: State, first: int, most: int, replies: Sequence[list[Any]]
+) -> Iterator[tuple[int, bytes, JobInfo | None]]:
+    """Yield the jobs with their shards and places; None where the rest of a shard was not read."""
+    for number, reply in enumerate(replies):
+        if number >= first:
+            places, jobs = reply[4], job.stored(state, reply[5])
+            for place, info in zip(places, jobs, strict=False):
+                yield number, place, info
+            if jobs and (len(places) == most or len(jobs) < len(places)):
+                yield number, places[len(jobs) - 1], None
+
+
+def _others(queue: Primitive, state: State, after: bytes, limit: int, share: int) -> Any:
+    """Return the step that reads the causes of dead jobs, or the done jobs, from the latest; None for other states."""
+    if state == "dead":
+        return manage.heads_step(queue, failures.MOST // share, share=share)
+    begin = b"(" + after if after else b"+"
+    return Call("XREVRANGE", queue.key("done"), begin, "-", "COUNT", limit) if state == DONE else None
+
+
+def _done(first: int, most: int, replies: Sequence[list[Any]]) -> Iterator[tuple[int, bytes, DoneJob | None]]:
+    """Yield done jobs as _jobs() does. The place of one is its id in the stream."""
+    for number, reply in enumerate(replies):
+        if number >= first:
+            for id, fields in reply:
+                if info := done_jobs.read(id, fields):
+                    yield number, id, info
+            if len(reply) == most:
+                yield number, reply[-1][0], None
+
+
+def _cursor(shard: int, place: bytes) -> str:
+    return (b"%d %b" % (shard, place)).hex()
+
+
+def _position(cursor: str, state: State) -> tuple[int, bytes]:
+    pattern = _POSITION_OF_DONE if state == DONE else _POSITION
+    try:
+        match = pattern.fullmatch(bytes.fromhex(cursor)) if cursor else None
+    except ValueError:
+        match = None
+    if cursor and not match:
+        raise InvalidValue("The cursor of a page is that of the page before it, unchanged.")
+    return (int(match[1]), match[2]) if match else (0, b"")
