@@ -28,7 +28,7 @@ class Queues(Component):
     )
     panels = (
         "redis_kit.queues.dashboard.panel.QueuesPanel",
-        "redis_kit.queues.dashboard.jobs_page.JobsPanel",
+        "redis_kit.queues.dashboard.job_list_page.JobsPanel",
         "redis_kit.queues.dashboard.tasks_page.TasksPanel",
         "redis_kit.queues.dashboard.workers_page.WorkersPanel",
         "redis_kit.queues.dashboard.schedules_page.SchedulesPanel",

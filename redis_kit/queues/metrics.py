@@ -16,11 +16,10 @@ from redis_kit.core.metrics.families import (
     seen_to_restart,
     since_block,
 )
-from redis_kit.queues.inspection import lost, task_runs
-from redis_kit.queues.inspection.report import QueueStats
-from redis_kit.queues.inspection.stats import Errors, read_names, read_reports, read_workers
+from redis_kit.queues.inspection import task_runs
+from redis_kit.queues.inspection.stats import Errors, QueueStats, read_names, read_reports
 from redis_kit.queues.inspection.task_runs import ByTask
-from redis_kit.queues.inspection.workers import WorkerInfo
+from redis_kit.queues.inspection.workers import HOUR, WorkerInfo, read_lost, read_workers
 from redis_kit.queues.jobs import run_counts
 from redis_kit.queues.jobs.run_counts import TaskStats
 
@@ -86,13 +85,13 @@ class QueueMetrics(MetricSource):
         parts: list[Flow[Any]] = [
             read_reports(names, MINUTES, using, errors),
             read_workers(names, using, errors),
-            lost.read(names, using),
+            read_lost(names, using),
             task_runs.latest_hours(names, using),
         ]
         stats, workers, gone, (present, before) = yield from gather(parts, combine=True)
         shown = dict(list(stats.items())[:limit])
         samples = [sample for name, queue in shown.items() for sample in _queue(name, queue)]
-        samples += [*_workers(workers, shown), LOST.sample(sum(worker.age < lost.HOUR for worker in gone))]
+        samples += [*_workers(workers, shown), LOST.sample(sum(worker.age < HOUR for worker in gone))]
         samples += _tasks(present, before, shown, limit)
         return [*samples, DAMAGED.sample(len(errors)), OMITTED.sample(len(stats) - len(shown))]
 

@@ -10,7 +10,7 @@ from redis_kit.core import terminal
 from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import QueueCommand, jobs
 from redis_kit.queues.commands.tables import age, done_table, error_of, job_table
-from redis_kit.queues.inspection.job_list import ANY, LOOKED_THROUGH, Wanted, first_jobs, latest_done
+from redis_kit.queues.inspection.job_pages import ANY, LISTED_THROUGH, Wanted, first_jobs, latest_done
 from redis_kit.queues.inspection.stats import Errors, queue_counts, queue_names
 from redis_kit.queues.jobs.job import JobInfo, State, cause
 from redis_kit.queues.jobs.message import tags_of
@@ -93,8 +93,8 @@ def _text(listed: Sequence[Listed], wanted: Wanted) -> Iterator[str]:
     else:
         yield "No job matches." if listed else "There are no jobs."
     for queue, state, shown, total in listed:
-        if wanted != ANY and total > LOOKED_THROUGH:
-            yield f"Looked at the first {LOOKED_THROUGH:,} of {jobs(total, state)} of {clean(queue)}."
+        if wanted != ANY and total > LISTED_THROUGH:
+            yield f"Looked at the first {LISTED_THROUGH:,} of {jobs(total, state)} of {clean(queue)}."
         elif wanted == ANY and total > len(shown):
             yield f"{clean(queue)}: {len(shown):,} of {jobs(total, state)} are shown; see --limit."
 

@@ -13,11 +13,9 @@ from redis_kit.core.terminal import cut, duration
 from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import QueueCommand, jobs, unreadable
 from redis_kit.queues.commands.tables import lateness, per_minute, table, task_table
-from redis_kit.queues.inspection.lost import HOUR, LostWorker, workers_and_lost
-from redis_kit.queues.inspection.report import QueueStats
-from redis_kit.queues.inspection.stats import Errors, queue_names, queue_stats
+from redis_kit.queues.inspection.stats import Errors, QueueStats, queue_names, queue_stats
 from redis_kit.queues.inspection.task_runs import stored_runs
-from redis_kit.queues.inspection.workers import DEAD, UNRESPONSIVE, WorkerInfo
+from redis_kit.queues.inspection.workers import DEAD, HOUR, UNRESPONSIVE, LostWorker, WorkerInfo, workers_and_lost
 from redis_kit.queues.jobs.run_counts import TaskStats
 from redis_kit.queues.store.hourly import HOURS
 from redis_kit.queues.store.unknown_calls import UnknownCalls

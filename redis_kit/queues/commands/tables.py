@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from redis_kit.core.terminal import aligned, cut, duration, estimate
 from redis_kit.core.text import clean
-from redis_kit.queues.inspection.report import QueueStats
+from redis_kit.queues.inspection.stats import QueueStats
 from redis_kit.queues.jobs.done import DoneJob
 from redis_kit.queues.jobs.job import JobInfo, cause
 from redis_kit.queues.jobs.run_counts import TaskStats

@@ -12,9 +12,11 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.core.panels import duration
 from redis_kit.core.text import grouped
 from redis_kit.queues import limits
-from redis_kit.queues.inspection import failures, stats
+from redis_kit.queues.inspection import failures
+from redis_kit.queues.inspection import workers as worker_list
 from redis_kit.queues.inspection.failures import Group
-from redis_kit.queues.inspection.stats import Command, queue_names
+from redis_kit.queues.inspection.stats import queue_names
+from redis_kit.queues.inspection.workers import Command
 from redis_kit.queues.jobs.message import task_of
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.store import manage
@@ -180,7 +182,7 @@ class SupervisorTarget(NamedTuple):
 
     def effect_of_stop(self) -> str:
         """Return what the command stop will do. Two round trips. Raises InvalidValue if it is gone."""
-        workers = [worker for worker in stats.list_workers() if worker.supervisor == self.id]
+        workers = [worker for worker in worker_list.list_workers() if worker.supervisor == self.id]
         if not workers:
             raise self._gone()
         jobs = [job.task or job.id for worker in workers for job in worker.held]
@@ -204,9 +206,9 @@ class SupervisorTarget(NamedTuple):
     def send(self, command: Command) -> str:
         """Send it the command quiet, resume or stop. Raises InvalidValue if it is gone. Five round trips."""
         # The log names the process that gets the command, so host and pid of the button are compared first.
-        workers = [worker for worker in stats.list_workers() if worker.supervisor == self.id]
+        workers = [worker for worker in worker_list.list_workers() if worker.supervisor == self.id]
         is_running = any((worker.host, worker.supervisor_pid) == (self.host, self.pid) for worker in workers)
-        if not is_running or not stats.control_worker(self.id, command):
+        if not is_running or not worker_list.control_worker(self.id, command):
             raise self._gone()
         if command == "quiet":
             return _("Quiet: %(process)s finishes its jobs and claims no more.") % {"process": self.shown}

@@ -11,9 +11,8 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.logs.masking import without_secrets
 from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Link, Panel, Table, Tile
 from redis_kit.queues.dashboard.job_page import moment
-from redis_kit.queues.inspection import handovers
-from redis_kit.queues.inspection.handovers import hand_overs
-from redis_kit.queues.inspection.stats import queue_names
+from redis_kit.queues.inspection import stats
+from redis_kit.queues.inspection.stats import hand_overs, queue_names
 from redis_kit.queues.settings import QueueSettings, options_of
 from redis_kit.queues.store.handover import HandOvers
 from redis_kit.queues.tasks import registry
@@ -50,7 +49,7 @@ class HandOversPanel(Panel):
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the hand-overs of all queues; nothing in a project without sinks."""
-        return {"default": handovers.read_all("default")} if _any_sink() else {}
+        return {"default": stats.read_hand_overs("default")} if _any_sink() else {}
 
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
         """Return the numbers of hand-overs, and the queues whose jobs are not taken now."""

@@ -26,8 +26,7 @@ from redis_kit.queues.dashboard.job_page import moment
 from redis_kit.queues.database.outbox import waiting
 from redis_kit.queues.inspection import stats
 from redis_kit.queues.inspection.failures import Findings, Group
-from redis_kit.queues.inspection.history import QueueHistory, read_history
-from redis_kit.queues.inspection.report import QueueStats
+from redis_kit.queues.inspection.stats import QueueHistory, QueueStats, read_history
 from redis_kit.queues.jobs import job
 from redis_kit.queues.jobs.job import JobInfo, PauseInfo, QueueCounts, State, cause
 from redis_kit.queues.jobs.message import task_of

@@ -13,10 +13,10 @@ from redis_kit.queues.dashboard import queues_page
 from redis_kit.queues.dashboard.actions import SupervisorTarget, process_name
 from redis_kit.queues.dashboard.job_page import moment
 from redis_kit.queues.dashboard.panel import MANAGE
-from redis_kit.queues.inspection import lost, stats
-from redis_kit.queues.inspection.lost import HOUR, LostWorker, workers_and_lost
+from redis_kit.queues.inspection import stats
+from redis_kit.queues.inspection import workers as worker_list
 from redis_kit.queues.inspection.stats import Errors
-from redis_kit.queues.inspection.workers import RunningJob, WorkerInfo
+from redis_kit.queues.inspection.workers import HOUR, LostWorker, RunningJob, WorkerInfo, workers_and_lost
 
 MOST_JOBS = 10  # of one worker
 WORKING, QUIET, STOPPING, DEAD, DAMAGED = "working", "quiet", "stopping", "dead", "damaged"
@@ -201,7 +201,7 @@ def _job(job: RunningJob, *, linked: bool) -> Any:
 
 def _read_workers() -> Flow[Any]:
     errors: stats.Errors = {}
-    return *(yield from lost.read_workers_and_lost(None, "default", errors, most_bytes=0)), errors
+    return *(yield from worker_list.read_workers_and_lost(None, "default", errors, most_bytes=0)), errors
 
 
 def _shown(value: str) -> str:

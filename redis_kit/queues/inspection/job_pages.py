@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -12,8 +13,8 @@ from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import validation
 from redis_kit.queues.inspection import failures
 from redis_kit.queues.inspection.failures import Group
+from redis_kit.queues.jobs import done, job
 from redis_kit.queues.jobs import done as done_jobs
-from redis_kit.queues.jobs import job
 from redis_kit.queues.jobs.done import DoneJob
 from redis_kit.queues.jobs.job import JobInfo, QueueCounts, State
 from redis_kit.queues.jobs.message import tags_of, task_of
@@ -25,6 +26,7 @@ MOST_BYTES = 4 * 1024 * 1024  # of records that one call reads
 ROUNDS = 10  # calls of all_matching()
 _POSITION = re.compile(rb"(\d{1,2}) ((?:parked|-?\d{1,20}(?:\.\d{1,17})?(?:e[+-]?\d{1,3})?) .+)", re.DOTALL)
 _POSITION_OF_DONE = re.compile(rb"(\d{1,2}) (\d{1,19}-\d{1,19})")
+LISTED_THROUGH = 10_000  # jobs of a state, for those of a task or with a tag
 
 
 class JobFilter(NamedTuple):
@@ -170,3 +172,55 @@ def _position(cursor: str, state: State) -> tuple[int, bytes]:
     if cursor and not match:
         raise InvalidValue("The cursor of a page is that of the page before it, unchanged.")
     return (int(match[1]), match[2]) if match else (0, b"")
+
+
+class Wanted(NamedTuple):
+    """Which jobs are wanted: those of a task, and those with a tag; None for any."""
+
+    task: str | None = None
+    tag: str | None = None
+
+    def matches(self, task: str, tags: tuple[str, ...]) -> bool:
+        """Return whether a job of this task with these tags is one of them."""
+        return self.task in (None, task) and (self.tag is None or self.tag in tags)
+
+
+ANY = Wanted()
+
+
+def first_jobs(queue: Primitive, state: State, limit: int, wanted: Wanted = ANY) -> Flow[list[JobInfo]]:
+    """Return the first ``limit`` jobs of a state in the order of peek(), or those among them that match.
+
+    Their bodies are cut to what task_of() and tags_of() need. One round trip; with a task or a tag one for each 1000
+    jobs of the state, at most 10.
+    """
+    by_shard = yield from shards.each(queue, partial(_first_jobs, state=state, limit=limit, wanted=wanted))
+    return manage.merged(state, by_shard, limit)
+
+
+def latest_done(queue: Primitive, limit: int, wanted: Wanted = ANY) -> Flow[list[DoneJob]]:
+    """Return the latest ``limit`` done jobs that the queue keeps, or those among them that match.
+
+    One round trip, two if the settings name SHARDS. With a task or a tag 10,000 are looked at.
+    """
+    by_shard = yield from shards.each(queue, partial(_latest_done, limit=limit, wanted=wanted))
+    return sorted((info for some in by_shard for info in some), key=lambda info: -info.ended)[:limit]
+
+
+def _latest_done(queue: Primitive, *, limit: int, wanted: Wanted) -> Flow[list[DoneJob]]:
+    most = limit if wanted == ANY else LISTED_THROUGH
+    entries = yield Call("XREVRANGE", queue.key("done"), "+", "-", "COUNT", most)
+    jobs = [info for id, fields in entries if (info := done.read(id, fields))]
+    return [info for info in jobs if wanted.matches(info.task, info.tags)][:limit]
+
+
+def _first_jobs(queue: Primitive, *, state: State, limit: int, wanted: Wanted) -> Flow[list[JobInfo]]:
+    chosen: list[JobInfo] = []
+    offset, page = 0, limit if wanted == ANY else manage.PAGE
+    while len(chosen) < limit and offset < LISTED_THROUGH:
+        jobs = job.stored(state, (yield manage.peek_step(queue, page, state, offset=offset, cut=manage.HEAD)))
+        chosen += [info for info in jobs if wanted.matches(task_of(info.body), tags_of(info.body))]
+        offset += len(jobs)
+        if not jobs:
+            break
+    return chosen[:limit]

@@ -1,42 +1,96 @@
-"""Many queues and their workers in one round trip, on a Redis Cluster in one for each node."""
+"""Many queues in one round trip, on a Redis Cluster in one for each node: sizes, waits, history, hand-overs."""
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import Any, Literal, get_args
+from operator import mul
+from typing import Any, NamedTuple
 
 from redis_kit.core import conf
-from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict, RedisFailure
+from redis_kit.core.errors import InvalidName, InvalidValue, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.keys import encode
-from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call, CombinedBatch
 from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import whole_number
-from redis_kit.core.values.sequences import batched
-from redis_kit.queues import validation
-from redis_kit.queues.inspection import report
-from redis_kit.queues.inspection import workers as workerinfo
-from redis_kit.queues.inspection.report import QueueStats
-from redis_kit.queues.inspection.workers import WorkerInfo
-from redis_kit.queues.jobs.job import QueueCounts
+from redis_kit.queues.jobs.job import PauseInfo, QueueCounts, pause
 from redis_kit.queues.jobs.shard import shard_names
 from redis_kit.queues.keys import names_key
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings, whole
-from redis_kit.queues.store import calls, enqueue, shards
+from redis_kit.queues.store import calls, enqueue, handover, hourly, shards, unknown_calls
+from redis_kit.queues.store.handover import HandOvers
+from redis_kit.queues.store.shards import summed
+from redis_kit.queues.store.unknown_calls import UnknownCalls
 
-logger = logging.getLogger("redis_kit")
-_log_limit = LogRateLimit()
 MINUTES = (1, 4320)
-MOST_WORKERS = 100
 IDLE = 1440  # minutes without an attempt after which an empty shard that gets no more jobs is forgotten
-MOST_BYTES = 4 * 1024 * 1024  # of jobs' records, read for one queue
 TOGETHER = 10  # queues that one script reads
-Command = Literal["quiet", "resume", "stop"]
 Errors = dict[str, RedisFailure]
+
+
+class QueueStats(NamedTuple):
+    """How a queue is doing.
+
+    - ``wait``: seconds for which the next ready job, the first scheduled job, or a job that waits for a limit has been
+      due, whichever is longest; None without a job.
+    - ``done`` and ``failed``: jobs and attempts in each minute up to ``minute``, the present one, counted since 1970.
+    - ``begun``: attempts that began in each minute; ``lateness`` and ``latest``: seconds from the time for which these
+      were due to their claims, on average and at most.
+    - ``paused``: None if the queue gives out jobs.
+    - ``workers``: living workers; ``quiet``: those among the first 100 that claim no jobs, as they are quiet or
+      stopping.
+    - ``unknown``: the calls that workers returned as they can't run them; first those that no living worker can run.
+    - ``refused``: why the server refuses writes to it, such as "OOM ..."; "" if it takes them.
+    - ``shards``: over how many slots the queue is spread. The workers are then those that work on all of them.
+    """
+
+    counts: QueueCounts
+    wait: float | None
+    minute: int
+    done: list[int]
+    failed: list[int]
+    begun: list[int]
+    lateness: list[float]
+    latest: list[float]
+    paused: PauseInfo | None = None
+    workers: int = 0
+    quiet: int = 0
+    unknown: tuple[UnknownCalls, ...] = ()
+    shards: int = 1
+    refused: str = ""
+
+    @property
+    def claiming(self) -> int:
+        """Return how many living workers claim jobs of the queue."""
+        return self.workers - self.quiet
+
+    @property
+    def deserted(self) -> bool:
+        """Return whether jobs are due and no living worker claims jobs of the queue."""
+        return self.wait is not None and self.claiming <= 0
+
+
+class QueueHistory(NamedTuple):
+    """The numbers of a queue in each hour up to ``hour``, the present one, counted since 1970.
+
+    - ``done`` and ``failed``: jobs and attempts.
+    - ``begun``: attempts that began; ``lateness`` and ``latest``: seconds from the time for which these were due to
+      their claims, on average and at most.
+    """
+
+    hour: int
+    done: list[int]
+    failed: list[int]
+    begun: list[int]
+    lateness: list[float]
+    latest: list[float]
+
+    @property
+    def minute(self) -> int:
+        """Return the last minute of the present hour, counted since 1970."""
+        return 60 * self.hour + 59
 
 
 class _Overview(Primitive):
@@ -51,17 +105,17 @@ def queue_names(*, using: str = "default") -> list[str]:
 
     One round trip. A queue with shards has one name. ``rk_worker`` removes a name that was never used when it stops.
     """
-    return _over(using).run_flow(read_names())
+    return over(using).run_flow(read_names())
 
 
 async def aqueue_names(*, using: str = "default") -> list[str]:
     """See queue_names()."""
-    return await _over(using).arun_flow(read_names())
+    return await over(using).arun_flow(read_names())
 
 
 def never_used(queues: Iterable[str], *, using: str = "default") -> set[str]:
     """Return which of these queues no job was ever put into, even if a worker has registered them. One round trip."""
-    return _over(using).run_flow(_never_used(_listed(queues), using))
+    return over(using).run_flow(_never_used(listed(queues), using))
 
 
 def queue_counts(
@@ -71,14 +125,14 @@ def queue_counts(
 
     One round trip, and one more if the settings name SHARDS of a queue. See queue_stats() for ``errors``.
     """
-    return _over(using).run_flow(_counts(_listed(queues), using, errors))
+    return over(using).run_flow(_counts(listed(queues), using, errors))
 
 
 async def aqueue_counts(
     queues: Iterable[str], *, using: str = "default", errors: Errors | None = None
 ) -> dict[str, QueueCounts]:
     """See queue_counts()."""
-    return await _over(using).arun_flow(_counts(_listed(queues), using, errors))
+    return await over(using).arun_flow(_counts(listed(queues), using, errors))
 
 
 def queue_stats(
@@ -91,47 +145,14 @@ def queue_stats(
     A queue with a key of a wrong type raises KeyConflict. With a dict for ``errors``, the error is stored there by the
     queue's name, and the other queues are returned.
     """
-    return _over(using).run_flow(read_reports(_listed(queues), minutes, using, errors))
+    return over(using).run_flow(read_reports(listed(queues), minutes, using, errors))
 
 
 async def aqueue_stats(
     queues: Iterable[str], *, minutes: int = 30, using: str = "default", errors: Errors | None = None
 ) -> dict[str, QueueStats]:
     """See queue_stats()."""
-    return await _over(using).arun_flow(read_reports(_listed(queues), minutes, using, errors))
-
-
-def list_workers(
-    queues: Iterable[str] | None = None, *, using: str = "default", errors: Errors | None = None
-) -> list[WorkerInfo]:
-    """Return the workers of these queues, by default of all: at most 100 of each. One round trip, two for all.
-
-    A queue with a key of a wrong type is left out. With a dict for ``errors``, the error is stored there by the queue's
-    name; without it the error is logged, at most once a minute.
-    """
-    return _over(using).run_flow(read_workers(queues, using, errors))
-
-
-async def alist_workers(
-    queues: Iterable[str] | None = None, *, using: str = "default", errors: Errors | None = None
-) -> list[WorkerInfo]:
-    """See list_workers()."""
-    return await _over(using).arun_flow(read_workers(queues, using, errors))
-
-
-def control_worker(worker: str, command: Command, *, using: str = "default") -> bool:
-    """Send a command to a worker: "quiet" to claim no more jobs, "resume", or "stop".
-
-    Return False if the worker does not exist or is dead. ``rk_worker`` reads the command with its next heartbeat; after
-    a minute it is void. Other programs that claim jobs read no commands. The id may be that of a supervisor or of
-    any of its workers. Three round trips.
-    """
-    return _over(using).run_flow(_control(worker, command, using))
-
-
-async def acontrol_worker(worker: str, command: Command, *, using: str = "default") -> bool:
-    """See control_worker()."""
-    return await _over(using).arun_flow(_control(worker, command, using))
+    return await over(using).arun_flow(read_reports(listed(queues), minutes, using, errors))
 
 
 def older_shards(queues: Iterable[str], *, using: str = "default") -> list[str]:
@@ -140,7 +161,7 @@ def older_shards(queues: Iterable[str], *, using: str = "default") -> list[str]:
     An empty one in which no job began for a day is forgotten: a process with older settings may have added some. One
     round trip, and two more if there are any.
     """
-    return _over(using).run_flow(_older(_listed(queues), using))
+    return over(using).run_flow(_older(listed(queues), using))
 
 
 def read_stats(minutes: int, using: str, errors: Errors) -> Flow[dict[str, QueueStats]]:
@@ -149,18 +170,20 @@ def read_stats(minutes: int, using: str, errors: Errors) -> Flow[dict[str, Queue
     return (yield from read_reports(names, minutes, using, errors))
 
 
-def _over(using: str) -> _Overview:
+def over(using: str) -> _Overview:
+    """Return what runs flows over several queues."""
     return _Overview("all", using=using)
 
 
-def _listed(queues: Iterable[str]) -> list[str]:
+def listed(queues: Iterable[str]) -> list[str]:
     """Return the names of queues. Raises InvalidValue for a single name, whose letters would be taken for names."""
     if isinstance(queues, str):
         raise InvalidValue(f"queues must be a list of names, such as [{shortened(queues)}], not {shortened(queues)}.")
     return list(queues)
 
 
-def _bases(queues: Iterable[str], using: str) -> list[str]:
+def bases(queues: Iterable[str], using: str) -> list[str]:
+    """Return the beginnings of the keys of queues or shards."""
     return [Queue(name, using=using).key("") for name in queues]
 
 
@@ -173,7 +196,7 @@ def read_names() -> Flow[list[str]]:
 
 def read_chosen(queues: Iterable[str] | None) -> Flow[list[str]]:
     """Return the names of these queues, or read those of all. No round trip or one."""
-    return (yield from read_names()) if queues is None else _listed(queues)
+    return (yield from read_names()) if queues is None else listed(queues)
 
 
 def _never_used(queues: Sequence[str], using: str) -> Flow[set[str]]:
@@ -189,21 +212,21 @@ def _older(queues: Sequence[str], using: str) -> Flow[list[str]]:
     older = [name for name in shards_of if name not in shard_names(whole(name))]
     if not older:
         return []
-    replies = yield Batch([calls.QUEUE_STATS(base, IDLE) for base in _bases(older, using)])
-    reports = {name: report.read([reply]) for name, reply in zip(older, replies, strict=True)}
+    replies = yield Batch([calls.QUEUE_STATS(base, IDLE) for base in bases(older, using)])
+    reports = {name: read_report([reply]) for name, reply in zip(older, replies, strict=True)}
     idle = [name for name, stats in reports.items() if not (any(stats.counts) or any(stats.begun))]
     if idle:
         yield Call("SREM", names_key(), *idle)
     return [name for name in older if name not in idle]
 
 
-def _of_each(
+def of_each(
     queues: Sequence[str], using: str, step: Callable[[str], ScriptCall], *, lenient: bool, most: int = 25
 ) -> Flow[list[list[Any]]]:
     """Return for each queue the replies of its shards."""
     names = yield from shards.existing(queues)
     chosen = [names[queue] for queue in queues]
-    steps = [step(base) for base in _bases(chain.from_iterable(chosen), using)]
+    steps = [step(base) for base in bases(chain.from_iterable(chosen), using)]
     replies = iter((yield CombinedBatch(steps, lenient=lenient, most=most)))
     return [list(islice(replies, len(several))) for several in chosen]
 
@@ -217,7 +240,7 @@ def _is_name(name: str) -> bool:
 
 
 def _counts(queues: list[str], using: str, errors: Errors | None) -> Flow[dict[str, QueueCounts]]:
-    replies = yield from _of_each(queues, using, calls.COUNT, lenient=errors is not None)
+    replies = yield from of_each(queues, using, calls.COUNT, lenient=errors is not None)
     return {
         name: shards.summed([QueueCounts(*reply) for reply in several])
         for name, several in _readable(queues, replies, errors)
@@ -239,48 +262,127 @@ def read_reports(
 ) -> Flow[dict[str, QueueStats]]:
     """See queue_stats()."""
     whole_number("minutes", minutes, MINUTES)
-    replies = yield from _of_each(
+    replies = yield from of_each(
         queues, using, lambda base: calls.QUEUE_STATS(base, minutes), lenient=errors is not None, most=TOGETHER
     )
-    return {name: report.read(several) for name, several in _readable(queues, replies, errors)}
+    return {name: read_report(several) for name, several in _readable(queues, replies, errors)}
 
 
-def read_workers(
-    queues: Iterable[str] | None, using: str, errors: Errors | None = None, *, most_bytes: int = MOST_BYTES
-) -> Flow[list[WorkerInfo]]:
-    """See list_workers(). With no bytes, the tasks and ages of jobs are not read."""
-    looked_at = yield from read_chosen(queues)
-    replies = yield from _of_each(
-        looked_at,
-        using,
-        lambda base: calls.LIST_WORKERS(base, MOST_WORKERS, most_bytes),
-        lenient=True,
-        most=TOGETHER,
+def queue_history(queue: str, *, hours: int = 168, using: str = "default") -> QueueHistory:
+    """Return the numbers of a queue in the last hours, 1 to 2160, the present one among them.
+
+    A supervisor of ``rk_worker`` adds up the minutes of past hours. Those of a queue without one end after 72 hours.
+    One round trip, two if the settings name SHARDS. Raises InvalidValue.
+    """
+    history: QueueHistory = Queue(queue, using=using).run_flow(read_history(queue, hours, using))
+    return history
+
+
+async def aqueue_history(queue: str, *, hours: int = 168, using: str = "default") -> QueueHistory:
+    """See queue_history()."""
+    history: QueueHistory = await Queue(queue, using=using).arun_flow(read_history(queue, hours, using))
+    return history
+
+
+def read_history(queue: str, hours: int, using: str) -> Flow[QueueHistory]:
+    """See queue_history()."""
+    whole_number("hours", hours, (1, hourly.KEPT_HOURS))
+    names = yield from shards.existing([queue])
+    replies = yield Batch([hourly.get_hours(Queue(name, using=using).key(""), hours) for name in names[queue]])
+    done, failed, begun, late = (_by_hour(replies, at, sum) for at in range(1, 5))
+    lateness = [total / 1000 / max(1, count) for total, count in zip(late, begun, strict=True)]
+    latest = [most / 1000 for most in _by_hour(replies, 5, max)]
+    return QueueHistory(replies[0][0], done, failed, begun, lateness, latest)
+
+
+def _by_hour(replies: Sequence[list[Any]], at: int, joined: Callable[[tuple[int, ...]], int]) -> list[int]:
+    """Return one number of each hour, joined from those of all shards."""
+    return [joined(same) for same in zip(*(reply[at::5] for reply in replies), strict=True)]
+
+
+def hand_overs(queues: Iterable[str], *, using: str = "default") -> dict[str, HandOvers]:
+    """Return how many jobs of queues other systems took, and the last error. One round trip.
+
+    Queues without any are left out, and those whose key is damaged.
+    """
+    sources = [Queue(name, using=using) for name in queues]
+    return sources[0].run_flow(_read_hand_overs(sources)) if sources else {}
+
+
+async def ahand_overs(queues: Iterable[str], *, using: str = "default") -> dict[str, HandOvers]:
+    """See hand_overs()."""
+    sources = [Queue(name, using=using) for name in queues]
+    return await sources[0].arun_flow(_read_hand_overs(sources)) if sources else {}
+
+
+def read_hand_overs(using: str) -> Flow[dict[str, HandOvers]]:
+    """Read the hand-overs of all queues. Two round trips, and one more if the settings name SHARDS of a queue."""
+    names = yield from read_names()
+    return (yield from _read_hand_overs([Queue(name, using=using) for name in names])) if names else {}
+
+
+def _read_hand_overs(sources: Sequence[Queue]) -> Flow[dict[str, HandOvers]]:
+    names = yield from shards.existing([source.name for source in sources])
+    places = [(source.name, shards.shard(source, name)) for source in sources for name in names[source.name]]
+    replies = yield CombinedBatch([handover.read_step(shard) for _, shard in places], lenient=True)
+    counts: dict[str, HandOvers] = {}
+    for (name, _), reply in zip(places, replies, strict=True):
+        if not isinstance(reply, RedisFailure) and (count := handover.counted(reply)):
+            counts[name] = handover.merged(counts[name], count) if name in counts else count
+    return counts
+
+
+def read_report(replies: Sequence[list[Any]]) -> QueueStats:
+    """Return the replies of QUEUE_STATS for all shards of a queue as one report."""
+    reports = [_read_reply(reply) for reply in replies]
+    return reports[0] if len(reports) == 1 else _merged_reports(reports)
+
+
+def _read_reply(reply: list[Any]) -> QueueStats:
+    wait = None if reply[4] < 0 else reply[4] / 1000
+    done, failed, begun, late, latest = (reply[at::5] for at in range(12, 17))
+    return QueueStats(
+        QueueCounts(*reply[:4]),
+        wait,
+        reply[5],
+        done,
+        failed,
+        begun,
+        [total / 1000 / max(1, count) for total, count in zip(late, begun, strict=True)],
+        [most / 1000 for most in latest],
+        pause(reply[6], reply[7]),
+        reply[8],
+        reply[9],
+        unknown_calls.read(reply[10]),
+        refused=refusal(reply),
     )
-    by_id: dict[str, WorkerInfo] = {}
-    for name, reply in [(name, reply) for name, several in zip(looked_at, replies, strict=True) for reply in several]:
-        if isinstance(reply, RedisFailure):
-            _left_out(name, reply, errors)
-            continue
-        for parts in batched(reply, 4):
-            worker = workerinfo.worker(name, *parts)
-            by_id[worker.id] = workerinfo.merged(by_id[worker.id], worker) if worker.id in by_id else worker
-    return sorted(by_id.values())
 
 
-def _left_out(queue: str, error: RedisFailure, errors: Errors | None) -> None:
-    if errors is not None:
-        errors[queue] = error
-    elif not isinstance(error, KeyConflict):
-        raise error
-    elif _log_limit.allows(queue):
-        logger.error("Workers of queue %a are not listed: %s", queue, error)
+def refusal(reply: list[Any]) -> str:
+    """Return why the server refuses writes, as a reply of QUEUE_STATS has it."""
+    return str(reply[11].decode("utf-8", "replace").lstrip("-").partition(" script: ")[0])
 
 
-def _control(worker: str, command: str, using: str) -> Flow[bool]:
-    validation.identifier("worker", worker)
-    validation.one_of("command", command, get_args(Command))
-    chosen = [info for info in (yield from read_workers(None, using)) if worker in (info.id, info.supervisor)]
-    places = [(base, info.id) for info in chosen for base in _bases(info.queues, using)]
-    replies = (yield Batch([calls.send_command(base, id, command) for base, id in places])) if places else []
-    return any(replies)
+def _merged_reports(reports: Sequence[QueueStats]) -> QueueStats:
+    waits = [report.wait for report in reports if report.wait is not None]
+    begun = [sum(same) for same in _by_minute(reports, "begun")]
+    late = [map(mul, report.begun, report.lateness) for report in reports]
+    return QueueStats(
+        summed([report.counts for report in reports]),
+        max(waits, default=None),
+        reports[0].minute,
+        [sum(same) for same in _by_minute(reports, "done")],
+        [sum(same) for same in _by_minute(reports, "failed")],
+        begun,
+        [sum(same) / max(1, count) for same, count in zip(zip(*late, strict=True), begun, strict=True)],
+        [max(same) for same in _by_minute(reports, "latest")],
+        next((report.paused for report in reports if report.paused), None),
+        *min((report.workers, report.quiet) for report in reports),
+        unknown_calls.merged(call for report in reports for call in report.unknown),
+        len(reports),
+        next((report.refused for report in reports if report.refused), ""),
+    )
+
+
+def _by_minute(reports: Sequence[QueueStats], name: str) -> Iterator[tuple[Any, ...]]:
+    return zip(*(getattr(report, name) for report in reports), strict=True)

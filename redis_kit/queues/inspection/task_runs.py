@@ -9,24 +9,10 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.queues.jobs import run_counts
-from redis_kit.queues.jobs.run_counts import Percentiles, TaskStats
+from redis_kit.queues.jobs.run_counts import TaskStats
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.store import hourly, shards
 
-__all__ = [
-    "Percentiles",
-    "StoredRuns",
-    "TaskHistory",
-    "TaskStats",
-    "all_stats",
-    "atask_history",
-    "atask_stats",
-    "latest_hours",
-    "read_runs",
-    "stored_runs",
-    "task_history",
-    "task_stats",
-]
 ByTask = dict[tuple[str, str], TaskStats]  # by queue and task
 
 
@@ -91,11 +77,6 @@ async def atask_history(queue: str, task: str, *, hours: int = hourly.HOURS, usi
     """See task_history()."""
     runs: StoredRuns = await Queue(queue, using=using).arun_flow(read_runs([queue], hours, using))
     return runs.history(task, hours)
-
-
-def all_stats(queues: Iterable[str], hours: int, using: str) -> Flow[dict[str, dict[str, TaskStats]]]:
-    """Return the statistics of several queues by task. Those of a damaged key are left out."""
-    return (yield from read_runs(queues, hours, using)).stats()
 
 
 def stored_runs(queues: Sequence[str], hours: int, using: str = "default") -> StoredRuns:

@@ -11,11 +11,10 @@ from redis_kit.core import connections
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.core.flow import run
 from redis_kit.core.metrics.families import Histogram
-from redis_kit.queues import Queue
+from redis_kit.queues import Queue, metrics
 from redis_kit.queues.inspection import (
     atask_history,
     atask_stats,
-    metrics,
     queue_stats,
     task_history,
     task_stats,

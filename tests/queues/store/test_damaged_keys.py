@@ -12,7 +12,7 @@ from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.queues import LeaseLost, Queue, QueueCounts
 from redis_kit.queues.backend import RedisTaskBackend
 from redis_kit.queues.errors import CorruptMessage
-from redis_kit.queues.inspection import alist_workers, control_worker, list_workers, stats
+from redis_kit.queues.inspection import alist_workers, control_worker, list_workers, workers
 from redis_kit.queues.inspection.stats import queue_counts
 from redis_kit.queues.store import calls as moves
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
@@ -249,7 +249,7 @@ def test_damage_beside_a_result_costs_nothing(kit, raw, field, value):
 
 def test_damaged_queue_is_left_out_of_workers_and_counts_and_told(kit, raw, caplog, monkeypatch):
     good, bad = Queue("mail"), Queue("news")
-    monkeypatch.setattr(stats, "_log_limit", LogRateLimit())
+    monkeypatch.setattr(workers, "_log_limit", LogRateLimit())
     for queue in (good, bad):
         queue.put(1)
         queue.claim(worker=queue.name)

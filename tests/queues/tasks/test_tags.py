@@ -5,7 +5,7 @@ import json
 import pytest
 
 from redis_kit.queues import Queue, chain, task
-from redis_kit.queues.inspection.job_list import Wanted, first_jobs
+from redis_kit.queues.inspection.job_pages import Wanted, first_jobs
 from redis_kit.queues.jobs import message
 from redis_kit.queues.jobs.message import tags_of
 from redis_kit.queues.jobs.step import StepCall, step_of

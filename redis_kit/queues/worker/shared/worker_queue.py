@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call, Pop
-from redis_kit.queues.inspection import report
+from redis_kit.queues.inspection.stats import refusal
 from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.jobs.job import Job, State
 from redis_kit.queues.queue import Queue
@@ -220,4 +220,4 @@ def _reports(sources: list[WorkerQueue]) -> Flow[list[Report | RedisFailure]]:
 
 def _report(reply: list[Any]) -> Report:
     wait, paused_since = reply[4], reply[6]
-    return Report(wait / 1000 if wait >= 0 > paused_since else None, report.refusal(reply))
+    return Report(wait / 1000 if wait >= 0 > paused_since else None, refusal(reply))

@@ -5,8 +5,7 @@ import pytest
 from redis_kit.core import connections, flow
 from redis_kit.core.errors import InvalidValue, KeyConflict
 from redis_kit.queues import LeaseLost, Queue, QueueCounts, TaskTimeout, framework, task
-from redis_kit.queues.inspection import acontrol_worker, control_worker, list_workers
-from redis_kit.queues.inspection import stats as over
+from redis_kit.queues.inspection import acontrol_worker, control_worker, list_workers, queue_stats
 from redis_kit.queues.inspection.lookup import look_up
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.jobs.ack import Ack
@@ -142,7 +141,7 @@ def test_what_a_dead_child_had_done_is_not_done_again(child, any_kit):
     (ran,) = mail.claim(5)
     assert (ran.payload, ran.attempt, ran.crashes) == ("ran", 2, 1)
     assert any_kit.client.hget(news.key("result:told"), "value") == "[42]"
-    assert [report.done[-1] for report in over.queue_stats(["mail", "news"], minutes=1).values()] == [1, 1]
+    assert [report.done[-1] for report in queue_stats(["mail", "news"], minutes=1).values()] == [1, 1]
     assert [worker.id for worker in list_workers(["mail", "news"])] == [ids.this_process()]
 
 
@@ -238,7 +237,7 @@ def test_worker_tells_of_its_supervisor_and_threads(any_kit):
     queue.put("x")
     queue.run_flow(liveness.heartbeat(queue, "w", about))
     queue.run_flow(liveness.heartbeat(queue, "torn", '["list"]'))
-    torn, w = sorted(over.list_workers(["mail"]), key=lambda worker: worker.id)
+    torn, w = sorted(list_workers(["mail"]), key=lambda worker: worker.id)
     assert (w.pid, w.supervisor, w.supervisor_pid, w.threads) == (7, "above", 6, 3)
     assert (torn.host, torn.pid, torn.supervisor, torn.threads) == ("?", 0, "", 0)
 

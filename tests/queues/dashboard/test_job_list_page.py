@@ -7,7 +7,7 @@ from django.contrib.admin.models import LogEntry
 
 from redis_kit.core import component
 from redis_kit.queues import Queue
-from redis_kit.queues.dashboard import job_selection, jobs_page
+from redis_kit.queues.dashboard import job_list_page, job_selection
 from tests.dashboard.support.attacks import FEW, harmless_links
 from tests.dashboard.support.html import page, rows, said
 from tests.fixtures.dashboard import ADMIN, layout_problems
@@ -161,7 +161,7 @@ def test_button_for_a_tag_changes_its_jobs_only(kit, boss):
 
 @pytest.mark.parametrize("state", ["ready", "scheduled", "running", "dead"])
 def test_pages_go_on_where_the_one_before_ended(state, kit, boss, monkeypatch):
-    monkeypatch.setattr(jobs_page, "SHOWN", 2)
+    monkeypatch.setattr(job_list_page, "SHOWN", 2)
     queue = Queue("mail")
     for number in range(5):
         put(queue, f"j{number}", SEND, delay=600 if state == "scheduled" else 0)
@@ -178,7 +178,7 @@ def test_pages_go_on_where_the_one_before_ended(state, kit, boss, monkeypatch):
 
 
 def test_jobs_that_leave_between_two_pages_hide_no_others(kit, boss, monkeypatch):
-    monkeypatch.setattr(jobs_page, "SHOWN", 2)
+    monkeypatch.setattr(job_list_page, "SHOWN", 2)
     queue = Queue("mail")
     for number in range(6):
         put(queue, f"j{number}", SEND)
@@ -189,7 +189,7 @@ def test_jobs_that_leave_between_two_pages_hide_no_others(kit, boss, monkeypatch
 
 
 def test_page_of_a_queue_with_shards_shows_all_of_them(kit, boss, monkeypatch):
-    monkeypatch.setattr(jobs_page, "SHOWN", 4)
+    monkeypatch.setattr(job_list_page, "SHOWN", 4)
     kit.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"SHARDS": 3}}})
     queue = Queue("mail")
     for number in range(9):
@@ -291,7 +291,7 @@ def test_page_takes_two_round_trips(mail, boss, trips):
 
 def test_viewing_writes_nothing(mail, boss, commands, kit):
     with commands(kit) as sent:
-        for state in jobs_page.TITLES:
+        for state in job_list_page.TITLES:
             look(boss, queue="mail", state=state, task="x")
     assert set(sent) <= {"SMEMBERS", "EVALSHA", "XLEN", "XREVRANGE"}
 
@@ -308,7 +308,7 @@ def test_hostile_names_stay_text(attack, kit, boss):
 
 
 def test_done_jobs_are_listed_from_the_latest_page_by_page(kit, boss, monkeypatch):
-    monkeypatch.setattr(jobs_page, "SHOWN", 2)
+    monkeypatch.setattr(job_list_page, "SHOWN", 2)
     queue = Queue("mail")
     put(queue, "first", SEND)
     queue.ack(*queue.claim())
