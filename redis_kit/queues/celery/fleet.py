@@ -32,7 +32,7 @@ from redis_kit.queues.worker.shared.done import Done, RecentAcks
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage, until_answered
 from redis_kit.queues.worker.shared.status_board import StatusBoard
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, send_heartbeats
 
 logger = logging.getLogger("redis_kit.worker")
 IDLE = 10.0  # seconds without a job after which the process signs off
@@ -176,7 +176,7 @@ class Fleet:
 
     def _beat(self, number: int) -> None:
         try:
-            (reply,) = beat([self._sources[number]])
+            (reply,) = send_heartbeats([self._sources[number]])
         except RedisFailure as error:
             logger.debug("Heartbeat failed; retrying: %s", error)
             return

@@ -11,7 +11,8 @@ from redis_kit.queues import Queue
 from redis_kit.queues.inspection import aqueue_history, queue_history
 from redis_kit.queues.keys import QueueKeys
 from redis_kit.queues.store import hourly
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, sweep
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
+from redis_kit.queues.worker.supervisor.maintenance import HourFolding
 
 HOUR = 3600
 
@@ -64,13 +65,13 @@ def test_jobs_of_the_present_hour_are_counted_at_once(kit):
 def test_supervisor_adds_up_past_hours_and_an_hour_once(kit, mail):
     counted(kit, mail, now(kit) - 1, done=2)
     source = WorkerQueue("mail", worker="w1", about="")
-    assert sweep([source]) == [[]]
+    folding = HourFolding([source])
     for _ in range(10):
-        sweep([source])
+        folding.run()
     stored = kit.client.hgetall(mail.hours)
     assert len(stored) == 2
     counted(kit, mail, now(kit) - 1, done=50)  # which can't happen: the hour is over
-    sweep([source])
+    folding.run()
     assert kit.client.hgetall(mail.hours) == stored
 
 

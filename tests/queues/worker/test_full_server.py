@@ -81,7 +81,7 @@ def test_refused_writes_are_shown(queue, own_kit, capsys, refuse, reason):
     ours, theirs = pair()
     source = WorkerQueue("default", worker="w", about=ids.information())
     supervisor.children = [Child(0, "w", ours, StatusBoard(1), [source])]
-    supervisor._beat.beat(supervisor.children)
+    supervisor._heartbeat.run()
     assert (supervisor._probes.health()["status"], supervisor._probes.health()["refused"]) == ("ok", {})
     call_command("rk_queues")
     assert "refuses" not in capsys.readouterr().out
@@ -96,7 +96,7 @@ def test_refused_writes_are_shown(queue, own_kit, capsys, refuse, reason):
     of_one = QueuesPanel()
     of_one.viewer = Viewer(lambda permission: True, {"queue": "default"})
     assert next(iter(of_one.content())) == alarm
-    supervisor._beat.beat(supervisor.children)
+    supervisor._heartbeat.run()
     health = supervisor._probes.health()
     if refuse is refuse_as_full:
         assert (health["status"], health["refused"]["default"][:4]) == ("degraded", reason)
@@ -104,7 +104,7 @@ def test_refused_writes_are_shown(queue, own_kit, capsys, refuse, reason):
     else:  # no lease can be renewed
         assert "read only replica" in health["error"]
         own_kit.client.replicaof("NO", "ONE")
-    supervisor.children[0].let_go()
+    supervisor.children[0].close()
     theirs.close()
     supervisor._probes.close()
 

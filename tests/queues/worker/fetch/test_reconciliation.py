@@ -197,9 +197,9 @@ def test_heartbeat_lists_running_jobs_page_by_page(any_kit):
 
 
 def beaten(source):
-    from redis_kit.queues.worker.shared.worker_queue import beat
+    from redis_kit.queues.worker.shared.worker_queue import send_heartbeats
 
-    return beat([source])[0]
+    return send_heartbeats([source])[0]
 
 
 def test_heartbeat_of_a_queue_without_a_worker_lists_nothing(queue):

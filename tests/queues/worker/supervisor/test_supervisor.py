@@ -533,11 +533,11 @@ def test_call_that_waits_in_an_outbox_is_a_reason_of_health(kit, monkeypatch, se
     ours, theirs = pair()
     supervisor.children = [Child(0, "w", ours, StatusBoard(1), [])]
     theirs.say("outbox", seconds)
-    supervisor._listen()
+    supervisor._read_channels()
     reason = "a call waits in the outbox for more than 5 s"
     assert (reason in supervisor._probes.health()["reasons"]) == waits
     now = time.monotonic()
     monkeypatch.setattr(probes, "monotonic", lambda: now + 61)
     assert reason not in supervisor._probes.health()["reasons"]
-    supervisor.children[0].let_go()
+    supervisor.children[0].close()
     theirs.close()

@@ -4,20 +4,13 @@ There is no leader. Two supervisors wake up for each tick, the others look every
 A claim ends after 5 seconds. A tick has its time as its name: one that was claimed again adds no second job.
 """
 
-import contextlib
 import logging
-import os
-import signal
-import sys
 from collections.abc import Callable
 from functools import partial
-from math import inf
 from time import monotonic
 from typing import Any, NamedTuple
 
-from django.db import connections as databases
-
-from redis_kit.core.errors import RedisFailure
+from redis_kit.core.errors import AuthenticationFailed, RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.logs.error_text import text_of
 from redis_kit.core.logs.rate_limit import LogRateLimit
@@ -28,21 +21,17 @@ from redis_kit.queues.errors import UnknownTask
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.store import enqueue, schedules
 from redis_kit.queues.store.schedules import ClaimedTicks, Confirmation, Schedules, StoredSchedule
+from redis_kit.queues.tasks.schedules import plan as planning
 from redis_kit.queues.tasks.schedules import registry, state, target
 from redis_kit.queues.tasks.schedules.definition import Definition, loaded
-from redis_kit.queues.tasks.schedules.plan import Plan, plan
+from redis_kit.queues.tasks.schedules.plan import Plan
 from redis_kit.queues.tasks.schedules.state import State
-from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage
-from redis_kit.queues.worker.supervisor.os_signals import Interrupted, held_back
 
 logger = logging.getLogger("redis_kit.worker")
+UNAVAILABLE = (RedisUnavailable, AuthenticationFailed)
 EVERY = 2.0  # seconds between two looks
 IDLE = 10.0  # seconds between two looks if there are no schedules
-AGAIN = 0.5  # seconds to the next try while the server is unavailable
 ROUNDS = 5  # claims in one turn of the supervisor's loop
-LEAST = 0.01  # seconds between two looks, whatever they have found
 EARLY = 0.0005  # seconds: a look before its time finds nothing
 WAIT = 1000  # ms to the next look at a tick that waits for a running job
 UNABLE = 300.0  # seconds for which a schedule that this process can't run is left to others
@@ -51,70 +40,21 @@ MOST_UNABLE = 500
 RAN = (schedules.ADDED, schedules.RETRIED, schedules.REPEATED)
 OUTCOMES = {schedules.SKIPPED: state.SKIPPED, schedules.RETRIED: state.RETRIED}
 RELOAD, RELOAD_IDLE = 60_000, 600_000  # ms between two looks at the rows of the database
-
-
-LOADING_TIMEOUT = 30  # seconds, after which the system ends it
 LONGEST_ERROR = 300  # characters
 
 
-class Loader:
-    """Starts the process, one at a time. ``in_child`` frees it of what only the supervisor needs."""
-
-    def __init__(self, in_child: Callable[[], None]) -> None:
-        self._in_child = in_child
-        self._pid = 0
-
-    def start(self) -> None:
-        """Start it, unless one is at work."""
-        if self._pid:
-            return
-        databases.close_all()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        with held_back():
-            pid = os.fork()
-            if not pid:
-                with contextlib.suppress(BaseException):
-                    self._in_child()
-                    signal.alarm(LOADING_TIMEOUT)
-        if pid:
-            self._pid = pid
-        else:
-            load()
-
-    def reap(self) -> None:
-        """Take note of its end."""
-        if self._pid:
-            with contextlib.suppress(ChildProcessError):
-                if not os.waitpid(self._pid, os.WNOHANG)[0]:
-                    return
-            self._pid = 0
-
-    def close(self) -> None:
-        """End it."""
-        if self._pid:
-            with contextlib.suppress(OSError):
-                os.kill(self._pid, signal.SIGKILL)
-                os.waitpid(self._pid, 0)
-            self._pid = 0
-
-
-def load() -> None:
-    """Store the rows in Redis, and end the process."""
+def load_rows() -> None:
+    """Store the rows of the database in Redis, in a process of its own: the database may take long to answer."""
     try:
         from redis_kit.queues.tasks.schedules import rows
 
         rows.store_all()
     except UNAVAILABLE:
-        pass  # the supervisor says so, and has them read again
+        pass  # the next run says so, and has them read again
     except RedisFailure as error:
         logger.warning("The schedules of the database can't be stored in Redis: %s", text_of(error)[:LONGEST_ERROR])
     except BaseException as error:
         logger.warning("The schedules of the database can't be read: %s", text_of(error)[:LONGEST_ERROR])
-    finally:
-        with contextlib.suppress(BaseException):
-            databases.close_all()
-        os._exit(0)
 
 
 class DueTick(NamedTuple):
@@ -142,23 +82,22 @@ class SupervisedSchedules(Schedules):
 
 
 class Scheduler:
-    """Runs the ticks of all schedules. ``at`` is when it looks next, on the monotonic clock: never in a burst.
+    """The duty of schedules: it adds the jobs of their ticks.
 
-    ``call`` makes a call to the server, and ``in_child`` frees a child of what only the supervisor needs.
+    ``supervisor`` is the id under which it claims ticks, and ``queue`` takes the ticks that are passed on, as those of
+    Celery. ``call`` makes a call to the server, and ``fork`` runs a function in a process of its own.
     """
 
     def __init__(
         self,
         supervisor: str,
-        options: Options,
-        outage: Outage,
+        queue: str,
         *,
         call: Callable[[Callable[[], Any]], Any],
-        in_child: Callable[[], None],
+        fork: Callable[[Callable[[], None]], None],
     ) -> None:
-        self.at = inf if options.burst else 0.0
-        self._id, self._outage, self._loader = supervisor, outage, Loader(in_child)
-        self._queue = options.queues[0]  # of ticks that are passed on, as those of Celery
+        self.due = 0.0
+        self._id, self._queue, self._fork = supervisor, queue, fork
         self._schedules = SupervisedSchedules(call)
         self._declared = registry.all_declared()
         self._version = registry.version(self._declared)
@@ -169,32 +108,24 @@ class Scheduler:
         self._log_limit = LogRateLimit()
 
     def run(self) -> None:
-        """Look at the schedules if it is time to."""
-        self._loader.reap()
-        if monotonic() < self.at:
-            return
-        self.at = monotonic() + EVERY
+        """Claim ticks that are due, add their jobs, and plan the next ticks."""
         try:
-            self.at = monotonic() + max(LEAST, self._look())
-        except UNAVAILABLE as error:
-            self._outage.say(error)
-            self.at = monotonic() + AGAIN
+            wait = self._claim_and_run()
+        except UNAVAILABLE:
+            raise
         except RedisFailure as error:
             self._complain("", "Schedules can't be read or changed: %s", error)
+            wait = EVERY
+        self.due = monotonic() + wait
 
-    def close(self) -> None:
-        """End what still runs."""
-        self._loader.close()
-
-    def _look(self) -> float:
+    def _claim_and_run(self) -> float:
         """Run what is due, and return in how many seconds to look again."""
         now = monotonic()
         self._unable = {name: until for name, until in self._unable.items() if until > now}
         for _ in range(ROUNDS):
             claimed = self._claim()
-            self._outage.say(None)
-            dues = self._run(claimed)
-            if self._keep_up(claimed):
+            dues = self._add_jobs(claimed)
+            if self._declare_missing(claimed):
                 return 0.0
             if len(claimed.schedules) < schedules.CLAIMED:
                 break
@@ -215,7 +146,7 @@ class Scheduler:
         )
         return claimed
 
-    def _keep_up(self, claimed: ClaimedTicks) -> bool:
+    def _declare_missing(self, claimed: ClaimedTicks) -> bool:
         """Store what the server lacks, as at the start and after it lost its data; say whether that was anything."""
         seen = claimed.versions.seen
         living = {each for each, last in seen.items() if claimed.now - last <= schedules.REPLACED}
@@ -233,38 +164,43 @@ class Scheduler:
         lost = not stored and self._stored > 0
         age = claimed.now - max(stored, self._read)
         if not self._read or lost or (claimed.watches and age > (RELOAD if claimed.total else RELOAD_IDLE)):
-            self._loader.start()
+            self._fork(load_rows)
             self._read = claimed.now  # also if it fails, as before the migration
         self._stored = stored
 
-    def _run(self, claimed: ClaimedTicks) -> list[int]:
+    def _add_jobs(self, claimed: ClaimedTicks) -> list[int]:
         """Add the jobs of claimed ticks, and plan the next ones; return when these are due."""
         if not claimed.schedules:
             return []
-        failpoints.reach("ticks_claimed")
         ticks: list[DueTick] = []
         rows: list[Confirmation] = []
         for stored in claimed.schedules:
             try:
-                planned = self._planned(stored, claimed)
-            except (Interrupted, *UNAVAILABLE):
+                tick = self._plan(stored, claimed)
+            except UNAVAILABLE:
                 raise
             except BaseException as error:  # of arguments, of a unique_by of the project, or a newer release's
-                rows.append(self._left_to_others(stored, error))
+                rows.append(self._leave_to_others(stored, error))
                 continue
-            if isinstance(planned, Confirmation):
-                rows.append(planned)
+            if isinstance(tick, Confirmation):
+                rows.append(tick)
+                continue
+            try:
+                self._register(tick.call.shard(tick.definition.name))
+            except UNAVAILABLE:
+                raise
+            except RedisFailure as error:
+                rows.append(self._leave_to_others(stored, error))
             else:
-                ticks.append(planned)
+                ticks.append(tick)
         answers = iter(self._schedules.run_flow(schedules.put([step for tick in ticks for step in tick.steps])))
-        failpoints.reach("ticks_added")
         for tick in ticks:
-            if row := self._settled(tick, [next(answers) for _ in tick.steps], claimed.now):
+            if row := self._confirmation(tick, [next(answers) for _ in tick.steps], claimed.now):
                 rows.append(row)
         self._schedules.run_flow(schedules.confirm(self._schedules, claimed.claim, rows))
         return [row.due for row in rows if row.due is not None and row.name not in self._unable]
 
-    def _planned(self, stored: StoredSchedule, claimed: ClaimedTicks) -> DueTick | Confirmation:
+    def _plan(self, stored: StoredSchedule, claimed: ClaimedTicks) -> DueTick | Confirmation:
         if not (stored.code or stored.row):
             return Confirmation(stored.name, None, forget=True)
         before = state.read(stored.state)
@@ -272,53 +208,53 @@ class Scheduler:
             return Confirmation(stored.name, None, before._replace(next=None, problem="undeclared").dumps())
         definition = loaded(stored.name, stored.code, stored.row)
         waits = before.outcome == state.WAITS
-        made = plan(definition, before.last_for(definition), claimed.now, waiting=waits)
-        if not made.run:
-            after = before._replace(timing=state.timing_of(definition), last=made.last, next=made.tick, problem="")
-            if made.missed:
-                after = after._replace(missed=after.missed + made.missed, tick=made.last or 0, outcome=state.MISSED)
-            return Confirmation(stored.name, made.due, after.dumps())
+        plan = planning.plan(definition, before.last_for(definition), claimed.now, waiting=waits)
+        if not plan.run:
+            after = before._replace(timing=state.timing_of(definition), last=plan.last, next=plan.tick, problem="")
+            if plan.missed:
+                after = after._replace(missed=after.missed + plan.missed, tick=plan.last or 0, outcome=state.MISSED)
+            return Confirmation(stored.name, plan.due, after.dumps())
         call = target.call_of(definition, self._queue)
-        self._register(call.shard(definition.name))
-        return DueTick(stored, definition, made, before, call, [call.step(definition, tick) for tick in made.run])
+        return DueTick(stored, definition, plan, before, call, [call.step(definition, tick) for tick in plan.run])
 
-    def _settled(self, due: DueTick, answers: list[Any], now: int) -> Confirmation | None:
+    def _confirmation(self, due: DueTick, answers: list[Any], now: int) -> Confirmation | None:
         """Return what became of ticks; None if a queue refused them, so that they are claimed again after the lease."""
-        made, definition = due.plan, due.definition
+        plan = due.plan
+        definition = due.definition
         for answer in answers:
             if isinstance(answer, RedisFailure):
                 self._complain(definition.name, "Schedule %a: its job can't be added: %s", definition.name, answer)
                 return None
-        tick, (outcome, job) = made.run[-1], answers[-1]
+        tick, (outcome, job) = plan.run[-1], answers[-1]
         for _, id in (each for each in answers if each[0] == schedules.ADDED):
             send_safely(signals.job_enqueued, Queue, queue=due.call.queue, id=id)
         counts = [each[0] for each in answers]
         waited = due.before.outcome == state.WAITS  # for the running job: newer ticks took the place of the older ones
         after = due.before._replace(
             timing=state.timing_of(definition),
-            last=made.last,
-            next=made.tick,
+            last=plan.last,
+            next=plan.tick,
             tick=tick,
             late=max(0, now - tick - definition.delay(tick)),
             job=job,
             queue=due.call.queue,
             runs=due.before.runs + sum(each in RAN for each in counts),
-            skips=due.before.skips + counts.count(schedules.SKIPPED) + made.missed * waited,
-            missed=due.before.missed + made.missed * (not waited),
+            skips=due.before.skips + counts.count(schedules.SKIPPED) + plan.missed * waited,
+            missed=due.before.missed + plan.missed * (not waited),
             problem="",
         )
         if outcome == schedules.WAITS:
             after = after._replace(last=tick - 1, outcome=state.WAITS)
             soon = now + WAIT
-            return Confirmation(definition.name, min(soon, made.due or soon), after.dumps())
-        said = OUTCOMES.get(outcome, state.ADDED)
-        return Confirmation(definition.name, made.due, after._replace(outcome=said).dumps())
+            return Confirmation(definition.name, min(soon, plan.due or soon), after.dumps())
+        after = after._replace(outcome=OUTCOMES.get(outcome, state.ADDED))
+        return Confirmation(definition.name, plan.due, after.dumps())
 
-    def _left_to_others(self, stored: StoredSchedule, error: BaseException) -> Confirmation:
+    def _leave_to_others(self, stored: StoredSchedule, error: BaseException) -> Confirmation:
         self._unable[stored.name] = monotonic() + UNABLE
-        what = text_of(error) if isinstance(error, UnknownTask) else f"{type(error).__name__}: {text_of(error)}"
-        self._complain(stored.name, "Schedule %a can't run here and is left to other workers: %a", stored.name, what)
-        after = state.read(stored.state)._replace(problem=what[:300])
+        reason = text_of(error) if isinstance(error, UnknownTask) else f"{type(error).__name__}: {text_of(error)}"
+        self._complain(stored.name, "Schedule %a can't run here and is left to other workers: %a", stored.name, reason)
+        after = state.read(stored.state)._replace(problem=reason[:300])
         return Confirmation(stored.name, stored.due, after.dumps())
 
     def _register(self, queue: str) -> None:

@@ -1,7 +1,7 @@
-"""The thread of a worker that sends what is left in an outbox."""
+"""The duty of a worker that sends what is left in an outbox."""
 
 from datetime import timedelta
-from threading import Event
+from time import monotonic
 
 import pytest
 from django.db import connection
@@ -10,12 +10,13 @@ from django.utils.timezone import now
 from redis_kit.queues import Queue, task
 from redis_kit.queues.database import outbox
 from redis_kit.queues.database.models import OutboxMessage
+from redis_kit.queues.database.relay import INTERVAL, TURN, OutboxRelay
 from redis_kit.queues.keys import relay_key
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process import process
-from redis_kit.queues.worker.process.process import OutboxRelay, WorkerProcess
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
+from redis_kit.queues.worker.process.process import WorkerProcess
+from redis_kit.queues.worker.shared.duties import AGAIN, Duties
+from redis_kit.queues.worker.shared.worker_queue import PatientQueue, WorkerQueue
 from tests.fixtures.process import wait_for
 from tests.queues.support import in_process, tasks
 
@@ -52,7 +53,7 @@ def make(kit, made):
     def made_relay(name="w", aliases=("default",)):
         told = []
         source = WorkerQueue("default", worker=name, about="{}")
-        return OutboxRelay(aliases, source, Event(), told.append), told
+        return OutboxRelay(aliases, source, name, PatientQueue, told.append), told
 
     return made_relay
 
@@ -60,23 +61,24 @@ def make(kit, made):
 def test_one_worker_at_a_time_looks_and_sends_what_is_left(make, made, kit, django_assert_num_queries):
     (first, told), (second, told_second) = make("a"), make("b")
     ids = leave(made, 1, 2)
-    assert first.look() == process.OUTBOX_INTERVAL
+    first.run()
+    assert INTERVAL - 1 < first.due - monotonic() <= INTERVAL
     assert {job.id for job in Queue("default").peek()} == set(ids)
     with django_assert_num_queries(0):
-        assert second.look() == process.OUTBOX_INTERVAL
+        second.run()
     assert (told, told_second) == ([0.0], [])
-    assert 4000 < kit.client.pttl(relay_key("default")) <= process.OUTBOX_TURN
+    assert 4000 < kit.client.pttl(relay_key("default")) <= TURN
     kit.client.delete(relay_key("default"))
     OutboxMessage.objects.all().delete()
     with django_assert_num_queries(1):  # all that an idle outbox costs in five seconds
-        second.look()
+        second.run()
 
 
 def test_oldest_call_that_can_not_be_sent_is_reported(make, made, kit):
     one, told = make()
     kit.client.set(Queue("broken").key("ready"), "x")
     leave(made, 1, queue="broken", age=100)
-    one.look()
+    one.run()
     assert 100 <= told[0] < 160
 
 
@@ -86,7 +88,8 @@ def test_database_that_can_not_be_read_is_logged_once_and_stops_nothing(make, ca
         editor.alter_db_table(OutboxMessage, OutboxMessage._meta.db_table, "elsewhere")
     try:
         for _ in range(2):
-            assert one.look() == process.OUTBOX_INTERVAL
+            one.run()
+            assert one.due > monotonic()
     finally:
         with connection.schema_editor() as editor:
             editor.alter_db_table(OutboxMessage, "elsewhere", OutboxMessage._meta.db_table)
@@ -95,13 +98,17 @@ def test_database_that_can_not_be_read_is_logged_once_and_stops_nothing(make, ca
     assert told == []
 
 
-def test_outage_is_over_within_two_seconds(own_kit, made):
-    one = OutboxRelay(["default"], WorkerQueue("default", worker="w", about="{}"), Event(), lambda seconds: None)
+def test_relay_runs_again_soon_after_an_outage(own_kit, made):
+    source = WorkerQueue("default", worker="w", about="{}")
+    one = OutboxRelay(["default"], source, "w", PatientQueue, lambda seconds: None)
+    duties = Duties(one)
     leave(made, 1)
     own_kit.server.stop()
-    assert all(one.look() <= 2 for _ in range(3))
+    duties.run()
+    assert 0 < duties.next - monotonic() <= AGAIN
     own_kit.server.restart()
-    assert one.look() == process.OUTBOX_INTERVAL
+    wait_for(lambda: duties.next <= monotonic())
+    duties.run()
     assert not OutboxMessage.objects.filter(sent=None).exists()
 
 
