@@ -89,11 +89,11 @@ class QueueMetrics(MetricSource):
             task_runs.latest_hours(names, using),
         ]
         stats, workers, gone, (present, before) = yield from gather(parts, combine=True)
-        shown = dict(list(stats.items())[:limit])
-        samples = [sample for name, queue in shown.items() for sample in _queue(name, queue)]
-        samples += [*_workers(workers, shown), LOST.sample(sum(worker.age < HOUR for worker in gone))]
-        samples += _tasks(present, before, shown, limit)
-        return [*samples, DAMAGED.sample(len(errors)), OMITTED.sample(len(stats) - len(shown))]
+        reports = dict(list(stats.items())[:limit])
+        samples = [sample for name, queue in reports.items() for sample in _queue(name, queue)]
+        samples += [*_workers(workers, reports), LOST.sample(sum(worker.age < HOUR for worker in gone))]
+        samples += _tasks(present, before, reports, limit)
+        return [*samples, DAMAGED.sample(len(errors)), OMITTED.sample(len(stats) - len(reports))]
 
 
 def _queue(name: str, stats: QueueStats) -> Iterator[Sample]:
@@ -110,11 +110,11 @@ def _queue(name: str, stats: QueueStats) -> Iterator[Sample]:
     yield UNKNOWN.sample(sum(calls.jobs for calls in stats.unknown if not calls.known), name)
 
 
-def _tasks(present: ByTask, before: ByTask, shown: Mapping[str, QueueStats], limit: int) -> Iterator[Sample]:
+def _tasks(present: ByTask, before: ByTask, reports: Mapping[str, QueueStats], limit: int) -> Iterator[Sample]:
     """Yield the samples of tasks; those that took the most time if there are more of them than ``limit``."""
-    listed = [key for key in present if key[0] in shown]
+    listed = [key for key in present if key[0] in reports]
     for key in sorted(listed, key=lambda key: -(present[key].total + before[key].total))[:limit]:
-        minute, stats = shown[key[0]].minute, present[key]
+        minute, stats = reports[key[0]].minute, present[key]
         histogram = _histogram(stats if seen_to_restart(minute, stats.runs, before[key].runs) else NO_RUNS)
         yield RUN_TIME.sample(histogram, *key)
         yield TASK_FAILED.sample(seen_to_restart(minute, stats.failures, before[key].failures), *key)
@@ -125,14 +125,14 @@ def _histogram(stats: TaskStats) -> Histogram:
     return Histogram((*counts, (inf, stats.runs)), stats.total)
 
 
-def _workers(workers: Sequence[WorkerInfo], shown: dict[str, QueueStats]) -> Iterator[Sample]:
+def _workers(workers: Sequence[WorkerInfo], reports: dict[str, QueueStats]) -> Iterator[Sample]:
     states = [worker.state or "working" for worker in workers]
     for state in STATES:
         yield WORKERS.sample(states.count(state), state)
     yield RUNNING.sample(sum(len(worker.jobs) for worker in workers))
     yield THREADS.sample(sum(worker.threads for worker in workers))
     yield MEMORY.sample(sum(worker.memory or 0 for worker in workers) * 2**20)
-    ages = dict.fromkeys(shown, 0.0)
+    ages = dict.fromkeys(reports, 0.0)
     for job in (job for worker in workers for job in worker.held):
         if job.queue in ages:
             ages[job.queue] = max(ages[job.queue], job.age or 0.0)

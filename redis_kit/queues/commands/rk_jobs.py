@@ -92,11 +92,11 @@ def _text(listed: Sequence[Listed], wanted: Wanted) -> Iterator[str]:
         yield from job_table(rows)
     else:
         yield "No job matches." if listed else "There are no jobs."
-    for queue, state, shown, total in listed:
+    for queue, state, first, total in listed:
         if wanted != ANY and total > LISTED_THROUGH:
             yield f"Looked at the first {LISTED_THROUGH:,} of {jobs(total, state)} of {clean(queue)}."
-        elif wanted == ANY and total > len(shown):
-            yield f"{clean(queue)}: {len(shown):,} of {jobs(total, state)} are shown; see --limit."
+        elif wanted == ANY and total > len(first):
+            yield f"{clean(queue)}: {len(first):,} of {jobs(total, state)} are shown; see --limit."
 
 
 def _plain(queue: str, info: JobInfo) -> dict[str, Any]:

@@ -106,8 +106,8 @@ class Command(QueueCommand):
 
     def _check(self, limit: str | None, **options: Any) -> None:
         changes = options["concurrency"] is not None or options["rate"] is not None
-        given = sum((changes, options["unlimited"], options["reset"]))
-        if (limit is not None) != (given == 1):
+        changes_given = sum((changes, options["unlimited"], options["reset"]))
+        if (limit is not None) != (changes_given == 1):
             self.parser.error(
                 "to change a limit, give NAME, LIMIT and --concurrency or --rate, or --unlimited, or --reset"
             )

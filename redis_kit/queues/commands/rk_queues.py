@@ -34,9 +34,9 @@ class Command(QueueCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
         super().add_arguments(parser)
-        shown = parser.add_mutually_exclusive_group()
-        shown.add_argument("--watch", action="store_true", help="update every 2 s, until Ctrl-C")
-        shown.add_argument(
+        views = parser.add_mutually_exclusive_group()
+        views.add_argument("--watch", action="store_true", help="update every 2 s, until Ctrl-C")
+        views.add_argument(
             "--tasks",
             type=terminal.whole(1, HOURS),
             nargs="?",

@@ -87,9 +87,9 @@ def _job_row(queue: str, info: JobInfo) -> tuple[str, ...]:
     if info.state == "ready" and info.reason:
         error = f"waits for {info.reason}"
     seconds = age(info)
-    shown = "" if seconds is None else duration(seconds) if seconds >= 0 else f"in {duration(-seconds)}"
+    age_text = "" if seconds is None else duration(seconds) if seconds >= 0 else f"in {duration(-seconds)}"
     attempts = f"{info.attempts:,}"
-    return cut(clean(queue)), info.id, cut(clean(task)), info.state, shown, attempts, info.worker or "", cut(error)
+    return cut(clean(queue)), info.id, cut(clean(task)), info.state, age_text, attempts, info.worker or "", cut(error)
 
 
 def _done_row(queue: str, info: DoneJob) -> tuple[str, ...]:

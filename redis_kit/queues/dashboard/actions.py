@@ -303,8 +303,8 @@ def pause(name: str, time: str) -> str:
     """Pause a queue for a time such as 15m; without one until it is resumed."""
     existing(name).pause(duration(time) if time else None)
     if time:
-        shown = time if time[-1].isalpha() else f"{time} s"
-        return _("Paused for %(time)s: %(queue)s.") % {"queue": name, "time": shown}
+        period = time if time[-1].isalpha() else f"{time} s"
+        return _("Paused for %(time)s: %(queue)s.") % {"queue": name, "time": period}
     return _("Paused until resumed: %(queue)s.") % {"queue": name}
 
 

@@ -31,7 +31,7 @@ class HandOversPanel(Panel):
             yield Table(_("Hand-overs"), (), [], empty=_("No queue hands its jobs over to another system."))
             return
         counts = hand_overs(queue_names())
-        shown = sorted(counts.items())[:MOST_ROWS]
+        rows_by_queue = sorted(counts.items())[:MOST_ROWS]
         yield from _figures(counts)
         columns = (_("Queue"), _("To"), _("Handed over"), _("Last one"), _("Not taken"), _("Last failure"))
         rows = [
@@ -43,7 +43,7 @@ class HandOversPanel(Panel):
                 count.failed,
                 Lines((moment(count.failed_at) if count.failed_at else "", without_secrets(count.error))),
             )
-            for name, count in shown
+            for name, count in rows_by_queue
         ]
         yield Table(_("Hand-overs"), columns, rows, empty=_("No job was handed over to another system."))
 

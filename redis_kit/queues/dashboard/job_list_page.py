@@ -200,8 +200,8 @@ class JobsPanel(QueueChoicePanel):
 
     @property
     def _state(self) -> State:
-        asked = self.asked("state")
-        return cast("State", asked) if asked in TITLES else "ready"
+        state = self.asked("state")
+        return cast("State", state) if state in TITLES else "ready"
 
 
 def _count(page: JobPage, state: str) -> int:

@@ -75,9 +75,9 @@ def moment(seconds: float) -> datetime | str:
         return "?"
 
 
-def tags(queue: str, state: str, given: Sequence[str]) -> Words | None:
+def tags(queue: str, state: str, tags_of_job: Sequence[str]) -> Words | None:
     """Return the tags of a job. Each links to the jobs of the queue with this tag in a state."""
-    links = [Link(f"#{tag}", "jobs", {"queue": queue, "state": state, "tag": tag}) for tag in given]
+    links = [Link(f"#{tag}", "jobs", {"queue": queue, "state": state, "tag": tag}) for tag in tags_of_job]
     return Words(links) if links else None
 
 
@@ -196,9 +196,9 @@ def _progress(progress: Progress | None) -> Any:
 
 def _texts(details: JobDetails) -> Iterator[Listing]:
     """Yield in full what a cell can't hold."""
-    given = redacted_arguments(details.record.body) if details.record else ""
+    arguments = redacted_arguments(details.record.body) if details.record else ""
     returned = redacted_value(details.result.value) if details.result.value and details.job is None else ""
-    for title, text in ((_("Arguments"), given), (_("Return value"), returned)):
+    for title, text in ((_("Arguments"), arguments), (_("Return value"), returned)):
         if len(text) > LONG:
             yield Listing(title, text)
 
@@ -259,8 +259,8 @@ def _arguments(call: message.Message) -> list[str]:
         names = [*registry.find(call.task).signature.bind_partial(*call.args).arguments]
     except (UnknownTask, TypeError):
         names = None
-    given = [*map(repr, _positional(call.args, names))]
-    return [*given, *(f"{name}={value!r}" for name, value in _redacted(call.kwargs).items())]
+    arguments = [*map(repr, _positional(call.args, names))]
+    return [*arguments, *(f"{name}={value!r}" for name, value in _redacted(call.kwargs).items())]
 
 
 def _positional(args: list[Any], names: list[str] | None) -> list[Any]:

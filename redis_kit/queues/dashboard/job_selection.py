@@ -38,7 +38,7 @@ class JobSelection(NamedTuple):
     def parse(cls, value: str) -> Self:
         """Return the selection in the value of a button. Raises InvalidValue for any other text."""
         if value.startswith(MATCHING):
-            fields = {name: given[-1] for name, given in parse_qs(value[1:]).items()}
+            fields = {name: values[-1] for name, values in parse_qs(value[1:]).items()}
             queue, state = fields.get("queue", ""), fields.get("state", "")
             if not queue or state not in OF_STATES:
                 raise InvalidValue(_("Nothing was done: this is not a search for jobs."))

@@ -118,11 +118,14 @@ class QueuesPanel(Panel):
             hint = unknown if queue else _("Choose a queue or enter the id of a job.")
             yield Table(_("Looked up"), (), [], empty=hint)
             return
-        own = whole(ids.queue_of(id))
-        chosen = queue or own
-        home, details = look_up([chosen, own] if own in names and own != chosen and "." in id else [chosen], id)
-        if details is None and (in_full := ids.in_full(id, chosen)[-1]) != id:
-            home, details = look_up([chosen], in_full)
+        queue_of_id = whole(ids.queue_of(id))
+        home_queue = queue or queue_of_id
+        queues = [home_queue]
+        if queue_of_id in names and queue_of_id != home_queue and "." in id:
+            queues.append(queue_of_id)
+        home, details = look_up(queues, id)
+        if details is None and (in_full := ids.in_full(id, home_queue)[-1]) != id:
+            home, details = look_up([home_queue], in_full)
             id = in_full if details else id
         if details is None and queue and queue not in names:
             yield Table(_("Looked up"), (), [], empty=unknown)
@@ -131,11 +134,11 @@ class QueuesPanel(Panel):
 
     def _one_queue(self, queue: str) -> Iterator[Content]:
         listed, first_jobs = queues_page.first_jobs(queue)
-        chosen = range_of(self._asked("range"))
-        report, numbers = queues_page.read_range(queue, chosen)
+        span = range_of(self._asked("range"))
+        report, numbers = queues_page.read_range(queue, span)
         yield from queues_page.refusals({queue: report})
         yield from queues_page.queues({queue: report}, slug="jobs", title=_("Queue %s") % queue)
-        yield from queues_page.charts(queue, numbers, chosen)
+        yield from queues_page.charts(queue, numbers, span)
         yield from queues_page.limits_table(queue, listed)
         yield from first_jobs
 

@@ -139,8 +139,8 @@ def queues(reports: Mapping[str, QueueStats], *, slug: str, title: Any = QUEUES)
 
 
 def _name(name: str, report: QueueStats, slug: str) -> Any:
-    shown = Link(name, slug, {"queue": name}) if slug else name
-    return Lines((shown, _("%d shards") % report.shards)) if report.shards > 1 else shown
+    cell = Link(name, slug, {"queue": name}) if slug else name
+    return Lines((cell, _("%d shards") % report.shards)) if report.shards > 1 else cell
 
 
 def counts(title: Any, by_queue: Mapping[str, QueueCounts], searched: Mapping[str, str]) -> Table:
@@ -191,17 +191,17 @@ def unrunnable(report: QueueStats) -> list[UnknownCalls]:
 
 def groups(findings: Findings, dead: int, *, linked: bool) -> Table:
     """Return the groups of dead jobs, ``dead`` in all. If ``linked``, the latest of a group links to its page."""
-    shown = findings.groups[:MOST_ROWS]
+    rows = findings.groups[:MOST_ROWS]
     return Table(
         group_title(dead, findings.looked_at),
         GROUP_COLUMNS,
         [
             (Lines((group.cause.task or _("no task"), name)), *group_cells(name, group, linked=linked))
-            for name, group in shown
+            for name, group in rows
         ],
         actions=GROUP_BUTTONS,
-        offered=[GROUP_BUTTONS if group.jobs > 1 else SINGLE_BUTTONS for name, group in shown],
-        values=[GroupTarget(name, *group.cause).value for name, group in shown],
+        offered=[GROUP_BUTTONS if group.jobs > 1 else SINGLE_BUTTONS for name, group in rows],
+        values=[GroupTarget(name, *group.cause).value for name, group in rows],
     )
 
 

@@ -95,8 +95,8 @@ class TasksPanel(QueueChoicePanel):
 
     @property
     def _hours(self) -> int:
-        asked = self.asked("range")
-        return next((hours for _label, hours in RANGES if str(hours) == asked), USUAL)
+        range_name = self.asked("range")
+        return next((hours for _label, hours in RANGES if str(hours) == range_name), USUAL)
 
 
 def charts(by_hour: TaskHistory) -> Iterator[Content]:

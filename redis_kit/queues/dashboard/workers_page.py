@@ -188,9 +188,9 @@ def _silence(worker: WorkerInfo) -> Any:
 
 
 def _jobs(held: Sequence[RunningJob], *, linked: bool) -> Any:
-    shown = [_job(job, linked=linked) for job in held[:MOST_JOBS]]
-    more = len(held) - len(shown)
-    return Lines([*shown, _("and %d more") % more if more else ""]) if shown else None
+    cells = [_job(job, linked=linked) for job in held[:MOST_JOBS]]
+    more = len(held) - len(cells)
+    return Lines([*cells, _("and %d more") % more if more else ""]) if cells else None
 
 
 def _job(job: RunningJob, *, linked: bool) -> Any:
@@ -238,8 +238,8 @@ class WorkersPanel(Panel):
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
         """Return how many workers and supervisors there are, and their running jobs; alarms become alerts."""
         workers, lost, errors = replies["default"]
-        shown = figures(workers, supervisors(workers), lost)
-        return Tile.of([*sorted(shown, key=lambda figure: figure.alarm), *queues_page.unreadable(errors)])
+        all_figures = figures(workers, supervisors(workers), lost)
+        return Tile.of([*sorted(all_figures, key=lambda figure: figure.alarm), *queues_page.unreadable(errors)])
 
     @action(_("Quiet"), permission=MANAGE, asks=None, named=_shown)
     def quiet(self, value: str) -> str:

@@ -58,12 +58,12 @@ class _Drawing:
 
     def _shown_as(self, node: NodeInfo) -> int:
         """Return the box of a node: its own, or that of the outermost large group around it."""
-        shown, at = node.number, node
+        box, at = node.number, node
         while at.number:
             if len(at.members) > MOST_MEMBERS:
-                shown = at.number
+                box = at.number
             at = self._nodes.get(at.group, self._nodes[0])
-        return shown
+        return box
 
     def _is_drawn(self, node: NodeInfo) -> bool:
         return node.step is not None or self._shown_as(node) != node.number or len(node.members) > MOST_MEMBERS

@@ -128,11 +128,11 @@ def relay(alias: str, queue_of: QueueOf) -> Relayed:
 
 
 @contextmanager
-def _locked(alias: str, chosen: Any) -> Iterator[list[Any]]:
+def _locked(alias: str, queryset: Any) -> Iterator[list[Any]]:
     """Lock the first of these rows in a transaction, where the database can skip those that are locked."""
     skips = connections[alias].features.has_select_for_update_skip_locked
     with transaction.atomic(using=alias) if skips else nullcontext():
-        yield list((chosen.select_for_update(skip_locked=True) if skips else chosen).order_by("pk")[:BATCH])
+        yield list((queryset.select_for_update(skip_locked=True) if skips else queryset).order_by("pk")[:BATCH])
 
 
 def _confirm(alias: str, queue_of: QueueOf) -> None:

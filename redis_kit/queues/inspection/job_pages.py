@@ -80,32 +80,33 @@ def job_page(
     validation.one_of("state", state, (*manage.STATES, DONE))
     first, after = _position(cursor, state)
     names = (yield from shards.existing([queue.name]))[queue.name]
-    most = LOOKED_THROUGH if any(wanted) else limit
+    size = LOOKED_THROUGH if any(wanted) else limit
     parts = [shards.shard(queue, name) for name in names]
     pages = [
-        _step(part, state, after if number == first else b"", most if number >= first else 1, len(parts))
+        _step(part, state, after if number == first else b"", size if number >= first else 1, len(parts))
         for number, part in enumerate(parts)
     ]
     xlens = [Call("XLEN", part.key("done")) for part in parts]
     others = [
-        _others(part, state, after if number == first else b"", most, len(parts)) for number, part in enumerate(parts)
+        _others(part, state, after if number == first else b"", size, len(parts)) for number, part in enumerate(parts)
     ]
     replies = iter((yield Batch([*pages, *xlens, *(step for step in others if step)])))
     listed, lengths, rest = (list(islice(replies, len(parts))) for _ in range(3))
     counts, done = shards.summed([QueueCounts(*reply[:4]) for reply in listed]), sum(lengths)
     dead = [job.stored("dead", reply) for reply in rest] if state == "dead" else []
     groups = failures.groups(manage.merged("dead", dead, failures.MOST)) if dead else []
-    chosen: list[JobInfo | DoneJob] = []
+    jobs: list[JobInfo | DoneJob] = []
     looked_at = 0
-    for number, place, info in _done(first, most, rest) if state == DONE else _jobs(state, first, most, listed):
+    entries = _done(first, size, rest) if state == DONE else _jobs(state, first, size, listed)
+    for number, place, info in entries:
         if info is None:
-            return JobPage(counts, done, chosen, looked_at, _cursor(number, place), groups)
+            return JobPage(counts, done, jobs, looked_at, _cursor(number, place), groups)
         looked_at += 1
         if wanted.matches(info):
-            chosen.append(info)
-        if len(chosen) == limit:
-            return JobPage(counts, done, chosen, looked_at, _cursor(number, place), groups)
-    return JobPage(counts, done, chosen, looked_at, "", groups)
+            jobs.append(info)
+        if len(jobs) == limit:
+            return JobPage(counts, done, jobs, looked_at, _cursor(number, place), groups)
+    return JobPage(counts, done, jobs, looked_at, "", groups)
 
 
 def all_matching(queue: Primitive, state: State, wanted: JobFilter, limit: int) -> Flow[list[JobInfo]]:
@@ -128,7 +129,7 @@ def _step(queue: Primitive, state: State, after: bytes, limit: int, share: int) 
 
 
 def _jobs(
-    state: State, first: int, most: int, replies: Sequence[list[Any]]
+    state: State, first: int, size: int, replies: Sequence[list[Any]]
 ) -> Iterator[tuple[int, bytes, JobInfo | None]]:
     """Yield the jobs with their shards and places; None where the rest of a shard was not read."""
     for number, reply in enumerate(replies):
@@ -136,7 +137,7 @@ def _jobs(
             places, jobs = reply[4], job.stored(state, reply[5])
             for place, info in zip(places, jobs, strict=False):
                 yield number, place, info
-            if jobs and (len(places) == most or len(jobs) < len(places)):
+            if jobs and (len(places) == size or len(jobs) < len(places)):
                 yield number, places[len(jobs) - 1], None
 
 
@@ -148,14 +149,14 @@ def _others(queue: Primitive, state: State, after: bytes, limit: int, share: int
     return Call("XREVRANGE", queue.key("done"), begin, "-", "COUNT", limit) if state == DONE else None
 
 
-def _done(first: int, most: int, replies: Sequence[list[Any]]) -> Iterator[tuple[int, bytes, DoneJob | None]]:
+def _done(first: int, size: int, replies: Sequence[list[Any]]) -> Iterator[tuple[int, bytes, DoneJob | None]]:
     """Yield done jobs as _jobs() does. The place of one is its id in the stream."""
     for number, reply in enumerate(replies):
         if number >= first:
             for id, fields in reply:
                 if info := done_jobs.read(id, fields):
                     yield number, id, info
-            if len(reply) == most:
+            if len(reply) == size:
                 yield number, reply[-1][0], None
 
 
@@ -208,19 +209,19 @@ def latest_done(queue: Primitive, limit: int, wanted: Wanted = ANY) -> Flow[list
 
 
 def _latest_done(queue: Primitive, *, limit: int, wanted: Wanted) -> Flow[list[DoneJob]]:
-    most = limit if wanted == ANY else LISTED_THROUGH
-    entries = yield Call("XREVRANGE", queue.key("done"), "+", "-", "COUNT", most)
+    count = limit if wanted == ANY else LISTED_THROUGH
+    entries = yield Call("XREVRANGE", queue.key("done"), "+", "-", "COUNT", count)
     jobs = [info for id, fields in entries if (info := done.read(id, fields))]
     return [info for info in jobs if wanted.matches(info.task, info.tags)][:limit]
 
 
 def _first_jobs(queue: Primitive, *, state: State, limit: int, wanted: Wanted) -> Flow[list[JobInfo]]:
-    chosen: list[JobInfo] = []
+    matching: list[JobInfo] = []
     offset, page = 0, limit if wanted == ANY else manage.PAGE
-    while len(chosen) < limit and offset < LISTED_THROUGH:
+    while len(matching) < limit and offset < LISTED_THROUGH:
         jobs = job.stored(state, (yield manage.peek_step(queue, page, state, offset=offset, cut=manage.HEAD)))
-        chosen += [info for info in jobs if wanted.matches(task_of(info.body), tags_of(info.body))]
+        matching += [info for info in jobs if wanted.matches(task_of(info.body), tags_of(info.body))]
         offset += len(jobs)
         if not jobs:
             break
-    return chosen[:limit]
+    return matching[:limit]

@@ -225,10 +225,10 @@ def of_each(
 ) -> Flow[list[list[Any]]]:
     """Return for each queue the replies of its shards."""
     names = yield from shards.existing(queues)
-    chosen = [names[queue] for queue in queues]
-    steps = [step(base) for base in bases(chain.from_iterable(chosen), using)]
+    shard_names = [names[queue] for queue in queues]
+    steps = [step(base) for base in bases(chain.from_iterable(shard_names), using)]
     replies = iter((yield CombinedBatch(steps, lenient=lenient, most=most)))
-    return [list(islice(replies, len(several))) for several in chosen]
+    return [list(islice(replies, len(several))) for several in shard_names]
 
 
 def _is_name(name: str) -> bool:

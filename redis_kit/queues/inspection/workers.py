@@ -222,8 +222,8 @@ def _left_out(queue: str, error: RedisFailure, errors: Errors | None) -> None:
 def _control(worker: str, command: str, using: str) -> Flow[bool]:
     validation.identifier("worker", worker)
     validation.one_of("command", command, get_args(Command))
-    chosen = [info for info in (yield from read_workers(None, using)) if worker in (info.id, info.supervisor)]
-    places = [(base, info.id) for info in chosen for base in bases(info.queues, using)]
+    workers = [info for info in (yield from read_workers(None, using)) if worker in (info.id, info.supervisor)]
+    places = [(base, info.id) for info in workers for base in bases(info.queues, using)]
     replies = (yield Batch([calls.send_command(base, id, command) for base, id in places])) if places else []
     return any(replies)
 

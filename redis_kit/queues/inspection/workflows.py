@@ -27,10 +27,10 @@ def list_workflows(*, offset: int = 0, limit: int = 100) -> Listing:
     return listing
 
 
-def nodes(id: str, most: int) -> list[NodeInfo]:
+def nodes(id: str, limit: int) -> list[NodeInfo]:
     """Return the first ``most`` nodes of a workflow. Two round trips for 500. Raises UnknownWorkflow."""
     workflow = Workflow(id)
-    read: list[NodeInfo] = workflow.run_flow(handles.nodes(workflow, most))
+    read: list[NodeInfo] = workflow.run_flow(handles.nodes(workflow, limit))
     return read
 
 

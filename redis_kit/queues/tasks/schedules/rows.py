@@ -27,13 +27,13 @@ def made(row: Schedule, declared: str = "") -> Definition:
 
 def stored(row: Schedule) -> str:
     """Return what a row says as JSON. Raises InvalidSchedule for wrong fields."""
-    given = row.given()
+    options = row.given()
     # A row that changes only some fields of the code's schedule is checked with a time that it does not say.
-    timed = any(name in given for name in definition.WHENS)
+    timed = any(name in options for name in definition.WHENS)
     checked = definition.made(
-        name=row.name, **{"task": "", "kind": row.kind, **given, **({} if timed else {"at": timezone.now()})}
+        name=row.name, **{"task": "", "kind": row.kind, **options, **({} if timed else {"at": timezone.now()})}
     )
-    plain: dict[str, Any] = {name: getattr(checked, name) for name in given}
+    plain: dict[str, Any] = {name: getattr(checked, name) for name in options}
     if row.kind != Schedule.Kind.TASK:
         plain["kind"] = row.kind
     if checked.cron:

@@ -167,12 +167,12 @@ class Probes:
         damaged = {name: str(error) for name, error in broken.items() if isinstance(error, KeyConflict)}
         unread = {name: error for name, error in broken.items() if name not in damaged}
         refused = self._heartbeat.refused if answers else {}
-        most = f"more than {text.number(self._options.max_wait)} s"
+        limit = f"more than {text.number(self._options.max_wait)} s"
         failing = {
             "no child is alive": not self._children(),
             "the server does not answer": not answers,
-            f"a job of {', '.join(late)} waits for {most}": bool(late),
-            f"a call waits in the outbox for {most}": self._outbox_waits(),
+            f"a job of {', '.join(late)} waits for {limit}": bool(late),
+            f"a call waits in the outbox for {limit}": self._outbox_waits(),
             **{f"queue {name} can't be read: {error}": True for name, error in unread.items()},
         }
         back = self._heartbeat.clock.went_back
