@@ -2,11 +2,13 @@
 
 import re
 from collections import Counter
-from typing import NamedTuple, Self
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self
 from urllib.parse import quote, unquote
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.panels import duration
@@ -22,35 +24,61 @@ from redis_kit.queues.queue import Queue
 from redis_kit.queues.store import manage
 
 JOB = re.compile(r"([^/]+)/([A-Za-z0-9_.-]{1,128})")
-GROUP = re.compile(r"([^/]+)/([^/]*)/([^/]*)")
-SUPERVISOR = re.compile(r"([^/]*)/([0-9]{1,10})/([A-Za-z0-9_.-]{1,128})")
-LIMIT = re.compile(r"([^/]+)/(\S{1,600})")
 MOST_RETRIED = 1000  # dead jobs of a queue
 NAMED = 5  # jobs or tasks in a sentence
 
 
-class JobTarget(NamedTuple):
-    """One job of a queue, as the value of a button names it."""
+class Target:
+    """What a button changes, as its value names it: the parts of the value, quoted and joined with slashes.
 
-    queue: str
-    id: str
+    The parts are the fields of a frozen dataclass.
+    """
+
+    pattern: ClassVar[re.Pattern[str]]
+    refusal: ClassVar[Any]  # what is said of any other text
 
     @classmethod
     def parse(cls, value: str) -> Self:
         """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
-        if (match := JOB.fullmatch(value)) is None:
-            raise InvalidValue(_("Nothing was done: this is not a job."))
-        return cls(unquote(match[1]), match[2])
+        if (match := cls.pattern.fullmatch(value)) is None:
+            raise InvalidValue(str(cls.refusal))
+        return cls(*map(unquote, match.groups()))
+
+    @classmethod
+    def shown_of(cls, value: str) -> str:
+        """Return the name of the target in a value."""
+        return cls.parse(value).shown
+
+    @classmethod
+    def effect_of(cls, action: str) -> Callable[[str], str]:
+        """Return the function of a value that tells what an action will do with its target."""
+        return lambda value: str(getattr(cls.parse(value), f"effect_of_{action}")())
+
+    @property
+    def parts(self) -> list[str]:
+        """Return the fields."""
+        return [str(getattr(self, field.name)) for field in fields(self)]  # type: ignore[arg-type]
 
     @property
     def value(self) -> str:
         """Return the value of a button."""
-        return f"{quote(self.queue, safe='')}/{self.id}"
+        return "/".join(quote(part, safe="", errors="replace") for part in self.parts)
 
     @property
     def shown(self) -> str:
         """Return its name for confirmations and the log."""
-        return f"{self.queue}, {self.id}"
+        return ", ".join(filter(None, self.parts))
+
+
+@dataclass(frozen=True)
+class JobTarget(Target):
+    """One job of a queue, as the value of a button names it."""
+
+    pattern = JOB
+    refusal = gettext_lazy("Nothing was done: this is not a job.")
+
+    queue: str
+    id: str
 
     def retry(self) -> str:
         """Make a dead job ready as if it were new. Raises InvalidValue if it is not dead."""
@@ -113,29 +141,16 @@ class JobTarget(NamedTuple):
         return InvalidValue(_("Nothing was deleted: %(job)s is running or gone.") % {"job": self.shown})
 
 
-class GroupTarget(NamedTuple):
+@dataclass(frozen=True)
+class GroupTarget(Target):
     """The dead jobs of a queue with one task and one error."""
+
+    pattern = re.compile(r"([^/]+)/([^/]*)/([^/]*)")
+    refusal = gettext_lazy("Nothing was done: this is not a group of dead jobs.")
 
     queue: str
     task: str
     error: str
-
-    @classmethod
-    def parse(cls, value: str) -> Self:
-        """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
-        if (match := GROUP.fullmatch(value)) is None:
-            raise InvalidValue(_("Nothing was done: this is not a group of dead jobs."))
-        return cls(*map(unquote, match.groups()))
-
-    @property
-    def value(self) -> str:
-        """Return the value of a button."""
-        return "/".join(quote(part, safe="", errors="replace") for part in self)
-
-    @property
-    def shown(self) -> str:
-        """Return its name for confirmations and the log."""
-        return ", ".join(part for part in self if part)
 
     def effect_of_retry(self) -> str:
         """Return what retry() will do. Two round trips. Raises InvalidValue if there are no jobs."""
@@ -156,8 +171,12 @@ class GroupTarget(NamedTuple):
         return retried(moved, self.queue)
 
 
-class SupervisorTarget(NamedTuple):
+@dataclass(frozen=True, order=True)
+class SupervisorTarget(Target):
     """A process of ``rk_worker``, with the id that its workers report."""
+
+    pattern = re.compile(r"([^/]*)/([0-9]{1,10})/([A-Za-z0-9_.-]{1,128})")
+    refusal = gettext_lazy("Nothing was done: this is not a supervisor.")
 
     host: str
     pid: int
@@ -165,19 +184,13 @@ class SupervisorTarget(NamedTuple):
 
     @classmethod
     def parse(cls, value: str) -> Self:
-        """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
-        if (match := SUPERVISOR.fullmatch(value)) is None:
-            raise InvalidValue(_("Nothing was done: this is not a supervisor."))
-        return cls(unquote(match[1]), int(match[2]), match[3])
-
-    @property
-    def value(self) -> str:
-        """Return the value of a button."""
-        return f"{quote(self.host, safe='', errors='replace')}/{self.pid}/{self.id}"
+        """See Target.parse()."""
+        target = super().parse(value)
+        return replace(target, pid=int(target.pid))
 
     @property
     def shown(self) -> str:
-        """Return its name for confirmations and the log."""
+        """See Target.shown."""
         return process_name(self.host, self.pid)
 
     def effect_of_stop(self) -> str:
@@ -217,28 +230,15 @@ class SupervisorTarget(NamedTuple):
         return _("Stopping: %(process)s finishes its jobs and exits.") % {"process": self.shown}
 
 
-class LimitTarget(NamedTuple):
+@dataclass(frozen=True)
+class LimitTarget(Target):
     """One limit of a queue, as the value of a button names it."""
+
+    pattern = re.compile(r"([^/]+)/(\S{1,1800})")
+    refusal = gettext_lazy("Nothing was done: this is not a limit.")
 
     queue: str
     limit: str
-
-    @classmethod
-    def parse(cls, value: str) -> Self:
-        """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
-        if (match := LIMIT.fullmatch(value)) is None:
-            raise InvalidValue(_("Nothing was done: this is not a limit."))
-        return cls(unquote(match[1]), match[2])
-
-    @property
-    def value(self) -> str:
-        """Return the value of a button."""
-        return f"{quote(self.queue, safe='')}/{self.limit}"
-
-    @property
-    def shown(self) -> str:
-        """Return its name for confirmations and the log."""
-        return f"{self.queue}, {self.limit}"
 
     def change(self, text: str) -> str:
         """Set what the limit allows. Raises InvalidValue."""

@@ -1,19 +1,19 @@
 """The dashboard's page of jobs: those of a queue in one state, searched and changed many at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
 
 from django.utils.translation import gettext_lazy as _
 
-from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Lines, Link, Search, Table, action
+from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Lines, Link, Search, Table
 from redis_kit.core.text import grouped
 from redis_kit.queues.dashboard import job_selection, queues_page
 from redis_kit.queues.dashboard.actions import JOB, JobTarget
 from redis_kit.queues.dashboard.job_page import OF_STATES, WAITS, error, moment, tags
 from redis_kit.queues.dashboard.job_selection import TEXTS, JobSelection
-from redis_kit.queues.dashboard.panel import MANAGE, QueueChoicePanel
+from redis_kit.queues.dashboard.panel import MANAGE, QueueChoicePanel, button
 from redis_kit.queues.inspection.failures import Group
 from redis_kit.queues.inspection.job_pages import JobFilter, JobPage, job_page
 from redis_kit.queues.inspection.stats import Errors, queue_counts
@@ -41,24 +41,12 @@ BUTTONS: dict[str, tuple[str, ...]] = {"done": ()} | {
 }
 
 
-def _named(value: str) -> str:
+def _name(value: str) -> str:
     return JobSelection.parse(value).shown
 
 
-def _effect_of_retry(value: str) -> str:
-    return JobSelection.parse(value).effect(job_selection.of_retry)
-
-
-def _effect_of_running(value: str) -> str:
-    return JobSelection.parse(value).effect(job_selection.of_run_now)
-
-
-def _effect_of_cancel(value: str) -> str:
-    return JobSelection.parse(value).effect(job_selection.of_cancel)
-
-
-def _effect_of_deletion(value: str) -> str:
-    return JobSelection.parse(value).effect(job_selection.of_deletion)
+def _effect(sentence: Callable[[int], str]) -> Callable[[str], str]:
+    return lambda value: JobSelection.parse(value).effect(sentence)
 
 
 class JobsPanel(QueueChoicePanel):
@@ -113,26 +101,44 @@ class JobsPanel(QueueChoicePanel):
         if page.groups and not cursor:
             yield self._groups(page)
 
-    @action(
-        _("Retry"), permission=MANAGE, asks=None, named=_named, confirm=True, effect=_effect_of_retry, harmless=True
+    @button(
+        _("Retry"),
+        named=_name,
+        confirm=True,
+        effect=_effect(job_selection.of_retry),
+        harmless=True,
     )
     def retry_jobs(self, value: str) -> str:
         """Make dead jobs ready as if they were new."""
         return JobSelection.parse(value).retry()
 
-    @action(
-        _("Run now"), permission=MANAGE, asks=None, named=_named, confirm=True, effect=_effect_of_running, harmless=True
+    @button(
+        _("Run now"),
+        named=_name,
+        confirm=True,
+        effect=_effect(job_selection.of_run_now),
+        harmless=True,
     )
     def run_now_jobs(self, value: str) -> str:
         """Make scheduled jobs ready."""
         return JobSelection.parse(value).run_now()
 
-    @action(_("Cancel jobs"), permission=MANAGE, asks=None, named=_named, confirm=True, effect=_effect_of_cancel)
+    @button(
+        _("Cancel jobs"),
+        named=_name,
+        confirm=True,
+        effect=_effect(job_selection.of_cancel),
+    )
     def cancel_jobs(self, value: str) -> str:
         """Cancel jobs that wait or run."""
         return JobSelection.parse(value).cancel()
 
-    @action(_("Delete"), permission=MANAGE, asks=None, named=_named, confirm=True, effect=_effect_of_deletion)
+    @button(
+        _("Delete"),
+        named=_name,
+        confirm=True,
+        effect=_effect(job_selection.of_deletion),
+    )
     def delete_jobs(self, value: str) -> str:
         """Delete jobs that are not running."""
         return JobSelection.parse(value).delete()

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
@@ -24,32 +24,9 @@ HOUR = 60  # minutes of the trend on the overview
 TEN = 10  # jobs of "Retry 10"
 LONGEST_CHOICE = 100  # characters of a name
 MANAGE = "redis_kit.manage_queues"
+button = partial(action, permission=MANAGE, asks=None)
 WANTS = _("Concurrency, rate or both, such as 4, 10/s or 4 10/s (empty: no limit)")
 TIME = _("Duration, such as 15m or 2h (empty: until resumed)")
-
-
-def _job(value: str) -> str:
-    return JobTarget.parse(value).shown
-
-
-def _group(value: str) -> str:
-    return GroupTarget.parse(value).shown
-
-
-def _limit(value: str) -> str:
-    return LimitTarget.parse(value).shown
-
-
-def _effect_of_cancel(value: str) -> str:
-    return JobTarget.parse(value).effect_of_cancel()
-
-
-def _effect_of_deletion(value: str) -> str:
-    return JobTarget.parse(value).effect_of_deletion()
-
-
-def _effect_of_retry(value: str) -> str:
-    return GroupTarget.parse(value).effect_of_retry()
 
 
 def _read_stats() -> Flow[Any]:
@@ -157,66 +134,78 @@ class QueuesPanel(Panel):
         if findings.groups:
             yield queues_page.groups(findings, sum(dead.values()), linked=self.viewer.may(MANAGE))
 
-    @action(_("Pause"), permission=MANAGE, asks=None, wants=TIME, effect=actions.effect_of_pause)
+    @button(_("Pause"), wants=TIME, effect=actions.effect_of_pause)
     def pause(self, queue: str, time: str) -> str:
         """Pause a queue, or change the end of its pause."""
         return actions.pause(queue, time)
 
-    @action(_("Resume"), permission=MANAGE, asks=None)
+    @button(_("Resume"))
     def resume(self, queue: str) -> str:
         """Resume a paused queue."""
         return actions.resume(queue)
 
-    @action(_("Change"), permission=MANAGE, asks=None, wants=WANTS, named=_limit)
+    @button(_("Change"), wants=WANTS, named=LimitTarget.shown_of)
     def change_limit(self, value: str, allowed: str) -> str:
         """Change a limit at run time, in place of what the code says."""
         return LimitTarget.parse(value).change(allowed)
 
-    @action(_("Reset"), permission=MANAGE, asks=None, named=_limit)
+    @button(_("Reset"), named=LimitTarget.shown_of)
     def reset_limit(self, value: str) -> str:
         """Let a limit allow again what the code says."""
         return LimitTarget.parse(value).reset()
 
-    @action(_("Retry"), permission=MANAGE, asks=None, named=_job)
+    @button(_("Retry"), named=JobTarget.shown_of)
     def retry(self, value: str) -> str:
         """Make a dead job ready as if it were new."""
         return JobTarget.parse(value).retry()
 
-    @action(_("Run now"), permission=MANAGE, asks=None, named=_job)
+    @button(_("Run now"), named=JobTarget.shown_of)
     def run_now(self, value: str) -> str:
         """Make a scheduled job ready."""
         return JobTarget.parse(value).run_now()
 
-    @action(_("Cancel the job"), permission=MANAGE, asks=None, named=_job, confirm=True, effect=_effect_of_cancel)
+    @button(
+        _("Cancel the job"),
+        named=JobTarget.shown_of,
+        confirm=True,
+        effect=JobTarget.effect_of("cancel"),
+    )
     def cancel(self, value: str) -> str:
         """Cancel a waiting or running job; its result says so."""
         return JobTarget.parse(value).cancel()
 
-    @action(_("Delete"), permission=MANAGE, asks=None, named=_job, confirm=True, effect=_effect_of_deletion)
+    @button(
+        _("Delete"),
+        named=JobTarget.shown_of,
+        confirm=True,
+        effect=JobTarget.effect_of("deletion"),
+    )
     def delete(self, value: str) -> str:
         """Delete a job that is not running."""
         return JobTarget.parse(value).delete()
 
-    @action(_("Retry 1"), permission=MANAGE, asks=None, named=_group)
+    @button(_("Retry 1"), named=GroupTarget.shown_of)
     def retry_one(self, value: str) -> str:
         """Make the oldest dead job of a group ready."""
         return GroupTarget.parse(value).retry(1)
 
-    @action(_("Retry 10"), permission=MANAGE, asks=None, named=_group)
+    @button(_("Retry 10"), named=GroupTarget.shown_of)
     def retry_ten(self, value: str) -> str:
         """Make the ten oldest dead jobs of a group ready."""
         return GroupTarget.parse(value).retry(TEN)
 
-    @action(
-        _("Retry all"), permission=MANAGE, asks=None, named=_group, confirm=True, effect=_effect_of_retry, harmless=True
+    @button(
+        _("Retry all"),
+        named=GroupTarget.shown_of,
+        confirm=True,
+        effect=GroupTarget.effect_of("retry"),
+        harmless=True,
     )
     def retry_group(self, value: str) -> str:
         """Make all dead jobs of a group ready."""
         return GroupTarget.parse(value).retry()
 
-    @action(
-        _("Retry dead jobs"), permission=MANAGE, asks=None, confirm=True, effect=effect_of_retrying_dead, harmless=True
-    )
+    @button(_("Retry dead jobs"), confirm=True, effect=effect_of_retrying_dead, harmless=True)
     def retry_dead(self, queue: str) -> str:
         """Make up to 1000 dead jobs of a queue ready again."""
         return actions.retried(actions.existing(queue).requeue(limit=actions.MOST_RETRIED), queue)

@@ -9,10 +9,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from redis_kit.core.flow import Flow
-from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Link, Pages, Panel, Table, Tile, action
+from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Link, Pages, Panel, Table, Tile
 from redis_kit.core.text import duration
 from redis_kit.queues.dashboard.job_page import STATUSES
-from redis_kit.queues.dashboard.panel import MANAGE
+from redis_kit.queues.dashboard.panel import MANAGE, button
 from redis_kit.queues.tasks.schedules import control, words
 from redis_kit.queues.tasks.schedules.control import OVERDUE, UNDECLARED, Listing, ScheduleInfo
 
@@ -51,19 +51,19 @@ class SchedulesPanel(Panel):
         coming = replies["default"]
         return Tile.of(figures(coming)) if coming.total else None
 
-    @action(gettext_lazy("Pause"), permission=MANAGE, asks=None, named=unquote)
+    @button(gettext_lazy("Pause"), named=unquote)
     def pause(self, value: str) -> str:
         """Turn a schedule off."""
         control.pause(unquote(value))
         return _("Paused: %(schedule)s.") % {"schedule": unquote(value)}
 
-    @action(gettext_lazy("Resume"), permission=MANAGE, asks=None, named=unquote)
+    @button(gettext_lazy("Resume"), named=unquote)
     def resume(self, value: str) -> str:
         """Turn a schedule on again."""
         control.resume(unquote(value))
         return _("Resumed: %(schedule)s.") % {"schedule": unquote(value)}
 
-    @action(gettext_lazy("Run now"), permission=MANAGE, asks=None, named=unquote)
+    @button(gettext_lazy("Run now"), named=unquote)
     def run_now(self, value: str) -> Link:
         """Add a job of a schedule now, and lead to its page."""
         queue, job = control.run(unquote(value))

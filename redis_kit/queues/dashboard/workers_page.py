@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.flow import Flow
-from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Link, Panel, Table, Tile, action
+from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Link, Panel, Table, Tile
 from redis_kit.core.text import duration
 from redis_kit.queues.dashboard import queues_page
 from redis_kit.queues.dashboard.actions import SupervisorTarget, process_name
 from redis_kit.queues.dashboard.job_page import moment
-from redis_kit.queues.dashboard.panel import MANAGE
+from redis_kit.queues.dashboard.panel import MANAGE, button
 from redis_kit.queues.inspection import stats
 from redis_kit.queues.inspection import workers as worker_list
 from redis_kit.queues.inspection.stats import Errors
@@ -204,14 +204,6 @@ def _read_workers() -> Flow[Any]:
     return *(yield from worker_list.read_workers_and_lost(None, "default", errors, most_bytes=0)), errors
 
 
-def _shown(value: str) -> str:
-    return SupervisorTarget.parse(value).shown
-
-
-def _effect_of_stop(value: str) -> str:
-    return SupervisorTarget.parse(value).effect_of_stop()
-
-
 class WorkersPanel(Panel):
     """The workers: their jobs, memory and last heartbeats."""
 
@@ -241,17 +233,22 @@ class WorkersPanel(Panel):
         all_figures = figures(workers, supervisors(workers), lost)
         return Tile.of([*sorted(all_figures, key=lambda figure: figure.alarm), *queues_page.unreadable(errors)])
 
-    @action(_("Quiet"), permission=MANAGE, asks=None, named=_shown)
+    @button(_("Quiet"), named=SupervisorTarget.shown_of)
     def quiet(self, value: str) -> str:
         """Stop a supervisor's workers from claiming jobs; they finish those that they run."""
         return SupervisorTarget.parse(value).send("quiet")
 
-    @action(_("Resume"), permission=MANAGE, asks=None, named=_shown)
+    @button(_("Resume"), named=SupervisorTarget.shown_of)
     def resume(self, value: str) -> str:
         """Let the workers of a quiet supervisor claim jobs again."""
         return SupervisorTarget.parse(value).send("resume")
 
-    @action(_("Stop"), permission=MANAGE, asks=None, named=_shown, confirm=True, effect=_effect_of_stop)
+    @button(
+        _("Stop"),
+        named=SupervisorTarget.shown_of,
+        confirm=True,
+        effect=SupervisorTarget.effect_of("stop"),
+    )
     def stop(self, value: str) -> str:
         """Let a supervisor's workers finish their jobs, within its grace period, and exit."""
         return SupervisorTarget.parse(value).send("stop")

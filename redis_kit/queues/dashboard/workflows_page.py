@@ -23,10 +23,9 @@ from redis_kit.core.panels import (
     Search,
     Table,
     Tile,
-    action,
 )
 from redis_kit.queues.dashboard import workflow_graph as graph
-from redis_kit.queues.dashboard.panel import MANAGE
+from redis_kit.queues.dashboard.panel import MANAGE, button
 from redis_kit.queues.dashboard.workflow_graph import STATES
 from redis_kit.queues.errors import UnknownWorkflow
 from redis_kit.queues.inspection import workflows
@@ -98,17 +97,15 @@ class WorkflowsPanel(Panel):
         yield _table(gettext_lazy("Workflows"), readable, linked=self.viewer.may(MANAGE))
         yield from Pages.of(SLUG, self.viewer.page, listing.total)
 
-    @action(gettext_lazy("Cancel the workflow"), permission=MANAGE, asks=None, confirm=True, effect=_effect_of_cancel)
+    @button(gettext_lazy("Cancel the workflow"), confirm=True, effect=_effect_of_cancel)
     def cancel(self, value: str) -> str:
         """Cancel a running workflow and the jobs of its steps."""
         if not _workflow(value).cancel():
             raise InvalidValue(_("Nothing was cancelled: the workflow %(id)s has ended.") % {"id": value})
         return _("Cancelled: workflow %(id)s.") % {"id": value}
 
-    @action(
+    @button(
         gettext_lazy("Retry failed steps"),
-        permission=MANAGE,
-        asks=None,
         confirm=True,
         effect=_effect_of_retry,
         harmless=True,
