@@ -13,7 +13,7 @@ from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.store import schedules
 from redis_kit.queues.store.schedules import Schedules
 from redis_kit.queues.tasks import registry as tasks
-from redis_kit.queues.tasks.schedules import definition, registry, relay
+from redis_kit.queues.tasks.schedules import definition, registry, target
 from redis_kit.queues.tasks.schedules.definition import Definition
 from redis_kit.queues.tasks.schedules.periodic import runs_here
 
@@ -51,7 +51,7 @@ def check(row: Schedule) -> None:
         task = tasks.find_for(Message(checked.task, checked.args, checked.kwargs))
         definition.check_overlap(row.overlap or "allow", is_ours=runs_here(task), task=checked.task)
     else:
-        relay.celery_send()
+        target.celery_send()
 
 
 def store_all() -> None:
