@@ -90,9 +90,9 @@ def _check_schedules(**kwargs: Any) -> list[CheckMessage]:
 
     if not framework.FOUND:
         return []  # no worker runs schedules then
-    from redis_kit.queues.tasks.schedules import checks
+    from redis_kit.queues.tasks.schedules import rows
 
-    return checks.check_schedules(**kwargs)
+    return rows.check_schedules(**kwargs)
 
 
 def _saved(*, instance: Any, raw: bool = False, **kwargs: Any) -> None:

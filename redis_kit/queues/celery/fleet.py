@@ -83,7 +83,7 @@ class Fleet:
         source = self._sources[number]
         with self._busy(number):
             given = {"version": version, "token": token, "about": source.about}
-            steps = partial(handover.claim_job, source, self._worker, token_urlsafe(6), id, **given)
+            steps = partial(handover.claim_by_id, source, self._worker, token_urlsafe(6), id, **given)
             job: Job | None = self._answered(lambda: source.run_flow(steps()))
             if job is None:
                 logger.info("Job %a of queue %a was handed over and is not to run any more.", id, queue)

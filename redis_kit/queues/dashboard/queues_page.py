@@ -31,8 +31,8 @@ from redis_kit.queues.jobs import job
 from redis_kit.queues.jobs.job import JobInfo, PauseInfo, QueueCounts, State, cause
 from redis_kit.queues.jobs.message import task_of
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.store import calls, limits, manage, shards
-from redis_kit.queues.store.limits import LimitInfo
+from redis_kit.queues.store import calls, lane_limits, manage, shards
+from redis_kit.queues.store.lane_limits import LimitInfo
 from redis_kit.queues.store.unknown_calls import UnknownCalls
 from redis_kit.queues.tasks import registry
 
@@ -230,7 +230,7 @@ def link(queue: str, id: str, text: Any = "") -> Link:
 def first_jobs(name: str) -> tuple[list[LimitInfo], list[Table]]:
     """Return the limits of a queue, and its first jobs, running ones before waiting ones. One round trip."""
     queue = Queue(name)
-    both: list[Flow[Any]] = [limits.listed(queue), _read_first(queue)]
+    both: list[Flow[Any]] = [lane_limits.listed(queue), _read_first(queue)]
     listed, (counts, by_state) = queue.run_flow(gather(both))
     tables = [_state_table(name, state, jobs, getattr(counts, state)) for state, jobs in by_state.items() if jobs]
     return listed, tables or [Table(job_page.FIRST % name, (), [], empty=_("The queue has no jobs."))]

@@ -75,10 +75,10 @@ class Scene:
             lambda: source.release([job]),
             lambda: self.run(moves.postpone(base, job, delay=1000, holds=True)),
             lambda: self.run(
-                moves.claim_job(base, "e", "c", other.id, version=version(other), token=other.token, about="{}")
+                moves.claim_by_id(base, "e", "c", other.id, version=version(other), token=other.token, about="{}")
             ),
             lambda: self.run(
-                moves.claim_job(
+                moves.claim_by_id(
                     base, "e", "c", "x", version=f"0 {round(queue.get('x').due * 1000)}", token="", about="{}"
                 )
             ),

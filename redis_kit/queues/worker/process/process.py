@@ -15,8 +15,7 @@ from redis_kit.queues.jobs import ids
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.store.handover import version
 from redis_kit.queues.tasks import registry
-from redis_kit.queues.worker.fetch.fetcher import Fetcher
-from redis_kit.queues.worker.fetch.listener import Listener
+from redis_kit.queues.worker.fetch.fetcher import Fetcher, Listener
 from redis_kit.queues.worker.fetch.rotation import Rotation
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.threads import ThreadPool, start_thread

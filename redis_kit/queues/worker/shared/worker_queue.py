@@ -135,7 +135,7 @@ class LoneQueue(WorkerQueue):
 
     def _take_over(self, job: LoneJob) -> Flow[Job | None]:
         given = {"version": job.version, "token": job.token, "about": self.about}
-        return handover.claim_job(self, self.worker, self._claim, job.id, **given)
+        return handover.claim_by_id(self, self.worker, self._claim, job.id, **given)
 
 
 class SupervisedQueue(WorkerQueue):

@@ -17,7 +17,7 @@ from redis_kit.queues.database.models import Schedule
 from redis_kit.queues.store import schedules as store
 from redis_kit.queues.store.schedules import Schedules
 from redis_kit.queues.tasks import unique
-from redis_kit.queues.tasks.schedules import checks, control, cron, rows, words
+from redis_kit.queues.tasks.schedules import control, cron, rows, words
 from redis_kit.queues.tasks.schedules.definition import made
 from redis_kit.queues.tasks.schedules.scheduler import load_rows
 from redis_kit.testing.jobs import drain
@@ -183,11 +183,11 @@ def test_command_says_that_there_are_none(kit, shell):
 
 
 def test_check_of_the_database_names_rows_that_can_not_run(kit, monkeypatch):
-    assert checks.check_schedules(["default"]) == []
+    assert rows.check_schedules(["default"]) == []
     Schedule.objects.create(name="fine", task=TASK, every=60, args=[1])
     Schedule.objects.create(name="renamed", task="shop.tasks.gone", every=60)
     Schedule.objects.create(name="off", task="shop.tasks.gone", every=60, enabled=False)
-    assert checks.check_schedules(None) == []
+    assert rows.check_schedules(None) == []
     found = {each.msg for each in run_checks(databases=["default"], tags=["database"]) if each.id == "redis_kit.W022"}
     assert len(found) == 1
     assert "The schedule 'renamed' of the database can't run: unknown task 'shop.tasks.gone'" in found.pop()
@@ -195,7 +195,7 @@ def test_check_of_the_database_names_rows_that_can_not_run(kit, monkeypatch):
     Schedule.objects.create(name="cron", task=TASK, cron="1 2 3 4 5", args=[1])
     cron.check.cache_clear()
     monkeypatch.setitem(sys.modules, "cronsim", None)
-    assert "django-redis-kit[cron]" in checks.check_schedules(["default"])[0].msg
+    assert "django-redis-kit[cron]" in rows.check_schedules(["default"])[0].msg
 
 
 def test_saved_row_is_a_schedule_and_deleted_it_is_none(kit, commits):
