@@ -34,7 +34,55 @@ def _read_stats() -> Flow[Any]:
     return (yield from stats.read_stats(HOUR, "default", errors)), errors
 
 
-class QueuesPanel(Panel):
+class QueueChoicePanel(Panel):
+    """Its search has the field ``queue``. Without a choice it is about all queues."""
+
+    def summary(self) -> tuple[Content, ...]:
+        """Return nothing: the page of queues has a summary."""
+        return ()
+
+    def queue(self) -> str:
+        """Return the name of the chosen queue, "" for all. Raises InvalidValue for an unknown one."""
+        queue = self.asked("queue")
+        if queue and queue not in self.names:
+            raise InvalidValue(str(_("There is no queue %(queue)s.") % {"queue": queue}))
+        return queue
+
+    def asked(self, field: str) -> str:
+        """Return what the viewer asked for."""
+        return self.viewer.asked.get(field, "").strip()
+
+    def choices(self, names: Sequence[str]) -> list[str]:
+        """Return the first names that a form can show."""
+        return [name for name in names[:MOST_ROWS] if name.isprintable() and len(name) <= LONGEST_CHOICE]
+
+    @property
+    def queue_field(self) -> Field:
+        """Return the field of the search."""
+        return Field(
+            "queue",
+            _("Queue"),
+            lambda: self.choices(self.names),
+            any=_("All queues"),
+            optional=True,
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of all queues. One round trip for the whole page, also if it fails."""
+        if isinstance(self._names, RedisKitError):
+            raise self._names
+        return self._names
+
+    @cached_property
+    def _names(self) -> list[str] | RedisKitError:
+        try:
+            return queue_names()
+        except RedisKitError as error:
+            return error  # content() raises it; the form above does not ask again
+
+
+class QueuesPanel(QueueChoicePanel):
     """The queues: their sizes, waiting times, the last half hour, and dead jobs by cause."""
 
     slug = "queues"
@@ -43,9 +91,9 @@ class QueuesPanel(Panel):
     def heading(self) -> Any:
         """Return the job or the queue that is looked up, or the title."""
         if self.viewer.may(MANAGE):
-            if id := self._asked("id"):
+            if id := self.asked("id"):
                 return _("Job %s") % id
-            if queue := self._asked("queue"):
+            if queue := self.asked("queue"):
                 return _("Queue %s") % queue
         return self.title
 
@@ -53,7 +101,7 @@ class QueuesPanel(Panel):
         """Return the form to look up a job, if the viewer may manage queues: the page shows the job's arguments."""
         if not self.viewer.may(MANAGE):
             return None
-        queue = Field("queue", _("Queue"), self._choices, any=_("Any queue"), optional=True)
+        queue = Field("queue", _("Queue"), lambda: self.choices(self.names), any=_("Any queue"), optional=True)
         id = Field("id", _("Id of a job (empty: the jobs of the queue)"), optional=True)
         return Search(_("Look up"), (queue, id))
 
@@ -62,16 +110,15 @@ class QueuesPanel(Panel):
 
         Two round trips, and one more if there are dead jobs; for one queue three.
         """
-        if isinstance(self._names, RedisKitError):
-            raise self._names
+        names = self.names
         if self.viewer.may(MANAGE) and ("queue" in self.viewer.asked or "id" in self.viewer.asked):
             try:
-                yield from self._looked_up(self._names, self._asked("queue"), self._asked("id"))
+                yield from self._looked_up(names, self.asked("queue"), self.asked("id"))
             except (InvalidName, InvalidValue, KeyConflict) as error:
                 yield Table(_("Looked up"), (), [], empty=str(error))
-            if self._asked("queue") or self._asked("id"):
+            if self.asked("queue") or self.asked("id"):
                 return
-        yield from self._all(self._names[:MOST_ROWS])
+        yield from self._all(names[:MOST_ROWS])
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the numbers of all queues. Two round trips."""
@@ -111,7 +158,7 @@ class QueuesPanel(Panel):
 
     def _one_queue(self, queue: str) -> Iterator[Content]:
         listed, first_jobs = queues_page.first_jobs(queue)
-        span = range_of(self._asked("range"))
+        span = range_of(self.asked("range"))
         report, numbers = queues_page.read_range(queue, span)
         yield from queues_page.refusals({queue: report})
         yield from queues_page.queues({queue: report}, slug="jobs", title=_("Queue %s") % queue)
@@ -209,57 +256,3 @@ class QueuesPanel(Panel):
     def retry_dead(self, queue: str) -> str:
         """Make up to 1000 dead jobs of a queue ready again."""
         return actions.retried(actions.existing(queue).requeue(limit=actions.MOST_RETRIED), queue)
-
-    @cached_property
-    def _names(self) -> list[str] | RedisKitError:
-        try:
-            return queue_names()
-        except RedisKitError as error:
-            return error  # content() raises it; the form above does not ask again
-
-    def _choices(self) -> list[str]:
-        if isinstance(self._names, RedisKitError):
-            raise self._names
-        return [name for name in self._names[:MOST_ROWS] if name.isprintable() and len(name) <= LONGEST_CHOICE]
-
-    def _asked(self, field: str) -> str:
-        return self.viewer.asked.get(field, "").strip()
-
-
-class QueueChoicePanel(Panel):
-    """Its search has the field ``queue``. Without a choice it is about all queues."""
-
-    def summary(self) -> tuple[Content, ...]:
-        """Return nothing: the page of queues has a summary."""
-        return ()
-
-    def queue(self) -> str:
-        """Return the name of the chosen queue, "" for all. Raises InvalidValue for an unknown one."""
-        queue = self.asked("queue")
-        if queue and queue not in self.names:
-            raise InvalidValue(str(_("There is no queue %(queue)s.") % {"queue": queue}))
-        return queue
-
-    def asked(self, field: str) -> str:
-        """Return what the viewer asked for."""
-        return self.viewer.asked.get(field, "").strip()
-
-    def choices(self, names: Sequence[str]) -> list[str]:
-        """Return the first names that a form can show."""
-        return [name for name in names[:MOST_ROWS] if name.isprintable() and len(name) <= LONGEST_CHOICE]
-
-    @property
-    def queue_field(self) -> Field:
-        """Return the field of the search."""
-        return Field(
-            "queue",
-            _("Queue"),
-            lambda: self.choices(self.names),
-            any=_("All queues"),
-            optional=True,
-        )
-
-    @cached_property
-    def names(self) -> list[str]:
-        """Return the names of all queues. One round trip for the whole page."""
-        return queue_names()
