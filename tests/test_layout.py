@@ -23,7 +23,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 OUTSIDE = {"management", "templatetags"}  # Django says what is in these folders
 # A module is no action, though its name may end like one.
 VERB = re.compile(r"ing$|(?<!e)ed$|^(ask|tell|find|examine|leave|drop|give|take|keep|put|make|move)$")
-NOUNS = {"embedded", "fencing", "masking", "monitoring", "recycling", "rendering", "shared", "testing", "throttling"}
+NOUNS = {"embedded", "fencing", "masking", "recycling", "rendering", "shared", "testing", "throttling"}
 NOUNS |= {"acquiring", "locked", "tracing"}  # what a lock does, the name of a decorator, spans
 READS = "TIME|GET|HGET|HMGET|HLEN|ZSCORE|ZCARD|ZRANGE|ZCOUNT|LLEN|LRANGE|EXISTS|TYPE|PTTL|PFCOUNT|BITFIELD_RO|BITCOUNT"
 WRITES = re.compile(rf'redis\.call\("(?!({READS}))[A-Z]')

@@ -26,6 +26,7 @@ EVERYWHERE = ("--settings", "--pythonpath")  # options of every command, underst
 DURATION = "seconds, or a duration such as 15m, 2h or 7d"  # the help of an argument that seconds() reads
 EXAMPLES = ("30s", "15m", "2h", "7d")  # of durations, in the error of seconds()
 BAR = 30  # characters of a progress bar
+MINUTES = 120.0  # seconds from which on rounded_duration() is in minutes
 WIDEST = 60  # characters of a column
 OWN_CHECKS = ["redis_kit"]  # tags
 UNKNOWN = "unrecognized arguments: "  # how argparse begins its error
@@ -224,6 +225,16 @@ def duration(seconds: float) -> str:
     """Return seconds in English words: ``7 ms``, ``41.2 s``, ``3 min 20 s``, ``12 d 5 h``; ``never`` for infinity."""
     with translation.override(None):
         return text.duration(seconds)
+
+
+def rounded_duration(seconds: float) -> str:
+    """Return seconds in English words, without parts that are 0: ``90.5 s``, ``6 min 44 s``, ``24 h``."""
+    if seconds < MINUTES:
+        return f"{seconds:.1f} s"
+    words = duration(seconds if seconds < 3600 else round(seconds / 60) * 60)
+    for rest in (" 0 s", " 0 min", " 0 h"):
+        words = words.removesuffix(rest)
+    return words
 
 
 def estimate(seconds: float) -> str:

@@ -20,7 +20,7 @@ class Locks(Component):
         "zremrangebyscore zrevrange zscore"
     )
     panels = ("redis_kit.locks.dashboard.panel.LocksPanel",)
-    metrics = ("redis_kit.locks.inspection.metrics.LockMetrics",)
+    metrics = ("redis_kit.locks.metrics.LockMetrics",)
     permissions = (
         ("release_locks", "Can release locks that others hold"),
         ("change_limits", "Can change the limits of semaphores"),

@@ -15,7 +15,7 @@ class Operations(Component):
         "redis_kit.operations.dashboard.server_page.ServerPanel",
     )
     group = _("Servers")
-    metrics = ("redis_kit.operations.server.metrics.ServerMetrics",)
+    metrics = ("redis_kit.operations.metrics.ServerMetrics",)
     permissions = (
         ("view_keys", "Can view the names of Redis keys"),
         ("view_server", "Can view the state of the Redis servers"),

@@ -19,7 +19,7 @@ class PageViews(Component):
     )
     panels = ("redis_kit.pageviews.dashboard.panel.PageViewsPanel",)
     group = _("Visitors")
-    metrics = ("redis_kit.pageviews.dashboard.metrics.PageViewMetrics",)
+    metrics = ("redis_kit.pageviews.metrics.PageViewMetrics",)
 
     def forget(self) -> None:
         """Drop the views that wait to be counted."""

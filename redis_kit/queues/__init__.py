@@ -1,6 +1,6 @@
 """Job queues: reliable, delayed, by priority; tasks on top of them, and workers that run these.
 
-How queues and workers are doing is in ``redis_kit.queues.monitoring``.
+How queues and workers are doing is in ``redis_kit.queues.inspection``.
 """
 
 from typing import TYPE_CHECKING
@@ -33,10 +33,9 @@ if TYPE_CHECKING:
     from redis_kit.queues.jobs.job import Job, JobInfo, PauseInfo, QueueCounts
     from redis_kit.queues.jobs.progress import Progress
     from redis_kit.queues.queue import Queue
-    from redis_kit.queues.tasks.current_job import cancelled
-    from redis_kit.queues.tasks.limits import Limit
+    from redis_kit.queues.tasks.current_job import aprogress, cancelled, progress
+    from redis_kit.queues.tasks.declared_limits import Limit
     from redis_kit.queues.tasks.parts import chain, failures, group, previous
-    from redis_kit.queues.tasks.progress import aprogress, progress
     from redis_kit.queues.tasks.result import EnqueuedJob
     from redis_kit.queues.tasks.resumable import resumable
     from redis_kit.queues.tasks.schedules.periodic import periodic
@@ -102,9 +101,8 @@ __getattr__, __dir__ = lazily(
         "jobs.job": ("Job", "JobInfo", "PauseInfo", "QueueCounts"),
         "jobs.progress": ("Progress",),
         "queue": ("Queue",),
-        "tasks.current_job": ("cancelled",),
-        "tasks.limits": ("Limit",),
-        "tasks.progress": ("aprogress", "progress"),
+        "tasks.current_job": ("aprogress", "cancelled", "progress"),
+        "tasks.declared_limits": ("Limit",),
         "tasks.resumable": ("resumable",),
         "tasks.result": ("EnqueuedJob",),
         "tasks.schedules.periodic": ("periodic",),

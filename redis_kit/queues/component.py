@@ -27,15 +27,15 @@ class Queues(Component):
         "zremrangebylex zremrangebyrank zremrangebyscore zrevrange zrevrank zscore"
     )
     panels = (
-        "redis_kit.queues.panels.panels.QueuesPanel",
-        "redis_kit.queues.panels.job_list_page.JobsPanel",
-        "redis_kit.queues.panels.tasks_page.TasksPanel",
-        "redis_kit.queues.panels.workers_page.WorkersPanel",
-        "redis_kit.queues.panels.schedules_page.SchedulesPanel",
-        "redis_kit.queues.panels.workflows.page.WorkflowsPanel",
-        "redis_kit.queues.panels.handovers_page.HandOversPanel",
+        "redis_kit.queues.dashboard.panel.QueuesPanel",
+        "redis_kit.queues.dashboard.job_list_page.JobsPanel",
+        "redis_kit.queues.dashboard.tasks_page.TasksPanel",
+        "redis_kit.queues.dashboard.workers_page.WorkersPanel",
+        "redis_kit.queues.dashboard.schedules_page.SchedulesPanel",
+        "redis_kit.queues.dashboard.workflows_page.WorkflowsPanel",
+        "redis_kit.queues.dashboard.handovers_page.HandOversPanel",
     )
-    metrics = ("redis_kit.queues.monitoring.metrics.QueueMetrics",)
+    metrics = ("redis_kit.queues.metrics.QueueMetrics",)
     permissions = (("manage_queues", "Can manage queues and their jobs"),)
 
     def ready(self) -> None:
@@ -90,9 +90,9 @@ def _check_schedules(**kwargs: Any) -> list[CheckMessage]:
 
     if not framework.FOUND:
         return []  # no worker runs schedules then
-    from redis_kit.queues.tasks.schedules import checks
+    from redis_kit.queues.tasks.schedules import rows
 
-    return checks.check_schedules(**kwargs)
+    return rows.check_schedules(**kwargs)
 
 
 def _saved(*, instance: Any, raw: bool = False, **kwargs: Any) -> None:

@@ -1,8 +1,8 @@
 """The limits of a queue at run time: list, change, reset."""
 
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.store import limits
-from redis_kit.queues.store.limits import LimitInfo
+from redis_kit.queues.store import lane_limits
+from redis_kit.queues.store.lane_limits import LimitInfo
 
 __all__ = ["LimitInfo", "alist_limits", "areset_limit", "aset_limit", "list_limits", "reset_limit", "set_limit"]
 
@@ -10,13 +10,13 @@ __all__ = ["LimitInfo", "alist_limits", "areset_limit", "aset_limit", "list_limi
 def list_limits(queue: str, *, using: str = "default") -> list[LimitInfo]:
     """Return the limits of a queue that the code or somebody set, at most 100, with their use. One round trip."""
     chosen = Queue(queue, using=using)
-    return chosen.run_flow(limits.listed(chosen))
+    return chosen.run_flow(lane_limits.listed(chosen))
 
 
 async def alist_limits(queue: str, *, using: str = "default") -> list[LimitInfo]:
     """See list_limits()."""
     chosen = Queue(queue, using=using)
-    return await chosen.arun_flow(limits.listed(chosen))
+    return await chosen.arun_flow(lane_limits.listed(chosen))
 
 
 def set_limit(
@@ -29,7 +29,7 @@ def set_limit(
     once. Raises InvalidValue, InvalidRate. One round trip.
     """
     chosen = Queue(queue, using=using)
-    return chosen.run_flow(limits.change(chosen, name, concurrency, rate))
+    return chosen.run_flow(lane_limits.change(chosen, name, concurrency, rate))
 
 
 async def aset_limit(
@@ -37,16 +37,16 @@ async def aset_limit(
 ) -> bool:
     """See set_limit()."""
     chosen = Queue(queue, using=using)
-    return await chosen.arun_flow(limits.change(chosen, name, concurrency, rate))
+    return await chosen.arun_flow(lane_limits.change(chosen, name, concurrency, rate))
 
 
 def reset_limit(queue: str, name: str, *, using: str = "default") -> bool:
     """Let a limit allow again what the code says. False if it did so. One round trip."""
     chosen = Queue(queue, using=using)
-    return chosen.run_flow(limits.reset(chosen, name))
+    return chosen.run_flow(lane_limits.reset(chosen, name))
 
 
 async def areset_limit(queue: str, name: str, *, using: str = "default") -> bool:
     """See reset_limit()."""
     chosen = Queue(queue, using=using)
-    return await chosen.arun_flow(limits.reset(chosen, name))
+    return await chosen.arun_flow(lane_limits.reset(chosen, name))

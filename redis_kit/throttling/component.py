@@ -20,7 +20,7 @@ class Throttling(Component):
         "zremrangebyscore zrevrange zscore"
     )
     panels = ("redis_kit.throttling.dashboard.panel.ThrottlesPanel",)
-    metrics = ("redis_kit.throttling.dashboard.metrics.ThrottleMetrics",)
+    metrics = ("redis_kit.throttling.metrics.ThrottleMetrics",)
     permissions = (
         ("reset_throttles", "Can reset and change throttles"),
         ("view_identities", "Can see identities unmasked"),

@@ -107,3 +107,15 @@ def test_option_that_may_be_given_once_refuses_a_second_value(capsys):
     with pytest.raises(SystemExit):
         parser.parse_args(["--state", "ready", "--state", "dead"])
     assert "argument --state: may be given only once" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        *((0.0, "0.0 s"), (1.04, "1.0 s"), (119.9, "119.9 s"), (120, "2 min"), (404.2, "6 min 44 s")),
+        *((3599.7, "1 h"), (3600, "1 h"), (5400, "1 h 30 min"), (86_399, "24 h"), (86_400, "24 h")),
+        *((172_800, "2 d"), (200_000, "2 d 7 h")),
+    ],
+)
+def test_times_from_two_minutes_on_are_in_minutes_without_zero_parts(seconds, words):
+    assert terminal.rounded_duration(seconds) == words

@@ -12,7 +12,7 @@ from redis_kit.dashboard.audit_page import AuditPanel
 from redis_kit.dashboard.settings import DashboardSettings
 from redis_kit.operations.dashboard.keys_page import KeysPanel
 from redis_kit.pageviews import PageViews, flush
-from redis_kit.queues.panels.workers_page import WorkersPanel
+from redis_kit.queues.dashboard.workers_page import WorkersPanel
 from tests.dashboard.support import parts
 from tests.dashboard.support.html import Parsed, page, whole_page
 from tests.fixtures.dashboard import ADMIN

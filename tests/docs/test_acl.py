@@ -30,7 +30,7 @@ from redis_kit.mailbox import Chat, Chats, Inbox
 from redis_kit.mailbox.inspection import read_mailboxes
 from redis_kit.pageviews import PageViews, flush
 from redis_kit.queues import Queue
-from redis_kit.queues.monitoring import list_workers, queue_names, queue_stats
+from redis_kit.queues.inspection import list_workers, queue_names, queue_stats
 from redis_kit.search import Facet, SearchIndex, Sort, Text
 from redis_kit.throttling import Throttle
 from redis_kit.throttling.strategies.base import STRATEGIES

@@ -8,7 +8,7 @@ from redis_kit.core.component import components
 from redis_kit.core.metrics.families import Metric
 from redis_kit.core.metrics.prometheus import FAILED, UP
 from redis_kit.queues.jobs.job import QueueCounts
-from redis_kit.queues.monitoring.metrics import STATES
+from redis_kit.queues.metrics import STATES
 from tests.docs.support.pages import ROOT
 
 FOLDER = ROOT / "docs" / "monitoring"

@@ -25,7 +25,7 @@ COMPONENTS = (
     "locks.inspection",
     "throttling",
     "queues",
-    "queues.monitoring",
+    "queues.inspection",
     "pageviews",
     "signins",
     "operations",

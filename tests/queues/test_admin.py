@@ -77,5 +77,5 @@ def test_missing_package_for_cron_is_named(kit, boss, monkeypatch):
 
 
 def test_task_of_celery_needs_celery(kit, boss, monkeypatch):
-    monkeypatch.setattr("redis_kit.queues.tasks.schedules.relay.CELERY", "nowhere.send")
+    monkeypatch.setattr("redis_kit.queues.tasks.schedules.target.CELERY", "nowhere.send")
     assert "needs Celery" in errors(boss, kind="celery", task="any.name", every="5")["kind"]

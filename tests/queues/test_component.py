@@ -167,7 +167,7 @@ settings.configure(INSTALLED_APPS=["redis_kit"], REDIS_KIT={})
 import django
 django.setup()
 from redis_kit.queues import task
-import tests.queues.support.tasks, redis_kit.queues.panels.panels
+import tests.queues.support.tasks
 assert "redis" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from redis_kit.queues import LeaseLost, Queue, QueueCounts
-from redis_kit.queues.monitoring import (
+from redis_kit.queues.inspection import (
     alist_workers,
     aqueue_counts,
     aqueue_names,
@@ -15,8 +15,8 @@ from redis_kit.queues.monitoring import (
     queue_names,
     queue_stats,
 )
-from redis_kit.queues.monitoring.failures import inspect
-from redis_kit.queues.monitoring.lookup import look_up
+from redis_kit.queues.inspection.failures import inspect
+from redis_kit.queues.inspection.lookup import look_up
 from redis_kit.queues.store import manage
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess

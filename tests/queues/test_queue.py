@@ -10,8 +10,8 @@ import pytest
 
 from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict
 from redis_kit.queues import LeaseLost, NotSerializable, PayloadTooLarge, Queue, QueueCounts
+from redis_kit.queues.inspection import queue_stats
 from redis_kit.queues.jobs.ids import this_process
-from redis_kit.queues.monitoring import queue_stats
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
 

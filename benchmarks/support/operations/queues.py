@@ -10,11 +10,11 @@ from redis_kit.core import flow
 from redis_kit.core.flow import Flow
 from redis_kit.queues import Job, Queue
 from redis_kit.queues.database import outbox
+from redis_kit.queues.inspection import list_workers, queue_stats
 from redis_kit.queues.jobs.ids import this_process
 from redis_kit.queues.jobs.unique import PutResult
-from redis_kit.queues.monitoring import list_workers, queue_stats
 from redis_kit.queues.store import calls, enqueue
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, send_heartbeats
 
 BATCH = 100
 CALLS = 20  # for which jobs are put at once
@@ -163,7 +163,7 @@ def _workers() -> Operations:
     queue.claim(10)
     return {
         "kit: heartbeat": queue.heartbeat,
-        "kit: heartbeat of rk_worker, 10 running jobs": lambda: beat([queue]),
+        "kit: heartbeat of rk_worker, 10 running jobs": lambda: send_heartbeats([queue]),
         "kit: list_workers": lambda: list_workers(["bench beat"]),
         "kit: sweep, 200 jobs": lambda: queue.run_flow(flow.single(calls.sweep(queue.key("")))),
     }

@@ -32,7 +32,7 @@ from redis_kit.queues.worker.shared.done import Done, RecentAcks
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage, until_answered
 from redis_kit.queues.worker.shared.status_board import StatusBoard
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, send_heartbeats
 
 logger = logging.getLogger("redis_kit.worker")
 IDLE = 10.0  # seconds without a job after which the process signs off
@@ -83,7 +83,7 @@ class Fleet:
         source = self._sources[number]
         with self._busy(number):
             given = {"version": version, "token": token, "about": source.about}
-            steps = partial(handover.claim_job, source, self._worker, token_urlsafe(6), id, **given)
+            steps = partial(handover.claim_by_id, source, self._worker, token_urlsafe(6), id, **given)
             job: Job | None = self._answered(lambda: source.run_flow(steps()))
             if job is None:
                 logger.info("Job %a of queue %a was handed over and is not to run any more.", id, queue)
@@ -176,7 +176,7 @@ class Fleet:
 
     def _beat(self, number: int) -> None:
         try:
-            (reply,) = beat([self._sources[number]])
+            (reply,) = send_heartbeats([self._sources[number]])
         except RedisFailure as error:
             logger.debug("Heartbeat failed; retrying: %s", error)
             return

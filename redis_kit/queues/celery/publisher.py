@@ -6,11 +6,20 @@ Celery's ``send_task()`` would note each id for its result, on a connection that
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
-from redis_kit.queues.celery.broker import LINKS, Link, Message, Outcomes
+from celery import Celery, _state
+from django.utils.module_loading import import_string
+
+from redis_kit.core import conf
+from redis_kit.core.errors import ConfigurationError
+from redis_kit.queues.celery.broker import LINKS, Link, Message, Outcomes, TaskCall
 from redis_kit.queues.errors import NotTaken
+from redis_kit.queues.settings import QueueSettings
+
+OPTION = "REDIS_KIT['QUEUES']['CELERY_APP']"
+HINT = f"Import it in the package of your project, as Celery's guide for Django shows, or name it in {OPTION}."
 
 
 class Publisher:
@@ -89,3 +98,46 @@ class Publisher:
     def _release(self, link: Link) -> None:
         with self._lock:
             self._free.append(link)
+
+
+def project_app() -> Any:
+    """Return the app that the setting names, else the one that was loaded. Raises ConfigurationError."""
+    if path := conf.section(QueueSettings).CELERY_APP:
+        return _named(path)
+    app = _state.get_current_app()
+    if app.main == "default" and not app.set_as_current:  # Celery made it, as there was none
+        raise ConfigurationError(f"There is no Celery app in this process. {HINT}")
+    return app
+
+
+def _named(path: str) -> Any:
+    try:
+        app = import_string(path)
+    except ImportError as error:
+        raise ConfigurationError(f"{OPTION} is {path!r}, which can't be imported: {error}.") from error
+    if not isinstance(app, Celery):
+        raise ConfigurationError(f"{OPTION} is {path!r}, which is not a Celery app but {type(app).__name__}.")
+    return app
+
+
+def send_tick(name: str, args: list[Any], kwargs: dict[str, Any], *, id: str, queue: str) -> None:
+    """Send a call, and return when the broker has it. ``queue`` is "" for the one that Celery chooses.
+
+    Raises ConfigurationError without a Celery app, and NotTaken.
+    """
+    _schedule_publisher().publish(TaskCall(name, args, kwargs, id, {"queue": queue} if queue else {}))
+
+
+@cache
+def _schedule_publisher() -> Publisher:
+    return Publisher(project_app())
+
+
+def _forget() -> None:
+    """Close the connections to the broker, which may be another one from now on."""
+    if _schedule_publisher.cache_info().currsize:
+        _schedule_publisher().close()
+    _schedule_publisher.cache_clear()
+
+
+conf.on_change(_forget)

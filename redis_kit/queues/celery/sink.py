@@ -5,10 +5,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from redis_kit.queues import backend, framework
-from redis_kit.queues.celery.app import project_app
 from redis_kit.queues.celery.broker import Message as CeleryMessage
 from redis_kit.queues.celery.broker import TaskCall
-from redis_kit.queues.celery.publisher import Publisher
+from redis_kit.queues.celery.publisher import Publisher, project_app
 from redis_kit.queues.celery.stored_message import StoredMessage
 from redis_kit.queues.celery.tasks import RUN
 from redis_kit.queues.jobs import history

@@ -10,8 +10,8 @@ from redis_kit.core import terminal
 from redis_kit.core.errors import InvalidName
 from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import QueueCommand, identifier
+from redis_kit.queues.inspection.lookup import look_up
 from redis_kit.queues.jobs.ids import in_full, queue_of
-from redis_kit.queues.monitoring.lookup import look_up
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import whole
 from redis_kit.queues.store import manage

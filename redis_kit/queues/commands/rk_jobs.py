@@ -1,23 +1,27 @@
 """``manage.py rk_jobs``: the first jobs of queues, by state."""
 
 import json
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from django.core.management.base import CommandParser
 
 from redis_kit.core import terminal
+from redis_kit.core.terminal import aligned, cut, duration
 from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import QueueCommand, jobs
-from redis_kit.queues.commands.tables import age, done_table, error_of, job_table
+from redis_kit.queues.inspection.job_pages import ANY, LISTED_THROUGH, Wanted, first_jobs, latest_done
+from redis_kit.queues.inspection.stats import Errors, queue_counts, queue_names
+from redis_kit.queues.jobs.done import DoneJob
 from redis_kit.queues.jobs.job import JobInfo, State, cause
 from redis_kit.queues.jobs.message import tags_of
-from redis_kit.queues.monitoring.job_list import ANY, LOOKED_THROUGH, Wanted, first_jobs, latest_done
-from redis_kit.queues.monitoring.stats import Errors, queue_counts, queue_names
 from redis_kit.queues.queue import Queue
 
 STATES: tuple[State, ...] = ("running", "ready", "scheduled", "dead")
 LIMIT = 1000
+JOB_COLUMNS = ("QUEUE", "ID", "TASK", "STATE", "AGE", "ATTEMPTS", "WORKER", "ERROR")
+DONE_COLUMNS = ("QUEUE", "ID", "TASK", "ENDED", "RAN", "WAITED", "ATTEMPTS", "WORKER")
 
 
 class Listed(NamedTuple):
@@ -92,11 +96,11 @@ def _text(listed: Sequence[Listed], wanted: Wanted) -> Iterator[str]:
         yield from job_table(rows)
     else:
         yield "No job matches." if listed else "There are no jobs."
-    for queue, state, shown, total in listed:
-        if wanted != ANY and total > LOOKED_THROUGH:
-            yield f"Looked at the first {LOOKED_THROUGH:,} of {jobs(total, state)} of {clean(queue)}."
-        elif wanted == ANY and total > len(shown):
-            yield f"{clean(queue)}: {len(shown):,} of {jobs(total, state)} are shown; see --limit."
+    for queue, state, first, total in listed:
+        if wanted != ANY and total > LISTED_THROUGH:
+            yield f"Looked at the first {LISTED_THROUGH:,} of {jobs(total, state)} of {clean(queue)}."
+        elif wanted == ANY and total > len(first):
+            yield f"{clean(queue)}: {len(first):,} of {jobs(total, state)} are shown; see --limit."
 
 
 def _plain(queue: str, info: JobInfo) -> dict[str, Any]:
@@ -114,3 +118,42 @@ def _plain(queue: str, info: JobInfo) -> dict[str, Any]:
         "due": info.due,
         "error": error_of(info),
     }
+
+
+def job_table(jobs: Sequence[tuple[str, JobInfo]]) -> Iterator[str]:
+    """Return a header line and a line for each job, given with its queue."""
+    return aligned([JOB_COLUMNS, *(_job_row(queue, info) for queue, info in jobs)], right=(5,))
+
+
+def done_table(jobs: Sequence[tuple[str, DoneJob]]) -> Iterator[str]:
+    """Return a header line and a line for each done job, given with its queue."""
+    return aligned([DONE_COLUMNS, *(_done_row(queue, info) for queue, info in jobs)], right=(4, 5, 6))
+
+
+def age(info: JobInfo) -> float | None:
+    """Return for how many seconds a job waits, runs or is dead, negative until it is due; None if that is not known."""
+    since = {"running": info.begun, "dead": info.died}.get(info.state, info.due)
+    return time.time() - since if since else None  # the clocks of this machine and the server may differ
+
+
+def error_of(info: JobInfo) -> str:
+    """Return the name of a dead job's error; if it killed its processes the whole reason, which has no data."""
+    name = cause(info).error
+    return info.reason if name == "poison" else name
+
+
+def _job_row(queue: str, info: JobInfo) -> tuple[str, ...]:
+    task, error = cause(info).task, clean(error_of(info))
+    if info.state == "ready" and info.reason:
+        error = f"waits for {info.reason}"
+    seconds = age(info)
+    age_text = "" if seconds is None else duration(seconds) if seconds >= 0 else f"in {duration(-seconds)}"
+    attempts = f"{info.attempts:,}"
+    return cut(clean(queue)), info.id, cut(clean(task)), info.state, age_text, attempts, info.worker or "", cut(error)
+
+
+def _done_row(queue: str, info: DoneJob) -> tuple[str, ...]:
+    ago = f"{duration(max(0.0, time.time() - info.ended))} ago"
+    ran = "" if info.run_time is None else duration(info.run_time)
+    names = cut(clean(queue)), clean(info.id), cut(clean(info.task))
+    return *names, ago, ran, duration(info.wait), f"{info.attempts:,}", clean(info.worker)

@@ -10,11 +10,10 @@ from redis_kit.core.terminal import aligned, cut, duration
 from redis_kit.core.text import clean, did_you_mean
 from redis_kit.queues import limits
 from redis_kit.queues.commands.base import QueueCommand
+from redis_kit.queues.inspection.stats import Errors, queue_names
 from redis_kit.queues.jobs import lane
 from redis_kit.queues.limits import LimitInfo
-from redis_kit.queues.monitoring.stats import Errors, queue_names
-from redis_kit.queues.tasks import discovery, registry
-from redis_kit.queues.tasks import limits as task_limits
+from redis_kit.queues.tasks import declared_limits, discovery, registry
 
 COLUMNS = ("QUEUE", "LIMIT", "CONCURRENCY", "RATE", "RUNNING", "WAITING", "NEXT", "CHANGED")
 
@@ -99,15 +98,15 @@ class Command(QueueCommand):
         discovery.discover()
         tasks = [task for task in registry.all_tasks() if hasattr(task, "limits")]  # others are not the kit's
         listed = [info.name for info in limits.list_limits(queue, using=using)]
-        names = sorted({*listed, *task_limits.declared_names(queue, tasks)})
+        names = sorted({*listed, *declared_limits.declared_names(queue, tasks)})
         if declared not in names:
             hint = did_you_mean(declared, names, f"Limits: {', '.join(['group=<name>', *names])}.")
             self.parser.error(f"{clean(queue)} has no limit {clean(limit)}. {clean(hint)}")
 
     def _check(self, limit: str | None, **options: Any) -> None:
         changes = options["concurrency"] is not None or options["rate"] is not None
-        given = sum((changes, options["unlimited"], options["reset"]))
-        if (limit is not None) != (given == 1):
+        changes_given = sum((changes, options["unlimited"], options["reset"]))
+        if (limit is not None) != (changes_given == 1):
             self.parser.error(
                 "to change a limit, give NAME, LIMIT and --concurrency or --rate, or --unlimited, or --reset"
             )

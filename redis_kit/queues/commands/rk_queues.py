@@ -2,29 +2,34 @@
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from redis_kit.core import terminal
 from redis_kit.core.errors import RedisUnavailable
-from redis_kit.core.terminal import cut, duration
+from redis_kit.core.terminal import aligned, cut, duration, estimate
 from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import QueueCommand, jobs, unreadable
-from redis_kit.queues.commands.tables import lateness, per_minute, table, task_table
+from redis_kit.queues.inspection.stats import Errors, QueueStats, queue_names, queue_stats
+from redis_kit.queues.inspection.task_runs import stored_runs
+from redis_kit.queues.inspection.workers import DEAD, HOUR, UNRESPONSIVE, LostWorker, WorkerInfo, workers_and_lost
 from redis_kit.queues.jobs.run_counts import TaskStats
-from redis_kit.queues.monitoring.lost import HOUR, LostWorker, workers_and_lost
-from redis_kit.queues.monitoring.report import QueueStats
-from redis_kit.queues.monitoring.stats import Errors, queue_names, queue_stats
-from redis_kit.queues.monitoring.task_runs import stored_runs
-from redis_kit.queues.monitoring.workers import DEAD, UNRESPONSIVE, WorkerInfo
 from redis_kit.queues.store.hourly import HOURS
 from redis_kit.queues.store.unknown_calls import UnknownCalls
 
 MINUTES = 6  # five full ones and the current one
 INTERVAL = 2.0  # seconds between two updates of --watch
 CLEAR = "\x1b[H\x1b[J"
+TASK_COLUMNS = (
+    *("QUEUE", "TASK", "ATTEMPTS", "FAILED", "IN ALL"),
+    *("RUN P50", "P95", "P99", "WAIT P50", "P95", "P99"),
+)
+COLUMNS = (
+    *("QUEUE", "READY", "SCHEDULED", "RUNNING", "DEAD", "WAITS"),
+    *("DONE/MIN", "FAILED/MIN", "LATE", "WORKERS", "PAUSED"),
+)
 
 
 class Command(QueueCommand):
@@ -36,9 +41,9 @@ class Command(QueueCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
         super().add_arguments(parser)
-        shown = parser.add_mutually_exclusive_group()
-        shown.add_argument("--watch", action="store_true", help="update every 2 s, until Ctrl-C")
-        shown.add_argument(
+        views = parser.add_mutually_exclusive_group()
+        views.add_argument("--watch", action="store_true", help="update every 2 s, until Ctrl-C")
+        views.add_argument(
             "--tasks",
             type=terminal.whole(1, HOURS),
             nargs="?",
@@ -178,3 +183,60 @@ def _plain(reports: dict[str, QueueStats], errors: Errors) -> list[dict[str, Any
         for name, report in reports.items()
     ]
     return rows + [{"queue": name, "error": str(error)} for name, error in errors.items()]
+
+
+def table(reports: Mapping[str, QueueStats]) -> Iterator[str]:
+    """Return a header line and a line for each queue."""
+    rows = [COLUMNS, *(_row(name, report) for name, report in reports.items())]
+    return aligned(rows, right=range(1, len(COLUMNS) - 1))
+
+
+def task_table(tasks: Sequence[tuple[str, str, TaskStats]]) -> Iterator[str]:
+    """Return a header line and a line for each task, given with its queue and its name."""
+    return aligned([TASK_COLUMNS, *(_task_row(*task) for task in tasks)], right=range(2, len(TASK_COLUMNS)))
+
+
+def per_minute(counts: Sequence[int], minute: int) -> float:
+    """Return the mean per minute. The last one, ``minute``, is the current one and counts as far as it has passed."""
+    # The clocks of this machine and the server may differ; the error is less than a minute.
+    over = min(1.0, max(0.0, time.time() / 60 - minute))
+    return sum(counts) / max(1.0, len(counts) - 1 + over)
+
+
+def lateness(report: QueueStats) -> float:
+    """Return by how many seconds attempts began too late on average; 0 without attempts."""
+    late = sum(begun * mean for begun, mean in zip(report.begun, report.lateness, strict=True))
+    return late / max(1, sum(report.begun))
+
+
+def _row(name: str, report: QueueStats) -> tuple[str, ...]:
+    counts = report.counts
+    return (
+        cut(clean(name)),
+        *(f"{count:,}" for count in (counts.ready, counts.scheduled, counts.running, counts.dead)),
+        "" if report.wait is None else duration(report.wait),
+        f"{per_minute(report.done, report.minute):,.1f}",
+        f"{per_minute(report.failed, report.minute):,.1f}",
+        duration(lateness(report)) if any(report.begun) else "",
+        _workers(report),
+        _paused(report),
+    )
+
+
+def _task_row(queue: str, task: str, stats: TaskStats) -> tuple[str, ...]:
+    times = ["" if each is None else estimate(each) for each in (*stats.run_time, *stats.wait)]
+    counts = f"{stats.runs:,}", f"{stats.failures:,}", duration(stats.total)
+    return cut(clean(queue)), cut(clean(task)) or "(others)", *counts, *times
+
+
+def _workers(report: QueueStats) -> str:
+    quiet = f"{report.quiet:,} quiet" if report.quiet else ""
+    if report.deserted:
+        return f"none! ({quiet})" if quiet else "none!"
+    return f"{report.claiming:,} ({quiet})" if quiet else f"{report.claiming:,}"
+
+
+def _paused(report: QueueStats) -> str:
+    if report.paused is None:
+        return ""
+    return "until resumed" if report.paused.ends_in is None else f"for {duration(report.paused.ends_in)}"

@@ -9,9 +9,9 @@ from redis_kit.core import terminal
 from redis_kit.core.terminal import duration
 from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import SHOWN, QueueCommand, identifier, jobs
+from redis_kit.queues.inspection import failures
+from redis_kit.queues.inspection.failures import Group
 from redis_kit.queues.jobs.ids import in_full
-from redis_kit.queues.monitoring import failures
-from redis_kit.queues.monitoring.failures import Group
 from redis_kit.queues.queue import Queue
 
 CHUNK = 1000  # jobs in one call
@@ -44,10 +44,10 @@ class Command(QueueCommand):
     def run(self, *, name: str, using: str, ids: list[str], **options: Any) -> None:
         """Retry the jobs. Exit code 1 if there are none."""
         limit, wanted = options["limit"], {name: options[name] for name in FILTERS if options[name] is not None}
-        chosen = limit is not None or bool(wanted)
-        if ids and chosen:
+        is_filtered = limit is not None or bool(wanted)
+        if ids and is_filtered:
             self.parser.error("use either ids, or --limit, --task, --error and --tag")
-        asks = not ids and not chosen
+        asks = not ids and not is_filtered
         if asks:
             self.check_no_input(**options)
         queue = self.queue(name, using)
@@ -87,8 +87,8 @@ def _cause(group: Group) -> str:
 
 def _oldest(queue: Queue, limit: int | None) -> int:
     dead = queue.counts().dead
-    most = dead if limit is None else min(dead, limit)
+    maximum = dead if limit is None else min(dead, limit)
     moved = 0
-    while moved < most and (count := queue.requeue(limit=min(CHUNK, most - moved))):
+    while moved < maximum and (count := queue.requeue(limit=min(CHUNK, maximum - moved))):
         moved += count
     return moved

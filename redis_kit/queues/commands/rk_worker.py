@@ -59,8 +59,8 @@ class Command(terminal.KitCommand):
         text = "seconds, or a duration such as 10m, for jobs to end after TERM, 0 to 1d (default: 25)"
         add("--grace", default=25.0, help=text, type=terminal.seconds(0, DAY), metavar="SECONDS")
         add("--burst", action="store_true", help="exit when no job is ready")
-        most = terminal.whole(1, 1_000_000_000)
-        add("--max-tasks", type=most, metavar="N", help="replace a process after N jobs, 1 to 1000000000")
+        count = terminal.whole(1, 1_000_000_000)
+        add("--max-tasks", type=count, metavar="N", help="replace a process after N jobs, 1 to 1000000000")
         size = terminal.whole(16, 1_048_576)
         add("--max-rss", type=size, metavar="MIB", help="replace a process that uses more memory, 16 to 1048576 MiB")
         text = "restart when code changes, and wait while it is broken, for development"
@@ -104,7 +104,9 @@ class Command(terminal.KitCommand):
             if os.environ.get(autoreload.TRIAL):
                 return
             used = dict.fromkeys([*conf.section(QueueSettings).NAMES, *queue_names.of_tasks()])
-            names, weights = _chosen(options["queue_name"]) if options["queue_name"] else (tuple(used), None)
+            names, weights = tuple(used), None
+            if options["queue_name"]:
+                names, weights = _queues_and_weights(options["queue_name"])
             more = {name: options[name] for name in Options._fields[2:] if name in options}
             connections.client(profile="worker")  # a wrong address is reported here, not by each child process
             queue_names.check_options(used)
@@ -130,8 +132,8 @@ class Command(terminal.KitCommand):
         supervisor.run()
 
 
-def _chosen(given: list[str]) -> tuple[tuple[str, ...], tuple[int, ...] | None]:
+def _queues_and_weights(texts: list[str]) -> tuple[tuple[str, ...], tuple[int, ...] | None]:
     try:
-        return queue_names.parse(",".join(given))
+        return queue_names.parse(",".join(texts))
     except ArgumentTypeError as error:
         raise CommandError(f"--queue-name: {error}", returncode=2) from error

@@ -5,18 +5,22 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime, timedelta
 from itertools import groupby
+from math import inf
 from operator import attrgetter
+from time import monotonic
 from typing import Any, NamedTuple
 
-from django.db import connections, transaction
+from django.db import DatabaseError, connections, transaction
+from django.utils.connection import ConnectionDoesNotExist
 from django.utils.timezone import now
 
-from redis_kit.core.errors import InvalidName, RedisFailure, RedisUnavailable
+from redis_kit.core.errors import AuthenticationFailed, InvalidName, RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import signals
+from redis_kit.queues.database import outbox
 from redis_kit.queues.database.outbox import PERIOD, has_older, key_of, rows
 from redis_kit.queues.jobs.lane import Lane
 from redis_kit.queues.jobs.unique import PutResult, UniqueKey
@@ -28,6 +32,8 @@ from redis_kit.queues.store import enqueue
 SETTLED = timedelta(seconds=3)  # that a process has to send what it stored, before a worker does
 SAFE = timedelta(seconds=10)  # after which a server does not lose a call any more
 KNOWN = timedelta(milliseconds=PERIOD) - timedelta(minutes=1)  # for which a server that lost nothing knows a call
+INTERVAL = 5.0  # seconds between two looks of all workers together
+TURN = 4500  # ms: a bit less, so that the same worker may look again
 BATCH = 200  # rows of one transaction
 MISSING = -2  # the reply to PTTL for a key that does not exist
 logger = logging.getLogger("redis_kit.worker")
@@ -40,6 +46,58 @@ class Relayed(NamedTuple):
 
     sent: int
     oldest: datetime | None
+
+
+class OutboxRelay:
+    """The duty of the outbox: it looks at each database every five seconds, in one of all worker processes.
+
+    The others find the turn taken, which a call of ``source`` in the name of ``worker`` does. ``report`` is called with
+    the seconds for which the oldest call has waited that could not be sent; 0 without one. A database may take long to
+    answer, so this duty is one of a worker process and not of its supervisor.
+    """
+
+    def __init__(
+        self,
+        aliases: Sequence[str],
+        source: Primitive,
+        worker: str,
+        queue_of: QueueOf,
+        report: Callable[[float], object],
+    ) -> None:
+        self.aliases = aliases
+        self.due = 0.0 if aliases else inf
+        self._source, self._worker, self._queue_of, self._report = source, worker, queue_of, report
+
+    def run(self) -> None:
+        """Send what is left, if it is this worker's turn."""
+        try:
+            for alias in self.aliases:
+                if self._source.run_flow(outbox.take_turn(alias, self._worker, TURN)):
+                    self._relay(alias)
+        except (RedisUnavailable, AuthenticationFailed):
+            raise
+        except RedisFailure as error:
+            _complain("The outbox can't be looked at: %s", error)
+        self.due = monotonic() + INTERVAL
+
+    def _relay(self, alias: str) -> None:
+        try:
+            relayed = relay(alias, self._queue_of)
+        except (DatabaseError, ConnectionDoesNotExist) as error:
+            _complain("The outbox of database %a can't be read: %s", alias, error)
+            return
+        finally:
+            if alias in connections:
+                connections[alias].close()  # it is not needed for the next seconds
+        if relayed.sent:
+            calls = "1 waiting call" if relayed.sent == 1 else f"{relayed.sent} waiting calls"
+            logger.info("Outbox of database %a: sent %s.", alias, calls)
+        self._report((now() - relayed.oldest).total_seconds() if relayed.oldest else 0.0)
+
+
+def _complain(text: str, *details: object) -> None:
+    if _log_limit.allows(text):
+        logger.error(text, *details)
 
 
 def relay(alias: str, queue_of: QueueOf) -> Relayed:
@@ -70,11 +128,11 @@ def relay(alias: str, queue_of: QueueOf) -> Relayed:
 
 
 @contextmanager
-def _locked(alias: str, chosen: Any) -> Iterator[list[Any]]:
+def _locked(alias: str, queryset: Any) -> Iterator[list[Any]]:
     """Lock the first of these rows in a transaction, where the database can skip those that are locked."""
     skips = connections[alias].features.has_select_for_update_skip_locked
     with transaction.atomic(using=alias) if skips else nullcontext():
-        yield list((chosen.select_for_update(skip_locked=True) if skips else chosen).order_by("pk")[:BATCH])
+        yield list((queryset.select_for_update(skip_locked=True) if skips else queryset).order_by("pk")[:BATCH])
 
 
 def _confirm(alias: str, queue_of: QueueOf) -> None:

@@ -58,7 +58,7 @@ REQUEUE, RUN_NOW, DELETE, PURGE, CANCEL = map(QueueScript, ("requeue", "run_now"
 GET_JOB, GET_JOB_DETAILS, PEEK = map(QueueScript, ("get_job", "get_job_details", "peek"))
 LIST_JOBS = QueueScript("list_jobs")
 GET_RESULT, STORE_PROGRESS, STORE_CURSOR = map(QueueScript, ("get_result", "store_progress", "store_cursor"))
-POSTPONE, CLAIM_JOB = map(QueueScript, ("postpone", "claim_job"))
+POSTPONE, CLAIM_BY_ID = map(QueueScript, ("postpone", "claim_by_id"))
 COUNT_HANDOVERS, GET_HANDOVERS = map(QueueScript, ("count_handovers", "get_handovers"))
 PAUSE, RESUME, GET_PAUSE = map(QueueScript, ("pause", "resume", "get_pause"))
 CLAIM_TICKS, CONFIRM_TICKS, PUT_TICK = map(QueueScript, ("claim_ticks", "confirm_ticks", "put_tick"))
@@ -193,9 +193,9 @@ def postpone(base: str, job: Job, *, delay: int, holds: bool) -> ScriptCall:
     return POSTPONE(base, *_claimed(job), lease(), delay, int(holds), worker=_worker(job))
 
 
-def claim_job(base: str, worker: str, claim: str, id: str, *, version: str, token: str, about: str) -> ScriptCall:
+def claim_by_id(base: str, worker: str, claim: str, id: str, *, version: str, token: str, about: str) -> ScriptCall:
     """Return the step that claims one job, which was handed over with the claim ``token``."""
-    return CLAIM_JOB(base, worker, claim, id, version, token, lease(), about, worker=worker)
+    return CLAIM_BY_ID(base, worker, claim, id, version, token, lease(), about, worker=worker)
 
 
 def snooze(base: str, job: Job, *, delay: int, expires: int, why: str, ttl_ms: int) -> ScriptCall:

@@ -47,11 +47,11 @@ def version(job: Job) -> str:
     return f"{job.attempt - 1} {round(job.due * 1000)}"
 
 
-def claim_job(
+def claim_by_id(
     queue: Primitive, worker: str, claim: str, id: str, *, version: str, token: str, about: str
 ) -> Flow[Job | None]:
     """Claim one job that was handed over; None if there is nothing to run. A repeat with the same claim is safe."""
-    reply = yield calls.claim_job(queue.key(""), worker, claim, id, version=version, token=token, about=about)
+    reply = yield calls.claim_by_id(queue.key(""), worker, claim, id, version=version, token=token, about=about)
     if not reply:
         return None
     place, record, second, microsecond = reply

@@ -30,7 +30,7 @@ from redis_kit.queues.jobs.step import StepCall
 from redis_kit.queues.jobs.unique import PutResult, UniqueKey
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.store import enqueue as flows
-from redis_kit.queues.tasks import expiry, limits, signature, unique
+from redis_kit.queues.tasks import declared_limits, expiry, signature, unique
 from redis_kit.queues.tasks.options import outbox_of
 from redis_kit.queues.tasks.result import EnqueuedJob, RedisTaskResult
 from redis_kit.queues.tasks.task import Task
@@ -109,7 +109,7 @@ def packed(task: Task[..., Any], args: Any, kwargs: Any) -> PackedCall:
     """Return a call as it is stored. Raises InvalidArguments, NotSerializable, PayloadTooLarge, InvalidValue."""
     conf.warn_unless_installed()
     check_call(task, args, kwargs)
-    key, lane = unique.key_of_call(task, args, kwargs), limits.lane_of_call(task, args, kwargs)
+    key, lane = unique.key_of_call(task, args, kwargs), declared_limits.lane_of_call(task, args, kwargs)
     return PackedCall(body_of(task, args, kwargs), key, lane)
 
 

@@ -17,7 +17,7 @@ from redis_kit.core.values.numbers import seconds, whole_number
 from redis_kit.queues import validation
 from redis_kit.queues.errors import InvalidTask
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.tasks import expiry, limits, retry, unique
+from redis_kit.queues.tasks import declared_limits, expiry, retry, unique
 
 TAGS, LONGEST_TAG = 5, 40  # of a job, and bytes of each: the pages of jobs read the beginning of each message
 TIMEOUT = (0.001, 604_800.0)  # seconds
@@ -84,7 +84,7 @@ def check_options(task: Any) -> None:
         hint = did_you_mean(task.outbox, settings.DATABASES, f"It has {', '.join(map(repr, settings.DATABASES))}.")
         raise InvalidValue(f"outbox is {shortened(task.outbox)}, but DATABASES has no alias of that name. {hint}")
     expiry.milliseconds(task.expires)
-    limits.check(task)
+    declared_limits.check(task)
     check_tags(task.tags)
     retry.check(task.backoff)
     unique.check(task)

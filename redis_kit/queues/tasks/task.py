@@ -16,7 +16,7 @@ from redis_kit.queues.errors import InvalidArguments, InvalidTask
 from redis_kit.queues.jobs.unique import Until
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks import signature as signatures
-from redis_kit.queues.tasks.limits import Limit
+from redis_kit.queues.tasks.declared_limits import Limit
 from redis_kit.queues.tasks.options import OnCancel, check_function, check_options, copy
 from redis_kit.queues.tasks.parts import Step
 from redis_kit.queues.tasks.retry import Backoff

@@ -1,8 +1,8 @@
 """The worker: a supervisor, its worker processes, and the threads of each that run tasks. One class per role.
 
-``supervisor/``: Supervisor forks processes, Heartbeat keeps their leases alive, Reaper returns jobs of dead ones.
+``supervisor/``: Supervisor forks processes and runs duties: Heartbeat, Reaper, and those that features bring.
 ``process/``: WorkerProcess starts and stops the rest, ThreadPool keeps the threads.
 ``fetch/``: Fetcher claims jobs and acknowledges them, Listener wakes it.
 ``run/``: JobRunner runs a job, Timeouts ends one that takes too long, EventLoop runs asynchronous ones.
-``shared/``: Channel carries commands to a process, StatusBoard shows its supervisor what it does.
+``shared/``: Duties runs each duty when it is due, Channel carries commands, StatusBoard shows what a process does.
 """

@@ -7,7 +7,7 @@ from redis_kit.queues.settings import whole
 
 
 class LoneJob(NamedTuple):
-    """A job that is to run in a process of its own: its queue, or shard, and what tells its claim; see claim_job()."""
+    """A job that is to run in a process of its own: its queue, or shard, and what claim_by_id() needs to claim it."""
 
     source: str
     id: str

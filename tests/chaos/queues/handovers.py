@@ -29,7 +29,7 @@ from kombu import Connection
 
 from redis_kit.core import connections
 from redis_kit.queues import Queue, QueueCounts
-from redis_kit.queues.monitoring import hand_overs
+from redis_kit.queues.inspection import hand_overs
 from tests.chaos.queues.support import program, recorded_sink
 from tests.chaos.queues.support.workers import Fleet, Supervisor, wait_until
 from tests.fixtures.brokers import RabbitMQ

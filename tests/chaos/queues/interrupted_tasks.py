@@ -15,7 +15,7 @@ from typing import Any
 from redis_kit.core import connections
 from redis_kit.locks import Lock
 from redis_kit.queues import Cancelled, Queue, TaskTimeout, progress, task
-from redis_kit.queues.monitoring import queue_counts
+from redis_kit.queues.inspection import queue_counts
 from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.run import timeouts
 from redis_kit.throttling import Throttle

@@ -20,7 +20,7 @@ from django.test.utils import override_settings
 from redis_kit.core import connections
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues import Queue, QueueCounts
-from redis_kit.queues.monitoring import list_workers
+from redis_kit.queues.inspection import list_workers
 from redis_kit.queues.worker.shared import failpoints
 from tests.chaos.queues.support import checker, final_state, history, report
 from tests.chaos.queues.support.checker import Case

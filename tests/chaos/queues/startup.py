@@ -29,7 +29,7 @@ from django.test.utils import override_settings
 
 from redis_kit.core import connections
 from redis_kit.queues import Queue
-from redis_kit.queues.monitoring import list_workers
+from redis_kit.queues.inspection import list_workers
 from tests.chaos.queues.support import line_signals
 from tests.chaos.queues.support.workers import ROOT, wait_until
 from tests.fixtures.fork_server import start_python

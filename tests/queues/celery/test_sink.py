@@ -6,8 +6,8 @@ import pytest
 
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues import Queue, QueueCounts
-from redis_kit.queues.celery import app as apps
 from redis_kit.queues.celery import broker
+from redis_kit.queues.celery import publisher as apps
 from redis_kit.queues.celery.broker import TaskCall
 from redis_kit.queues.celery.publisher import Publisher
 from redis_kit.queues.worker.options import Options

@@ -10,9 +10,9 @@ import pytest
 
 from redis_kit.core.errors import KeyConflict
 from redis_kit.queues import Queue, QueueCounts
+from redis_kit.queues.inspection import queue_counts, queue_stats
 from redis_kit.queues.jobs import ids as identity
-from redis_kit.queues.monitoring import queue_counts, queue_stats
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, send_heartbeats
 from redis_kit.testing.jobs import drain
 from tests.fixtures.fork_server import start_python
 from tests.queues.support.minutes import count
@@ -104,12 +104,12 @@ def test_workers_that_claim_no_more_are_none_for_jobs_that_wait(command, kit):
         (second, "working", "1 (1 quiet)"),
     ):
         source.about = identity.information(state=state)
-        beat([source])
+        send_heartbeats([source])
         assert shown in command("rk_queues")[1].splitlines()[1]
     queue.put(1)
     assert not queue_stats(["default"])["default"].deserted
     second.about = identity.information(state="stopping")
-    beat([second])
+    send_heartbeats([second])
     code, output, _ = command("rk_queues")
     assert (code, "none! (2 quiet)" in output) == (0, True)
     assert output.splitlines()[-1] == "No worker works on: default"

@@ -9,10 +9,11 @@ from redis_kit.queues import Queue
 from redis_kit.queues.commands.queue_names import parse
 from redis_kit.queues.commands.rk_worker import Command
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, sweep
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.queues.worker.supervisor import supervisor
 from tests.fixtures.fork_server import run_python
 from tests.queues.conftest import COMMAND
+from tests.queues.support.duties import sweep
 from tests.queues.support.tasks import remember_elsewhere
 
 WRONG = {
@@ -177,7 +178,7 @@ def test_queue_that_only_workers_registered_is_warned_of_at_each_start(kit, chos
         queue = WorkerQueue(name, worker="w", about="")
         queue.note()
         queue.claim()
-        sweep([queue])
+        sweep(queue)
     Queue("later").put(1, delay=3600)
     call_command("rk_worker", "--queue-name", "mial,a:b,later")
     assert [one.getMessage() for one in caplog.records if "Unknown queue" in one.getMessage()] == [

@@ -5,11 +5,11 @@ import pytest
 from redis_kit.core import connections
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues import Queue, QueueCounts, task
+from redis_kit.queues.inspection import task_stats
+from redis_kit.queues.inspection.job_pages import Wanted, latest_done
 from redis_kit.queues.jobs import done
 from redis_kit.queues.jobs.ack import ack_of
 from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.monitoring import task_stats
-from redis_kit.queues.monitoring.job_list import Wanted, latest_done
 from redis_kit.queues.store import calls
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess

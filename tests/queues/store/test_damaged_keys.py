@@ -12,12 +12,12 @@ from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.queues import LeaseLost, Queue, QueueCounts
 from redis_kit.queues.backend import RedisTaskBackend
 from redis_kit.queues.errors import CorruptMessage
-from redis_kit.queues.monitoring import alist_workers, control_worker, list_workers, stats
-from redis_kit.queues.monitoring.stats import queue_counts
+from redis_kit.queues.inspection import alist_workers, control_worker, list_workers, workers
+from redis_kit.queues.inspection.stats import queue_counts
 from redis_kit.queues.store import calls as moves
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
-from redis_kit.queues.worker.supervisor.maintenance import Orphans
 from redis_kit.testing.jobs import drain
+from tests.queues.support.duties import sweep
 from tests.queues.support.every_call import calls
 from tests.queues.support.tasks import note, remember
 
@@ -149,7 +149,7 @@ def reaped(queue):
 def test_place_that_is_no_number_loses_no_job_and_keeps_no_other(queue, raw, place, way):
     member, ids = misplace(raw, queue, place)
     list(ways(raw, queue, member))[way]()
-    Orphans().look([WorkerQueue("mail", worker="v", about="")])
+    sweep(WorkerQueue("mail", worker="v", about=""))
     # A job that may have crashed is claimed alone.
     claimed = [queue.claim(5, worker=f"other{number}") for number in range(len(ids))]
     assert sorted(job.id for jobs in claimed for job in jobs) == sorted(ids)
@@ -161,15 +161,14 @@ def test_jobs_of_a_key_that_was_damaged_and_deleted_are_ready_again(queue, raw, 
     (running,) = queue.claim(worker="w")
     raw.delete(queue.key("ready"))
     raw.set(queue.key("ready"), "x")
-    source, orphans = WorkerQueue("mail", worker="v", about=""), Orphans()
-    assert "ready" in str(orphans.look([source])["mail"])
+    source = WorkerQueue("mail", worker="v", about="")
+    assert "ready" in str(sweep(source)["mail"])
     raw.delete(queue.key("ready"))
-    assert "ready" in str(orphans.look([source])["mail"])  # it looks again only after a while
-    assert Orphans().look([source]) == {}
+    assert sweep(source) == {}
     assert queue.counts() == QueueCounts(1, 2, 1, 0)
     assert "2 jobs in no state made ready, such as" in caplog.text
     assert {job.id for job in queue.claim(5, worker="v")} == {*ids[:3]} - {running.id}
-    assert Orphans().look([source]) == {}
+    assert sweep(source) == {}
     assert queue.counts() == QueueCounts(1, 0, 3, 0)
 
 
@@ -179,7 +178,7 @@ def test_jobs_of_workers_that_nobody_knows_are_ready_again(queue, raw):
     queue.claim(worker="w")
     raw.delete(queue.key("workers"))
     queue.heartbeat(worker="w")
-    Orphans().look([WorkerQueue("mail", worker="v", about="")])
+    sweep(WorkerQueue("mail", worker="v", about=""))
     assert queue.counts() == QueueCounts(0, 1, 1, 0)
 
 
@@ -188,7 +187,7 @@ def test_leases_without_an_end_and_claims_out_of_order_are_mended(queue, raw):
     queue.claim(2, worker="w")
     raw.zadd(queue.key("workers"), {"w": "inf"})
     raw.zadd(queue.key("running"), {b"\xff": -5})
-    Orphans().look([WorkerQueue("mail", worker="v", about="")])
+    sweep(WorkerQueue("mail", worker="v", about=""))
     assert raw.zscore(queue.key("workers"), "w") < 1e14
     assert queue.sign_off(worker="w") == 2
     assert queue.counts() == QueueCounts(0, 2, 0, 0)
@@ -249,7 +248,7 @@ def test_damage_beside_a_result_costs_nothing(kit, raw, field, value):
 
 def test_damaged_queue_is_left_out_of_workers_and_counts_and_told(kit, raw, caplog, monkeypatch):
     good, bad = Queue("mail"), Queue("news")
-    monkeypatch.setattr(stats, "_log_limit", LogRateLimit())
+    monkeypatch.setattr(workers, "_log_limit", LogRateLimit())
     for queue in (good, bad):
         queue.put(1)
         queue.claim(worker=queue.name)

@@ -49,7 +49,7 @@ def test_job_counts_for_its_limits_from_its_hand_over_to_its_end(queue):
     assert queue.claim(9, worker="here") == []
     assert [limit.running for limit in limits.list_limits("default")] == [1]
     more = {"version": handover.version(job), "token": job.token, "about": "{}"}
-    begun = queue.run_flow(handover.claim_job(queue, "there", "c", "first", **more))
+    begun = queue.run_flow(handover.claim_by_id(queue, "there", "c", "first", **more))
     assert queue.claim(9, worker="here") == []
     queue.ack(begun)
     assert claimed(queue) == ["second"]

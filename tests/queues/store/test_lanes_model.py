@@ -115,7 +115,7 @@ class Model:
         if self.away:
             job = self.away.pop(list(self.away)[at % len(self.away)])
             more = {"version": handover.version(job), "token": job.token, "about": "{}"}
-            self.running[job.id] = self.run(handover.claim_job(self.queue, "w", f"c{next(NUMBERS)}", job.id, **more))
+            self.running[job.id] = self.run(handover.claim_by_id(self.queue, "w", f"c{next(NUMBERS)}", job.id, **more))
 
     def run_now(self, at):
         if self.away:

@@ -9,7 +9,7 @@ import pytest
 
 from redis_kit.core.errors import InvalidValue, KeyConflict
 from redis_kit.queues import Queue, QueueCounts
-from redis_kit.queues.monitoring import queue_names, queue_stats
+from redis_kit.queues.inspection import queue_names, queue_stats
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from tests.fixtures.process import wait_for

@@ -3,7 +3,7 @@
 import pytest
 
 from redis_kit.queues import Queue, limits, task
-from redis_kit.queues.monitoring import queue_stats
+from redis_kit.queues.inspection import queue_stats
 from redis_kit.queues.store import claim, enqueue
 
 

@@ -10,8 +10,8 @@ from redis_kit.queues.jobs import call_shape
 from redis_kit.queues.store import calls as moves
 from redis_kit.queues.store import unknown_calls
 from redis_kit.queues.tasks import registry
+from redis_kit.queues.tasks.recall import Recall
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
-from redis_kit.queues.worker.supervisor.maintenance import Recaller
 from redis_kit.testing.jobs import drain, processor
 
 DAY = 86_400
@@ -77,7 +77,9 @@ def pass_time(kit, queue, seconds):
 
 def recall(queue, *shapes):
     """Do what a supervisor does whose beat told of these."""
-    Recaller().see_to([(WorkerQueue(queue.name, worker="w", about="{}"), list(shapes))])
+    duty = Recall(lambda queues: None)
+    duty.report(WorkerQueue(queue.name, worker="w", about="{}"), shapes)
+    duty.run()
 
 
 def test_unknown_task_goes_back_and_no_attempt_counts(kit, queue, release):
@@ -239,7 +241,7 @@ def test_cancelled_while_it_waits_it_is_gone_and_no_longer_counted(kit, queue, r
 
 
 def row(queue):
-    from redis_kit.queues.monitoring import queue_stats
+    from redis_kit.queues.inspection import queue_stats
 
     return queue_stats([queue.name])[queue.name].unknown
 
@@ -357,16 +359,19 @@ def test_log_says_what_to_do_once_a_minute_for_a_task(queue, release, caplog):
     queue.put({"task": path, "args": [1, 2, 3]})
     release.forget()
     drain()
-    recaller, source = Recaller(), WorkerQueue(queue.name, worker="w", about="{}")
+    duty = Recall(lambda queues: None)
+    source = WorkerQueue(queue.name, worker="w", about="{}")
     for _ in range(3):
-        recaller.see_to([(source, [release.call, f'["{path}", 3]'])])
+        duty.report(source, [release.call, f'["{path}", 3]'])
+        duty.run()
     (told,) = [record.getMessage() for record in caplog.records if "no living worker" in record.getMessage()]
     assert f"can run '{path}(_)': 2 jobs wait; the first has waited for 0." in told
     assert " s and will be dead in 24 h if no worker can run it. To run it, " in told
     assert "restart this worker with the new code" in told
     release.deploy()
-    recaller = Recaller()
-    recaller.see_to([(source, [f'["{path}", 3]'])])
+    duty = Recall(lambda queues: None)
+    duty.report(source, [f'["{path}", 3]'])
+    duty.run()
     assert "give new parameters a default" in caplog.text
 
 

@@ -11,7 +11,7 @@ from redis_kit.queues.jobs.unique import chosen
 from redis_kit.queues.store import calls as moves
 from redis_kit.queues.store import handover
 from redis_kit.queues.store.handover import version
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, send_heartbeats
 from tests.queues.support.backup import Backup
 from tests.queues.support.every_call import calls
 from tests.queues.support.tasks import remember
@@ -75,10 +75,10 @@ class Scene:
             lambda: source.release([job]),
             lambda: self.run(moves.postpone(base, job, delay=1000, holds=True)),
             lambda: self.run(
-                moves.claim_job(base, "e", "c", other.id, version=version(other), token=other.token, about="{}")
+                moves.claim_by_id(base, "e", "c", other.id, version=version(other), token=other.token, about="{}")
             ),
             lambda: self.run(
-                moves.claim_job(
+                moves.claim_by_id(
                     base, "e", "c", "x", version=f"0 {round(queue.get('x').due * 1000)}", token="", about="{}"
                 )
             ),
@@ -97,7 +97,7 @@ class Scene:
             lambda: self.run(moves.get_result(base, job.id, waits=True)),
             lambda: self.run(moves.send_command(base, "w", "quiet")),
             lambda: queue.pause(5),
-            lambda: beat([source]),
+            lambda: send_heartbeats([source]),
         ]
 
     def run(self, step):

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterator
 
 from redis_kit.queues import Job, Queue
+from redis_kit.queues.inspection import list_workers, lost_workers, queue_history, queue_names, queue_stats
 from redis_kit.queues.jobs.ack import ack_of
-from redis_kit.queues.monitoring import list_workers, lost_workers, queue_history, queue_names, queue_stats
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, sweep
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
+from tests.queues.support.duties import sweep
 
 
 def calls(queue: Queue, source: WorkerQueue, job: Job) -> Iterator[Callable[[], object]]:
@@ -19,7 +20,7 @@ def calls(queue: Queue, source: WorkerQueue, job: Job) -> Iterator[Callable[[], 
     yield lambda: source.exchange(5, [ack_of(job, b"1", 1000, source=0)])
     yield lambda: source.exchange(0)
     yield lambda: source.put_back([b"w/c.1/nan/x", b"w/c.1/0/y", b"w/", b""])
-    yield lambda: sweep([source])
+    yield lambda: sweep(source)
     yield lambda: queue.heartbeat(worker="w")
     yield lambda: queue.sign_off(worker="w")
     yield lambda: queue.get(job.id)

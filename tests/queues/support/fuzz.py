@@ -88,7 +88,7 @@ def drained(queue: Any) -> bool:
 
 def ended(queue: Any) -> tuple[int, int]:
     """Return how many jobs were done and how many attempts failed in the last hour."""
-    from redis_kit.queues.monitoring import queue_stats
+    from redis_kit.queues.inspection import queue_stats
 
     report = queue_stats([queue.name], minutes=60)[queue.name]
     return sum(report.done), sum(report.failed)

@@ -7,7 +7,7 @@ from redis_kit.core import conf
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.worker.process.process import WorkerProcess
-from redis_kit.queues.worker.shared.worker_queue import beat
+from redis_kit.queues.worker.shared.worker_queue import send_heartbeats
 
 
 @contextlib.contextmanager
@@ -35,7 +35,7 @@ def _beat(launcher: WorkerProcess, over: threading.Event) -> None:
     while not over.is_set():
         for source in launcher.sources:
             with contextlib.suppress(RedisFailure):
-                beat([source])
+                send_heartbeats([source])
                 if not noted:
                     source.note()
         noted = True

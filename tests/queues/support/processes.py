@@ -6,7 +6,7 @@ import signal
 import time
 from pathlib import Path
 
-from redis_kit.queues.monitoring import list_workers
+from redis_kit.queues.inspection import list_workers
 from tests.fixtures.process import is_alive, wait_for
 
 

@@ -1,14 +1,14 @@
 """Schedules in Redis as workers would store them, and ticks in this process."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
+from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues.store import schedules as store
 from redis_kit.queues.store.schedules import Schedules
 from redis_kit.queues.tasks.schedules import definition, state
-from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.shared.reconnect import Outage
-from redis_kit.queues.worker.supervisor.scheduler import Scheduler
+from redis_kit.queues.tasks.schedules.scheduler import Scheduler
 
 
 def declared(task: str, name: str, **given: Any) -> None:
@@ -18,18 +18,21 @@ def declared(task: str, name: str, **given: Any) -> None:
     schedules.run_flow(store.declare(schedules, "v1", {name: made.stored()}))
 
 
-def scheduler(*, call: Callable[[Callable[[], Any]], Any] = lambda send: send()) -> Scheduler:
+def scheduler(
+    *,
+    call: Callable[[Callable[[], Any]], Any] = lambda send: send(),
+    fork: Callable[[Callable[[], None]], None] = lambda work: None,
+) -> Scheduler:
     """Return a scheduler that declares nothing and reads no database, without a supervisor around it."""
-    made = Scheduler("s1", Options(("default",)), Outage(), call=call, in_child=lambda: None)
-    made._loader.start = lambda: None  # type: ignore[method-assign]
+    made = Scheduler("s1", "default", call=call, fork=fork)
     made._declared, made._version = {}, ""
     return made
 
 
 def tick(chosen: Scheduler) -> None:
     """Have a scheduler look now."""
-    chosen.at = 0.0
-    chosen.run()
+    with suppress(RedisUnavailable):  # the supervisor runs it again
+        chosen.run()
 
 
 def states() -> dict[str, state.State]:

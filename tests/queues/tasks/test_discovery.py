@@ -12,8 +12,7 @@ from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues import framework
 from redis_kit.queues.component import Queues
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.tasks import discovery, registry
-from redis_kit.queues.worker.supervisor import maintenance
+from redis_kit.queues.tasks import discovery, recall, registry
 from tests.queues.support import fleet
 
 pytestmark = pytest.mark.skipif(not framework.FOUND, reason="tasks need a framework")
@@ -96,16 +95,14 @@ def test_task_of_the_shell_is_to_be_defined_in_a_module(caplog):
     discovery.warn_unless_imported(SimpleNamespace(func=SimpleNamespace(__module__=module), module_path=f"{module}.f"))
     (message,) = caplog.messages
     assert message.startswith(f"No worker can run the task {module}.f, as it was defined in the shell. Define it in")
-    assert "IMPORTS" not in maintenance._unknown(f"{module}.f")
+    assert "IMPORTS" not in recall.remedy_for(f"{module}.f")
 
 
 @pytest.mark.parametrize("module", ["tests.app.tasks", __name__])
 def test_worker_that_imports_the_module_of_a_new_task_is_to_restart(module):
     text = "restart this worker with the new code (or use --reload), or keep the old name of the task"
-    assert maintenance._unknown(f"{module}.new") == text
-    assert maintenance._unknown("stall.services.new").startswith(
-        "add 'stall.services' to REDIS_KIT['QUEUES']['IMPORTS']"
-    )
+    assert recall.remedy_for(f"{module}.new") == text
+    assert recall.remedy_for("stall.services.new").startswith("add 'stall.services' to REDIS_KIT['QUEUES']['IMPORTS']")
 
 
 def test_modules_of_the_option_and_what_urls_import_are_not_warned_of(kit, stall, caplog, settings):

@@ -808,8 +808,8 @@ try:
     call_command("rk_worker", "--burst")
 except CommandError as error:
     assert error.returncode == 78 and "django-tasks" in str(error)
-from redis_kit.queues.panels import redaction
-assert redaction.payload(queue.peek()[0].body) == repr("***")
+from redis_kit.queues.dashboard import job_page
+assert job_page.redacted_arguments(queue.peek()[0].body) == repr("***")
 (job,) = queue.claim(10)
 queue.ack(job)
 """

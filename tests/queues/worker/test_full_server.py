@@ -1,18 +1,19 @@
 """A server at ``maxmemory`` with ``noeviction``: it takes no new jobs, and workers end those that it has."""
 
 import contextlib
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from redis_kit.core.errors import OutOfMemory
+from redis_kit.core.errors import OutOfMemory, RedisUnavailable
 from redis_kit.core.panels import Viewer
 from redis_kit.queues import Queue, QueueCounts
+from redis_kit.queues.dashboard import queues_page
+from redis_kit.queues.dashboard.panel import QueuesPanel
+from redis_kit.queues.inspection import list_workers, queue_stats
 from redis_kit.queues.jobs import ids
-from redis_kit.queues.monitoring import list_workers, queue_stats
-from redis_kit.queues.panels import queues_page
-from redis_kit.queues.panels.panels import QueuesPanel
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.shared.channel import pair
 from redis_kit.queues.worker.shared.status_board import StatusBoard
@@ -81,7 +82,7 @@ def test_refused_writes_are_shown(queue, own_kit, capsys, refuse, reason):
     ours, theirs = pair()
     source = WorkerQueue("default", worker="w", about=ids.information())
     supervisor.children = [Child(0, "w", ours, StatusBoard(1), [source])]
-    supervisor._beat.beat(supervisor.children)
+    supervisor._heartbeat.run()
     assert (supervisor._probes.health()["status"], supervisor._probes.health()["refused"]) == ("ok", {})
     call_command("rk_queues")
     assert "refuses" not in capsys.readouterr().out
@@ -96,7 +97,8 @@ def test_refused_writes_are_shown(queue, own_kit, capsys, refuse, reason):
     of_one = QueuesPanel()
     of_one.viewer = Viewer(lambda permission: True, {"queue": "default"})
     assert next(iter(of_one.content())) == alarm
-    supervisor._beat.beat(supervisor.children)
+    with suppress(RedisUnavailable):  # of a replica
+        supervisor._heartbeat.run()
     health = supervisor._probes.health()
     if refuse is refuse_as_full:
         assert (health["status"], health["refused"]["default"][:4]) == ("degraded", reason)
@@ -104,7 +106,7 @@ def test_refused_writes_are_shown(queue, own_kit, capsys, refuse, reason):
     else:  # no lease can be renewed
         assert "read only replica" in health["error"]
         own_kit.client.replicaof("NO", "ONE")
-    supervisor.children[0].let_go()
+    supervisor.children[0].close()
     theirs.close()
     supervisor._probes.close()
 

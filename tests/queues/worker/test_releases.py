@@ -6,7 +6,7 @@ import time
 import pytest
 
 from redis_kit.queues import Queue
-from redis_kit.queues.monitoring import queue_stats
+from redis_kit.queues.inspection import queue_stats
 from tests.chaos.queues.support import history
 from tests.fixtures.process import wait_for
 from tests.queues.support.journal import LASTING

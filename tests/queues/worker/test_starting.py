@@ -6,7 +6,7 @@ import time
 import pytest
 
 from redis_kit.queues import Queue
-from redis_kit.queues.monitoring import list_workers
+from redis_kit.queues.inspection import list_workers
 from tests.fixtures.process import free_port, wait_for
 from tests.queues.support.journal import QUICK
 from tests.queues.support.tasks import note

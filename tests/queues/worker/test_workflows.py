@@ -6,8 +6,8 @@ import pytest
 
 from redis_kit.queues import Queue, chain, failures, group, previous
 from redis_kit.queues.keys import WorkflowLists
+from redis_kit.queues.tasks.workflows import caretaker
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.supervisor import heartbeat
 from tests.fixtures.process import wait_for
 from tests.queues.support.backup import Backup
 from tests.queues.support.journal import LASTING
@@ -69,7 +69,7 @@ def test_supervisor_looks_after_workflows(queue, start_worker, journal, kit):
     kit.client.zadd(workflow.key("active"), {1: 0})
     kit.client.zadd(WorkflowLists.of().checked, {workflow.id: 0})
     worker = start_worker("--threads", 1)
-    assert workflow.wait_until_finished(heartbeat.WORKFLOWS_INTERVAL + 20)
+    assert workflow.wait_until_finished(caretaker.INTERVAL + 20)
     assert workflow.status().state == "failed"
     wait_for(lambda: f"Workflow {workflow.id}: step 1 has failed" in worker.log.read_text())
 

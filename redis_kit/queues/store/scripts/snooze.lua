@@ -52,7 +52,7 @@ end
 local at, due = now + delay, select(4, read_record(record))
 if expires > 0 then
     at = math.max(now, math.min(at, due + expires + 1))  -- so that its expiry is soon seen
-    due = due + 1  -- claim_job can tell a message about this run from one about the next
+    due = due + 1  -- claim_by_id can tell a message about this run from one about the next
 else
     due = at
 end

@@ -45,7 +45,7 @@ class Cron:
     def until(self, moment: int, count: int) -> list[int]:
         """See Times."""
         back = simulated(self.expression, self._shown(moment) + timedelta(minutes=1), reverse=True)
-        firsts = (times[0] for shown in back if (times := self._times_of(shown)) and times[0] <= moment)
+        firsts = (times[0] for local_time in back if (times := self._times_of(local_time)) and times[0] <= moment)
         distinct = (time for time, _ in groupby(firsts))
         oldest = min(islice(distinct, count), default=moment + 1)
         return list(takewhile(lambda time: time <= moment, self._from(oldest - 1)))[: -count - 1 : -1]
@@ -62,17 +62,17 @@ class Cron:
     def _in_order(self, start: datetime) -> Iterator[int]:
         """Yield the times of what clocks show later than ``start``, and those that come a second time, in order."""
         again: deque[int] = deque()
-        for shown in simulated(self.expression, start):
-            for first, *second in filter(None, [self._times_of(shown)]):
+        for local_time in simulated(self.expression, start):
+            for first, *second in filter(None, [self._times_of(local_time)]):
                 while again and again[0] < first:
                     yield again.popleft()
                 yield first
                 again.extend(second)
         yield from again
 
-    def _times_of(self, shown: datetime) -> list[int]:
+    def _times_of(self, local_time: datetime) -> list[int]:
         """Return when clocks show a time: two moments if it comes twice."""
-        first = shown.replace(tzinfo=ZoneInfo(self.timezone))
+        first = local_time.replace(tzinfo=ZoneInfo(self.timezone))
         second = first.replace(fold=1)
         if first.timestamp() <= second.timestamp():
             times = [first] if first.timestamp() == second.timestamp() or self._is_fixed else [first, second]

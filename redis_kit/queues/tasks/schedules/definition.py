@@ -75,10 +75,10 @@ class Once:
         return [self.moment][:count] if self.moment <= moment else []
 
 
-def share(name: str, most: int) -> int:
+def share(name: str, limit: int) -> int:
     """Return a number from 0 to below ``most`` that is always the same for a name, and even over many names."""
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
-    return int.from_bytes(digest[:8], "big") % most if most > 0 else 0
+    return int.from_bytes(digest[:8], "big") % limit if limit > 0 else 0
 
 
 @dataclass(frozen=True)
@@ -130,8 +130,8 @@ class Definition:
     def stored(self) -> str:
         """Return its fields as JSON, without the name and those that have their defaults. Raises NotSerializable."""
         plain = Definition(self.name, self.task)
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
-        changed = {key: value for key, value in given.items() if key != "name" and value != getattr(plain, key)}
+        options = {each.name: getattr(self, each.name) for each in fields(self)}
+        changed = {key: value for key, value in options.items() if key != "name" and value != getattr(plain, key)}
         changed |= {"task": self.task, "timezone": self.zone if self.cron else ""}
         return encoded(changed)
 
@@ -253,9 +253,9 @@ def _check_jitter(definition: Definition) -> None:
 
 
 def _check_when(every: Any, cron: Any, at: Any, timezone: Any) -> None:
-    given = [name for name, value in zip(WHENS, (every, cron, at), strict=True) if value is not None]
-    if len(given) != 1:
-        what = f"{' and '.join(given)} exclude each other" if given else "it has no time"
+    names = [name for name, value in zip(WHENS, (every, cron, at), strict=True) if value is not None]
+    if len(names) != 1:
+        what = f"{' and '.join(names)} exclude each other" if names else "it has no time"
         example = "every=5, in seconds, or cron='0 4 * * *', and timezone='Europe/Berlin' if the project has another"
         raise InvalidSchedule(f"A schedule needs one of every and cron, but {what}. Write {example}.", "every")
     if timezone and cron is None:
@@ -265,12 +265,12 @@ def _check_when(every: Any, cron: Any, at: Any, timezone: Any) -> None:
 def _arguments(name: str, value: Any, kind: type) -> Any:
     if not isinstance(value, (list, tuple) if kind is list else dict):
         raise InvalidSchedule(f"{name} must be a {kind.__name__}, not {shortened(value)}.", name)
-    given = kind(value)
+    values = kind(value)
     try:
-        message.dumps("", *(([], given) if kind is dict else (given, {})))
+        message.dumps("", *(([], values) if kind is dict else (values, {})))
     except (InvalidValue, TypeError, ValueError) as error:
         raise InvalidSchedule(str(error), name) from error
-    return given
+    return values
 
 
 def _queue(name: str) -> str:
@@ -283,10 +283,10 @@ def _queue(name: str) -> str:
     return name
 
 
-def _duration(name: str, value: Any, least: float, most: float) -> int:
+def _duration(name: str, value: Any, minimum: float, maximum: float) -> int:
     time = value.total_seconds() if isinstance(value, timedelta) else value
-    if not is_number(time) or not least <= time <= most:
-        allowed = f"{number(least)} to {number(most)} seconds, as a number or a timedelta"
+    if not is_number(time) or not minimum <= time <= maximum:
+        allowed = f"{number(minimum)} to {number(maximum)} seconds, as a number or a timedelta"
         raise InvalidSchedule(f"{name} must be {allowed}, not {shortened(value)}.", name)
     return round(time * 1000)
 

@@ -46,8 +46,8 @@ def periodic(
 
     Raises InvalidSchedule. Without the package of ``cron`` the check E002 names the schedule, and workers do not start.
     """
-    given: dict[str, Any] = {"every": every, "cron": cron, "timezone": timezone, "args": args, "kwargs": kwargs}
-    given |= {
+    options: dict[str, Any] = {"every": every, "cron": cron, "timezone": timezone, "args": args, "kwargs": kwargs}
+    options |= {
         "overlap": overlap,
         "catch_up": catch_up,
         "jitter": jitter,
@@ -58,19 +58,19 @@ def periodic(
 
     def declared(task: AnyTask) -> AnyTask:
         path, kind, function = described(task)
-        chosen = name if name is not None else path
-        if name is None and registry.is_taken(chosen, function):
-            chosen = f"{path} {f'every {every}' if every is not None else cron}"
+        schedule_name = name if name is not None else path
+        if name is None and registry.is_taken(schedule_name, function):
+            schedule_name = f"{path} {f'every {every}' if every is not None else cron}"
         try:
-            made = definition.made(name=chosen, task=path, kind=kind, **given)
+            schedule = definition.made(name=schedule_name, task=path, kind=kind, **options)
         except ConfigurationError as error:
-            discovery.note_lacking(chosen, str(error))
+            discovery.note_lacking(schedule_name, str(error))
             return task
         if kind == "task" and overlap:
             definition.check_overlap(overlap, is_ours=runs_here(task), task=path)
-        if kind == "task" and (wrong := mismatch(task, made.args, made.kwargs)):
+        if kind == "task" and (wrong := mismatch(task, schedule.args, schedule.kwargs)):
             raise InvalidSchedule(wrong, "args")
-        registry.add(made, function)
+        registry.add(schedule, function)
         return task
 
     return declared
@@ -93,6 +93,6 @@ def runs_here(task: Any) -> bool:
 
 def mismatch(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """Return why a task can't be called with these arguments; "" if it can."""
-    given = (None, *args) if task.takes_context else args
-    wrong = signature.mismatch(task.func, given, kwargs)
+    positional = (None, *args) if task.takes_context else args
+    wrong = signature.mismatch(task.func, positional, kwargs)
     return f"{task.module_path}{signature.of(task.func)} can't be called like that: {wrong}." if wrong else ""

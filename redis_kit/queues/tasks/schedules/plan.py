@@ -59,8 +59,8 @@ def _due(definition: Definition, base: int, now: int) -> tuple[list[int], int, i
         tick = _within(definition, definition.times.after(tick))
     total = len(ticks)
     if total > FEW:  # after a long time; counting cron's ticks would take as long as there are many
-        most = max(FEW, definition.catch_up + 1)
-        latest = definition.times.until(min(now, definition.end or now), most)
+        count = max(FEW, definition.catch_up + 1)
+        latest = definition.times.until(min(now, definition.end or now), count)
         ticks = [each for each in reversed(latest) if each > base]
         total = max(len(ticks), (ticks[-1] - base) // definition.every if definition.every else 0)
         base = ticks[0] - 1

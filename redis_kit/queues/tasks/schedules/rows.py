@@ -1,23 +1,26 @@
 """The schedules of the database, on their way to Redis."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from django.core.checks import CheckMessage, Warning
 from django.db import DatabaseError, router, transaction
 from django.utils import timezone
 
-from redis_kit.core.errors import RedisFailure
+from redis_kit.core.errors import RedisFailure, RedisKitError
 from redis_kit.queues.database.models import Schedule
 from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.store import schedules
 from redis_kit.queues.store.schedules import Schedules
+from redis_kit.queues.tasks import discovery
 from redis_kit.queues.tasks import registry as tasks
-from redis_kit.queues.tasks.schedules import definition, registry, relay
+from redis_kit.queues.tasks.schedules import definition, registry, target
 from redis_kit.queues.tasks.schedules.definition import Definition
 from redis_kit.queues.tasks.schedules.periodic import runs_here
 
 logger = logging.getLogger("redis_kit")
+MOST_WARNINGS = 100  # messages
 
 
 def made(row: Schedule, declared: str = "") -> Definition:
@@ -27,13 +30,13 @@ def made(row: Schedule, declared: str = "") -> Definition:
 
 def stored(row: Schedule) -> str:
     """Return what a row says as JSON. Raises InvalidSchedule for wrong fields."""
-    given = row.given()
+    options = row.given()
     # A row that changes only some fields of the code's schedule is checked with a time that it does not say.
-    timed = any(name in given for name in definition.WHENS)
+    timed = any(name in options for name in definition.WHENS)
     checked = definition.made(
-        name=row.name, **{"task": "", "kind": row.kind, **given, **({} if timed else {"at": timezone.now()})}
+        name=row.name, **{"task": "", "kind": row.kind, **options, **({} if timed else {"at": timezone.now()})}
     )
-    plain: dict[str, Any] = {name: getattr(checked, name) for name in given}
+    plain: dict[str, Any] = {name: getattr(checked, name) for name in options}
     if row.kind != Schedule.Kind.TASK:
         plain["kind"] = row.kind
     if checked.cron:
@@ -51,7 +54,7 @@ def check(row: Schedule) -> None:
         task = tasks.find_for(Message(checked.task, checked.args, checked.kwargs))
         definition.check_overlap(row.overlap or "allow", is_ours=runs_here(task), task=checked.task)
     else:
-        relay.celery_send()
+        target.celery_send()
 
 
 def store_all() -> None:
@@ -88,3 +91,25 @@ def _all_rows() -> Iterator[tuple[str, str]]:
             yield row.name, stored(row)
         except Exception as error:
             logger.error("Schedule %a of the database can't be used: %s", row.name, error)  # noqa: TRY400 -- says it all
+
+
+def check_schedules(databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """Return a warning for each schedule that is on and can't run, 100 at most. None before the migration."""
+    if router.db_for_read(Schedule) not in (databases or ()):
+        return []
+    try:
+        stored = list(Schedule.objects.filter(enabled=True))
+        if stored:
+            discovery.discover()
+    except (DatabaseError, RedisKitError):
+        return []
+    return [problem for row in stored if (problem := _problem(row))][:MOST_WARNINGS]
+
+
+def _problem(row: Schedule) -> CheckMessage | None:
+    try:
+        check(row)
+    except RedisKitError as error:
+        hint = "Change or delete it in the admin, or deploy the code that it needs."
+        return Warning(f"The schedule {row.name!r} of the database can't run: {error}", hint=hint, id="redis_kit.W022")
+    return None

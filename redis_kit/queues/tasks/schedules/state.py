@@ -33,8 +33,8 @@ class State(NamedTuple):
     def dumps(self) -> str:
         """Return it as JSON."""
         plain = State()
-        given = {name: value for name, value in self._asdict().items() if value != getattr(plain, name)}
-        return json.dumps(given, ensure_ascii=False, separators=(",", ":"))
+        values = {name: value for name, value in self._asdict().items() if value != getattr(plain, name)}
+        return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
 
     def last_for(self, definition: Definition) -> int | None:
         """Return up to when ticks are over; None if the schedule is new, or its times have changed."""

@@ -1,12 +1,20 @@
-"""The job that a tick of a schedule adds."""
+"""The job that a tick of a schedule adds, and the task of ticks that are passed on, to Celery or another backend.
+
+Workers' supervisors add jobs to Redis only: a broker or database that hangs must not keep them from their heartbeats.
+A thread of a worker passes such a tick on.
+"""
 
 import hashlib
 from base64 import urlsafe_b64encode
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
+from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.scripts import ScriptCall
+from redis_kit.queues.errors import GiveUp
 from redis_kit.queues.jobs import history, ids, message
 from redis_kit.queues.jobs.lane import Lane, lane_of
 from redis_kit.queues.jobs.message import Message
@@ -15,10 +23,12 @@ from redis_kit.queues.jobs.unique import UniqueKey
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.store import calls
 from redis_kit.queues.tasks import enqueue, registry
-from redis_kit.queues.tasks.schedules import relay
+from redis_kit.queues.tasks.options import copy
 from redis_kit.queues.tasks.schedules.definition import Definition
 from redis_kit.queues.tasks.schedules.periodic import runs_here
-from redis_kit.queues.tasks.task import extended
+from redis_kit.queues.tasks.task import Task, extended
+
+CELERY = "redis_kit.queues.celery.publisher.send_tick"
 
 
 class ScheduledCall(NamedTuple):
@@ -46,7 +56,7 @@ class ScheduledCall(NamedTuple):
         if self.relayed:
             call = self.relayed
             args = [call.kind, call.task, call.queue, id, call.args, call.kwargs]
-            return id, message.dumps(relay.NAME, args, {})
+            return id, message.dumps(NAME, args, {})
         about = history.line(timezone.now(), None, self.backend) if self.backend else b""
         return id, about + self.body
 
@@ -86,3 +96,30 @@ def call_of(definition: Definition, relay_queue: str) -> ScheduledCall:
             stored_for = task.backend if task.store_result else ""
             return ScheduledCall(task.queue_name, packed.body, packed.key, task.priority, stored_for, lane=packed.lane)
     return ScheduledCall(relay_queue, relayed=definition, lane=lane_of(relay_queue))
+
+
+def send(kind: str, name: str, queue: str, id: str, args: list[Any], kwargs: dict[str, Any]) -> None:
+    """Pass a call on. ``id`` is the same in each attempt."""
+    if kind == "celery":
+        try:
+            celery_send()(name, args, kwargs, id=id, queue=queue)
+        except ConfigurationError as error:
+            raise GiveUp(str(error)) from error
+        return
+    task = registry.find(name)
+    (task.using(queue_name=queue) if queue else task).enqueue(*args, **kwargs)
+
+
+def celery_send() -> Any:
+    """Return the function that sends a call to Celery. Raises GiveUp without Celery."""
+    try:
+        return import_string(CELERY)
+    except ImportError as error:
+        raise GiveUp(f"A schedule of a Celery task needs Celery: {error}") from error
+
+
+# Not made by @task, which would check it against the backends of the project: no project enqueues it.
+send: Task[..., Any] = copy(  # type: ignore[no-redef]
+    SimpleNamespace(func=send, queue_name="default", backend="default", priority=0), Task
+)
+NAME = f"{__name__}.send"

@@ -54,13 +54,13 @@ def _cron(expression: str) -> str:
 
 def _weekdays(field: str) -> str:
     """Return the names of weekdays; "" for a field that has more than days and ranges of days."""
-    shown: list[str] = []
+    ranges: list[str] = []
     for part in field.split(","):
         ends = [str(WEEKDAYS[(day - 1) % 7]) for each in part.split("-") if (day := _weekday(each)) is not None]
         if len(ends) != part.count("-") + 1:
             return ""
-        shown.append("–".join(ends))
-    return ", ".join(shown)
+        ranges.append("–".join(ends))
+    return ", ".join(ranges)
 
 
 def _weekday(name: str) -> int | None:

@@ -13,7 +13,7 @@ from redis_kit.queues.jobs.shard import shard_for
 from redis_kit.queues.jobs.step import StepCall
 from redis_kit.queues.store.workflows import transitions
 from redis_kit.queues.store.workflows.calls import Node, StepJob
-from redis_kit.queues.tasks import limits
+from redis_kit.queues.tasks import declared_limits
 from redis_kit.queues.tasks.enqueue import WaitingCall, body_of, check_call
 from redis_kit.queues.tasks.parts import Group, Part, Step, steps_of
 from redis_kit.queues.tasks.task import Task, extended
@@ -79,7 +79,7 @@ def _job(vertex: Vertex, step: Step, workflow: str) -> StepJob:
     kwargs = {name: None if name in places else value for name, value in step.kwargs.items()}
     call = StepCall(workflow, vertex.number, vertex.keeps, tuple(vertex.sources))
     body = body_of(task, args, kwargs, call)
-    lane = limits.lane_of_call(task, args, kwargs)
+    lane = declared_limits.lane_of_call(task, args, kwargs)
     queue = shard_for(task.queue_name, lane=lane) or task.queue_name
     id = ids.of_step(workflow, vertex.number, queue)
     alias, line = backend if task.store_result else None, lane.text if lane else ""
@@ -88,7 +88,7 @@ def _job(vertex: Vertex, step: Step, workflow: str) -> StepJob:
 
 def _check_limits(task: Task[..., Any], step: Step) -> None:
     """Raise InvalidWorkflow if a limit names an argument whose value is known only when the step begins."""
-    names = limits.named_arguments(task)
+    names = declared_limits.named_arguments(task)
     if not names:
         return
     bound = task.signature.bind(*((None, *step.args) if task.takes_context else step.args), **step.kwargs)

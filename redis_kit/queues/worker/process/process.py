@@ -1,28 +1,21 @@
 """Starts and stops a worker's loops."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from math import inf
 from queue import Empty
 from threading import Event
 from time import monotonic
 
-from django.db import DatabaseError, connections
-from django.utils.connection import ConnectionDoesNotExist
-from django.utils.timezone import now
-
 from redis_kit.core.errors import RedisFailure
-from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.values.event_queue import EventQueue
-from redis_kit.queues.database import outbox
-from redis_kit.queues.database.relay import relay
+from redis_kit.queues.database.relay import OutboxRelay
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.store.handover import version
 from redis_kit.queues.tasks import registry
-from redis_kit.queues.worker.fetch.fetcher import Fetcher
-from redis_kit.queues.worker.fetch.listener import Listener
+from redis_kit.queues.worker.fetch.fetcher import Fetcher, Listener
 from redis_kit.queues.worker.fetch.rotation import Rotation
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.threads import ThreadPool, start_thread
@@ -35,68 +28,14 @@ from redis_kit.queues.worker.run.statistics import TaskStatistics
 from redis_kit.queues.worker.run.timeouts import JobKey, Timeouts
 from redis_kit.queues.worker.shared.channel import Channel
 from redis_kit.queues.worker.shared.done import Done
+from redis_kit.queues.worker.shared.duties import Duties
 from redis_kit.queues.worker.shared.logs import counted, guarded
 from redis_kit.queues.worker.shared.memory import resident
-from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, pause
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import LoneQueue, PatientQueue, WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
 SIGN_OF_LIFE = 2.0  # seconds between two
-
-
-OUTBOX_INTERVAL = 5.0  # seconds between two looks of all workers together
-OUTBOX_TURN = 4500  # ms: a bit less, so that the same worker may look again
-
-
-class OutboxRelay:
-    """Looks at each database every five seconds, in one of all worker processes: the others find the turn taken.
-
-    ``report`` is called with the seconds for which the oldest call has waited that could not be sent; 0 without one.
-    """
-
-    def __init__(
-        self, aliases: Sequence[str], source: WorkerQueue, stopping: Event, report: Callable[[float], object]
-    ) -> None:
-        self.aliases, self._source, self._stopping, self._report = aliases, source, stopping, report
-        self._failures = 0
-        self._log_limit = LogRateLimit()
-
-    def run(self) -> None:
-        """Look until the worker stops. After an outage of Redis that is within two seconds."""
-        while not self._stopping.wait(self.look()):
-            pass
-
-    def look(self) -> float:
-        """Send what is left, if it is this worker's turn, and return the seconds until the next look."""
-        try:
-            for alias in self.aliases:
-                if self._source.run_flow(outbox.take_turn(alias, self._source.worker, OUTBOX_TURN)):
-                    self._relay(alias)
-        except UNAVAILABLE:
-            self._failures += 1
-            return pause(self._failures - 1)
-        except RedisFailure as error:
-            self._complain("The outbox can't be looked at: %s", error)
-        self._failures = 0
-        return OUTBOX_INTERVAL
-
-    def _relay(self, alias: str) -> None:
-        try:
-            relayed = relay(alias, PatientQueue)
-        except (DatabaseError, ConnectionDoesNotExist) as error:
-            self._complain("The outbox of database %a can't be read: %s", alias, error)
-            return
-        finally:
-            if alias in connections:
-                connections[alias].close()  # it is not needed for the next seconds
-        if relayed.sent:
-            logger.info("Outbox of database %a: sent %s.", alias, counted(relayed.sent, "waiting call"))
-        self._report((now() - relayed.oldest).total_seconds() if relayed.oldest else 0.0)
-
-    def _complain(self, *what: object) -> None:
-        if self._log_limit.allows(str(what[0])):
-            logger.error(*what)
 
 
 class RecyclingLimits:
@@ -166,7 +105,7 @@ class WorkerProcess:
             logs=self._logs,
             isolate=self._isolate if channel and not options.lone_job else None,
         )
-        self._relay = OutboxRelay(registry.outboxes(), self.sources[0], self._stopping, self._report_outbox)
+        self._relay = OutboxRelay(registry.outboxes(), self.sources[0], self.worker, PatientQueue, self._report_outbox)
         self._manager = ThreadPool(options.threads, self._fetcher, process=self._process, on_end=self._ended)
 
     def run(self) -> int:
@@ -194,6 +133,12 @@ class WorkerProcess:
             self._fetcher.quiet()
         return done
 
+    def _run_duties(self) -> None:
+        """Do what may wait for a database, and therefore is no duty of the supervisor."""
+        duties = Duties(self._relay)
+        while not self._stopping.wait(max(0.0, duties.next - monotonic())):
+            duties.run()
+
     def _report_outbox(self, seconds: float) -> None:
         if self._channel:
             self._channel.say("outbox", f"{seconds:.1f}")
@@ -206,7 +151,7 @@ class WorkerProcess:
 
     def _start(self) -> None:
         if self._relay.aliases and self.options.burst and not self.options.lone_job:
-            guarded("The outbox", self._relay.look, 0.0)  # before a thread finds nothing to do, and the worker ends
+            guarded("The outbox", self._relay.run, None)  # before a thread finds nothing to do, and the worker ends
         self._manager.start()
         threads: dict[str, Callable[[], None]] = {
             "sinks": self._routes.prepare,
@@ -216,7 +161,7 @@ class WorkerProcess:
             "logs": self._logs.run,
         }
         if self._relay.aliases and not self.options.burst:
-            threads["outbox"] = self._relay.run
+            threads["duties"] = self._run_duties
         if self._channel:
             threads["commands"] = partial(self._take_commands, self._channel)
         if not self.options.burst:

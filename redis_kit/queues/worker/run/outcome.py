@@ -16,6 +16,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.logs.error_text import ExcInfo, described, exc_info, name_of, text_of
 from redis_kit.core.signals import send_safely
 from redis_kit.core.steps import Call
+from redis_kit.core.terminal import rounded_duration
 from redis_kit.queues import signals
 from redis_kit.queues.errors import (
     Cancelled,
@@ -38,7 +39,7 @@ from redis_kit.queues.tasks.task import Task, extended
 from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
 from redis_kit.queues.worker.run.workflow_step import report_failure
 from redis_kit.queues.worker.shared.done import RecordedEnd
-from redis_kit.queues.worker.shared.logs import guarded, lasting
+from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.status_board import Running
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
@@ -151,16 +152,16 @@ class FailedAttempt(NamedTuple):
             logger.info("%s was cancelled%s.", name, "; it ended with its process" if self.killed else "")
             return
         if self.killed:
-            next_step = "it is dead" if state == "dead" else f"the next one in {lasting(self.delay)}"
+            next_step = "it is dead" if state == "dead" else f"the next one in {rounded_duration(self.delay)}"
             logger.error("%s: its process was killed, %s, %s: %a", name, attempt, next_step, self.reason)
             return
         if state != "dead" and issubclass(type(self.error), Retry):
             ending = f": {text!a}" if (text := text_of(self.error)) else "."
-            logger.info("%s will be retried in %s, after %s%s", name, lasting(self.delay), attempt, ending)
+            logger.info("%s will be retried in %s, after %s%s", name, rounded_duration(self.delay), attempt, ending)
             return
         if state != "dead":
             ending = "." if error else f": {self.reason!a}"
-            next_in = lasting(self.delay)
+            next_in = rounded_duration(self.delay)
             logger.warning("%s failed, %s, the next one in %s%s", name, attempt, next_in, ending, exc_info=error)
             return
         ran = self.task and not issubclass(type(self.error), Expired)

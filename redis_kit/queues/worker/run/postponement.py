@@ -6,6 +6,7 @@ from typing import NamedTuple
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.logs.error_text import text_of
 from redis_kit.core.signals import send_safely
+from redis_kit.core.terminal import rounded_duration
 from redis_kit.queues import signals, validation
 from redis_kit.queues.errors import Cancelled, NewerMessage, Snooze
 from redis_kit.queues.jobs import call_shape
@@ -15,7 +16,7 @@ from redis_kit.queues.store import unknown_calls
 from redis_kit.queues.tasks.task import Task
 from redis_kit.queues.worker.run.outcome import FailedAttempt, failed
 from redis_kit.queues.worker.run.recorder import ResultRecorder
-from redis_kit.queues.worker.shared.logs import guarded, lasting
+from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
@@ -99,7 +100,7 @@ class SnoozedJob(NamedTuple):
     def _log(self) -> None:
         name = f"Job {self.job.id!a} of queue {self.source.name!a} ({self.task.module_path})"
         ending = f": {self.said!a}" if self.said else "."
-        logger.info("%s snoozes for %s%s", name, lasting(self.delay), ending)
+        logger.info("%s snoozes for %s%s", name, rounded_duration(self.delay), ending)
 
 
 class InterruptedJob(NamedTuple):

@@ -9,16 +9,14 @@ from typing import Any, NamedTuple
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call, Pop
+from redis_kit.queues.inspection.stats import refusal
 from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.jobs.job import Job, State
-from redis_kit.queues.monitoring import report
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import whole
-from redis_kit.queues.store import calls, claim, enqueue, handover, hourly, results, unknown_calls
+from redis_kit.queues.store import calls, claim, enqueue, handover, results, unknown_calls
 from redis_kit.queues.store.claim import Claimed
 from redis_kit.queues.store.liveness import HeartbeatReply, heartbeat_reply
-from redis_kit.queues.store.unknown_calls import Recalled
-from redis_kit.queues.tasks import registry
 from redis_kit.queues.validation import Delay
 from redis_kit.queues.worker.options import LoneJob
 
@@ -137,7 +135,7 @@ class LoneQueue(WorkerQueue):
 
     def _take_over(self, job: LoneJob) -> Flow[Job | None]:
         given = {"version": job.version, "token": job.token, "about": self.about}
-        return handover.claim_job(self, self.worker, self._claim, job.id, **given)
+        return handover.claim_by_id(self, self.worker, self._claim, job.id, **given)
 
 
 class SupervisedQueue(WorkerQueue):
@@ -151,17 +149,12 @@ class SupervisedQueue(WorkerQueue):
         return self._call(partial(super().run_flow, steps, **answers))
 
 
-def beat(sources: list[WorkerQueue]) -> list[HeartbeatReply | RedisFailure]:
+def send_heartbeats(sources: Sequence[WorkerQueue]) -> list[HeartbeatReply | RedisFailure]:
     """Keep workers alive on their queues, as far as these let them, and list a page of the running jobs of each.
 
     One round trip, on a Cluster one per node.
     """
-    return sources[0].run_flow(_beat(sources))
-
-
-def recall(pairs: list[tuple[WorkerQueue, str]]) -> list[Recalled | RedisFailure | None]:
-    """Make jobs ready that other workers could not run. One round trip, on a Cluster one per node."""
-    return pairs[0][0].run_flow(_recall(pairs))
+    return sources[0].run_flow(_send_heartbeats(sources))
 
 
 class Report(NamedTuple):
@@ -171,32 +164,17 @@ class Report(NamedTuple):
     refused: str
 
 
-def reports(sources: list[WorkerQueue]) -> list[Report | RedisFailure]:
+def reports(sources: Sequence[WorkerQueue]) -> list[Report | RedisFailure]:
     """Return how each queue is doing. One round trip."""
     return sources[0].run_flow(_reports(sources))
 
 
-def forget_unused(sources: list[WorkerQueue]) -> None:
+def forget_unused(sources: Sequence[WorkerQueue]) -> None:
     """Take queues that were never used, and that no worker serves, off the list of queues. One to four round trips."""
     sources[0].run_flow(enqueue.forget_unused(sources))
 
 
-def sweep(sources: list[WorkerQueue]) -> list[list[bytes] | RedisFailure]:
-    """Make orphaned jobs ready, and return their ids for each queue. Add up the minutes of past hours.
-
-    One round trip.
-    """
-    return sources[0].run_flow(_sweep(sources))
-
-
-def _sweep(sources: list[WorkerQueue]) -> Flow[list[list[bytes] | RedisFailure]]:
-    bases = [source.key("") for source in sources]
-    replies = iter((yield Batch([*map(calls.sweep, bases), *map(hourly.fold_hours, bases)], lenient=True)))
-    orphans, folded = [next(replies) for _ in bases], list(replies)
-    return [reply if isinstance(reply, RedisFailure) else ids for ids, reply in zip(orphans, folded, strict=True)]
-
-
-def _beat(sources: list[WorkerQueue]) -> Flow[list[HeartbeatReply | RedisFailure]]:
+def _send_heartbeats(sources: Sequence[WorkerQueue]) -> Flow[list[HeartbeatReply | RedisFailure]]:
     steps = [
         calls.heartbeat(queue.key(""), queue.worker, queue.about, after=queue.after, page=PAGE) for queue in sources
     ]
@@ -204,20 +182,11 @@ def _beat(sources: list[WorkerQueue]) -> Flow[list[HeartbeatReply | RedisFailure
     return [reply if isinstance(reply, RedisFailure) else heartbeat_reply(reply) for reply in replies]
 
 
-def _recall(pairs: list[tuple[WorkerQueue, str]]) -> Flow[list[Recalled | RedisFailure | None]]:
-    steps = [unknown_calls.recall_step(source, shape, can_run=registry.can_run(shape)) for source, shape in pairs]
-    replies = yield Batch(steps, lenient=True)
-    return [
-        reply if isinstance(reply, RedisFailure) else unknown_calls.recalled(shape, reply)
-        for (_, shape), reply in zip(pairs, replies, strict=True)
-    ]
-
-
-def _reports(sources: list[WorkerQueue]) -> Flow[list[Report | RedisFailure]]:
+def _reports(sources: Sequence[WorkerQueue]) -> Flow[list[Report | RedisFailure]]:
     replies = yield Batch([calls.QUEUE_STATS(source.key(""), 1) for source in sources], lenient=True)
     return [reply if isinstance(reply, RedisFailure) else _report(reply) for reply in replies]
 
 
 def _report(reply: list[Any]) -> Report:
     wait, paused_since = reply[4], reply[6]
-    return Report(wait / 1000 if wait >= 0 > paused_since else None, report.refusal(reply))
+    return Report(wait / 1000 if wait >= 0 > paused_since else None, refusal(reply))

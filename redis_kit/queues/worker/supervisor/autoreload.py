@@ -1,12 +1,17 @@
-"""Restarts the worker when its code changes, for development."""
+"""Restarts the worker when its code changes, for development.
+
+As a program it is that of a restarted worker: it runs the worker's command, given as its arguments. If another change
+breaks the settings before the command begins, it waits for the next one.
+"""
 
 import logging
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
@@ -20,7 +25,7 @@ from redis_kit.queues.worker.supervisor import os_signals
 from redis_kit.queues.worker.supervisor.os_signals import Signals
 
 logger = logging.getLogger("redis_kit.worker")
-PROGRAM = f"{__package__}.relaunch"
+PROGRAM = f"{__package__}.autoreload"
 EVERY = 1.0  # seconds between two looks
 TRIAL = "REDIS_KIT_TRIAL"  # in the environment of a process that is only to load the code and the settings
 RESTARTED = "REDIS_KIT_RESTARTED"  # in the environment of a process that restart() has made
@@ -34,9 +39,7 @@ class Files:
         self._times = self._look()
 
     def changed(self) -> Path | None:
-        """Return a file that has changed since, and can be compiled; looks once a second."""
-        if monotonic() < self._next:
-            return None
+        """Return a file that has changed since, and can be compiled."""
         now, before = self._look(), self._times
         self._times = {**before, **now}  # a file that was missing for a moment counts as changed when it exists
         changed = [path for path, time in now.items() if before.get(path, time) != time]
@@ -49,13 +52,27 @@ class Files:
         self._times = {**self._look(), **self._times}
 
     def _look(self) -> dict[Path, float]:
-        self._next = monotonic() + EVERY
         return dict(self._reloader.snapshot_files())
+
+
+class FileWatch:
+    """The duty of ``--reload``: it looks at the files once a second. ``on_change`` is called with one that changed."""
+
+    def __init__(self, files: Files, on_change: Callable[[Path], object]) -> None:
+        self.due = 0.0
+        self._files, self._on_change = files, on_change
+
+    def run(self) -> None:
+        """Look at the files."""
+        self.due = monotonic() + EVERY
+        if path := self._files.changed():
+            self._on_change(path)
 
 
 def usable(files: Files, signals: Signals) -> bool:
     """Wait until another process can load the code; False where a signal to stop ends the waiting."""
     trial = Trial()
+    watch_at = monotonic() + EVERY
     try:
         while not trial.passed:
             os_signals.readable([signals], 0.05)
@@ -64,6 +81,9 @@ def usable(files: Files, signals: Signals) -> bool:
             if failure := trial.failure():
                 files.watch(failure)
                 logger.error("The code can't be loaded; the worker waits for the next change.\n%s", failure)
+            if monotonic() < watch_at:
+                continue
+            watch_at = monotonic() + EVERY
             if path := files.changed():
                 logger.warning("%s has changed.", path)
                 trial.end()
@@ -135,11 +155,11 @@ def restart() -> NoReturn:
 
 def _arguments() -> list[str]:
     """Return the arguments of this process, by way of the program that waits while settings are broken."""
-    given = [str(argument) for argument in get_child_arguments()]
-    if PROGRAM in given:
-        return given
-    options = list(takewhile(lambda argument: argument.startswith("-") and argument != "-m", given[1:]))
-    return [given[0], *options, "-m", PROGRAM, *given[1 + len(options) :]]
+    arguments = [str(argument) for argument in get_child_arguments()]
+    if PROGRAM in arguments:
+        return arguments
+    options = list(takewhile(lambda argument: argument.startswith("-") and argument != "-m", arguments[1:]))
+    return [arguments[0], *options, "-m", PROGRAM, *arguments[1 + len(options) :]]
 
 
 def _compiles(path: Path) -> bool:
@@ -149,3 +169,30 @@ def _compiles(path: Path) -> bool:
         logger.exception("%s has changed, but can't be used yet.", path)
         return False
     return True
+
+
+def main() -> None:
+    """Run the command of a restarted worker."""
+    arguments = sys.argv
+    try:
+        _run_program(arguments[1:])
+    except (Exception, SystemExit):
+        if os.environ.pop(RESTARTED, None) is None:  # the command has begun, or is only tried
+            raise
+        sys.argv = arguments
+        wait_for_change()
+
+
+def _run_program(program: list[str]) -> None:
+    if program[0] == "-m":
+        sys.argv = program[1:]
+        runpy.run_module(program[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = program
+        if not sys.flags.safe_path:
+            sys.path[0] = str(Path(program[0]).resolve().parent)
+        runpy.run_path(program[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()

@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from django.db import connections
 
 from redis_kit.core.client.pools import SPARE as OTHERS
 from redis_kit.core.connections import provide
 from redis_kit.core.signals import send_safely
-from redis_kit.queues import signals as told
+from redis_kit.queues import signals as worker_signals
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.worker.options import LoneJob, Options
 from redis_kit.queues.worker.process.process import WorkerProcess
@@ -27,12 +27,13 @@ from redis_kit.queues.worker.shared.logs import counted, named
 from redis_kit.queues.worker.shared.memory import resident_of
 from redis_kit.queues.worker.shared.status_board import Running, StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import PAGE, SupervisedQueue, WorkerQueue
-from redis_kit.queues.worker.supervisor.os_signals import Signals, held_back
+from redis_kit.queues.worker.supervisor.os_signals import held_back
 
 logger = logging.getLogger("redis_kit.worker")
 SUSPECTS = 10_000  # of one child and queue, at most
 FAILED = 70  # exit code of a child whose own code failed, not a job's
 UNRESPONSIVE = 30.0  # seconds without a sign of life from which on that is reported
+HELPER_TIMEOUT = 30  # seconds
 SPARE = 0.4  # seconds beyond its grace after which a child that was told to end is killed
 
 
@@ -47,16 +48,16 @@ class Suspects:
         self._before: set[bytes] = set()
         self._now: set[bytes] = set()
 
-    def take_in(self, page: Sequence[bytes], shown: set[bytes]) -> list[bytes]:
-        """Return the jobs of a page that neither this pass nor the one before found among those that are shown."""
-        unknown = [member for member in page if member not in shown]
+    def compare(self, page: Sequence[bytes], running: set[bytes]) -> list[bytes]:
+        """Return the jobs of a page that neither this pass nor the one before found among those that run."""
+        unknown = [member for member in page if member not in running]
         if len(self._now) < SUSPECTS:
             self._now.update(unknown)
-        asked = [member for member in unknown if member in self._before]
+        suspects = [member for member in unknown if member in self._before]
         self.after = page[-1] if len(page) == PAGE else b""
         if not self.after:
             self._before, self._now = self._now, set()
-        return asked
+        return suspects
 
 
 @dataclass(eq=False)
@@ -71,17 +72,17 @@ class Child:
     born: float = field(default_factory=monotonic)
     recycling: bool = False
     stopping: bool = False
-    given_back: bool = False  # it was told not to finish its jobs
+    returned_jobs: bool = False  # it was told not to finish its jobs
     kill_at: float | None = None
-    given_up: bool = False  # it was killed because it did not end in time
+    killed_late: bool = False  # it was killed because it did not end in time
     overdue: list[Running] = field(default_factory=list)  # the jobs it was killed for
     cancelled: dict[int, list[str]] = field(default_factory=dict)  # by queue, as of the last heartbeat
     suspects: defaultdict[str, Suspects] = field(default_factory=lambda: defaultdict(Suspects))  # by queue
     about: Callable[..., str] = ids.information
     lone_job: LoneJob | None = None  # the only one that it runs
-    _said: tuple[str, float, int, int] = ("", 0.0, 0, 0)
+    _reported: tuple[str, float, int, int] = ("", 0.0, 0, 0)
 
-    def say_how(self, *, quiet: bool, clock_back: int) -> None:
+    def report(self, *, quiet: bool, clock_back: int) -> None:
         """Have the next heartbeat report the state, and the memory if that changed by more than 5 %.
 
         It reports for how many seconds the child has given no sign of life, from 30 on. ``clock_back`` is by how many
@@ -90,11 +91,12 @@ class Child:
         state = "stopping" if self.stopping else "quiet" if quiet or self.recycling else "working"
         silence = int(self.board.silence)
         unresponsive = silence if silence >= UNRESPONSIVE else 0
-        size, (before, reported, back, was_unresponsive) = resident_of(self.pid) or 0.0, self._said
+        size, (before, reported, back, was_unresponsive) = resident_of(self.pid) or 0.0, self._reported
         self._log_silence(unresponsive, was_unresponsive)
-        said = state, clock_back, unresponsive
-        if said != (before, back, was_unresponsive) or abs(size - reported) > reported * 0.05:
-            self._said = state, size, clock_back, unresponsive
+        if (state, clock_back, unresponsive) != (before, back, was_unresponsive) or abs(
+            size - reported
+        ) > reported * 0.05:
+            self._reported = state, size, clock_back, unresponsive
             numbers = {"memory": round(size), "clock_back": clock_back, "unresponsive": unresponsive}
             about = self.about(state=state, **{name: number for name, number in numbers.items() if number})
             for source in self.sources:
@@ -111,18 +113,18 @@ class Child:
     @property
     def claims(self) -> bool:
         """Tell whether its last reported state is working: neither quiet nor stopping."""
-        return self._said[0] == "working"
+        return self._reported[0] == "working"
 
     def wake(self, source: WorkerQueue, seconds: float = 0.0) -> None:
         """Have it ask a queue for jobs after this time at the latest."""
         self.channel.say("wake", self.sources.index(source), f"{seconds:.3f}")
 
-    def compare(self, index: int, held: list[bytes]) -> None:
+    def reconcile(self, index: int, held: list[bytes]) -> None:
         """Ask the child about jobs that the server holds as running for it and its board does not show."""
         source = self.sources[index]
         suspects = self.suspects[source.name]
-        if asked := suspects.take_in(held, {job.member() for job in self.board.running()}):
-            self.channel.say("held", index, *(member.decode("utf-8", "surrogateescape") for member in asked))
+        if unknown := suspects.compare(held, {job.member() for job in self.board.running()}):
+            self.channel.say("held", index, *(member.decode("utf-8", "surrogateescape") for member in unknown))
         source.after = suspects.after
 
     def stop(self, until: float) -> None:
@@ -134,8 +136,8 @@ class Child:
 
     def stop_now(self) -> None:
         """Tell it to return its jobs to their queues at once."""
-        if not self.given_back:
-            self.stopping = self.given_back = True
+        if not self.returned_jobs:
+            self.stopping = self.returned_jobs = True
             self.kill_at = monotonic() + SPARE
             self.channel.say("now")
 
@@ -144,20 +146,20 @@ class Child:
         self.recycling = True
         self.channel.say("quiet")
 
-    def judge(self) -> bool:
+    def enforce_deadlines(self) -> bool:
         """Kill it if one of its jobs ran for too long, or if it should have ended; return whether this did so.
 
         Safe in a signal handler.
         """
         now = monotonic()
-        if self.overdue or self.given_up:
+        if self.overdue or self.killed_late:
             return False
         overdue = [job for job in self.board.running() if job.deadline is not None and job.deadline <= now]
-        self.given_up = not overdue and self.kill_at is not None and self.kill_at <= now
-        if overdue or self.given_up:
+        self.killed_late = not overdue and self.kill_at is not None and self.kill_at <= now
+        if overdue or self.killed_late:
             self.overdue = overdue
             self.signal(signal.SIGKILL)
-        return bool(self.overdue) or self.given_up
+        return bool(self.overdue) or self.killed_late
 
     def signal(self, number: int) -> None:
         """Send it a signal."""
@@ -172,38 +174,41 @@ class Child:
             return FAILED
         return os.waitstatus_to_exitcode(status) if pid else None
 
-    def how_ended(self, code: int) -> str:
+    def describe_end(self, code: int) -> str:
         """Return in words how it ended, with this exit code."""
         if code == -signal.SIGKILL and self.overdue:
             names, several = named([job.id for job in self.overdue]), len(self.overdue) > 1
             jobs = f"job{'s' if several else ''} {names}" if names else counted(len(self.overdue), "job")
             return f"was killed by its supervisor: {jobs} ran beyond {'their' if several else 'its'} timeout"
-        if code == -signal.SIGKILL and self.given_up:
+        if code == -signal.SIGKILL and self.killed_late:
             return "was killed by its supervisor: it did not end in time"
         try:
             return f"ended by {signal.Signals(-code).name if code < 0 else f'exit code {code}'}"
         except ValueError:  # a real-time signal has no name
             return f"ended by signal {-code}"
 
-    def let_go(self) -> None:
+    def close(self) -> None:
         """Close the channel and the board in this process."""
         self.channel.close()
         self.board.close()
 
 
-def fork(options: Options, *, supervisor: str, in_child: Callable[[], None], signals: Signals) -> Child:
-    """Fork a child that is a worker of its own. ``in_child`` frees it of what only its parent needs."""
+def fork(
+    options: Options, *, supervisor: str, in_child: Callable[[], None], call: Callable[[Callable[[], Any]], Any]
+) -> Child:
+    """Fork a child that is a worker of its own. ``in_child`` frees it of what only its parent needs.
+
+    ``call`` makes the parent's calls to the server.
+    """
     worker, (parent_end, child_end), board = ids.new_worker(), pair(), StatusBoard(options.threads)
     parent = os.getpid()
-    connections.close_all()  # a receiver of signals may have opened one
-    sys.stdout.flush()
-    sys.stderr.flush()
+    _prepare_fork()
 
     def about(pid: int, **more: object) -> str:
-        own: dict[str, object] = {"pid": pid, "queues": options.queues, "threads": options.threads}
+        details: dict[str, object] = {"pid": pid, "queues": options.queues, "threads": options.threads}
         if options.lone_job:
-            own["alone"] = True
-        return ids.information(**own, supervisor=supervisor, supervisor_pid=parent, **more)
+            details["alone"] = True
+        return ids.information(**details, supervisor=supervisor, supervisor_pid=parent, **more)
 
     with held_back():
         pid = os.fork()
@@ -215,22 +220,23 @@ def fork(options: Options, *, supervisor: str, in_child: Callable[[], None], sig
             except BaseException:
                 os._exit(FAILED)
     if not pid:
-        _live(options, worker, about(os.getpid()), child_end, board)
+        _run_child(options, worker, about(os.getpid()), child_end, board)
     child_end.close()
-    make = partial(SupervisedQueue, worker=worker, about=about(pid), call=signals.call)
-    sources: list[WorkerQueue] = [make(name) for name in options.sources]
+    sources: list[WorkerQueue] = [
+        SupervisedQueue(name, worker=worker, about=about(pid), call=call) for name in options.sources
+    ]
     return Child(pid, worker, parent_end, board, sources, about=partial(about, pid), lone_job=options.lone_job)
 
 
-def _live(options: Options, worker: str, about: str, channel: Channel, board: StatusBoard) -> NoReturn:
+def _run_child(options: Options, worker: str, about: str, channel: Channel, board: StatusBoard) -> NoReturn:
     # Never returns: what called the supervisor is the parent's business, its exit handlers too.
     code = FAILED
     provide(options.threads + len(options.sources) + OTHERS)
     try:
         details = {"worker": worker, "queues": options.queues}
-        send_safely(told.worker_started, WorkerProcess, **details)
+        send_safely(worker_signals.worker_started, WorkerProcess, **details)
         code = WorkerProcess(options, worker=worker, about=about, channel=channel, board=board).run()
-        send_safely(told.worker_stopping, WorkerProcess, **details)
+        send_safely(worker_signals.worker_stopping, WorkerProcess, **details)
     except BaseException:
         logger.exception("Worker %s failed.", worker)
     finally:
@@ -240,3 +246,54 @@ def _live(options: Options, worker: str, about: str, channel: Channel, board: St
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(code)
+
+
+class Helper:
+    """A process that does what may wait for a database, one thing at a time. ``in_child`` is that of fork()."""
+
+    def __init__(self, in_child: Callable[[], None]) -> None:
+        self._in_child = in_child
+        self._pid = 0
+
+    def start(self, work: Callable[[], None]) -> None:
+        """Run a function in a process of its own, unless one is at work. After 30 s the system ends it."""
+        if self._pid:
+            return
+        _prepare_fork()
+        with held_back():
+            pid = os.fork()
+            if not pid:
+                with contextlib.suppress(BaseException):
+                    self._in_child()
+                    signal.alarm(HELPER_TIMEOUT)
+        if pid:
+            self._pid = pid
+            return
+        try:
+            work()
+        finally:
+            with contextlib.suppress(BaseException):
+                connections.close_all()
+            os._exit(0)
+
+    def reap(self) -> None:
+        """Take note of its end."""
+        if self._pid:
+            with contextlib.suppress(ChildProcessError):
+                if not os.waitpid(self._pid, os.WNOHANG)[0]:
+                    return
+            self._pid = 0
+
+    def close(self) -> None:
+        """End it."""
+        if self._pid:
+            with contextlib.suppress(OSError):
+                os.kill(self._pid, signal.SIGKILL)
+                os.waitpid(self._pid, 0)
+            self._pid = 0
+
+
+def _prepare_fork() -> None:
+    connections.close_all()  # a receiver of signals may have opened one
+    sys.stdout.flush()
+    sys.stderr.flush()

@@ -1,11 +1,13 @@
 """The answers of a supervisor over HTTP: whether it is well, alive and ready, and the metrics."""
 
+import contextlib
 import json
 import logging
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 from redis_kit.core import conf, text
 from redis_kit.core.errors import KeyConflict
@@ -13,7 +15,6 @@ from redis_kit.core.metrics.families import Metric, Sample
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.supervisor.child import UNRESPONSIVE, Child
-from redis_kit.queues.worker.supervisor.health import Answer, HealthServer
 from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat
 
 logger = logging.getLogger("redis_kit.worker")
@@ -21,7 +22,83 @@ CHILDREN = Metric("redis_kit_worker_children", "gauge", "Child processes of this
 JOBS = Metric("redis_kit_worker_jobs_run_total", "counter", "Jobs that this worker ran.")
 RAN = Metric("redis_kit_worker_run_seconds_total", "counter", "Seconds for which its jobs ran, added up.")
 READY = Metric("redis_kit_worker_ready", "gauge", "Whether this worker claims jobs.")
-SAID = 60.0  # seconds for which what a child said of the outbox holds
+OUTBOX_VALIDITY = 60.0  # seconds for which the report of a child about the outbox holds
+REQUEST = 4096  # bytes of a request, at most
+REQUEST_TIMEOUT = 2.0  # seconds in which it has to arrive
+MOST_CALLERS = 16  # at a time
+ANSWER_TIMEOUT = 1.0  # seconds in which a caller has to take an answer
+
+
+class Answer(NamedTuple):
+    """The answer to a request."""
+
+    status: str
+    content_type: str
+    body: bytes
+
+
+class HealthServer:
+    """Listens on an address. ``answer`` returns the answer for a path, or None if there is none."""
+
+    def __init__(self, address: str, port: int, answer: Callable[[str], Answer | None]) -> None:
+        self._answer_for = answer
+        self._callers: dict[socket.socket, tuple[float, bytes]] = {}
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        self._listening = socket.create_server((address, port), family=family, backlog=MOST_CALLERS)
+        self._listening.setblocking(False)
+
+    def sockets(self) -> list[socket.socket]:
+        """Return what to select by."""
+        return [self._listening, *self._callers]
+
+    def serve(self, readable: list[Any]) -> None:
+        """Answer requests, and close connections that take too long."""
+        if self._listening in readable and len(self._callers) < MOST_CALLERS:
+            with contextlib.suppress(OSError):
+                caller, _ = self._listening.accept()
+                caller.setblocking(False)
+                self._callers[caller] = monotonic() + REQUEST_TIMEOUT, b""
+                readable = [*readable, caller]  # in an outage it takes seconds until the next look
+        for caller, (until, request) in list(self._callers.items()):
+            if caller in readable:
+                self._read_request(caller, until, request)
+            elif monotonic() > until:
+                self._hang_up(caller)
+
+    def close(self) -> None:
+        """Close all of it, in this process."""
+        for connection in self.sockets():
+            connection.close()
+        self._callers.clear()
+
+    def _read_request(self, caller: socket.socket, until: float, request: bytes) -> None:
+        try:
+            chunk = caller.recv(REQUEST)
+        except BlockingIOError:
+            return
+        except OSError:
+            chunk = b""
+        request += chunk
+        if b"\r\n\r\n" in request:
+            with contextlib.suppress(OSError):
+                caller.settimeout(ANSWER_TIMEOUT)
+                caller.sendall(self._answer(request.split(b" ", 2)))
+        elif chunk and len(request) <= REQUEST:
+            self._callers[caller] = until, request
+            return
+        self._hang_up(caller)
+
+    def _answer(self, request: list[bytes]) -> bytes:
+        method, path = (*request, b"", b"")[:2]
+        if method not in (b"GET", b"HEAD"):
+            return _response(_detail("405 Method Not Allowed", "GET only"), "Allow: GET, HEAD\r\n")
+        answer = self._answer_for(path.partition(b"?")[0].decode("latin-1"))
+        response = _response(answer or _detail("404 Not Found", "only /healthz, /livez, /readyz, /metrics are served"))
+        return response if method == b"GET" else response.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
+
+    def _hang_up(self, caller: socket.socket) -> None:
+        del self._callers[caller]
+        caller.close()
 
 
 class Probes:
@@ -90,12 +167,12 @@ class Probes:
         damaged = {name: str(error) for name, error in broken.items() if isinstance(error, KeyConflict)}
         unread = {name: error for name, error in broken.items() if name not in damaged}
         refused = self._heartbeat.refused if answers else {}
-        most = f"more than {text.number(self._options.max_wait)} s"
+        limit = f"more than {text.number(self._options.max_wait)} s"
         failing = {
             "no child is alive": not self._children(),
             "the server does not answer": not answers,
-            f"a job of {', '.join(late)} waits for {most}": bool(late),
-            f"a call waits in the outbox for {most}": self._outbox_waits(),
+            f"a job of {', '.join(late)} waits for {limit}": bool(late),
+            f"a call waits in the outbox for {limit}": self._outbox_waits(),
             **{f"queue {name} can't be read: {error}": True for name, error in unread.items()},
         }
         back = self._heartbeat.clock.went_back
@@ -106,8 +183,8 @@ class Probes:
             f"the server refuses writes to {', '.join(refused)}": bool(refused),
         }
         details = {**_status(failing, degraded), "damaged": damaged, "children": len(self._children())}
-        more = {"waits": waits, "clock_back": back, "refused": refused, "error": self._heartbeat.error}
-        return {**details, "silent": round(silent, 3), **more}
+        details |= {"waits": waits, "clock_back": back, "refused": refused, "error": self._heartbeat.error}
+        return {**details, "silent": round(silent, 3)}
 
     def readiness(self) -> dict[str, Any]:
         """Return whether the worker claims jobs; the status ``failing`` means that it does not."""
@@ -131,7 +208,7 @@ class Probes:
 
     def _outbox_waits(self) -> bool:
         seconds, at = self._outbox  # another supervisor's child may have looked since
-        return monotonic() - at < SAID and seconds > self._options.max_wait
+        return monotonic() - at < OUTBOX_VALIDITY and seconds > self._options.max_wait
 
     def _answer(self, path: str) -> Answer | None:
         if path == "/healthz":
@@ -155,3 +232,13 @@ def _status(failing: Mapping[str, bool], degraded: Mapping[str, bool] | None = N
 def _report(details: dict[str, Any]) -> Answer:
     status = "503 Service Unavailable" if details["status"] == "failing" else "200 OK"
     return Answer(status, "application/json", json.dumps(details).encode())
+
+
+def _detail(status: str, text: str) -> Answer:
+    return Answer(status, "application/json", json.dumps({"detail": text}).encode())
+
+
+def _response(answer: Answer, headers: str = "") -> bytes:
+    head = f"HTTP/1.1 {answer.status}\r\nContent-Type: {answer.content_type}\r\n"
+    fixed = "Cache-Control: no-store\r\nConnection: close\r\n"
+    return f"{head}{fixed}{headers}Content-Length: {len(answer.body)}\r\n\r\n".encode() + answer.body

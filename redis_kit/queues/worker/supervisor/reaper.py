@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from time import monotonic
 from typing import Any
 
@@ -15,11 +16,11 @@ from redis_kit.queues.store.liveness import Poison, poison
 from redis_kit.queues.worker.run.outcome import record_unstoppable
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import named
-from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage, pause
+from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, pause
 from redis_kit.queues.worker.shared.status_board import Running
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.queues.worker.supervisor.child import Child
-from redis_kit.queues.worker.supervisor.heartbeat import buried
+from redis_kit.queues.worker.supervisor.heartbeat import announce_death
 
 logger = logging.getLogger("redis_kit.worker")
 LATE = 1.0  # seconds until the second look: a claim that was under way may have arrived after the death
@@ -35,11 +36,11 @@ class DeadChild:
 
     worker: str
     left: list[tuple[int, WorkerQueue]]
-    done: list[Ack]
-    crashed: list[Running]
-    overdue: list[Running]
-    cancelled: list[Running]
-    running: list[Running]
+    done: list[Ack] = field(default_factory=list)
+    crashed: list[Running] = field(default_factory=list)
+    overdue: list[Running] = field(default_factory=list)
+    cancelled: list[Running] = field(default_factory=list)
+    running: list[Running] = field(default_factory=list)
     beside: list[tuple[str, str]] = field(default_factory=list)
     then: Callable[[], object] | None = None
     at: float = 0.0
@@ -50,8 +51,7 @@ class DeadChild:
 class Reaper:
     """Cleans up after dead children. If this process dies too, other workers do it when the leases end."""
 
-    def __init__(self, outage: Outage) -> None:
-        self._outage = outage
+    def __init__(self) -> None:
         self._dead_children: list[DeadChild] = []
 
     def add(self, child: Child, *, crashed: bool, then: Callable[[], object] | None = None) -> None:
@@ -59,19 +59,28 @@ class Reaper:
 
         ``then`` is called when all is done.
         """
-        ran = child.board.running()
-        late = {(item.source, item.token, item.id) for item in child.overdue}
-        over = [item for item in ran if (item.source, item.token, item.id) in late]
-        cancelled = [item for item in ran if item.id in child.cancelled.get(item.source, ())]
-        suspected = [item for item in ran if item not in over] if crashed and not child.given_up else []
-        left, done = list(enumerate(child.sources)), _done(child)
+        running = child.board.running()
+        late = {(job.source, job.token, job.id) for job in child.overdue}
+        overdue = [job for job in running if (job.source, job.token, job.id) in late]
         self._dead_children.append(
-            DeadChild(child.worker, left, done, suspected, over, cancelled, ran, _beside(child), then, again=crashed)
+            DeadChild(
+                child.worker,
+                left=list(enumerate(child.sources)),
+                done=_done(child),
+                crashed=[job for job in running if job not in overdue] if crashed and not child.killed_late else [],
+                overdue=overdue,
+                cancelled=[job for job in running if job.id in child.cancelled.get(job.source, ())],
+                running=running,
+                beside=_beside(child),
+                then=then,
+                again=crashed,
+            )
         )
 
-    def next(self) -> float | None:
-        """Return when there is something to do next, on the monotonic clock."""
-        return min((dead_child.at for dead_child in self._dead_children), default=None)
+    @property
+    def due(self) -> float:
+        """Return when there is something to do next, on the monotonic clock; inf if no child has died."""
+        return min((dead_child.at for dead_child in self._dead_children), default=inf)
 
     @property
     def owing(self) -> bool:
@@ -88,14 +97,13 @@ class Reaper:
         now = monotonic()
         for dead_child in [item for item in self._dead_children if item.at <= now]:
             try:
-                self._see_to(dead_child)
-            except UNAVAILABLE as error:
-                self._outage.say(error)
+                self._clean_up(dead_child)
+            except UNAVAILABLE:
                 dead_child.at = monotonic() + pause(dead_child.tries)
                 dead_child.tries += 1
                 return  # it would not answer for the others either
 
-    def _see_to(self, dead_child: DeadChild) -> None:
+    def _clean_up(self, dead_child: DeadChild) -> None:
         sources = [source for _, source in dead_child.left]
         while dead_child.left:
             index, source = dead_child.left[0]
@@ -107,19 +115,18 @@ class Reaper:
                 _complain("Queue %a: jobs of a dead child stay until its lease expires: %s", source, error)
             dead_child.left.pop(0)
         failpoints.reach("reaped")
-        self._outage.say(None)
         self._dead_children.remove(dead_child)
         if dead_child.then:
             dead_child.then()
         if dead_child.again:
             left = list(enumerate(sources))
-            self._dead_children.append(DeadChild(dead_child.worker, left, [], [], [], [], [], at=monotonic() + LATE))
+            self._dead_children.append(DeadChild(dead_child.worker, left, at=monotonic() + LATE))
 
 
 def _beside(child: Child) -> list[tuple[str, str]]:
     """Return the queue and id of each job that a child ran; nothing if that was one, which was alone."""
-    ran = {(child.sources[item.source].queue_name, item.id) for item in (*child.board.running(), *child.overdue)}
-    return sorted(ran) if len(ran) > 1 else []
+    jobs = {(child.sources[item.source].queue_name, item.id) for item in (*child.board.running(), *child.overdue)}
+    return sorted(jobs) if len(jobs) > 1 else []
 
 
 def _done(child: Child) -> list[Ack]:
@@ -134,25 +141,25 @@ def _done(child: Child) -> list[Ack]:
 
 def _reap(dead_child: DeadChild, index: int, source: WorkerQueue) -> None:
     done = [item for item in dead_child.done if item.source == index]
-    _tried(source, lambda: source.run_flow(claim.acknowledge(source, dead_child.worker, done)))
+    _try_step(source, lambda: source.run_flow(claim.acknowledge(source, dead_child.worker, done)))
     failpoints.reach("outcomes_sent")
-    over = {item.token + b"/" + item.id for item in done}
+    ended = {item.token + b"/" + item.id for item in done}
     for item in dict.fromkeys(dead_child.cancelled + dead_child.overdue):
         record = partial(record_unstoppable, source, item, cancelled=item in dead_child.cancelled)
-        if item.source == index and _tried(source, record):
-            over.add(item.member())
+        if item.source == index and _try_step(source, record):
+            ended.add(item.member())
     started = [item.id for item in dead_child.crashed if item.source == index]
-    taken, dead = source.run_flow(_taken(source, dead_child.worker, started, dead_child.beside))
-    if taken:
-        count = "1 job was" if taken == 1 else f"{taken} jobs were"
-        running = named([item.id for item in dead_child.running if item.source == index and item.member() not in over])
-        text = f"{count} taken from worker {dead_child.worker}, which died{running and f'; it ran {running}'}"
+    count, dead = source.run_flow(_take_jobs(source, dead_child.worker, started, dead_child.beside))
+    if count:
+        jobs = "1 job was" if count == 1 else f"{count} jobs were"
+        running = named([item.id for item in dead_child.running if item.source == index and item.member() not in ended])
+        text = f"{jobs} taken from worker {dead_child.worker}, which died{running and f'; it ran {running}'}"
         logger.warning("Queue %a: %s.", source.name, text)
     for job in dead:
-        buried(source, job)
+        announce_death(source, job)
 
 
-def _tried(source: WorkerQueue, step: Callable[[], Any]) -> bool:
+def _try_step(source: WorkerQueue, step: Callable[[], Any]) -> bool:
     """Take a step, and say whether it succeeded; its error is logged."""
     try:
         step()
@@ -164,18 +171,18 @@ def _tried(source: WorkerQueue, step: Callable[[], Any]) -> bool:
     return True
 
 
-def _complain(what: str, source: WorkerQueue, error: Exception) -> None:
+def _complain(text: str, source: WorkerQueue, error: Exception) -> None:
     unforeseen = None if isinstance(error, RedisFailure) else error
-    logger.error(what, source.name, error, exc_info=unforeseen)
+    logger.error(text, source.name, error, exc_info=unforeseen)
 
 
-def _taken(
+def _take_jobs(
     source: WorkerQueue, worker: str, started: list[str], beside: list[tuple[str, str]]
 ) -> Flow[tuple[int, list[Poison]]]:
     total, dead = 0, []
     while True:
-        taken, *buried_jobs = yield calls.reap(source.key(""), worker, started, beside)
+        taken, *dead_jobs = yield calls.reap(source.key(""), worker, started, beside)
         total += taken
-        dead += poison(buried_jobs)
+        dead += poison(dead_jobs)
         if taken < calls.TAKEN:
             return total, dead

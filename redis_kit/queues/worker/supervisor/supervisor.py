@@ -1,45 +1,55 @@
 """The process above the workers: it forks them, sends their heartbeats, and cleans up after those that die.
 
 It has one thread, so that it can fork at any time, and runs no task. One loop waits for signals, for its children, and
-for the time of the next heartbeat.
+for the next of its duties.
 """
 
 import gc
 import logging
 import signal
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from math import inf
+from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, TypeVar
 
 from redis_kit.core import conf, connections
+from redis_kit.core.errors import RedisFailure
+from redis_kit.core.flow import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
+from redis_kit.core.steps import Call
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.settings import QueueSettings
+from redis_kit.queues.tasks.recall import Recall
+from redis_kit.queues.tasks.schedules.scheduler import Scheduler
+from redis_kit.queues.tasks.workflows.caretaker import Caretaker
 from redis_kit.queues.worker.options import LoneJob, Options
 from redis_kit.queues.worker.shared import failpoints
+from redis_kit.queues.worker.shared.duties import Duties, Duty
 from redis_kit.queues.worker.shared.logs import counted, running
-from redis_kit.queues.worker.shared.reconnect import Outage
+from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage
+from redis_kit.queues.worker.shared.worker_queue import PatientQueue, SupervisedQueue
 from redis_kit.queues.worker.supervisor import autoreload, os_signals
-from redis_kit.queues.worker.supervisor.child import SPARE, Child, fork
+from redis_kit.queues.worker.supervisor.autoreload import FileWatch
+from redis_kit.queues.worker.supervisor.child import SPARE, Child, Helper, fork
 from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat
+from redis_kit.queues.worker.supervisor.maintenance import HourFolding, Sweep
 from redis_kit.queues.worker.supervisor.os_signals import Interrupted, Signals
 from redis_kit.queues.worker.supervisor.probes import Probes
 from redis_kit.queues.worker.supervisor.reaper import Reaper
-from redis_kit.queues.worker.supervisor.scheduler import Scheduler
 
 logger = logging.getLogger("redis_kit.worker")
-LONGEST = 1.0  # seconds of one wait
+Answer = TypeVar("Answer")
+LONGEST_WAIT = 1.0  # seconds of one wait
 AGAIN = 0.5  # seconds after a turn that failed
-MOMENT = 0.05  # seconds in which a child writes its stacks
-HASTE = 0.1  # seconds between two looks at the clock when the end is near
+STACKS_INTERVAL = 0.05  # seconds in which a child writes its stacks
+STOPPING_TICK = 0.1  # seconds between two looks at the clock when the end is near
 LAST = 0.4  # seconds that a stopped supervisor has, when all children were killed, to return their jobs
-
-
-AT_BIRTH = 1.0  # seconds of life
-QUIET = 10.0  # seconds without an early death after which they are forgotten
+EARLY_DEATH = 1.0  # seconds of life
+QUIET_PERIOD = 10.0  # seconds without an early death after which they are forgotten
 FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0  # seconds
 
 
@@ -51,13 +61,14 @@ class RespawnBackoff:
         self._last = 0.0
         self.until = 0.0
 
-    def note(self, lived: float) -> None:
+    def note(self, lifetime: float) -> None:
         """Note a death."""
         now = monotonic()
-        if now - self._last > QUIET:
+        if now - self._last > QUIET_PERIOD:
             self._deaths = 0
-        if lived <= AT_BIRTH:
-            self._deaths, self._last = self._deaths + 1, now
+        if lifetime <= EARLY_DEATH:
+            self._deaths += 1
+            self._last = now
             if self._deaths > 1:
                 self.until = now + min(LONGEST_DELAY, FIRST_DELAY * 2 ** (self._deaths - 2))
 
@@ -70,24 +81,47 @@ class Supervisor:
     """Keeps ``options.processes`` children at work until it is told to stop, or, with ``burst``, until all are done."""
 
     def __init__(self, options: Options) -> None:
-        self.options, self.id = options, ids.new_worker()
+        self.options = options
+        self.id = ids.new_worker()
         self.children: list[Child] = []
+        self.quiet = False
         self._wanted = options.processes
-        self._quiet = self._stopping = self._now = self._burying = False
-        self._until = self._last = inf  # when jobs, and this process, are to have ended
+        self._stopping = self._returning_jobs = self._reaping = self._restarting = False
+        self._grace_end = self._end = inf  # when jobs, and this process, are to have ended
         self._log_limit = LogRateLimit()
-        outage = Outage()
-        self._beat = Heartbeat(outage, reports=options.health_port is not None or options.metrics_port is not None)
-        self._reaper, self._restraint = Reaper(outage), RespawnBackoff()
+        self._outage = Outage()
+        self._signals = Signals(self._enforce_deadlines)
+        self.queues = [
+            SupervisedQueue(name, worker=self.id, about="", call=self._call_server) for name in options.sources
+        ]
         self._lone_jobs: deque[LoneJob] = deque()  # those that are to get a process of their own
-        self._lone_restraint = RespawnBackoff()
-        self._signals = Signals(self._judge)
-        self._scheduler = Scheduler(self.id, options, outage, call=self._signals.call, in_child=self._free_child)
-        self._probes = Probes(options, self._beat, lambda: self.children, lambda: not (self._quiet or self._stopping))
+        self._backoff = RespawnBackoff()
+        self._lone_backoff = RespawnBackoff()
+        self._helper = Helper(self._release_resources)
         self._files = autoreload.Files() if options.reload else None
-        self._restart = False
-        self._silent_yet: list[Child] = []  # children that have yet to tell their stacks
-        self._dump_at = 0.0
+        self._reaper = Reaper()
+        recall = Recall(self._wake_children)
+        reports = options.health_port is not None or options.metrics_port is not None
+        self._heartbeat = Heartbeat(self, recall.report, reports=reports)
+        self._probes = Probes(
+            options, self._heartbeat, lambda: self.children, lambda: not (self.quiet or self._stopping)
+        )
+        duties: list[Duty] = [
+            self._heartbeat,
+            self._reaper,
+            recall,
+            Sweep(self.queues, self._heartbeat.note_swept),
+            HourFolding(self.queues),
+            Caretaker(self.queues[0].run_flow),
+        ]
+        if not options.burst:
+            queue = options.queues[0]
+            duties.append(Scheduler(self.id, queue, call=self._call_server, fork=self._helper.start))
+        if self._files:
+            duties.append(FileWatch(self._files, self._restart))
+        self._duties = Duties(*duties)
+        self._silent_children: list[Child] = []  # they have yet to write their stacks
+        self._stacks_at = 0.0
 
     def run(self) -> int:
         """Supervise; return the exit code. With ``reload`` it may become a new process instead."""
@@ -95,29 +129,37 @@ class Supervisor:
         gc.freeze()  # children share more of this memory, and this process's own end takes 0.03 s and not 0.3
         logger.info("Supervisor %s runs %s.", self.id, counted(self._wanted, "process", "processes"))
         with self._signals:
-            while (self.children or self._wanted) and monotonic() < self._last:
-                self._turn()
+            while (self.children or self._wanted) and monotonic() < self._end:
+                self._run_turn()
             for child in self.children:
                 child.signal(signal.SIGKILL)
-            if not (self.children or self._restart or self._reaper.owing):
+            if not (self.children or self._restarting or self._reaper.owing):
                 with suppress(Interrupted):
-                    self._beat.forget_unused()
-            self._scheduler.close()
+                    self._heartbeat.forget_unused()
+            self._helper.close()
             self._probes.close()
-            if self._restart and self._files:
-                self._restart = autoreload.usable(self._files, self._signals)
-        self._restart = self._restart and not self._signals.stopped
-        self._say_stopped()
-        if self._restart:
+            if self._restarting and self._files:
+                self._restarting = autoreload.usable(self._files, self._signals)
+        self._restarting = self._restarting and not self._signals.stopped
+        self._log_end()
+        if self._restarting:
             autoreload.restart()
         return 0
 
-    def _turn(self) -> None:
+    def _run_turn(self) -> None:
         failed = False
         for step in (
-            self._obey,  # signals that came while the worker was loading are obeyed before the first fork
-            *(self._fill, self._wait, self._obey, self._tell, self._ask_for_stacks, self._listen, self._isolate),
-            *(self._bury, self._reaper.run, self._keep_alive, self._answer, self._scheduler.run, self._look_at_files),
+            self._handle_signals,  # those that came while the worker was loading, before the first fork
+            self._fork_missing,
+            self._wait,
+            self._handle_signals,
+            self._stop_children,
+            self._request_stacks,
+            self._read_channels,
+            self._fork_lone_jobs,
+            self._reap_children,
+            self._duties.run,
+            self._answer_probes,  # in an outage a duty takes seconds
         ):
             try:
                 step()
@@ -130,33 +172,51 @@ class Supervisor:
         if failed:
             sleep(AGAIN)
 
-    def _say_stopped(self) -> None:
+    def _call_server(self, call: Callable[[], Answer]) -> Answer:
+        """Make a call to the server, which a signal to stop ends early, and log the begin and end of an outage."""
+        try:
+            answer = self._signals.call(call)
+            if self._outage.lasts:  # a flow without a step succeeds meanwhile
+                self._signals.call(self._ping)
+        except RedisFailure as error:
+            self._outage.say(error if isinstance(error, UNAVAILABLE) else None)
+            raise
+        self._outage.say(None)
+        return answer
+
+    def _ping(self) -> None:
+        queue = PatientQueue(self.options.queues[0])
+        queue.run_flow(single(Call("EXISTS", queue.key("ready"))))
+
+    def _log_end(self) -> None:
         # An operator who stopped it waits for this line; the end of a burst is expected.
-        level = logging.WARNING if self._stopping and not self._restart else logging.INFO
+        level = logging.WARNING if self._stopping and not self._restarting else logging.INFO
         if not self.children and not self._reaper.owing:
             logger.log(level, "Stopped.")
-        elif self._beat.reached or self._reaper.holding or any(child.board.running() for child in self.children):
+        elif self._heartbeat.reached or self._reaper.holding or any(child.board.running() for child in self.children):
             text = "Stopped without an answer from Redis. Other workers run its jobs %g s after its last heartbeat."
             logger.log(level, text, conf.section(QueueSettings).WORKER_TIMEOUT)
         else:
             logger.log(level, "Stopped without an answer from Redis. It held no jobs.")
 
-    def _fill(self) -> None:
+    def _fork(self, options: Options) -> Child:
+        child = fork(options, supervisor=self.id, in_child=self._release_resources, call=self._call_server)
+        self.children.append(child)
+        return child
+
+    def _fork_missing(self) -> None:
         working = sum(not (child.recycling or child.lone_job) for child in self.children)
-        while working < self._wanted and not self._quiet and self._restraint.over():
-            child = fork(self.options, supervisor=self.id, in_child=self._free_child, signals=self._signals)
-            self.children.append(child)
-            self._beat.at = 0.0
+        while working < self._wanted and not self.quiet and self._backoff.over():
+            self._fork(self.options)
+            self._heartbeat.due = 0.0
             working += 1
 
-    def _isolate(self) -> None:
+    def _fork_lone_jobs(self) -> None:
         """Fork a child for each job that is to run alone, while the child lives that has claimed it."""
-        while self._lone_jobs and not self._stopping and self._lone_restraint.over():
+        while self._lone_jobs and not self._stopping and self._lone_backoff.over():
             job = self._lone_jobs[0]
             if self._holder(job):
-                options = self.options.alone(job)
-                child = fork(options, supervisor=self.id, in_child=self._free_child, signals=self._signals)
-                self.children.append(child)
+                child = self._fork(self.options.alone(job))
                 logger.info("Job %a of queue %a runs alone in child %d.", job.id, job.source, child.pid)
             self._lone_jobs.popleft()
 
@@ -169,53 +229,63 @@ class Supervisor:
         if child := self._holder(job):
             child.channel.say("ended", f"{job.token}/{job.id}")
 
-    def _free_child(self) -> None:
+    def _release_resources(self) -> None:
+        """Free a child of what only its parent needs."""
         self._signals.forget()
         self._probes.close()
         for child in self.children:
-            child.let_go()
+            child.close()
 
     def _wait(self) -> None:
-        dump = self._dump_at if self._silent_yet else inf
-        forks = self._restraint.until, self._lone_restraint.until
-        moments = [dump, self._scheduler.at, self._beat.at, *forks, self._reaper.next()]
+        """Wait for a signal, a child, a request, or the next duty."""
         now = monotonic()
-        wait = min([LONGEST, *(at - now for at in moments if at is not None and at > now)])
-        if min(self._beat.at, self._scheduler.at, dump) <= now:
-            wait = 0
+        stacks_at = self._stacks_at if self._silent_children else inf
+        forks_at = [at for at in (self._backoff.until, self._lone_backoff.until) if at > now]
+        wait = min(now + LONGEST_WAIT, stacks_at, self._duties.next, *forks_at) - now
         channels = [child.channel for child in self.children if not child.channel.ended]
         watched: list[Any] = [self._signals, *channels, *self._probes.sockets()]
-        readable = os_signals.readable(watched, wait)
-        self._probes.serve(readable)
+        self._probes.serve(os_signals.readable(watched, wait))
 
-    def _obey(self) -> None:
+    def _handle_signals(self) -> None:
         for number in self._signals.taken():
             if number in os_signals.STOP:
                 self._stop(now=self._stopping)
             elif number == os_signals.NOW:
                 self._stop(now=True)
             elif number == os_signals.QUIET:
-                self._quieten()
+                self._claim_no_more()
             elif number == os_signals.RESUME:
                 self._resume()
             elif number == os_signals.STACKS:
                 os_signals.dump_stacks()
-                self._silent_yet, self._dump_at = list(self.children), monotonic()
+                self._silent_children = list(self.children)
+                self._stacks_at = monotonic()
 
-    def _ask_for_stacks(self) -> None:
+    def execute(self, command: str) -> None:
+        """Execute a command that somebody sent to this worker."""
+        if command == "stop" and not self._stopping:
+            self._stop()
+        elif command == "quiet" and not self.quiet:
+            self._claim_no_more()
+        elif command == "work":
+            self._resume()
+
+    def _request_stacks(self) -> None:
         # One after the other, with a moment for each, or lines of several would mix.
-        while self._silent_yet and self._dump_at <= monotonic():
-            if (child := self._silent_yet.pop(0)) in self.children:
+        while self._silent_children and self._stacks_at <= monotonic():
+            if (child := self._silent_children.pop(0)) in self.children:
                 os_signals.announce_stacks(f"child {child.pid}, worker {child.worker}")
                 child.signal(os_signals.STACKS)
-                self._dump_at = monotonic() + MOMENT
+                self._stacks_at = monotonic() + STACKS_INTERVAL
 
     def _stop(self, *, now: bool = False) -> None:
-        self._stopping, self._wanted, self._scheduler.at = True, 0, inf
-        self._now = self._now or now
-        self._until = min(self._until, monotonic() + (0 if now else self.options.grace))
-        self._last = self._until + SPARE + LAST
-        self._signals.tick_every(HASTE)
+        self._stopping = True
+        self._wanted = 0
+        self._duties = Duties(self._heartbeat, self._reaper)
+        self._returning_jobs = self._returning_jobs or now
+        self._grace_end = min(self._grace_end, monotonic() + (0 if now else self.options.grace))
+        self._end = self._grace_end + SPARE + LAST
+        self._signals.tick_every(STOPPING_TICK)
         count = sum(len(child.board.running()) for child in self.children)
         if now:
             logger.warning("Returning jobs to their queues: %s.", running(count))
@@ -224,31 +294,34 @@ class Supervisor:
             logger.warning(text, running(count), self.options.grace, "it" if count == 1 else "them")
         else:
             logger.warning("Stopping: %s.", running(0))
-        self._tell()
+        self._stop_children()
 
-    def _tell(self) -> None:
+    def _stop_children(self) -> None:
         for child in self.children if self._stopping else ():
-            child.stop_now() if self._now else child.stop(self._until)
+            if self._returning_jobs:
+                child.stop_now()
+            else:
+                child.stop(self._grace_end)
 
-    def _quieten(self) -> None:
-        self._quiet = True
-        self._beat.at = 0.0  # so that its new state is visible soon
+    def _claim_no_more(self) -> None:
+        self.quiet = True
+        self._heartbeat.due = 0.0  # so that its new state is visible soon
         logger.info("Supervisor %s is quiet: it claims no more jobs.", self.id)
         for child in self.children:
             if not child.lone_job:  # it claims none but that
                 child.channel.say("quiet")
 
     def _resume(self) -> None:
-        if self._stopping or not self._quiet:  # systemd sends CONT with each TERM
+        if self._stopping or not self.quiet:  # systemd sends CONT with each TERM
             return
-        self._quiet = False
-        self._beat.at = 0.0
+        self.quiet = False
+        self._heartbeat.due = 0.0
         logger.info("Supervisor %s has resumed.", self.id)
         for child in self.children:
             if not child.recycling:
                 child.channel.say("resume")
 
-    def _listen(self) -> None:
+    def _read_channels(self) -> None:
         for child in self.children:
             child.channel.flush()
             for word, *arguments in child.channel.heard():
@@ -263,59 +336,57 @@ class Supervisor:
             if child.recycling and not child.board.running():
                 child.stop(monotonic() + self.options.grace)
 
-    def _judge(self) -> None:
-        if not self._burying:  # a pid that was just waited for may belong to another process
+    def _enforce_deadlines(self) -> None:
+        if not self._reaping:  # a pid that was just waited for may belong to another process
             for child in self.children:
-                if child.judge():  # on a busy machine later than planned, and its jobs have to be returned yet
-                    self._last = max(self._last, monotonic() + LAST)
-        if monotonic() >= self._last:
+                if child.enforce_deadlines():  # on a busy machine late, and its jobs have to be returned yet
+                    self._end = max(self._end, monotonic() + LAST)
+        if monotonic() >= self._end:
             self._signals.interrupt()
 
-    def _bury(self) -> None:
-        self._burying = True
+    def _reap_children(self) -> None:
+        self._helper.reap()
+        self._reaping = True
         try:
-            ended = [(child, code) for child in self.children if (code := child.ended()) is not None]
-            self.children = [child for child in self.children if all(child is not job for job, _ in ended)]
+            exit_codes = [(child, code) for child in self.children if (code := child.ended()) is not None]
+            ended = [child for child, _ in exit_codes]
+            self.children = [child for child in self.children if child not in ended]
         finally:
-            self._burying = False
-        for child, code in ended:
+            self._reaping = False
+        for child, code in exit_codes:
             failpoints.reach("child_died")
-            # A task may end its process with 0. Only one that was told to, or that has nothing to do, ends in order.
-            in_order = child.stopping or ((self.options.burst or child.lone_job) and not child.board.running())
-            crashed = bool(code) or not in_order
-            if crashed:
-                logger.error("Child %d, worker %s, %s.", child.pid, child.worker, child.how_ended(code))
-            job = child.lone_job
-            if job:
-                if crashed and not child.board.running():
-                    self._lone_restraint.note(monotonic() - child.born)
-            elif not crashed and self.options.burst and not child.recycling:
-                self._wanted = max(0, self._wanted - 1)
-            elif not child.stopping:
-                self._restraint.note(monotonic() - child.born)
-            self._probes.note_end(child)
-            self._reaper.add(child, crashed=crashed, then=partial(self._end_lone_job, job) if job else None)
-            child.let_go()
+            self._replace(child, code)
 
-    def _keep_alive(self) -> None:
-        if monotonic() < self._beat.at:
-            return
-        for child in self.children:
-            child.say_how(quiet=self._quiet, clock_back=self._beat.clock.went_back)
-        for command in self._beat.beat(list(self.children)):
-            if command == "stop" and not self._stopping:
-                self._stop()
-            elif command == "quiet" and not self._quiet:
-                self._quieten()
-            elif command == "work":
-                self._resume()
+    def _replace(self, child: Child, code: int) -> None:
+        """Have the reaper clean up after a child, and note what that means for the next one."""
+        # A task may end its process with 0. Only one that was told to, or that has nothing to do, ends in order.
+        in_order = child.stopping or ((self.options.burst or child.lone_job) and not child.board.running())
+        crashed = bool(code) or not in_order
+        if crashed:
+            logger.error("Child %d, worker %s, %s.", child.pid, child.worker, child.describe_end(code))
+        job = child.lone_job
+        if job:
+            if crashed and not child.board.running():
+                self._lone_backoff.note(monotonic() - child.born)
+        elif not crashed and self.options.burst and not child.recycling:
+            self._wanted = max(0, self._wanted - 1)
+        elif not child.stopping:
+            self._backoff.note(monotonic() - child.born)
+        self._probes.note_end(child)
+        self._reaper.add(child, crashed=crashed, then=partial(self._end_lone_job, job) if job else None)
+        child.close()
 
-    def _answer(self) -> None:
-        """Answer requests between two steps that take seconds each in an outage."""
+    def _wake_children(self, queues: set[str]) -> None:
+        for child in self.children if not (self.quiet or self._stopping) else ():
+            for source in child.sources if not child.recycling else ():
+                if source.name in queues:
+                    child.wake(source)
+
+    def _answer_probes(self) -> None:
         self._probes.serve(os_signals.readable(self._probes.sockets(), 0))
 
-    def _look_at_files(self) -> None:
-        if self._files and not self._stopping and (path := self._files.changed()):
+    def _restart(self, path: Path) -> None:
+        if not self._stopping:
             logger.warning("%s has changed; the worker finishes its jobs and starts again.", path)
-            self._restart = True
+            self._restarting = True
             self._stop()

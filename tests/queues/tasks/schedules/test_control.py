@@ -5,8 +5,6 @@ import re
 import sys
 from datetime import timedelta
 from itertools import count
-from time import monotonic
-from types import SimpleNamespace
 
 import pytest
 from django.core.checks import run_checks
@@ -19,10 +17,9 @@ from redis_kit.queues.database.models import Schedule
 from redis_kit.queues.store import schedules as store
 from redis_kit.queues.store.schedules import Schedules
 from redis_kit.queues.tasks import unique
-from redis_kit.queues.tasks.schedules import checks, control, cron, rows, words
+from redis_kit.queues.tasks.schedules import control, cron, rows, words
 from redis_kit.queues.tasks.schedules.definition import made
-from redis_kit.queues.worker.supervisor import scheduler as supervisor_scheduler
-from redis_kit.queues.worker.supervisor.scheduler import LEAST
+from redis_kit.queues.tasks.schedules.scheduler import load_rows
 from redis_kit.testing.jobs import drain
 from tests.queues.support.scheduled import declared, due_now, overdue, scheduler, states, tick
 from tests.queues.support.tasks import done, fail, remember
@@ -186,11 +183,11 @@ def test_command_says_that_there_are_none(kit, shell):
 
 
 def test_check_of_the_database_names_rows_that_can_not_run(kit, monkeypatch):
-    assert checks.check_schedules(["default"]) == []
+    assert rows.check_schedules(["default"]) == []
     Schedule.objects.create(name="fine", task=TASK, every=60, args=[1])
     Schedule.objects.create(name="renamed", task="shop.tasks.gone", every=60)
     Schedule.objects.create(name="off", task="shop.tasks.gone", every=60, enabled=False)
-    assert checks.check_schedules(None) == []
+    assert rows.check_schedules(None) == []
     found = {each.msg for each in run_checks(databases=["default"], tags=["database"]) if each.id == "redis_kit.W022"}
     assert len(found) == 1
     assert "The schedule 'renamed' of the database can't run: unknown task 'shop.tasks.gone'" in found.pop()
@@ -198,7 +195,7 @@ def test_check_of_the_database_names_rows_that_can_not_run(kit, monkeypatch):
     Schedule.objects.create(name="cron", task=TASK, cron="1 2 3 4 5", args=[1])
     cron.check.cache_clear()
     monkeypatch.setitem(sys.modules, "cronsim", None)
-    assert "django-redis-kit[cron]" in checks.check_schedules(["default"])[0].msg
+    assert "django-redis-kit[cron]" in rows.check_schedules(["default"])[0].msg
 
 
 def test_saved_row_is_a_schedule_and_deleted_it_is_none(kit, commits):
@@ -227,9 +224,7 @@ def test_rows_that_redis_refuses_are_said_to_be_refused(kit, monkeypatch, caplog
     schedules = Schedules("all")
     Schedule.objects.bulk_create([Schedule(name="row", task=TASK, every=60, changed=timezone.now())])
     kit.client.set(schedules.key("names"), "of another type")
-    monkeypatch.setattr(supervisor_scheduler, "databases", SimpleNamespace(close_all=lambda: None))
-    monkeypatch.setattr(supervisor_scheduler, "os", SimpleNamespace(_exit=lambda code: None))
-    supervisor_scheduler.load()
+    load_rows()
     (said,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert said.startswith("The schedules of the database can't be stored in Redis: ")
     assert repr(schedules.key("names")) in said
@@ -340,14 +335,6 @@ def test_job_that_failed_runs_again_at_the_next_tick(kit):
     assert control.run("hourly") == ("default", job.id)
 
 
-def test_supervisor_pauses_between_two_looks_whatever_they_find(kit, monkeypatch):
-    worker = scheduler()
-    monkeypatch.setattr(worker, "_look", lambda: 0.0)
-    before = monotonic()
-    tick(worker)
-    assert worker.at >= before + LEAST
-
-
 class Wordless(Exception):
     """An error whose text can't be read."""
 
@@ -374,8 +361,8 @@ def test_code_of_the_project_that_exits_does_not_end_the_supervisor(kit, monkeyp
 
 
 def test_rows_are_read_at_the_start_after_a_loss_and_each_minute(kit):
-    worker, starts = scheduler(), []
-    worker._loader.start = lambda: starts.append(1)
+    starts = []
+    worker = scheduler(fork=starts.append)
     for _ in range(3):
         tick(worker)
     assert len(starts) == 1  # though nothing is stored, as before the migration

@@ -190,16 +190,16 @@ def test_heartbeat_lists_running_jobs_page_by_page(any_kit):
     source, suspects, asked = WorkerQueue("mail", worker="w", about=""), Suspects(), []
     for _ in range(4):
         source.after = suspects.after
-        asked.append(suspects.take_in(beaten(source).held, set()))
+        asked.append(suspects.compare(beaten(source).held, set()))
     assert asked[:2] == [[], []]
     assert {*asked[2], *asked[3]} == jobs
     assert len(asked[2]) == PAGE
 
 
 def beaten(source):
-    from redis_kit.queues.worker.shared.worker_queue import beat
+    from redis_kit.queues.worker.shared.worker_queue import send_heartbeats
 
-    return beat([source])[0]
+    return send_heartbeats([source])[0]
 
 
 def test_heartbeat_of_a_queue_without_a_worker_lists_nothing(queue):
@@ -210,11 +210,11 @@ def test_heartbeat_of_a_queue_without_a_worker_lists_nothing(queue):
 
 def test_job_is_suspect_only_where_two_passes_in_a_row_miss_it():
     suspects = Suspects()
-    assert suspects.take_in([b"a", b"b"], {b"b"}) == []
-    assert suspects.take_in([], set()) == []
-    assert suspects.take_in([b"a", b"b"], {b"b"}) == []
-    assert suspects.take_in([b"a", b"b"], {b"b"}) == [b"a"]
-    assert suspects.take_in([b"a"], set()) == [b"a"]
+    assert suspects.compare([b"a", b"b"], {b"b"}) == []
+    assert suspects.compare([], set()) == []
+    assert suspects.compare([b"a", b"b"], {b"b"}) == []
+    assert suspects.compare([b"a", b"b"], {b"b"}) == [b"a"]
+    assert suspects.compare([b"a"], set()) == [b"a"]
 
 
 def test_memory_of_ends_is_bounded(monkeypatch):

@@ -10,7 +10,7 @@ from django.conf import settings
 from redis_kit.core.activity import current_work
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Queue, QueueCounts, signals, task
-from redis_kit.queues.monitoring import list_workers, queue_names
+from redis_kit.queues.inspection import list_workers, queue_names
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.shared.status_board import StatusBoard

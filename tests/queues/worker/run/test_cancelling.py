@@ -7,21 +7,20 @@ import pytest
 
 from redis_kit.core import connections, flow
 from redis_kit.queues import Cancelled, Queue, QueueCounts, framework, task
+from redis_kit.queues.dashboard.actions import JobTarget
+from redis_kit.queues.inspection import control_worker
 from redis_kit.queues.jobs import ids
-from redis_kit.queues.monitoring import control_worker
-from redis_kit.queues.panels.actions import JobTarget
 from redis_kit.queues.store import calls, liveness
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.shared.channel import pair
-from redis_kit.queues.worker.shared.reconnect import Outage
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.queues.worker.supervisor.child import Child
-from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat
 from redis_kit.testing.jobs import drain
 from tests.fixtures.process import wait_for
 from tests.queues.support import in_process
+from tests.queues.support.duties import heartbeat
 
 begun: list[str] = []
 ended: list[str] = []
@@ -134,7 +133,7 @@ def child(any_kit):
     one = Child(0, "w", ours, StatusBoard(4), sources)
     one.theirs = theirs
     yield one
-    one.let_go()
+    one.close()
     theirs.close()
 
 
@@ -142,12 +141,12 @@ def test_each_heartbeat_tells_what_is_to_be_cancelled_until_it_has_ended(child, 
     queue.put(1, id="a")
     (job,) = child.sources[0].exchange(1).jobs
     mark(queue, "a")
-    beat = Heartbeat(Outage())
+    beat = heartbeat(child)
     for _ in range(2):
-        beat.beat([child])
+        beat.run()
         assert [words for words in child.theirs.heard() if words[0] == "cancel"] == [("cancel", "0", "a")]
     queue.ack(job)
-    beat.beat([child])
+    beat.run()
     assert [words for words in child.theirs.heard() if words[0] == "cancel"] == []
 
 

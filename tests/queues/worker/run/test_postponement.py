@@ -7,7 +7,7 @@ import pytest
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.queues import Cancelled, LeaseLost, Queue, Snooze, signals, task
 from redis_kit.queues.framework import TaskResultStatus
-from redis_kit.queues.monitoring.lookup import look_up
+from redis_kit.queues.inspection.lookup import look_up
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.testing.jobs import drain, processor
 from tests.queues.support import tasks

@@ -200,7 +200,7 @@ class Source:
     def claim(self, claim="c", *, worker="there", attempts=0):
         version = handover.version(self.job._replace(attempt=attempts + 1))
         options = {"version": version, "token": self.job.token, "about": "{}"}
-        return self.queue.run_flow(handover.claim_job(self.queue, worker, claim, "a", **options))
+        return self.queue.run_flow(handover.claim_by_id(self.queue, worker, claim, "a", **options))
 
 
 @pytest.fixture

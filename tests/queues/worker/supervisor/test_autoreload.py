@@ -1,6 +1,9 @@
 """Restarts of a worker whose code or settings change, or break."""
 
+import json
 import os
+import subprocess
+import sys
 import time
 
 import pytest
@@ -50,6 +53,12 @@ def check(app_configs, **kwargs):
     if pathlib.Path(__file__).with_name("by_check.py").exists():
         load("by_check")
     return []
+"""
+PROGRAM = """
+import json, sys
+from django.utils.autoreload import get_child_arguments
+print(json.dumps([__name__, sys.path[0], sys.argv[1:], [str(one) for one in get_child_arguments()]]))
+sys.exit(3)
 """
 
 
@@ -142,3 +151,19 @@ def write(app, text, at_start="pass", first=""):
         "signals.worker_started.connect(start)\n"
     )
     os.utime(path, (time.time() + len(text), time.time() + len(text)))  # clocks of files may be coarse
+
+
+@pytest.mark.parametrize("start", [["folder/program.py"], ["-m", "folder.program"]])
+def test_program_runs_as_if_it_had_been_started_itself(tmp_path, start):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "program.py").write_text(PROGRAM)
+    command, runs = [sys.executable, "-W", "ignore", *start, "a", "-b"], []
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment.pop(autoreload.RESTARTED, None)
+    for arguments in (command, [*command[:3], "-m", autoreload.PROGRAM, *command[3:]]):
+        process = subprocess.run(arguments, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, check=False)
+        assert process.returncode == 3
+        runs.append(json.loads(process.stdout))
+    assert runs[0] == runs[1]
+    assert runs[0][0] == "__main__"

@@ -9,16 +9,16 @@ import pytest
 from django.core.management import call_command
 
 from redis_kit.queues import Queue
+from redis_kit.queues.dashboard import workers_page
+from redis_kit.queues.inspection import list_workers, queue_names
 from redis_kit.queues.jobs import ids
-from redis_kit.queues.monitoring import list_workers, queue_names
-from redis_kit.queues.panels import workers_page
 from redis_kit.queues.worker.shared.channel import pair
-from redis_kit.queues.worker.shared.reconnect import Outage
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, forget_unused
 from redis_kit.queues.worker.supervisor.child import Child
-from redis_kit.queues.worker.supervisor.heartbeat import SHOWN, TOLERANCE, Heartbeat, ServerClock
+from redis_kit.queues.worker.supervisor.heartbeat import SHOWN, TOLERANCE, ServerClock
 from tests.fixtures.process import free_port, wait_for
+from tests.queues.support.duties import heartbeat as heartbeat_of
 from tests.queues.support.journal import LASTING
 from tests.queues.support.tasks import note, wait_for_file
 from tests.queues.worker.supervisor.test_supervisor import asked
@@ -101,21 +101,21 @@ def children(kit):
     theirs.close()
     one = Child(os.getpid(), "w", ours, StatusBoard(1), [WorkerQueue("mail", worker="w", about=ids.information())])
     yield [one]
-    one.let_go()
+    one.close()
 
 
 @pytest.mark.parametrize("claims_first", [False, True])
 def test_heartbeat_registers_queues_only_if_the_server_lost_the_worker(kit, children, trips, claims_first):
-    heartbeat = Heartbeat(Outage())
-    heartbeat.beat(children)
+    heartbeat = heartbeat_of(*children)
+    heartbeat.run()
     assert queue_names() == ["default", "mail"]
     trips.clear()
-    heartbeat.beat(children)
+    heartbeat.run()
     assert len(trips) == 1
     kit.client.delete(*kit.keys())
     if claims_first:
         children[0].sources[0].claim(worker="w")
-    heartbeat.beat(children)
+    heartbeat.run()
     assert queue_names() == ["default", "mail"]
     assert [one.queues for one in list_workers()] == [("mail",)]
 
@@ -123,11 +123,12 @@ def test_heartbeat_registers_queues_only_if_the_server_lost_the_worker(kit, chil
 @pytest.fixture
 def running(children):
     """A job that a child runs, and the supervisor's heartbeat that knows it."""
-    source, heartbeat = children[0].sources[0], Heartbeat(Outage())
+    source = children[0].sources[0]
+    heartbeat = heartbeat_of(*children)
     Queue("mail").put(1)
     (job,) = source.claim(worker="w")
     children[0].board.begin(0, 0, job.token, job.id, None)
-    heartbeat.beat(children)
+    heartbeat.run()
     return heartbeat
 
 
@@ -141,17 +142,17 @@ def test_server_that_lost_its_data_is_told_of_once(kit, children, running, caplo
     if other_first:  # another worker has registered the queue again
         WorkerQueue("mail", worker="other", about="").note()
     for _ in range(2):
-        running.beat(children)
+        running.run()
     (text,) = losses(caplog)
     assert text.startswith("The server has lost its data, as by a restart without persistence: waiting jobs are gone.")
     assert text.endswith("Queues: 'mail'. Jobs that were running here: 1; their outcomes can't be recorded.")
 
 
 def test_idle_worker_tells_of_the_loss_too(kit, children, caplog):
-    heartbeat = Heartbeat(Outage())
-    heartbeat.beat(children)
+    heartbeat = heartbeat_of(*children)
+    heartbeat.run()
     kit.client.delete(*kit.keys())
-    heartbeat.beat(children)
+    heartbeat.run()
     (text,) = losses(caplog)
     assert text.endswith("waiting jobs are gone. Queues: 'mail'. Jobs that were running here: 0.")
 
@@ -162,7 +163,7 @@ def test_worker_that_was_silent_too_long_does_not_blame_the_server(kit, children
     queue.sign_off(worker="w")  # as another worker does when the lease is over
     queue.claim(worker="other")
     kit.client.hset(queue.key("info"), "other", f"{now_ms(kit) - 20_000} {ids.information()}")
-    running.beat(children)
+    running.run()
     (text,) = losses(caplog)
     assert "This worker was silent for 60" in text
     assert text.endswith("Jobs that were running here: 1; their outcomes can't be recorded.")
@@ -174,7 +175,7 @@ def test_loss_in_a_long_outage_is_told_though_another_worker_was_faster(kit, chi
     other = WorkerQueue("mail", worker="other", about=ids.information())
     other.note()
     other.heartbeat(worker="other")
-    running.beat(children)
+    running.run()
     (text,) = losses(caplog)
     assert text.startswith("The server has lost its data")
 
@@ -192,7 +193,7 @@ def now_ms(kit):
 def test_child_that_signed_off_is_no_loss(kit, children, running, caplog):
     children[0].board.end(0)
     Queue("mail").sign_off(worker="w")
-    running.beat(children)
+    running.run()
     assert losses(caplog) == []
 
 

@@ -14,15 +14,13 @@ from time import monotonic
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from redis_kit.queues.monitoring import control_worker, list_workers
+from redis_kit.queues.inspection import control_worker, list_workers
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.shared.reconnect import Outage
 from redis_kit.queues.worker.shared.status_board import ALIVE, MILLION, StatusBoard
 from redis_kit.queues.worker.supervisor.child import UNRESPONSIVE, Child
-from redis_kit.queues.worker.supervisor.health import Answer, HealthServer
-from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat
-from redis_kit.queues.worker.supervisor.probes import Probes
+from redis_kit.queues.worker.supervisor.probes import Answer, HealthServer, Probes
 from tests.fixtures.process import free_port, wait_for
+from tests.queues.support.duties import heartbeat
 from tests.queues.support.processes import children
 from tests.queues.support.tasks import note_slowly
 
@@ -115,7 +113,7 @@ def test_ipv6_address_is_served():
 def test_worker_is_alive_while_a_child_responds(kit):
     boards = [StatusBoard(1), StatusBoard(1)]
     children = []
-    probes = Probes(Options(("default",)), Heartbeat(Outage()), lambda: children, lambda: False)
+    probes = Probes(Options(("default",)), heartbeat(), lambda: children, lambda: False)
     assert probes.liveness() == {"status": "failing", "reasons": ["no child is alive"]}
     children += [Child(0, "w", None, board, []) for board in boards]
     assert probes.liveness() == {"status": "ok", "reasons": []}

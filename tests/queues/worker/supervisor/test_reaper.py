@@ -1,26 +1,26 @@
 """What becomes of the jobs of a worker that is known to be dead, and of orders for one that lives."""
 
+from math import inf
+
 import pytest
 
 from redis_kit.core import connections, flow
 from redis_kit.core.errors import InvalidValue, KeyConflict
 from redis_kit.queues import LeaseLost, Queue, QueueCounts, TaskTimeout, framework, task
+from redis_kit.queues.inspection import acontrol_worker, control_worker, list_workers, queue_stats
+from redis_kit.queues.inspection.lookup import look_up
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.jobs.ack import Ack
-from redis_kit.queues.monitoring import acontrol_worker, control_worker, list_workers
-from redis_kit.queues.monitoring import stats as over
-from redis_kit.queues.monitoring.lookup import look_up
 from redis_kit.queues.store import calls, liveness
 from redis_kit.queues.store.liveness import poison
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.shared.channel import pair
-from redis_kit.queues.worker.shared.reconnect import Outage
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.queues.worker.supervisor.child import Child
-from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat
 from redis_kit.queues.worker.supervisor.reaper import Reaper
 from tests.queues.support import tasks
+from tests.queues.support.duties import heartbeat
 
 pytestmark = pytest.mark.once
 
@@ -110,7 +110,7 @@ def child(any_kit):
     sources = [WorkerQueue(name, worker="dead", about=ids.information()) for name in ("mail", "news")]
     one = Child(0, "dead", ours, StatusBoard(4), sources)
     yield one
-    one.let_go()
+    one.close()
 
 
 def begun(child, index, limit=10):
@@ -135,14 +135,14 @@ def test_what_a_dead_child_had_done_is_not_done_again(child, any_kit):
     told = begun(child, 1)["told"]
     note(child, 0, 0, jobs["done"])
     note(child, 2, 1, told, b"[42]", 60_000)
-    reaper = Reaper(Outage())
+    reaper = Reaper()
     reaper.add(child, crashed=True)
     reaper.run()
     assert (mail.counts(), news.counts()) == (QueueCounts(0, 1, 0, 0), QueueCounts(0, 0, 0, 0))
     (ran,) = mail.claim(5)
     assert (ran.payload, ran.attempt, ran.crashes) == ("ran", 2, 1)
     assert any_kit.client.hget(news.key("result:told"), "value") == "[42]"
-    assert [report.done[-1] for report in over.queue_stats(["mail", "news"], minutes=1).values()] == [1, 1]
+    assert [report.done[-1] for report in queue_stats(["mail", "news"], minutes=1).values()] == [1, 1]
     assert [worker.id for worker in list_workers(["mail", "news"])] == [ids.this_process()]
 
 
@@ -152,7 +152,7 @@ def test_outcome_that_makes_no_sense_does_not_keep_the_others(child, any_kit):
     jobs = begun(child, 0)
     child.board.note(b"not an outcome")
     note(child, 0, 0, jobs["done"])
-    reaper = Reaper(Outage())
+    reaper = Reaper()
     reaper.add(child, crashed=True)
     reaper.run()
     assert mail.counts() == QueueCounts(0, 1, 0, 0)
@@ -163,10 +163,10 @@ def test_end_in_order_leaves_no_crash_and_a_kill_one_to_the_other_jobs(child):
     mail = Queue("mail")
     mail.put_many(["a", "b"])
     begun(child, 0)
-    reaper = Reaper(Outage())
+    reaper = Reaper()
     reaper.add(child, crashed=False)
     reaper.run()
-    assert reaper.next() is None
+    assert reaper.due == inf
     begun(child, 0)
     child.overdue = child.board.running()[:1]
     child.board.end(0)  # the one that was too late ended while the signal was on its way
@@ -238,38 +238,41 @@ def test_worker_tells_of_its_supervisor_and_threads(any_kit):
     queue.put("x")
     queue.run_flow(liveness.heartbeat(queue, "w", about))
     queue.run_flow(liveness.heartbeat(queue, "torn", '["list"]'))
-    torn, w = sorted(over.list_workers(["mail"]), key=lambda worker: worker.id)
+    torn, w = sorted(list_workers(["mail"]), key=lambda worker: worker.id)
     assert (w.pid, w.supervisor, w.supervisor_pid, w.threads) == (7, "above", 6, 3)
     assert (torn.host, torn.pid, torn.supervisor, torn.threads) == ("?", 0, "", 0)
 
 
 def test_queue_whose_heartbeat_fails_is_logged_once_and_others_get_theirs(child, any_kit, caplog):
-    beat = Heartbeat(Outage(), reports=True)
-    beat.beat([child])
+    beat = heartbeat(child, reports=True)
+    beat.run()
     Queue("news").put(1)
     control_worker(child.worker, "quiet")
     key = Queue("mail").key("ready")
     any_kit.client.delete(Queue("mail").key("orders"))
     any_kit.client.set(key, "x")
-    assert [beat.beat([child]), beat.beat([child])] == [["quiet"], []]  # an order is given once, and not lost
+    beat.run()
+    beat.run()
+    assert beat._parent.commands == ["quiet"]  # a command is executed once, and not lost
     assert list(beat.waits) == ["news"]
     assert list(beat.broken) == ["mail"]
     (line,) = [record for record in caplog.records if record.levelname == "ERROR"]
     assert f"Queue 'mail' gets no heartbeat or can't be read: The key {key!a} is a string" in line.getMessage()
     assert line.exc_info is None
     any_kit.client.delete(key)
-    beat.beat([child])
+    beat.run()
     assert beat.broken == {}
 
 
 def test_log_counts_the_jobs_of_dead_workers(child, any_kit, caplog):
-    mail, beat = Queue("mail"), Heartbeat(Outage())
-    beat.beat([child])
+    mail = Queue("mail")
+    beat = heartbeat(child)
+    beat.run()
     for count, text in ((1, "1 job of dead workers is ready again."), (2, "2 jobs of dead workers are ready again.")):
         mail.put_many(range(count))
         assert len(mail.claim(count, worker="gone")) == count
         any_kit.client.zadd(mail.key("workers"), {"gone": 1.5})
-        beat.beat([child])
+        beat.run()
         assert f"Queue 'mail': {text}" in [record.getMessage() for record in caplog.records]
         mail.purge("ready")
 
@@ -281,7 +284,7 @@ def test_log_tells_what_died_with_a_child(child, any_kit, caplog):
     call = tasks.note.using(queue_name="news").enqueue("x")
     (job,) = child.sources[1].exchange(1).jobs
     child.board.begin(2, 1, job.token, job.id, None)
-    reaper = Reaper(Outage())
+    reaper = Reaper()
     reaper.add(child, crashed=True)
     reaper.run()
     told = [record.getMessage() for record in caplog.records]
@@ -311,7 +314,7 @@ def test_jobs_are_named_that_were_taken_and_no_others(child, any_kit, caplog):
     assert late.id == handle.id
     child.overdue = child.board.running()[:1]
     child.board.note(Ack(0, done.token.encode(), done.id.encode()).pack())  # its slot was not yet free
-    reaper = Reaper(Outage())
+    reaper = Reaper()
     reaper.add(child, crashed=True)
     reaper.run()
     (told,) = [record.getMessage() for record in caplog.records if "taken from" in record.getMessage()]
@@ -320,7 +323,7 @@ def test_jobs_are_named_that_were_taken_and_no_others(child, any_kit, caplog):
 
 def test_child_whose_queue_can_not_be_read_is_told_of_in_one_line(child, any_kit, caplog):
     any_kit.client.set(Queue("mail").key("ready"), "x")
-    reaper = Reaper(Outage())
+    reaper = Reaper()
     reaper.add(child, crashed=True)
     reaper.run()
     (line,) = [record for record in caplog.records if "stay until its lease expires: The key" in record.getMessage()]
@@ -371,7 +374,7 @@ def kill_for_its_timeout(child):
     (job,) = child.sources[0].exchange(1).jobs
     child.board.begin(0, 0, job.token, job.id, 0.0)
     child.overdue = child.board.running()
-    reaper = Reaper(Outage())
+    reaper = Reaper()
     reaper.add(child, crashed=True)
     reaper.run()
 

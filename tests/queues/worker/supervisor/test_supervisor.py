@@ -14,7 +14,7 @@ import pytest
 from django.core.management import call_command
 
 from redis_kit.queues import Queue, QueueCounts
-from redis_kit.queues.monitoring import control_worker, list_workers, lost_workers
+from redis_kit.queues.inspection import control_worker, list_workers, lost_workers
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.shared.channel import pair
 from redis_kit.queues.worker.shared.status_board import StatusBoard
@@ -533,11 +533,11 @@ def test_call_that_waits_in_an_outbox_is_a_reason_of_health(kit, monkeypatch, se
     ours, theirs = pair()
     supervisor.children = [Child(0, "w", ours, StatusBoard(1), [])]
     theirs.say("outbox", seconds)
-    supervisor._listen()
+    supervisor._read_channels()
     reason = "a call waits in the outbox for more than 5 s"
     assert (reason in supervisor._probes.health()["reasons"]) == waits
     now = time.monotonic()
     monkeypatch.setattr(probes, "monotonic", lambda: now + 61)
     assert reason not in supervisor._probes.health()["reasons"]
-    supervisor.children[0].let_go()
+    supervisor.children[0].close()
     theirs.close()

@@ -1,0 +1,330 @@
+"""The actions behind the dashboard's buttons: on a queue, a job, the dead jobs of one cause, or a supervisor."""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self
+from urllib.parse import quote, unquote
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from redis_kit.core.errors import InvalidValue
+from redis_kit.core.panels import duration
+from redis_kit.core.text import grouped
+from redis_kit.queues import limits
+from redis_kit.queues.inspection import failures
+from redis_kit.queues.inspection import workers as worker_list
+from redis_kit.queues.inspection.failures import Group
+from redis_kit.queues.inspection.stats import queue_names
+from redis_kit.queues.inspection.workers import Command
+from redis_kit.queues.jobs.message import task_of
+from redis_kit.queues.queue import Queue
+from redis_kit.queues.store import manage
+
+JOB = re.compile(r"([^/]+)/([A-Za-z0-9_.-]{1,128})")
+MOST_RETRIED = 1000  # dead jobs of a queue
+NAMED = 5  # jobs or tasks in a sentence
+
+
+class Target:
+    """What a button changes, as its value names it: the parts of the value, quoted and joined with slashes.
+
+    The parts are the fields of a frozen dataclass.
+    """
+
+    pattern: ClassVar[re.Pattern[str]]
+    refusal: ClassVar[Any]  # what is said of any other text
+
+    @classmethod
+    def parse(cls, value: str) -> Self:
+        """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
+        if (match := cls.pattern.fullmatch(value)) is None:
+            raise InvalidValue(str(cls.refusal))
+        return cls(*map(unquote, match.groups()))
+
+    @classmethod
+    def shown_of(cls, value: str) -> str:
+        """Return the name of the target in a value."""
+        return cls.parse(value).shown
+
+    @classmethod
+    def effect_of(cls, action: str) -> Callable[[str], str]:
+        """Return the function of a value that tells what an action will do with its target."""
+        return lambda value: str(getattr(cls.parse(value), f"effect_of_{action}")())
+
+    @property
+    def parts(self) -> list[str]:
+        """Return the fields."""
+        return [str(getattr(self, field.name)) for field in fields(self)]  # type: ignore[arg-type]
+
+    @property
+    def value(self) -> str:
+        """Return the value of a button."""
+        return "/".join(quote(part, safe="", errors="replace") for part in self.parts)
+
+    @property
+    def shown(self) -> str:
+        """Return its name for confirmations and the log."""
+        return ", ".join(filter(None, self.parts))
+
+
+@dataclass(frozen=True)
+class JobTarget(Target):
+    """One job of a queue, as the value of a button names it."""
+
+    pattern = JOB
+    refusal = gettext_lazy("Nothing was done: this is not a job.")
+
+    queue: str
+    id: str
+
+    def retry(self) -> str:
+        """Make a dead job ready as if it were new. Raises InvalidValue if it is not dead."""
+        if not existing(self.queue).requeue([self.id]):
+            raise InvalidValue(_("Nothing was retried: %(job)s is not dead.") % {"job": self.shown})
+        return _("Retried: %(job)s.") % {"job": self.shown}
+
+    def run_now(self) -> str:
+        """Make a scheduled job ready now. Raises InvalidValue if it is not scheduled."""
+        if not existing(self.queue).run_now(self.id):
+            raise InvalidValue(_("Nothing was done: %(job)s is not scheduled.") % {"job": self.shown})
+        return _("Ready: %(job)s.") % {"job": self.shown}
+
+    def effect_of_cancel(self) -> str:
+        """Return what cancel() will do. Two round trips. Raises InvalidValue if it is neither waiting nor running."""
+        info = existing(self.queue).get(self.id)
+        if info is None or info.state == "dead":
+            raise self._not_cancelled()
+        if info.state == "running":
+            return _("%(task)s is running on the worker %(worker)s, which will stop it at its next heartbeat.") % {
+                "task": task_of(info.body) or _("The job"),
+                "worker": info.worker,
+            }
+        task = task_of(info.body) or _("The job")
+        return _("%(task)s will not run. Its result will say that it was cancelled.") % {"task": task}
+
+    def effect_of_deletion(self) -> str:
+        """Return what delete() will do. Two round trips. Raises InvalidValue if it is running or gone."""
+        info = existing(self.queue).get(self.id)
+        if info is None or info.state == "running":
+            raise self._not_deleted()
+        task = task_of(info.body) or _("The job")
+        if info.state == "dead":
+            return _("%(task)s is dead after %(count)d attempts. Once deleted, it can't be retried.") % {
+                "task": task,
+                "count": info.attempts,
+            }
+        return _("%(task)s will never run, and callers that wait for its result get none.") % {"task": task}
+
+    def cancel(self) -> str:
+        """Cancel a waiting job now, a running one by its worker. Raises InvalidValue for any other."""
+        queue = existing(self.queue)
+        answer = queue.run_flow(manage.cancel(queue, self.id))
+        if not answer:
+            raise self._not_cancelled()
+        if answer == manage.STOPPING:
+            return _("Cancelling: the worker will stop %(job)s.") % {"job": self.shown}
+        return _("Cancelled: %(job)s.") % {"job": self.shown}
+
+    def delete(self) -> str:
+        """Delete it. Raises InvalidValue if it is running or gone."""
+        if not existing(self.queue).delete(self.id):
+            raise self._not_deleted()
+        return _("Deleted: %(job)s.") % {"job": self.shown}
+
+    def _not_cancelled(self) -> InvalidValue:
+        return InvalidValue(_("Nothing was cancelled: %(job)s is neither waiting nor running.") % {"job": self.shown})
+
+    def _not_deleted(self) -> InvalidValue:
+        return InvalidValue(_("Nothing was deleted: %(job)s is running or gone.") % {"job": self.shown})
+
+
+@dataclass(frozen=True)
+class GroupTarget(Target):
+    """The dead jobs of a queue with one task and one error."""
+
+    pattern = re.compile(r"([^/]+)/([^/]*)/([^/]*)")
+    refusal = gettext_lazy("Nothing was done: this is not a group of dead jobs.")
+
+    queue: str
+    task: str
+    error: str
+
+    def effect_of_retry(self) -> str:
+        """Return what retry() will do. Two round trips. Raises InvalidValue if there are no jobs."""
+        groups = _groups(self.queue)
+        count = next((group.jobs for group in groups if tuple(group.cause) == (self.task, self.error)), 0)
+        if not count:
+            raise self._no_jobs()
+        return _becoming_ready(count, [self.task] if self.task else [])
+
+    def _no_jobs(self) -> InvalidValue:
+        return InvalidValue(_("Nothing was retried: the group has no dead jobs any more."))
+
+    def retry(self, limit: int | None = None) -> str:
+        """Make its jobs ready, the oldest first. Raises InvalidValue if there are none."""
+        moved = existing(self.queue).requeue(task=self.task, error=self.error, limit=limit)
+        if not moved:
+            raise self._no_jobs()
+        return retried(moved, self.queue)
+
+
+@dataclass(frozen=True, order=True)
+class SupervisorTarget(Target):
+    """A process of ``rk_worker``, with the id that its workers report."""
+
+    pattern = re.compile(r"([^/]*)/([0-9]{1,10})/([A-Za-z0-9_.-]{1,128})")
+    refusal = gettext_lazy("Nothing was done: this is not a supervisor.")
+
+    host: str
+    pid: int
+    id: str
+
+    @classmethod
+    def parse(cls, value: str) -> Self:
+        """See Target.parse()."""
+        target = super().parse(value)
+        return replace(target, pid=int(target.pid))
+
+    @property
+    def shown(self) -> str:
+        """See Target.shown."""
+        return process_name(self.host, self.pid)
+
+    def effect_of_stop(self) -> str:
+        """Return what the command stop will do. Two round trips. Raises InvalidValue if it is gone."""
+        workers = [worker for worker in worker_list.list_workers() if worker.supervisor == self.id]
+        if not workers:
+            raise self._gone()
+        jobs = [job.task or job.id for worker in workers for job in worker.held]
+        processes = ngettext("%(count)d worker process exits.", "%(count)d worker processes exit.", len(workers))
+        sentences = [processes % {"count": len(workers)}]
+        if jobs:
+            finished = ngettext(
+                "%(count)d running job is finished first: %(jobs)s.",
+                "%(count)d running jobs are finished first: %(jobs)s.",
+                len(jobs),
+            )
+            sentences.append(
+                finished % {"count": len(jobs), "jobs": ", ".join(jobs[:NAMED]) + ", …" * (len(jobs) > NAMED)}
+            )
+        sentences.append(_("A process manager such as systemd may start a new one."))
+        return " ".join(sentences)
+
+    def _gone(self) -> InvalidValue:
+        return InvalidValue(_("No command was sent: %(process)s is gone.") % {"process": self.shown})
+
+    def send(self, command: Command) -> str:
+        """Send it the command quiet, resume or stop. Raises InvalidValue if it is gone. Five round trips."""
+        # The log names the process that gets the command, so host and pid of the button are compared first.
+        workers = [worker for worker in worker_list.list_workers() if worker.supervisor == self.id]
+        is_running = any((worker.host, worker.supervisor_pid) == (self.host, self.pid) for worker in workers)
+        if not is_running or not worker_list.control_worker(self.id, command):
+            raise self._gone()
+        if command == "quiet":
+            return _("Quiet: %(process)s finishes its jobs and claims no more.") % {"process": self.shown}
+        if command == "resume":
+            return _("Resumed: %(process)s claims jobs again.") % {"process": self.shown}
+        return _("Stopping: %(process)s finishes its jobs and exits.") % {"process": self.shown}
+
+
+@dataclass(frozen=True)
+class LimitTarget(Target):
+    """One limit of a queue, as the value of a button names it."""
+
+    pattern = re.compile(r"([^/]+)/(\S{1,1800})")
+    refusal = gettext_lazy("Nothing was done: this is not a limit.")
+
+    queue: str
+    limit: str
+
+    def change(self, text: str) -> str:
+        """Set what the limit allows. Raises InvalidValue."""
+        numbers = [part for part in re.split(r"[\s,]+", text.strip()) if part]
+        counts = [part for part in numbers if part.isdecimal()]
+        rates = [part for part in numbers if not part.isdecimal()]
+        if len(counts) > 1 or len(rates) > 1:
+            raise InvalidValue(_("Nothing was changed: give one number of jobs, one rate, or both."))
+        concurrency, rate = int(counts[0]) if counts else None, rates[0] if rates else None
+        limits.set_limit(existing(self.queue).name, self.limit, concurrency=concurrency, rate=rate)
+        return _("Changed: %(limit)s.") % {"limit": self.shown}
+
+    def reset(self) -> str:
+        """Let the limit allow again what the code says. Raises InvalidValue if it does."""
+        if not limits.reset_limit(existing(self.queue).name, self.limit):
+            raise InvalidValue(_("Nothing was reset: %(limit)s allows what the code says.") % {"limit": self.shown})
+        return _("Reset: %(limit)s.") % {"limit": self.shown}
+
+
+def process_name(host: str, pid: int) -> str:
+    """Return the name of a process for people."""
+    return _("%(host)s, process %(pid)d") % {"host": host, "pid": pid}
+
+
+def effect_of_pause(name: str) -> str:
+    """Return what pause() will do. Two round trips. Raises InvalidValue."""
+    counts = existing(name).counts()
+    numbers = {state: grouped(count) for state, count in counts._asdict().items()}
+    now = _("Now: %(running)s running, %(ready)s ready, %(scheduled)s scheduled.") % numbers
+    return _("Workers finish the running jobs and claim no more. New jobs are accepted and wait.") + " " + now
+
+
+def effect_of_retrying_dead(name: str) -> str:
+    """Return what "Retry dead jobs" will do. Three round trips. Raises InvalidValue."""
+    count = min(existing(name).counts().dead, MOST_RETRIED)
+    if not count:
+        raise InvalidValue(_("Nothing was retried: %(queue)s has no dead jobs.") % {"queue": name})
+    by_task: Counter[str] = Counter()
+    for group in _groups(name):
+        by_task[group.cause.task] += group.jobs
+    tasks = [f"{task or _('no task')} ({jobs})" for task, jobs in by_task.most_common(NAMED)] if any(by_task) else []
+    return _becoming_ready(count, [*tasks, *["…"] * (len(by_task) > NAMED)])
+
+
+def _groups(name: str) -> list[Group]:
+    queue = existing(name)
+    groups: list[Group] = queue.run_flow(failures.latest(queue))
+    return groups
+
+
+def _becoming_ready(count: int, tasks: list[str]) -> str:
+    running = " " + _("They run: %(tasks)s.") % {"tasks": ", ".join(tasks)} if tasks else ""
+    ready = ngettext(
+        "%(count)d dead job becomes ready as if it were new.",
+        "%(count)d dead jobs become ready as if they were new.",
+        count,
+    )
+    return ready % {"count": count} + running
+
+
+def pause(name: str, time: str) -> str:
+    """Pause a queue for a time such as 15m; without one until it is resumed."""
+    existing(name).pause(duration(time) if time else None)
+    if time:
+        period = time if time[-1].isalpha() else f"{time} s"
+        return _("Paused for %(time)s: %(queue)s.") % {"queue": name, "time": period}
+    return _("Paused until resumed: %(queue)s.") % {"queue": name}
+
+
+def resume(name: str) -> str:
+    """End the pause of a queue. Raises InvalidValue if it is not paused."""
+    if not existing(name).resume():
+        raise InvalidValue(_("Nothing was resumed: %(queue)s was not paused.") % {"queue": name})
+    return _("Resumed: %(queue)s.") % {"queue": name}
+
+
+def retried(count: int, queue: str) -> str:
+    """Return the sentence about a number of jobs that are ready again."""
+    return ngettext("Retried %(count)s job of %(queue)s.", "Retried %(count)s jobs of %(queue)s.", count) % {
+        "count": grouped(count),
+        "queue": queue,
+    }
+
+
+def existing(name: str) -> Queue:
+    """Return a queue that was used or that the settings name. Raises InvalidValue for others. One round trip."""
+    if name not in queue_names():
+        raise InvalidValue(_("There is no queue %(queue)s.") % {"queue": name})
+    return Queue(name)

@@ -1,0 +1,231 @@
+"""The dashboard's page of jobs: those of a queue in one state, searched and changed many at a time."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, cast
+
+from django.utils.translation import gettext_lazy as _
+
+from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Lines, Link, Search, Table
+from redis_kit.core.text import grouped
+from redis_kit.queues.dashboard import job_selection, queues_page
+from redis_kit.queues.dashboard.actions import JOB, JobTarget
+from redis_kit.queues.dashboard.job_page import OF_STATES, WAITS, error, moment, tags
+from redis_kit.queues.dashboard.job_selection import TEXTS, JobSelection
+from redis_kit.queues.dashboard.panel import MANAGE, QueueChoicePanel, button
+from redis_kit.queues.inspection.failures import Group
+from redis_kit.queues.inspection.job_pages import JobFilter, JobPage, job_page
+from redis_kit.queues.inspection.stats import Errors, queue_counts
+from redis_kit.queues.jobs.done import DoneJob
+from redis_kit.queues.jobs.job import JobInfo, State, cause
+from redis_kit.queues.jobs.message import tags_of, task_of
+from redis_kit.queues.queue import Queue
+
+SLUG = "jobs"
+KEEPS_NONE = _("No done job is kept. The option DONE_LIMIT of a queue keeps the latest ones.")
+SHOWN = 50  # jobs on a page
+TITLES = {
+    **{"ready": _("Ready"), "scheduled": _("Scheduled"), "running": _("Running"), "dead": _("Dead")},
+    "done": _("Done"),
+}
+BY_STATE = {
+    "ready": (_("Job"), _("Due"), _("Attempts"), _("Priority")),
+    "scheduled": (_("Job"), _("Due"), _("Attempts"), _("Priority")),
+    "running": (_("Job"), _("Due"), _("Begun"), _("Attempts"), _("Worker")),
+    "dead": (_("Job"), _("Died"), _("Attempts"), _("Error")),
+    "done": (_("Job"), _("Ended"), _("Run time"), _("Wait"), _("Attempts"), _("Worker")),
+}
+BUTTONS: dict[str, tuple[str, ...]] = {"done": ()} | {
+    state: tuple(f"{name}_jobs" for name in names) for state, names in OF_STATES.items()
+}
+
+
+def _name(value: str) -> str:
+    return JobSelection.parse(value).shown
+
+
+def _effect(sentence: Callable[[int], str]) -> Callable[[str], str]:
+    return lambda value: JobSelection.parse(value).effect(sentence)
+
+
+class JobsPanel(QueueChoicePanel):
+    """The jobs of one queue in one state, page by page; without a queue how many jobs each queue has."""
+
+    slug = SLUG
+    title = _("Jobs")
+    permission = MANAGE
+
+    def search(self) -> Search:
+        """Return the choice of a queue and a state, and the texts to look for."""
+        return Search(
+            _("Search"),
+            (
+                self.queue_field,
+                Field("state", _("State"), tuple(TITLES), labels=tuple(TITLES.values())),
+                Field("task", _("Text in the task's name"), optional=True),
+                Field("error", _("Text in the error"), optional=True),
+                Field("tag", _("Tag"), optional=True),
+            ),
+        )
+
+    def content(self) -> Iterator[Content]:
+        """Yield the number of jobs in each state, and a page of those of one queue in one state.
+
+        Without a choice of the state it is the first one that has jobs. Two round trips, three if the settings name
+        SHARDS, and one more if that state is not ready.
+        """
+        yield from self._jobs() if self.queue() else self._queues()
+
+    def _queues(self) -> Iterator[Content]:
+        errors: Errors = {}
+        counts = queue_counts(self.names[:MOST_ROWS], errors=errors)
+        searched = self._texts()
+        title = _("Choose the queue to search in") if searched else _("Jobs of all queues")
+        yield from queues_page.unreadable(errors)
+        yield queues_page.counts(title, counts, searched)
+
+    def _jobs(self) -> Iterator[Content]:
+        wanted, cursor = JobFilter(*map(self.asked, TEXTS)), self.asked("cursor")
+        page = self._read(wanted, cursor)
+        first = next((state for state in TITLES if _count(page, state)), self._state)
+        if first != self._state and self.asked("state") not in TITLES and not cursor:
+            self.viewer = replace(self.viewer, asked={**self.viewer.asked, "state": first})
+            page = self._read(wanted, cursor)
+        yield from self._tabs(page)
+        yield self._table(page)
+        if page.cursor or cursor:
+            yield self._further(page)
+        if any(wanted) and page.jobs and self._state in OF_STATES:
+            yield self._matching(wanted)
+        if page.groups and not cursor:
+            yield self._groups(page)
+
+    @button(
+        _("Retry"),
+        named=_name,
+        confirm=True,
+        effect=_effect(job_selection.of_retry),
+        harmless=True,
+    )
+    def retry_jobs(self, value: str) -> str:
+        """Make dead jobs ready as if they were new."""
+        return JobSelection.parse(value).retry()
+
+    @button(
+        _("Run now"),
+        named=_name,
+        confirm=True,
+        effect=_effect(job_selection.of_run_now),
+        harmless=True,
+    )
+    def run_now_jobs(self, value: str) -> str:
+        """Make scheduled jobs ready."""
+        return JobSelection.parse(value).run_now()
+
+    @button(
+        _("Cancel jobs"),
+        named=_name,
+        confirm=True,
+        effect=_effect(job_selection.of_cancel),
+    )
+    def cancel_jobs(self, value: str) -> str:
+        """Cancel jobs that wait or run."""
+        return JobSelection.parse(value).cancel()
+
+    @button(
+        _("Delete"),
+        named=_name,
+        confirm=True,
+        effect=_effect(job_selection.of_deletion),
+    )
+    def delete_jobs(self, value: str) -> str:
+        """Delete jobs that are not running."""
+        return JobSelection.parse(value).delete()
+
+    def _read(self, wanted: JobFilter, cursor: str) -> JobPage:
+        queue = Queue(self.queue())
+        page: JobPage = queue.run_flow(job_page(queue, self._state, cursor=cursor, wanted=wanted, limit=SHOWN))
+        return page
+
+    def _tabs(self, page: JobPage) -> Iterator[Figure]:
+        for state, title in TITLES.items():
+            here = state == self._state and not self.asked("cursor")
+            link = Link(_("Show"), SLUG, {"queue": self.queue(), "state": state})
+            yield Figure(title, _count(page, state), hint=_("shown below") if here else link)
+
+    def _table(self, page: JobPage) -> Table:
+        jobs, queue = page.jobs, self.queue()
+        targets = [JobTarget(queue, info.id).value for info in jobs]
+        searched = any(map(self.asked, TEXTS))
+        looked = _("Searched %s jobs; none of them matches.") % grouped(page.looked_at) if searched else ""
+        return Table(
+            _("%(state)s in %(queue)s") % {"state": TITLES[self._state], "queue": queue},
+            BY_STATE[self._state],
+            [_row(queue, info) for info in jobs],
+            empty=looked or (KEEPS_NONE if self._state == "done" else _("No job is in this state.")),
+            selects=BUTTONS[self._state],
+            values=[value if JOB.fullmatch(value) else "" for value in targets],
+        )
+
+    def _further(self, page: JobPage) -> Figure:
+        further = Link(_("Continue"), SLUG, {**self._asked_for(), "cursor": page.cursor})
+        return Figure(_("Jobs looked at"), page.looked_at, further if page.cursor else _("This is the end."))
+
+    def _asked_for(self) -> dict[str, str]:
+        return {"queue": self.queue(), "state": self._state, **self._texts()}
+
+    def _texts(self) -> dict[str, str]:
+        return {name: text for name in TEXTS if (text := self.asked(name))}
+
+    def _matching(self, wanted: JobFilter) -> Table:
+        selection = JobSelection(self.queue(), (), self._state, *wanted)
+        return Table(
+            _("All jobs that match"),
+            (_("Search"), _("At most")),
+            [(selection.shown, job_selection.MOST)],
+            actions=BUTTONS[self._state],
+            values=[selection.value],
+        )
+
+    def _groups(self, page: JobPage) -> Table:
+        return Table(
+            queues_page.group_title(page.counts.dead, sum(group.jobs for group in page.groups)),
+            queues_page.GROUP_COLUMNS,
+            [
+                (
+                    Link(group.cause.task or _("no task"), SLUG, self._like(group)),
+                    *queues_page.group_cells(self.queue(), group, linked=True),
+                )
+                for group in page.groups[:MOST_ROWS]
+            ],
+        )
+
+    def _like(self, group: Group) -> dict[str, str]:
+        return {"queue": self.queue(), "state": "dead", "task": group.cause.task, "error": group.cause.error}
+
+    @property
+    def _state(self) -> State:
+        state = self.asked("state")
+        return cast("State", state) if state in TITLES else "ready"
+
+
+def _count(page: JobPage, state: str) -> int:
+    count: int = page.done if state == "done" else getattr(page.counts, state)
+    return count
+
+
+def _row(queue: str, info: JobInfo | DoneJob) -> tuple[Any, ...]:
+    if isinstance(info, DoneJob):
+        named = Lines((queues_page.link(queue, info.id), info.task, tags(queue, "done", info.tags)))
+        took = None if info.run_time is None else timedelta(seconds=info.run_time)
+        return named, moment(info.ended), took, timedelta(seconds=info.wait), info.attempts, info.worker
+    labels = tags(queue, info.state, tags_of(info.body))
+    waits = WAITS % info.reason if info.state == "ready" and info.reason else ""
+    named = Lines((queues_page.link(queue, info.id), task_of(info.body), labels, waits))
+    if info.state == "dead":
+        return named, moment(info.died or 0), info.attempts, error(cause(info).error, info.reason)
+    if info.state == "running":
+        begun = None if info.begun is None else moment(info.begun)
+        return named, moment(info.due), begun, info.attempts, Link(info.worker or "?", "workers")
+    return named, moment(info.due), info.attempts, info.priority

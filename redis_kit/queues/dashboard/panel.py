@@ -1,0 +1,258 @@
+"""The dashboard's panel of queues."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict, RedisKitError
+from redis_kit.core.flow import Flow
+from redis_kit.core.panels import MOST_ROWS, Content, Field, Panel, Search, Table, Tile, action
+from redis_kit.core.panels.ranges import range_of
+from redis_kit.queues.dashboard import actions, job_page, queues_page
+from redis_kit.queues.dashboard.actions import GroupTarget, JobTarget, LimitTarget, effect_of_retrying_dead
+from redis_kit.queues.inspection import stats
+from redis_kit.queues.inspection.failures import inspect
+from redis_kit.queues.inspection.lookup import look_up
+from redis_kit.queues.inspection.stats import Errors, queue_names, queue_stats
+from redis_kit.queues.jobs import ids
+from redis_kit.queues.settings import whole
+
+HOUR = 60  # minutes of the trend on the overview
+TEN = 10  # jobs of "Retry 10"
+LONGEST_CHOICE = 100  # characters of a name
+MANAGE = "redis_kit.manage_queues"
+button = partial(action, permission=MANAGE, asks=None)
+WANTS = _("Concurrency, rate or both, such as 4, 10/s or 4 10/s (empty: no limit)")
+TIME = _("Duration, such as 15m or 2h (empty: until resumed)")
+
+
+def _read_stats() -> Flow[Any]:
+    errors: stats.Errors = {}
+    return (yield from stats.read_stats(HOUR, "default", errors)), errors
+
+
+class QueueChoicePanel(Panel):
+    """Its search has the field ``queue``. Without a choice it is about all queues."""
+
+    def summary(self) -> tuple[Content, ...]:
+        """Return nothing: the page of queues has a summary."""
+        return ()
+
+    def queue(self) -> str:
+        """Return the name of the chosen queue, "" for all. Raises InvalidValue for an unknown one."""
+        queue = self.asked("queue")
+        if queue and queue not in self.names:
+            raise InvalidValue(str(_("There is no queue %(queue)s.") % {"queue": queue}))
+        return queue
+
+    def asked(self, field: str) -> str:
+        """Return what the viewer asked for."""
+        return self.viewer.asked.get(field, "").strip()
+
+    def choices(self, names: Sequence[str]) -> list[str]:
+        """Return the first names that a form can show."""
+        return [name for name in names[:MOST_ROWS] if name.isprintable() and len(name) <= LONGEST_CHOICE]
+
+    @property
+    def queue_field(self) -> Field:
+        """Return the field of the search."""
+        return Field(
+            "queue",
+            _("Queue"),
+            lambda: self.choices(self.names),
+            any=_("All queues"),
+            optional=True,
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of all queues. One round trip for the whole page, also if it fails."""
+        if isinstance(self._names, RedisKitError):
+            raise self._names
+        return self._names
+
+    @cached_property
+    def _names(self) -> list[str] | RedisKitError:
+        try:
+            return queue_names()
+        except RedisKitError as error:
+            return error  # content() raises it; the form above does not ask again
+
+
+class QueuesPanel(QueueChoicePanel):
+    """The queues: their sizes, waiting times, the last half hour, and dead jobs by cause."""
+
+    slug = "queues"
+    title = _("Queues")
+
+    def heading(self) -> Any:
+        """Return the job or the queue that is looked up, or the title."""
+        if self.viewer.may(MANAGE):
+            if id := self.asked("id"):
+                return _("Job %s") % id
+            if queue := self.asked("queue"):
+                return _("Queue %s") % queue
+        return self.title
+
+    def search(self) -> Search | None:
+        """Return the form to look up a job, if the viewer may manage queues: the page shows the job's arguments."""
+        if not self.viewer.may(MANAGE):
+            return None
+        queue = Field("queue", _("Queue"), lambda: self.choices(self.names), any=_("Any queue"), optional=True)
+        id = Field("id", _("Id of a job (empty: the jobs of the queue)"), optional=True)
+        return Search(_("Look up"), (queue, id))
+
+    def content(self) -> Iterator[Content]:
+        """Yield the job that was looked up, else all queues: figures, tables and numbers per minute.
+
+        Two round trips, and one more if there are dead jobs; for one queue three.
+        """
+        names = self.names
+        if self.viewer.may(MANAGE) and ("queue" in self.viewer.asked or "id" in self.viewer.asked):
+            try:
+                yield from self._looked_up(names, self.asked("queue"), self.asked("id"))
+            except (InvalidName, InvalidValue, KeyConflict) as error:
+                yield Table(_("Looked up"), (), [], empty=str(error))
+            if self.asked("queue") or self.asked("id"):
+                return
+        yield from self._all(names[:MOST_ROWS])
+
+    def reads(self) -> dict[str, Flow[Any]]:
+        """Return the numbers of all queues. Two round trips."""
+        return {"default": _read_stats()}
+
+    def tile(self, replies: Mapping[str, Any]) -> Tile | None:
+        """Return the jobs that wait and run, the longest wait, and the jobs done in the last hour."""
+        reports, errors = replies["default"]
+        ready, _scheduled, running, _dead, wait, *rest = queues_page.figures(reports)
+        figures = [ready, running, wait, *rest, *queues_page.outbox(), *queues_page.unreadable(errors)]
+        tile = Tile.of(figures, queues_page.trend(reports))
+        urgent = queues_page.alerts(reports, linked=self.viewer.may(MANAGE))  # of dead jobs too, by queue
+        return replace(tile, alerts=[*tile.alerts, *urgent]) if tile else None
+
+    def _looked_up(self, names: list[str], queue: str, id: str) -> Iterator[Content]:
+        unknown = _("There is no queue %(queue)s.") % {"queue": queue}
+        if not id and queue in names:
+            yield from self._one_queue(queue)
+            return
+        if not id:
+            hint = unknown if queue else _("Choose a queue or enter the id of a job.")
+            yield Table(_("Looked up"), (), [], empty=hint)
+            return
+        queue_of_id = whole(ids.queue_of(id))
+        home_queue = queue or queue_of_id
+        queues = [home_queue]
+        if queue_of_id in names and queue_of_id != home_queue and "." in id:
+            queues.append(queue_of_id)
+        home, details = look_up(queues, id)
+        if details is None and (in_full := ids.in_full(id, home_queue)[-1]) != id:
+            home, details = look_up([home_queue], in_full)
+            id = in_full if details else id
+        if details is None and queue and queue not in names:
+            yield Table(_("Looked up"), (), [], empty=unknown)
+            return
+        yield from job_page.content((home, id), details)
+
+    def _one_queue(self, queue: str) -> Iterator[Content]:
+        listed, first_jobs = queues_page.first_jobs(queue)
+        span = range_of(self.asked("range"))
+        report, numbers = queues_page.read_range(queue, span)
+        yield from queues_page.refusals({queue: report})
+        yield from queues_page.queues({queue: report}, slug="jobs", title=_("Queue %s") % queue)
+        yield from queues_page.charts(queue, numbers, span)
+        yield from queues_page.limits_table(queue, listed)
+        yield from first_jobs
+
+    def _all(self, names: list[str]) -> Iterator[Content]:
+        errors: Errors = {}
+        reports = queue_stats(names, minutes=queues_page.MINUTES, errors=errors)
+        yield from queues_page.figures(reports)
+        yield from queues_page.outbox()
+        dead = {name: report.counts.dead for name, report in reports.items()}
+        findings = inspect(dead, errors)
+        yield from queues_page.unreadable(errors)
+        yield from queues_page.queues(reports, slug=self.slug if self.viewer.may(MANAGE) else "")
+        yield from queues_page.unknown(reports)
+        yield from queues_page.states(reports)
+        yield from queues_page.bars(reports)
+        if findings.groups:
+            yield queues_page.groups(findings, sum(dead.values()), linked=self.viewer.may(MANAGE))
+
+    @button(_("Pause"), wants=TIME, effect=actions.effect_of_pause)
+    def pause(self, queue: str, time: str) -> str:
+        """Pause a queue, or change the end of its pause."""
+        return actions.pause(queue, time)
+
+    @button(_("Resume"))
+    def resume(self, queue: str) -> str:
+        """Resume a paused queue."""
+        return actions.resume(queue)
+
+    @button(_("Change"), wants=WANTS, named=LimitTarget.shown_of)
+    def change_limit(self, value: str, allowed: str) -> str:
+        """Change a limit at run time, in place of what the code says."""
+        return LimitTarget.parse(value).change(allowed)
+
+    @button(_("Reset"), named=LimitTarget.shown_of)
+    def reset_limit(self, value: str) -> str:
+        """Let a limit allow again what the code says."""
+        return LimitTarget.parse(value).reset()
+
+    @button(_("Retry"), named=JobTarget.shown_of)
+    def retry(self, value: str) -> str:
+        """Make a dead job ready as if it were new."""
+        return JobTarget.parse(value).retry()
+
+    @button(_("Run now"), named=JobTarget.shown_of)
+    def run_now(self, value: str) -> str:
+        """Make a scheduled job ready."""
+        return JobTarget.parse(value).run_now()
+
+    @button(
+        _("Cancel the job"),
+        named=JobTarget.shown_of,
+        confirm=True,
+        effect=JobTarget.effect_of("cancel"),
+    )
+    def cancel(self, value: str) -> str:
+        """Cancel a waiting or running job; its result says so."""
+        return JobTarget.parse(value).cancel()
+
+    @button(
+        _("Delete"),
+        named=JobTarget.shown_of,
+        confirm=True,
+        effect=JobTarget.effect_of("deletion"),
+    )
+    def delete(self, value: str) -> str:
+        """Delete a job that is not running."""
+        return JobTarget.parse(value).delete()
+
+    @button(_("Retry 1"), named=GroupTarget.shown_of)
+    def retry_one(self, value: str) -> str:
+        """Make the oldest dead job of a group ready."""
+        return GroupTarget.parse(value).retry(1)
+
+    @button(_("Retry 10"), named=GroupTarget.shown_of)
+    def retry_ten(self, value: str) -> str:
+        """Make the ten oldest dead jobs of a group ready."""
+        return GroupTarget.parse(value).retry(TEN)
+
+    @button(
+        _("Retry all"),
+        named=GroupTarget.shown_of,
+        confirm=True,
+        effect=GroupTarget.effect_of("retry"),
+        harmless=True,
+    )
+    def retry_group(self, value: str) -> str:
+        """Make all dead jobs of a group ready."""
+        return GroupTarget.parse(value).retry()
+
+    @button(_("Retry dead jobs"), confirm=True, effect=effect_of_retrying_dead, harmless=True)
+    def retry_dead(self, queue: str) -> str:
+        """Make up to 1000 dead jobs of a queue ready again."""
+        return actions.retried(actions.existing(queue).requeue(limit=actions.MOST_RETRIED), queue)

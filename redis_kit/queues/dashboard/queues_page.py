@@ -1,0 +1,442 @@
+"""The content of the dashboard's page about queues: all queues, or the first jobs of one."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from operator import mul
+from time import time
+from typing import Any, NamedTuple
+
+from django.db import DatabaseError, transaction
+from django.utils import timezone
+from django.utils.connection import ConnectionDoesNotExist
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+
+from redis_kit.core.flow import Flow
+from redis_kit.core.gather import gather
+from redis_kit.core.logs.masking import without_secrets
+from redis_kit.core.panels import MOST_ROWS, Alert, Bars, Figure, Lines, Link, Ranges, Sparkline, StackedBars, Table
+from redis_kit.core.panels.ranges import Range, label
+from redis_kit.core.primitive import Primitive
+from redis_kit.core.steps import Batch
+from redis_kit.core.text import grouped
+from redis_kit.queues.dashboard import job_page
+from redis_kit.queues.dashboard.actions import GroupTarget, LimitTarget
+from redis_kit.queues.dashboard.job_page import moment
+from redis_kit.queues.database.outbox import waiting
+from redis_kit.queues.inspection import stats
+from redis_kit.queues.inspection.failures import Findings, Group
+from redis_kit.queues.inspection.stats import QueueHistory, QueueStats, read_history
+from redis_kit.queues.jobs import job
+from redis_kit.queues.jobs.job import JobInfo, PauseInfo, QueueCounts, State, cause
+from redis_kit.queues.jobs.message import task_of
+from redis_kit.queues.queue import Queue
+from redis_kit.queues.store import calls, lane_limits, manage, shards
+from redis_kit.queues.store.lane_limits import LimitInfo
+from redis_kit.queues.store.unknown_calls import UnknownCalls
+from redis_kit.queues.tasks import registry
+
+OVERDUE = timedelta(minutes=1)  # for a call in the outbox
+QUEUES = _("Queues")
+TASKS_IN_HINT = 5
+QUEUE_BUTTONS = ("resume", "pause", "retry_dead")
+GROUP_BUTTONS = ("retry_one", "retry_ten", "retry_group")
+GROUP_COLUMNS = (_("Task"), _("Error"), _("Jobs"), _("First failure"), _("Last failure"))
+SINGLE_BUTTONS = ("retry_one", "retry_group")  # the group may have grown since
+FIRST_JOBS = 20  # jobs of a state
+LIMIT_BUTTONS = ("change_limit", "reset_limit")
+LIMIT_COLUMNS = (
+    *(_("Limit"), _("Concurrency"), _("Rate"), _("Running"), _("Waiting lanes"), _("Next start in"), _("Changed")),
+)
+TITLES: dict[State, Any] = {
+    "running": _("Running in %s"),
+    "ready": _("Ready in %s"),
+    "scheduled": _("Scheduled in %s"),
+    "dead": _("Dead in %s, the latest first"),
+}
+COLUMNS: dict[State, tuple[Any, ...]] = {
+    "running": (_("Job"), _("Due"), _("Attempts"), _("Worker")),
+    "ready": (_("Job"), _("Due"), _("Attempts")),
+    "scheduled": (_("Job"), _("Due"), _("Attempts")),
+    "dead": (_("Job"), _("Died"), _("Attempts"), _("Error")),
+}
+LATE = 300  # seconds for which a queue's next job has been due, before that is an alert
+FAILING = 0.5  # share of failed attempts from which on that is an alert
+ATTEMPTS = 10  # fewer make no alert, whatever share of them failed
+NAMED = 3  # queues in alerts of one kind
+
+FAILED = _(
+    "%(failed)s of the %(attempts)s attempts of the last 30 minutes failed, the latest at most %(minutes)d min ago."
+)
+MINUTES = 30  # in charts of all queues
+
+
+def figures(reports: Mapping[str, QueueStats]) -> Iterator[Figure]:
+    """Yield the number of jobs in each state, and how long the next one waits."""
+    counts = [report.counts for report in reports.values()]
+    waits = [report.wait for report in reports.values() if report.wait is not None]
+    dead = sum(count.dead for count in counts)
+    yield Figure(_("Ready"), sum(count.ready for count in counts))
+    yield Figure(_("Scheduled"), sum(count.scheduled for count in counts))
+    yield Figure(_("Running"), sum(count.running for count in counts))
+    yield Figure(_("Dead"), dead, hint=_("They failed for good. Retry or delete them.") if dead else "", alarm=dead > 0)
+    yield Figure(_("Oldest wait"), timedelta(seconds=max(waits)) if waits else None)
+    yield from refusals(reports)
+    if deserted := [name for name, report in reports.items() if report.deserted]:
+        hint = _("Jobs are due in: %s") % ", ".join(deserted)
+        yield Figure(_("Without a worker"), len(deserted), hint=hint, alarm=True)
+    if unknown := [call for report in reports.values() for call in unrunnable(report)]:
+        tasks = list(dict.fromkeys(calls.task or str(_call(calls)) for calls in unknown))
+        hint = _("No worker can run them: %s") % ", ".join(
+            [*tasks[:TASKS_IN_HINT], *["..."] * (len(tasks) > TASKS_IN_HINT)]
+        )
+        yield Figure(_("Jobs that no worker can run"), sum(calls.jobs for calls in unknown), hint=hint, alarm=True)
+    if paused := sum(report.paused is not None for report in reports.values()):
+        yield Figure(_("Paused queues"), paused, hint=_("They accept jobs, and workers claim none."))
+
+
+def refusals(reports: Mapping[str, QueueStats]) -> Iterator[Figure]:
+    """Yield for how many queues the server refuses writes, if there are any, and why."""
+    if refused := [report.refused for report in reports.values() if report.refused]:
+        yield Figure(_("Redis refuses writes"), len(refused), hint=refused[0], alarm=True)
+
+
+def outbox() -> Iterator[Figure]:
+    """Yield how many calls wait in each outbox of the tasks that this process knows. Two statements for each."""
+    for alias in registry.outboxes():
+        title = _("Outbox (%s)") % alias
+        try:
+            with transaction.atomic(using=alias):
+                count, oldest = waiting(alias)
+        except (DatabaseError, ConnectionDoesNotExist) as error:
+            yield Figure(title, None, hint=str(error), alarm=True)
+            continue
+        age = timezone.now() - oldest if oldest else timedelta(0)
+        hint = _("The oldest call has waited for %d s. A worker sends them.") % age.total_seconds() if oldest else ""
+        yield Figure(title, count, hint=hint, alarm=age > OVERDUE)
+
+
+def queues(reports: Mapping[str, QueueStats], *, slug: str, title: Any = QUEUES) -> Iterator[Table]:
+    """Yield the table of queues. Each name links to its queue on the page of this slug, if given."""
+    yield Table(
+        title,
+        (_("Queue"), _("Scheduled"), _("Ready"), _("Running"), _("Dead"), _("Wait"), _("Workers"), _("Paused")),
+        [
+            (
+                _name(name, report, slug),
+                *_counts(name, report.counts, {} if slug else None),
+                _waits(report.wait),
+                _workers(report),
+                _paused(report.paused),
+            )
+            for name, report in reports.items()
+        ],
+        empty=_("No queue has been used."),
+        actions=QUEUE_BUTTONS,
+        values=list(reports),
+        offered=[_offered(report) for report in reports.values()],
+    )
+
+
+def _name(name: str, report: QueueStats, slug: str) -> Any:
+    cell = Link(name, slug, {"queue": name}) if slug else name
+    return Lines((cell, _("%d shards") % report.shards)) if report.shards > 1 else cell
+
+
+def counts(title: Any, by_queue: Mapping[str, QueueCounts], searched: Mapping[str, str]) -> Table:
+    """Return the numbers of jobs by queue and state. They link to the jobs that are ``searched`` for."""
+    rows = [
+        (Link(name, "jobs", {"queue": name, **searched}), *_counts(name, counts, searched))
+        for name, counts in by_queue.items()
+    ]
+    columns = (_("Queue"), _("Scheduled"), _("Ready"), _("Running"), _("Dead"))
+    return Table(title, columns, rows, empty=_("No queue has been used."))
+
+
+def unreadable(errors: Mapping[str, Exception]) -> Iterator[Figure | Table]:
+    """Yield the errors by queue, if there are any."""
+    if errors:
+        yield Figure(_("Queues that can't be read"), len(errors), hint=", ".join(errors), alarm=True)
+        rows = [(name, str(error)) for name, error in errors.items()]
+        yield Table(_("Queues that can't be read"), (_("Queue"), _("Error")), rows)
+
+
+def _counts(name: str, counts: QueueCounts, searched: Mapping[str, str] | None) -> Iterator[Any]:
+    """Yield the numbers of jobs by state, as links to those that are searched for; None for plain numbers."""
+    for state, count in counts._asdict().items():
+        linked = count and searched is not None
+        yield Link(count, "jobs", {"queue": name, "state": state, **(searched or {})}) if linked else count
+
+
+def unknown(reports: Mapping[str, QueueStats]) -> Iterator[Table]:
+    """Yield the calls that no living worker can run, if there are any."""
+    rows = [
+        (_call(calls), name, calls.jobs, timedelta(seconds=calls.age))
+        for name, report in reports.items()
+        for calls in unrunnable(report)
+    ]
+    if rows:
+        columns = (_("Call"), _("Queue"), _("Jobs"), _("Oldest waits for"))
+        yield Table(_("Calls that no worker can run"), columns, rows[:MOST_ROWS])
+
+
+def _call(calls: UnknownCalls) -> Any:
+    return calls.call if calls.version is None else _("(a message of version %d)") % calls.version
+
+
+def unrunnable(report: QueueStats) -> list[UnknownCalls]:
+    """Return the calls in a queue that no living worker can run."""
+    return [calls for calls in report.unknown if not calls.known]
+
+
+def groups(findings: Findings, dead: int, *, linked: bool) -> Table:
+    """Return the groups of dead jobs, ``dead`` in all. If ``linked``, the latest of a group links to its page."""
+    rows = findings.groups[:MOST_ROWS]
+    return Table(
+        group_title(dead, findings.looked_at),
+        GROUP_COLUMNS,
+        [
+            (Lines((group.cause.task or _("no task"), name)), *group_cells(name, group, linked=linked))
+            for name, group in rows
+        ],
+        actions=GROUP_BUTTONS,
+        offered=[GROUP_BUTTONS if group.jobs > 1 else SINGLE_BUTTONS for name, group in rows],
+        values=[GroupTarget(name, *group.cause).value for name, group in rows],
+    )
+
+
+def group_title(dead: int, looked_at: int) -> Any:
+    """Return the title of groups of dead jobs. If there are more, only the latest were looked at."""
+    latest = _("Dead jobs by task and error, the latest %s") % grouped(looked_at)
+    return latest if dead > looked_at else _("Dead jobs by task and error")
+
+
+def group_cells(queue: str, group: Group, *, linked: bool) -> tuple[Any, ...]:
+    """Return the cells of a group of dead jobs that follow its task."""
+    last = moment(group.latest.died or 0)
+    return (
+        job_page.error(group.cause.error, group.latest.reason),
+        group.jobs,
+        moment(group.first.died or 0),
+        Lines((last, link(queue, group.latest.id))) if linked else last,
+    )
+
+
+def link(queue: str, id: str, text: Any = "") -> Link:
+    """Return the link to the page of a job."""
+    return Link(text or id, "queues", {"queue": queue, "id": id})
+
+
+def first_jobs(name: str) -> tuple[list[LimitInfo], list[Table]]:
+    """Return the limits of a queue, and its first jobs, running ones before waiting ones. One round trip."""
+    queue = Queue(name)
+    both: list[Flow[Any]] = [lane_limits.listed(queue), _read_first(queue)]
+    listed, (counts, by_state) = queue.run_flow(gather(both))
+    tables = [_state_table(name, state, jobs, getattr(counts, state)) for state, jobs in by_state.items() if jobs]
+    return listed, tables or [Table(job_page.FIRST % name, (), [], empty=_("The queue has no jobs."))]
+
+
+def _read_first(queue: Queue) -> Flow[tuple[QueueCounts, dict[State, list[JobInfo]]]]:
+    by_shard = yield from shards.each(queue, _read_first_of_one)
+    counts: QueueCounts = shards.summed([counts for counts, _ in by_shard])
+    return counts, {
+        state: manage.merged(state, [by_state[state] for _, by_state in by_shard], FIRST_JOBS) for state in TITLES
+    }
+
+
+def _read_first_of_one(queue: Primitive) -> Flow[tuple[QueueCounts, dict[State, list[JobInfo]]]]:
+    share = len(TITLES)
+    peeks = [manage.peek_step(queue, FIRST_JOBS, state, cut=manage.HEAD, share=share) for state in TITLES]
+    count, *replies = yield Batch([calls.COUNT(queue.key("")), *peeks])
+    return QueueCounts(*count), dict(zip(TITLES, map(job.stored, TITLES, replies), strict=True))
+
+
+def _state_table(name: str, state: State, jobs: list[JobInfo], count: int) -> Table:
+    # The jobs are counted before they are read, so a job may have been added between.
+    of = {"number": len(jobs), "most": f"{max(count, len(jobs)):,}"}
+    title = f"{TITLES[state] % name}: {_('%(number)s of %(most)s') % of}"
+    return Table(title, COLUMNS[state], [_job_row(name, info) for info in jobs])
+
+
+def _job_row(name: str, job_info: JobInfo) -> tuple[Any, ...]:
+    lines = (link(name, job_info.id), task_of(job_info.body))
+    waits = job_info.state == "ready" and job_info.reason
+    job_cell = Lines((*lines, job_page.WAITS % job_info.reason) if waits else lines)
+    if job_info.state == "dead":
+        return job_cell, moment(job_info.died or 0), job_info.attempts, without_secrets(cause(job_info).error)
+    row = (job_cell, moment(job_info.due), job_info.attempts)
+    return (*row, job_info.worker) if job_info.state == "running" else row
+
+
+def _offered(report: QueueStats) -> tuple[str, ...]:
+    """Return the buttons of a queue. "Pause" on a paused queue changes the end of the pause."""
+    fitting = {"resume": report.paused, "pause": True, "retry_dead": report.counts.dead}
+    return tuple(name for name in QUEUE_BUTTONS if fitting[name])
+
+
+def _paused(pause: PauseInfo | None) -> Any:
+    if pause is None:
+        return ""
+    ends = None if pause.ends_in is None else _day_and_minute(moment(time() + pause.ends_in))
+    end = _("until %s") % ends if ends else _("until resumed")
+    return Lines((end, _("since %s") % _day_and_minute(moment(pause.since))))
+
+
+def _day_and_minute(when: datetime | str) -> str:
+    return when if isinstance(when, str) else timezone.localtime(when).strftime("%Y-%m-%d %H:%M")
+
+
+def _workers(report: QueueStats) -> Any:
+    if not report.quiet:
+        return report.claiming
+    return _("%(claiming)d (%(quiet)d quiet)") % {"claiming": report.claiming, "quiet": report.quiet}
+
+
+def _waits(wait: float | None) -> timedelta | str:
+    return "" if wait is None else timedelta(seconds=wait)
+
+
+def limits_table(queue: str, listed: list[LimitInfo]) -> Iterator[Table]:
+    """Yield the limits of a queue, if it has any."""
+    if not listed:
+        return
+    yield Table(
+        _("Limits of %s") % queue,
+        LIMIT_COLUMNS,
+        [
+            (
+                info.name,
+                info.concurrency,
+                info.rate,
+                info.running,
+                info.waiting,
+                timedelta(seconds=info.next_start) if info.next_start else None,
+                _("yes") if info.changed else "",
+            )
+            for info in listed
+        ],
+        actions=LIMIT_BUTTONS,
+        values=[LimitTarget(queue, info.name).value for info in listed],
+        offered=[LIMIT_BUTTONS if info.changed else LIMIT_BUTTONS[:1] for info in listed],
+    )
+
+
+class AttemptCounts(NamedTuple):
+    """Attempts of the last 30 minutes: the share and the number that failed, and minutes since the latest failure."""
+
+    share: float
+    failed: int
+    attempts: int
+    minutes: int
+
+
+def alerts(reports: Mapping[str, QueueStats], *, linked: bool) -> Iterator[Alert]:
+    """Yield the queues with dead jobs, the late ones, those paused though jobs are due, and those whose attempts fail.
+
+    Of each kind the three worst ones and the number of the others. Queues without a worker are a figure.
+    """
+    dead = {name: report.counts.dead for name, report in reports.items() if report.counts.dead}
+    waits = {name: report.wait for name, report in reports.items() if report.wait is not None and report.wait > LATE}
+    late = {name: wait for name, wait in waits.items() if not (reports[name].paused or reports[name].deserted)}
+    paused = {name: wait for name, wait in waits.items() if reports[name].paused}
+    ended = {name: _attempts(report) for name, report in reports.items()}
+    failing = {name: each for name, each in ended.items() if each.attempts >= ATTEMPTS and each.share >= FAILING}
+    kinds: tuple[tuple[Any, Mapping[str, Any], Callable[[Any], Any], Any], ...] = (
+        (_("Dead jobs: %s"), dead, int, _("They failed for good. Retry or delete them.")),
+        (_("Late queue: %s"), late, _seconds, _("The next job has been due for this time.")),
+        (_("Paused queue: %s"), paused, _seconds, _("It is paused, and its next job has been due for this time.")),
+        (_("Failing queue: %s"), failing, _percent, FAILED),
+    )
+    for title, by_name, described, hint in kinds:
+        names = sorted(by_name, key=by_name.__getitem__, reverse=True)
+        for name in names[:NAMED]:
+            query = {"queue": name} if linked else {}
+            yield Alert(title % name, described(by_name[name]), _alert_hint(hint, by_name[name]), query)
+        if others := names[NAMED:]:
+            count = ngettext("%(count)d other queue", "%(count)d other queues", len(others)) % {"count": len(others)}
+            numbers = [by_name[name] for name in others]
+            number = sum(numbers) if by_name is dead else max(numbers)
+            yield Alert(title % count, described(number), _alert_hint(hint, number))
+
+
+def _attempts(report: QueueStats) -> AttemptCounts:
+    failed = report.failed[-MINUTES:]
+    attempts = sum(failed) + sum(report.done[-MINUTES:])
+    minutes = next((ago for ago, count in enumerate(reversed(failed), 1) if count), 0)
+    return AttemptCounts(sum(failed) / max(attempts, 1), sum(failed), attempts, minutes)
+
+
+def _alert_hint(hint: Any, number: Any) -> Any:
+    if not isinstance(number, AttemptCounts):
+        return hint
+    numbers = {"failed": grouped(number.failed), "attempts": grouped(number.attempts), "minutes": number.minutes}
+    return hint % numbers
+
+
+def _seconds(wait: float) -> timedelta:
+    return timedelta(seconds=wait)
+
+
+def _percent(ended: AttemptCounts) -> str:
+    return f"{100 * ended.share:.0f} %"
+
+
+def states(reports: Mapping[str, QueueStats]) -> Iterator[Bars]:
+    """Yield how many jobs are in each state, if there are jobs."""
+    counts = [report.counts for report in reports.values()]
+    labels = (_("Scheduled"), _("Ready"), _("Running"), _("Dead"))
+    numbers = [sum(same) for same in zip(*counts, strict=True)]
+    if any(numbers):
+        yield Bars(_("Jobs by state"), list(zip(labels, numbers, strict=True)))
+
+
+def bars(reports: Mapping[str, QueueStats]) -> Iterator[Bars | StackedBars]:
+    """Yield jobs done, attempts failed and how late attempts began, by minute, if there are queues."""
+    if reports:
+        all_stats = list(reports.values())
+        minutes = [label(all_stats[0].minute - MINUTES + 1 + place, day=False) for place in range(MINUTES)]
+        done = [float(sum(same)) for same in zip(*(stats.done for stats in all_stats), strict=True)]
+        latest = [timedelta(seconds=max(same)) for same in zip(*(stats.latest for stats in all_stats), strict=True)]
+        failed = [float(sum(same)) for same in zip(*(stats.failed for stats in all_stats), strict=True)]
+        parts = [(_("Jobs done"), done), (_("Failed attempts"), failed)]
+        yield StackedBars(_("Attempts that ended, per minute"), minutes, parts)
+        yield Bars(_("How late attempts began, on average"), list(zip(minutes, _lateness(all_stats), strict=True)))
+        yield Bars(_("How late attempts began, at most"), list(zip(minutes, latest, strict=True)))
+
+
+def trend(reports: Mapping[str, QueueStats]) -> Sparkline | None:
+    """Return the jobs done in each minute that was read; None without queues."""
+    if not reports:
+        return None
+    done = [sum(same) for same in zip(*(stats.done for stats in reports.values()), strict=True)]
+    ended = ngettext("%(count)s job done in an hour", "%(count)s jobs done in an hour", sum(done))
+    return Sparkline(ended % {"count": grouped(sum(done))}, done)
+
+
+def read_range(queue: str, span: Range) -> tuple[QueueStats, QueueStats | QueueHistory]:
+    """Return how a queue is doing, and its numbers in a range. One round trip, two if the settings name SHARDS."""
+    if not span.by_hour:
+        report = stats.queue_stats([queue], minutes=span.minutes)[queue]
+        return report, report
+    both: list[Flow[Any]] = [stats.read_reports([queue], 1, "default"), read_history(queue, span.hours, "default")]
+    reports, numbers = Queue(queue).run_flow(gather(both))
+    return reports[queue], numbers
+
+
+def charts(queue: str, numbers: QueueStats | QueueHistory, span: Range) -> Iterator[Ranges | StackedBars | Bars]:
+    """Yield the choice of a range, jobs done and failed attempts in it, and how late attempts began."""
+    labels = span.labels(numbers.minute)
+    done, failed, latest = (span.bars(each, numbers.minute) for each in (numbers.done, numbers.failed, numbers.latest))
+    yield span.choice("queues", {"queue": queue})
+    parts = [(_("Jobs done"), list(map(sum, done))), (_("Failed attempts"), list(map(sum, failed)))]
+    yield StackedBars(_("Attempts that ended"), labels, parts)
+    late = [timedelta(seconds=max(bar)) for bar in latest]
+    yield Bars(_("How late attempts began, at most"), list(zip(labels, late, strict=True)))
+
+
+def _lateness(reports: Sequence[QueueStats]) -> list[timedelta]:
+    begun = [sum(same) for same in zip(*(report.begun for report in reports), strict=True)]
+    late = [map(mul, report.begun, report.lateness) for report in reports]
+    return [
+        timedelta(seconds=sum(same) / max(1, count)) for same, count in zip(zip(*late, strict=True), begun, strict=True)
+    ]

@@ -1,0 +1,254 @@
+"""The dashboard's page about workers."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from time import time
+from typing import Any, NamedTuple
+
+from django.utils.translation import gettext_lazy as _
+
+from redis_kit.core.flow import Flow
+from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Link, Panel, Table, Tile
+from redis_kit.core.text import duration
+from redis_kit.queues.dashboard import queues_page
+from redis_kit.queues.dashboard.actions import SupervisorTarget, process_name
+from redis_kit.queues.dashboard.job_page import moment
+from redis_kit.queues.dashboard.panel import MANAGE, button
+from redis_kit.queues.inspection import stats
+from redis_kit.queues.inspection import workers as worker_list
+from redis_kit.queues.inspection.stats import Errors
+from redis_kit.queues.inspection.workers import HOUR, LostWorker, RunningJob, WorkerInfo, workers_and_lost
+
+MOST_JOBS = 10  # of one worker
+WORKING, QUIET, STOPPING, DEAD, DAMAGED = "working", "quiet", "stopping", "dead", "damaged"
+UNRESPONSIVE = "unresponsive"
+NAMED = 3  # workers in a hint
+HEARTBEAT = _("Last heartbeat (s\xa0ago)")
+BUTTONS = {QUIET: ("resume", "stop"), STOPPING: (), DEAD: (), UNRESPONSIVE: ("quiet", "resume", "stop")}
+STATES = {
+    **{WORKING: _("working"), QUIET: _("quiet"), STOPPING: _("stopping"), DAMAGED: _("damaged")},
+    DEAD: _("dead: its jobs wait for another worker"),
+    UNRESPONSIVE: _("does not respond"),
+}
+
+
+class Supervisor(NamedTuple):
+    """A supervisor and its worker processes."""
+
+    target: SupervisorTarget
+    workers: list[WorkerInfo]
+
+    @property
+    def state(self) -> str:
+        """Return the state of its workers, of several the first of: stopping, working, quiet, unresponsive.
+
+        It is dead if all workers are, and "" if they do not report a state.
+        """
+        states = {worker.state for worker in self.workers}
+        silent = DEAD if states == {DEAD} else ""
+        return next((state for state in (STOPPING, WORKING, QUIET, UNRESPONSIVE) if state in states), silent)
+
+
+def supervisors(workers: Sequence[WorkerInfo]) -> list[Supervisor]:
+    """Return the supervisors of workers. A worker of another program has none."""
+    by_supervisor: dict[SupervisorTarget, list[WorkerInfo]] = {}
+    for worker in workers:
+        if worker.supervisor:
+            target = SupervisorTarget(worker.host, worker.supervisor_pid, worker.supervisor)
+            by_supervisor.setdefault(target, []).append(worker)
+    return [Supervisor(target, by_supervisor[target]) for target in sorted(by_supervisor)]
+
+
+def figures(
+    workers: Sequence[WorkerInfo], all_supervisors: Sequence[Supervisor], lost: Sequence[LostWorker] = ()
+) -> Iterator[Figure]:
+    """Yield how many workers there are and were lost, what they do and how much memory they use."""
+    quiet = sum(supervisor.state == QUIET for supervisor in all_supervisors)
+    dead = sum(worker.state == DEAD for worker in workers)
+    yield Figure(_("Workers"), len(workers) - dead)
+    if dead:
+        hint = _("They send no heartbeat. Their jobs wait for another worker.")
+        yield Figure(_("Dead workers"), dead, hint=hint, alarm=True)
+    if unresponsive := [worker for worker in workers if worker.state == UNRESPONSIVE]:
+        why = _("%s: stopped by a signal, or a job holds the interpreter.") % _named(unresponsive)
+        yield Figure(_("Workers that do not respond"), len(unresponsive), hint=why, alarm=True)
+    if recent := [worker for worker in lost if worker.age < HOUR]:
+        which = _("They ended without signing off: %s.") % _named(recent)
+        yield Figure(_("Workers lost in the last hour"), len(recent), hint=which, alarm=True)
+    yield Figure(_("Supervisors"), len(all_supervisors), hint=_("%d of them quiet") % quiet if quiet else "")
+    yield Figure(_("Running jobs"), sum(len(worker.jobs) for worker in workers))
+    if memory := sum(worker.memory or 0 for worker in workers):
+        yield Figure(_("Memory (MiB)"), memory)
+    if back := max((worker.clock_back for worker in workers), default=0):
+        hint = _("Scheduled jobs and the jobs of dead workers are late until the clock has caught up.")
+        yield Figure(_("The server's clock went back by (s)"), back, hint=hint, alarm=True)
+
+
+def supervisors_table(all_supervisors: Sequence[Supervisor]) -> Table:
+    """Return the supervisors, with their buttons."""
+    columns = (
+        *(_("Supervisor"), _("State"), _("Processes"), _("Queues"), _("Threads")),
+        *(_("Jobs"), _("Memory (MiB)"), HEARTBEAT),
+    )
+    return Table(
+        _("Supervisors"),
+        columns,
+        [_supervisor(supervisor) for supervisor in all_supervisors],
+        empty=_("No worker is running. Start one with: manage.py rk_worker"),
+        actions=("quiet", "resume", "stop"),
+        values=[supervisor.target.value for supervisor in all_supervisors],
+        offered=[BUTTONS.get(supervisor.state, ("quiet", "stop")) for supervisor in all_supervisors],
+    )
+
+
+def worker_processes(all_supervisors: Sequence[Supervisor], *, linked: bool) -> Iterator[Table]:
+    """Yield the workers of each supervisor, at most 100 in all. If ``linked``, their jobs link to their pages."""
+    left = MOST_ROWS
+    for supervisor in all_supervisors:
+        if left <= 0:
+            return
+        rows = [_child(worker, linked=linked) for worker in supervisor.workers[:left]]
+        left -= len(rows)
+        columns = (
+            *(_("Worker"), _("State"), _("Queues"), _("Threads")),
+            *(_("Jobs"), _("Memory (MiB)"), HEARTBEAT),
+        )
+        yield Table(_("Worker processes of %s") % supervisor.target.shown, columns, rows)
+
+
+def others(workers: Sequence[WorkerInfo], *, linked: bool) -> Table:
+    """Return the workers without a supervisor: other programs that claim jobs."""
+    return Table(
+        _("Other programs that claim jobs"),
+        (_("Worker"), _("Host"), _("Queues"), _("Jobs"), HEARTBEAT),
+        [
+            (
+                Lines((worker.id, STATES.get(worker.state) or _("process %d") % worker.pid)),
+                worker.host,
+                ", ".join(worker.queues),
+                _jobs(worker.held, linked=linked),
+                round(worker.silent, 1),
+            )
+            for worker in workers
+        ],
+    )
+
+
+def lost_workers(lost: Sequence[LostWorker]) -> Iterator[Table]:
+    """Yield the workers that were lost in the last 24 hours, if there are any."""
+    if lost:
+        columns = (_("Worker"), _("Host"), _("Queues"), _("Found lost"), _("Jobs that others took"))
+        yield Table(_("Lost workers of the last 24 hours"), columns, [_lost(worker) for worker in lost[:MOST_ROWS]])
+
+
+def _lost(worker: LostWorker) -> tuple[Any, ...]:
+    supervisor = _("of supervisor process %d") % worker.supervisor_pid if worker.supervisor_pid else ""
+    return (
+        Lines((worker.id, _("process %d") % worker.pid, supervisor)),
+        worker.host,
+        ", ".join(worker.queues),
+        moment(time() - worker.age),
+        worker.jobs,
+    )
+
+
+def _supervisor(supervisor: Supervisor) -> tuple[Any, ...]:
+    queues = dict.fromkeys(name for worker in supervisor.workers for name in worker.queues)
+    return (
+        supervisor.target.shown,  # tells its buttons from those of others on its host
+        STATES.get(supervisor.state, ""),
+        len(supervisor.workers),
+        ", ".join(queues),
+        sum(worker.threads for worker in supervisor.workers),
+        sum(len(worker.jobs) for worker in supervisor.workers),
+        sum(worker.memory or 0 for worker in supervisor.workers) or None,
+        round(min(worker.silent for worker in supervisor.workers), 1),
+    )
+
+
+def _named(workers: Sequence[WorkerInfo | LostWorker]) -> str:
+    """Return the hosts and processes of workers, three of them."""
+    names = [process_name(worker.host, worker.pid) for worker in workers[:NAMED]]
+    return "; ".join([*names, *["..."] * (len(workers) > NAMED)])
+
+
+def _child(worker: WorkerInfo, *, linked: bool) -> tuple[Any, ...]:
+    return (
+        Lines((worker.id, _("process %d") % worker.pid)),
+        Lines((STATES.get(worker.state, worker.state), _silence(worker))),
+        ", ".join(worker.queues),
+        worker.threads,
+        _jobs(worker.held, linked=linked),
+        worker.memory,
+        round(worker.silent, 1),
+    )
+
+
+def _silence(worker: WorkerInfo) -> Any:
+    return _("for %s") % duration(worker.unresponsive) if worker.state == UNRESPONSIVE else ""
+
+
+def _jobs(held: Sequence[RunningJob], *, linked: bool) -> Any:
+    cells = [_job(job, linked=linked) for job in held[:MOST_JOBS]]
+    more = len(held) - len(cells)
+    return Lines([*cells, _("and %d more") % more if more else ""]) if cells else None
+
+
+def _job(job: RunningJob, *, linked: bool) -> Any:
+    age = "" if job.age is None else duration(job.age)
+    text = ", ".join(filter(None, (job.task or job.id, age)))
+    return Link(text, "queues", {"queue": job.queue, "id": job.id}) if linked else text
+
+
+def _read_workers() -> Flow[Any]:
+    errors: stats.Errors = {}
+    return *(yield from worker_list.read_workers_and_lost(None, "default", errors, most_bytes=0)), errors
+
+
+class WorkersPanel(Panel):
+    """The workers: their jobs, memory and last heartbeats."""
+
+    slug = "workers"
+    title = _("Workers")
+
+    def content(self) -> Iterator[Content]:
+        """Yield figures, the workers by supervisor, and those that were lost. Two round trips."""
+        errors: Errors = {}
+        workers, lost = workers_and_lost(errors=errors)
+        all_supervisors, linked = supervisors(workers), self.viewer.may(MANAGE)
+        yield from figures(workers, all_supervisors, lost)
+        yield from queues_page.unreadable(errors)
+        yield supervisors_table(all_supervisors[:MOST_ROWS])
+        yield from worker_processes(all_supervisors, linked=linked)
+        yield from lost_workers(lost)
+        if alone := [worker for worker in workers if not worker.supervisor]:
+            yield others(alone[:MOST_ROWS], linked=linked)
+
+    def reads(self) -> dict[str, Flow[Any]]:
+        """Return the workers of all queues, and those that were lost. Two round trips."""
+        return {"default": _read_workers()}
+
+    def tile(self, replies: Mapping[str, Any]) -> Tile | None:
+        """Return how many workers and supervisors there are, and their running jobs; alarms become alerts."""
+        workers, lost, errors = replies["default"]
+        all_figures = figures(workers, supervisors(workers), lost)
+        return Tile.of([*sorted(all_figures, key=lambda figure: figure.alarm), *queues_page.unreadable(errors)])
+
+    @button(_("Quiet"), named=SupervisorTarget.shown_of)
+    def quiet(self, value: str) -> str:
+        """Stop a supervisor's workers from claiming jobs; they finish those that they run."""
+        return SupervisorTarget.parse(value).send("quiet")
+
+    @button(_("Resume"), named=SupervisorTarget.shown_of)
+    def resume(self, value: str) -> str:
+        """Let the workers of a quiet supervisor claim jobs again."""
+        return SupervisorTarget.parse(value).send("resume")
+
+    @button(
+        _("Stop"),
+        named=SupervisorTarget.shown_of,
+        confirm=True,
+        effect=SupervisorTarget.effect_of("stop"),
+    )
+    def stop(self, value: str) -> str:
+        """Let a supervisor's workers finish their jobs, within its grace period, and exit."""
+        return SupervisorTarget.parse(value).send("stop")

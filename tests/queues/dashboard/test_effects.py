@@ -1,0 +1,68 @@
+"""What the confirmations of queues say: how many jobs, whose, and what they run."""
+
+import pytest
+
+from redis_kit.core.errors import InvalidValue
+from redis_kit.queues import Queue
+from redis_kit.queues.dashboard.actions import GroupTarget, JobTarget, SupervisorTarget
+from redis_kit.queues.dashboard.panel import QueuesPanel
+from redis_kit.queues.dashboard.workers_page import WorkersPanel
+from redis_kit.queues.store import calls
+
+
+@pytest.fixture
+def mail(kit):
+    """A queue with a dead job, a running one, two ready ones and a scheduled one."""
+    queue = Queue("mail")
+    queue.put_many(range(4))
+    queue.put("later", delay=60, id="later")
+    queue.nack(*queue.claim(worker="w1"), max_attempts=1, error="ValueError: no")
+    queue.claim(worker="w1")
+    return queue
+
+
+def effect(name, value, panel=QueuesPanel):
+    return str(panel().actions()[name].effect(value))
+
+
+def of(queue, state):
+    return JobTarget(queue.name, queue.peek(1, state=state)[0].id).value
+
+
+def test_pause_counts_the_jobs(mail):
+    assert effect("pause", "mail").endswith("Now: 1 running, 2 ready, 1 scheduled.")
+    with pytest.raises(InvalidValue, match="There is no queue other"):
+        effect("pause", "other")
+
+
+def test_retry_counts_the_jobs_and_names_their_tasks(mail):
+    assert effect("retry_dead", "mail") == "1 dead job becomes ready as if it were new."
+    group = GroupTarget("mail", "", "ValueError").value
+    assert effect("retry_group", group) == "1 dead job becomes ready as if it were new."
+    mail.requeue()
+    for name, value in (("retry_dead", "mail"), ("retry_group", group)):
+        with pytest.raises(InvalidValue, match="Nothing was retried"):
+            effect(name, value)
+
+
+def test_cancellation_and_deletion_depend_on_the_state(mail):
+    assert "running on the worker w1" in effect("cancel", of(mail, "running"))
+    assert effect("cancel", of(mail, "ready")).startswith("The job will not run.")
+    assert "is dead after 1 attempts" in effect("delete", of(mail, "dead"))
+    assert "will never run" in effect("delete", of(mail, "scheduled"))
+    for name, state in (("cancel", "dead"), ("delete", "running")):
+        with pytest.raises(InvalidValue, match="Nothing was"):
+            effect(name, of(mail, state))
+
+
+def test_stop_names_the_running_jobs(mail):
+    about = '{"host": "web1", "pid": 7, "supervisor": "s1", "supervisor_pid": 5}'
+    mail.run_flow(_heartbeat(mail, about))
+    text = effect("stop", SupervisorTarget("web1", 5, "s1").value, WorkersPanel)
+    assert text.startswith("1 worker process exits. 1 running job is finished first: ")
+    with pytest.raises(InvalidValue, match="is gone"):
+        effect("stop", SupervisorTarget("web1", 5, "s2").value, WorkersPanel)
+
+
+def _heartbeat(queue, about):
+    yield calls.heartbeat(queue.key(""), "w1", about)
