@@ -16,7 +16,8 @@ class Message(NamedTuple):
     """One call of a task. After ``expires`` ms beyond its time it need not begin; 0 is for ever.
 
     ``sink`` is the system to which it is handed over, whatever the options of its queue; ``options`` are for that one.
-    ``step`` is the step of a workflow whose call this is, if any; ``trace`` the context of its span, see core.tracing.
+    ``step`` is the step of a workflow whose call this is, if any; ``trace`` the context of its span, see core.tracing;
+    ``headers`` what middleware of the project added.
     """
 
     task: str
@@ -27,6 +28,7 @@ class Message(NamedTuple):
     options: Mapping[str, Any] = {}
     step: StepCall | None = None
     trace: Mapping[str, Any] = {}
+    headers: Mapping[str, Any] = {}
 
 
 VERSION = 2  # the latest that this release reads
@@ -47,6 +49,7 @@ def dumps(
     step: StepCall | None = None,
     trace: Mapping[str, str] | None = None,
     tags: Sequence[str] = (),
+    headers: Mapping[str, Any] | None = None,
 ) -> bytes:
     """Return a call as JSON. Raises NotSerializable naming the place, such as ``args[1]['x']``, and PayloadTooLarge."""
     call: dict[str, Any] = {"task": task}
@@ -66,6 +69,8 @@ def dumps(
         call["options"] = {name: payload.plain(value, name) for name, value in options.items()}
     if trace:
         call["trace"] = trace
+    if headers:
+        call["headers"] = payload.plain(headers, "headers")
     return payload.encoded(call, "The call")
 
 
@@ -89,6 +94,8 @@ def loads(body: bytes) -> Message:
         raise _damaged(call)
     if trace := content.get("trace"):
         call = call._replace(trace=trace if isinstance(trace, dict) else {})
+    if headers := content.get("headers"):
+        call = call._replace(headers=headers if isinstance(headers, dict) else {})
     return call if version == PLAIN else call._replace(step=_step(content))
 
 

@@ -30,7 +30,7 @@ from redis_kit.queues.jobs.step import StepCall
 from redis_kit.queues.jobs.unique import PutResult, UniqueKey
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.store import enqueue as flows
-from redis_kit.queues.tasks import expiry, limits, signature, unique
+from redis_kit.queues.tasks import expiry, limits, middleware, signature, unique
 from redis_kit.queues.tasks.options import outbox_of
 from redis_kit.queues.tasks.result import EnqueuedJob, RedisTaskResult
 from redis_kit.queues.tasks.task import Task
@@ -118,7 +118,12 @@ def body_of(task: Task[..., Any], args: Any, kwargs: Any, step: StepCall | None 
     tracer = spans.tracer()
     trace = tracer.sent(task.module_path, task.queue_name) if tracer else None
     expires = expiry.milliseconds(task.expires)
-    return message.dumps(task.module_path, args, kwargs, expires=expires, step=step, trace=trace, tags=task.tags)
+    headers = None
+    if call := middleware.outgoing(task, args, kwargs):
+        args, kwargs, headers = call.args, call.kwargs, call.headers
+    return message.dumps(
+        task.module_path, args, kwargs, expires=expires, step=step, trace=trace, tags=task.tags, headers=headers
+    )
 
 
 def new_id(task: Task[..., Any], call: PackedCall) -> str:

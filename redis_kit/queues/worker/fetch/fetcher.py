@@ -163,7 +163,8 @@ class Fetcher:
         on_empty: Callable[[], None] | None = None,
     ) -> None:
         self._queues, self._on_empty = queues, on_empty
-        self.waiting = self._claimed = ClaimedJobs(threads)
+        self._claimed = ClaimedJobs(threads)
+        self.take_more, self.put_back = self._claimed.take_more, self._claimed.put_back
         self._done, self._watchdog = DoneJobs(len(queues), board), Watchdog(len(queues))
         self._exchanger = Exchanger(queues, rotation, self._watchdog)
         self._reconciler = Reconciler(queues, self._exchanger.recent, self._held)

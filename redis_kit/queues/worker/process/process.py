@@ -26,8 +26,8 @@ from redis_kit.queues.worker.fetch.listener import Listener
 from redis_kit.queues.worker.fetch.rotation import Rotation
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.threads import ThreadPool, start_thread
-from redis_kit.queues.worker.run.event_loop import EventLoop
 from redis_kit.queues.worker.run.job_logs import JobLogs
+from redis_kit.queues.worker.run.middleware import WorkerContext
 from redis_kit.queues.worker.run.outcome import record_unstoppable
 from redis_kit.queues.worker.run.runner import JobRunner
 from redis_kit.queues.worker.run.sink import Routes, sinks_of_backends
@@ -139,8 +139,7 @@ class WorkerProcess:
         self._events: EventQueue[str] = EventQueue()
         self._given_up, self._stopping = Event(), Event()
         self._isolated: dict[str, Event] = {}  # set when the job of this claim has ended, in a process of its own
-        self._deadlines, self._coroutines = Timeouts(), EventLoop()
-        self._statistics = TaskStatistics(self.sources, self._stopping)
+        self._deadlines, self._statistics = Timeouts(), TaskStatistics(self.sources, self._stopping)
         self._logs = JobLogs(self.sources, self._stopping)
         self._routes = Routes(self.sources, sinks_of_backends())
         self._fetcher = Fetcher(
@@ -150,22 +149,18 @@ class WorkerProcess:
             rotation=Rotation([len(names) for names in options.shards], options.weights),
             on_empty=self.stop if options.burst else None,
         )
-        self._processor = JobRunner(
+        context = WorkerContext(
             self.sources,
-            board=board,
+            board,
+            self._routes,
             deadlines=self._deadlines,
-            coroutines=self._coroutines,
             given_up=self._given_up,
-            later=self._fetcher.retry_later,
-            recent=self._fetcher.recent,
-            routes=self._routes,
-            put_off=self._fetcher.put_off,
-            waiting=self._fetcher.waiting,
             stops=self._stops,
-            statistics=self._statistics,
             logs=self._logs,
-            isolate=self._isolate if channel and not options.lone_job else None,
+            statistics=self._statistics,
         )
+        isolate = self._isolate if channel and not options.lone_job else None
+        self._processor = JobRunner(context, self._fetcher, isolate=isolate)
         self._relay = OutboxRelay(registry.outboxes(), self.sources[0], self._stopping, self._report_outbox)
         self._manager = ThreadPool(options.threads, self._fetcher, process=self._process, on_end=self._ended)
 
