@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         Expired,
         GiveUp,
         InvalidArguments,
+        InvalidMiddleware,
         InvalidSchedule,
         InvalidTask,
         InvalidWorkflow,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from redis_kit.queues.queue import Queue
     from redis_kit.queues.tasks.current_job import cancelled
     from redis_kit.queues.tasks.limits import Limit
+    from redis_kit.queues.tasks.middleware import OutgoingCall
     from redis_kit.queues.tasks.parts import chain, failures, group, previous
     from redis_kit.queues.tasks.progress import aprogress, progress
     from redis_kit.queues.tasks.result import EnqueuedJob
@@ -42,16 +44,19 @@ if TYPE_CHECKING:
     from redis_kit.queues.tasks.schedules.periodic import periodic
     from redis_kit.queues.tasks.task import Task, task
     from redis_kit.queues.tasks.workflows.current import current_workflow
+    from redis_kit.queues.worker.run.attempt import Attempt
     from redis_kit.queues.worker.run.sink import Sink
     from redis_kit.queues.workflow import Workflow
 
 __all__ = [
+    "Attempt",
     "Cancelled",
     "CorruptMessage",
     "EnqueuedJob",
     "Expired",
     "GiveUp",
     "InvalidArguments",
+    "InvalidMiddleware",
     "InvalidSchedule",
     "InvalidTask",
     "InvalidWorkflow",
@@ -62,6 +67,7 @@ __all__ = [
     "NoResult",
     "NotSerializable",
     "NotTaken",
+    "OutgoingCall",
     "PauseInfo",
     "PayloadTooLarge",
     "Progress",
@@ -96,7 +102,15 @@ __getattr__, __dir__ = lazily(
         "database.once": ("once",),
         "errors": (
             *("Cancelled", "CorruptMessage", "Expired", "GiveUp", "InvalidArguments", "InvalidTask", "LeaseLost"),
-            *("InvalidSchedule", "InvalidWorkflow", "NoResult", "NotSerializable", "NotTaken", "PayloadTooLarge"),
+            *(
+                "InvalidMiddleware",
+                "InvalidSchedule",
+                "InvalidWorkflow",
+                "NoResult",
+                "NotSerializable",
+                "NotTaken",
+                "PayloadTooLarge",
+            ),
             *("Retry", "Snooze", "TaskTimeout", "UnknownTask", "UnknownWorkflow", "WorkerLost"),
         ),
         "jobs.job": ("Job", "JobInfo", "PauseInfo", "QueueCounts"),
@@ -104,6 +118,7 @@ __getattr__, __dir__ = lazily(
         "queue": ("Queue",),
         "tasks.current_job": ("cancelled",),
         "tasks.limits": ("Limit",),
+        "tasks.middleware": ("OutgoingCall",),
         "tasks.progress": ("aprogress", "progress"),
         "tasks.resumable": ("resumable",),
         "tasks.result": ("EnqueuedJob",),
@@ -111,6 +126,7 @@ __getattr__, __dir__ = lazily(
         "tasks.task": ("Task", "task"),
         "tasks.workflows.current": ("current_workflow",),
         "tasks.parts": ("chain", "failures", "group", "previous"),
+        "worker.run.attempt": ("Attempt",),
         "worker.run.sink": ("Sink",),
         "workflow": ("Workflow",),
     },
