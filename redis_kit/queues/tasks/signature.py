@@ -14,6 +14,12 @@ def of(function: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(function)
 
 
+@cache
+def is_coroutine(function: Callable[..., Any]) -> bool:
+    """Return whether a function is a coroutine function."""
+    return inspect.iscoroutinefunction(function)
+
+
 def mismatch(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """Return why a function can't be called with these arguments; "" where it can."""
     if not kwargs and len(args) in _counts(function):  # a tenth of the time that bind() takes

@@ -71,7 +71,7 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
     @property
     def is_async(self) -> bool:
         """Return whether the function is a coroutine function."""
-        return inspect.iscoroutinefunction(self.func)
+        return signatures.is_coroutine(self.func)
 
     @property
     def signature(self) -> inspect.Signature:

@@ -1,8 +1,11 @@
 """Middleware of a project for the tests, which notes what it sees."""
 
 from contextvars import ContextVar
+from inspect import iscoroutinefunction
 
 from django.core.exceptions import MiddlewareNotUsed
+from django.utils import translation
+from django.utils.decorators import sync_and_async_middleware
 
 from redis_kit.queues import GiveUp, task
 
@@ -142,3 +145,31 @@ def fail(value):
 @task(max_attempts=1)
 async def afail(value):
     raise ValueError(value)
+
+
+@sync_and_async_middleware
+def german(call_next):
+    """Set the language, for tasks of both kinds."""
+    if iscoroutinefunction(call_next):
+
+        async def on_loop(attempt):
+            with translation.override("de"):
+                return await call_next(attempt)
+
+        return on_loop
+
+    def in_thread(attempt):
+        with translation.override("de"):
+            return call_next(attempt)
+
+    return in_thread
+
+
+@task(max_attempts=1)
+def language():
+    return translation.get_language()
+
+
+@task(max_attempts=1)
+async def alanguage():
+    return translation.get_language()

@@ -9,6 +9,7 @@ from redis_kit.queues.jobs import message
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.testing.jobs import drain
+from tests.queues.support import middleware as project
 from tests.queues.support.middleware import afail, atell, fail, seen, tell, tenant
 
 HERE = "tests.queues.support.middleware"
@@ -60,6 +61,16 @@ def test_middleware_of_either_kind_is_adapted_to_tasks_of_either_kind(use, told,
     result.refresh()
     assert result.return_value == ["none", 1]
     assert "loop" in seen
+
+
+@pytest.mark.parametrize("names", [["german"], ["OnLoop", "german"], ["german", "OnLoop"]])
+@pytest.mark.parametrize("task", [project.language, project.alanguage], ids=["function", "coroutine"])
+def test_middleware_of_both_kinds_runs_where_the_task_does(use, task, names):
+    use(*names)
+    result = task.enqueue()
+    work()
+    result.refresh()
+    assert result.return_value == "de"
 
 
 def test_many_calls_and_steps_of_workflows_pass_it_too(use):

@@ -3,18 +3,16 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from redis_kit.queues.errors import CorruptMessage, NotSerializable, PayloadTooLarge, UnknownTask
-from redis_kit.queues.errors import InvalidWorkflow as WrongSteps
+from redis_kit.queues.errors import CorruptMessage, InvalidWorkflow, NotSerializable, PayloadTooLarge, UnknownTask
 from redis_kit.queues.jobs import message
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.tasks import registry
-from redis_kit.queues.tasks.current_job import CurrentJob
 from redis_kit.queues.tasks.task import Task, extended
 from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
-UNSTORED = (NotSerializable, PayloadTooLarge, WrongSteps)  # raised for a return value, or steps that were added
+UNSTORED = (NotSerializable, PayloadTooLarge, InvalidWorkflow)  # raised for a return value, or steps that were added
 
 
 class Attempt:
@@ -29,23 +27,22 @@ class Attempt:
     args: list[Any]
     kwargs: dict[str, Any]
     headers: Mapping[str, Any]
-    current: CurrentJob  # as the task sees it, once it begins
+    recorder: ResultRecorder | None = None
+    unknown: UnknownTask | None = None  # why this worker has no task for the call
+    step: Any = None  # of a workflow
+    context: Any = None  # for a task that takes one
+    value = b""  # what the task returned, as it is stored
+    seconds: float | None = None  # for which the task ran
+    trace: Mapping[str, str] = {}  # the ids of its span
+    announcements: tuple[Callable[[], object], ...] = ()  # to be called once its success is recorded
+    runs = has_returned = False  # from when on an error is that of the task, and of what it returned
+    jobs = 1  # that ended with it
+    was_called = False  # the task; middleware of the project is checked by this and by the next two
+    error: BaseException | None = None
+    returned: Any = None
 
     def __init__(self, slot: int, number: int, source: WorkerQueue, job: Job) -> None:
         self.slot, self.number, self.source, self.job = slot, number, source, job
-        self.recorder: ResultRecorder | None = None
-        self.unknown: UnknownTask | None = None  # why this worker has no task for the call
-        self.step: Any = None  # of a workflow
-        self.context: Any = None  # for a task that takes one
-        self.value = b""  # what the task returned, as it is stored
-        self.seconds: float | None = None  # for which the task ran
-        self.trace: Mapping[str, str] = {}  # the ids of its span
-        self.announcements: list[Callable[[], None]] = []  # to be called once its success is recorded
-        self.runs = self.has_returned = False
-        self.was_called = False  # the task; middleware is checked by this and by the next two
-        self.error: BaseException | None = None
-        self.returned: Any = None
-        self.jobs = 1  # that ended with it
 
     @property
     def queue_name(self) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from inspect import iscoroutinefunction
 from threading import local
 from typing import Any, cast
 
@@ -19,20 +20,19 @@ AsyncHandler = Callable[[Attempt], Awaitable[Any]]
 
 
 class Call:
-    """Calls the function of a task. One per process; its chains of the project's middleware are made when needed."""
+    """Calls the function of a task. One per process."""
 
     def __init__(self, worker: WorkerContext) -> None:
         self._deadlines: Timeouts = worker.deadlines
         self._coroutines: EventLoop = worker.coroutines
         self._own = local()
-        self._chains: dict[bool, Handler] = {}  # by whether the function is a coroutine function
+        # By whether the function is a coroutine function. Made now: a wrong middleware must not cost a job an attempt.
+        self._chains = {is_async: self._chain(is_async=is_async) for is_async in (False, True)}
 
     def __call__(self, attempt: Attempt) -> Any:
         """Return what the task returns."""
-        is_async = attempt.task.is_async
-        chain = self._chains.get(is_async) or self._chains.setdefault(is_async, self._chain(is_async=is_async))
         try:
-            returned = chain(attempt)
+            returned = self._chains[attempt.task.is_async](attempt)
         except TaskTimeout as error:
             task = attempt.task
             error.args = error.args or (f"{task.module_path} ran for more than {task.timeout} s",)
@@ -60,6 +60,8 @@ class Call:
             elif goes_on_loop and not on_loop:
                 handler = cast(Handler, sync_to_async(self._within_time(handler), thread_sensitive=True))
             handler, on_loop = middleware.made(factory, handler), goes_on_loop
+            if on_loop and not iscoroutinefunction(handler):
+                handler = _coroutine_function(handler)
         if on_loop:
             return self._on_loop(_achecked(handler))
         checked = _checked(handler)
@@ -82,6 +84,15 @@ class Call:
             return self._coroutines.run(key, work, timeout=attempt.task.timeout, sync=sync)
 
         return run
+
+
+def _coroutine_function(handler: AsyncHandler) -> AsyncHandler:
+    """Return an object with an asynchronous ``__call__`` as what the next middleware takes for asynchronous."""
+
+    async def run(attempt: Attempt) -> Any:
+        return await handler(attempt)
+
+    return run
 
 
 def _call(attempt: Attempt) -> Any:

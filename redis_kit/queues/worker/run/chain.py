@@ -79,7 +79,7 @@ class Presence(Middleware):
         if attempt.recorder:
             attempt.recorder.begin(attempt.call)
         worker.running[key] = current
-        tokens = current_job.begin(current, task.module_path)
+        tokens = current_job.begin(current, attempt.call.task)
         attempt.runs = True
         try:
             self.call_next(attempt)
@@ -89,12 +89,10 @@ class Presence(Middleware):
             worker.running.pop(key, None)
             current_job.end(tokens)
         if current.loops:
-            attempt.announcements.append(partial(_forget_loops, attempt))
+            attempt.announcements += (partial(_forget_loops, attempt),)
         if signals.job_succeeded.receivers:
             said = {"queue": source.queue_name, "job": job, "task": task}
-            attempt.announcements.append(partial(send_safely, signals.job_succeeded, Presence, **said))
-        if attempt.recorder:
-            attempt.announcements.append(attempt.recorder.succeeded)
+            attempt.announcements += (partial(send_safely, signals.job_succeeded, Presence, **said),)
         return SUCCEEDED
 
 
@@ -113,6 +111,8 @@ class Results(Middleware):
             attempt.context = recorder.context()
         returned = self.call_next(attempt)
         attempt.value = recorder.value(returned)
+        if recorder.is_heard:
+            attempt.announcements += (recorder.succeeded,)
         return returned
 
 
@@ -151,14 +151,13 @@ class Chains:
 
     def __init__(self, worker: WorkerContext) -> None:
         self._worker, self._call = worker, Call(worker)
-        self._chains: dict[Kind, Handler] = {}
+        self._chains: dict[tuple[bool, ...], Handler] = {}  # by Kind
 
     def of(self, attempt: Attempt) -> Handler:
         """Return the chain of an attempt."""
-        call, is_known = attempt.call, attempt.unknown is None
-        has_result, crashed = attempt.recorder is not None, attempt.job.crashes > 0
-        kind = Kind(is_known, call.expires > 0, call.sink != "", call.step is not None, has_result, crashed)
-        return self._chains.get(kind) or self._chains.setdefault(kind, self._made(kind))
+        call, is_known, has_result = attempt.call, attempt.unknown is None, attempt.recorder is not None
+        kind = is_known, call.expires > 0, call.sink != "", call.step is not None, has_result, attempt.job.crashes > 0
+        return self._chains.get(kind) or self._chains.setdefault(kind, self._made(Kind(*kind)))
 
     def _made(self, kind: Kind) -> Handler:
         chain: Handler = self._call

@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from threading import local
@@ -11,7 +12,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connections, reset_queries
-from django.utils import timezone, translation
+from django.db.backends.signals import connection_created
 
 from redis_kit.core.errors import CommandFailed, RedisFailure
 from redis_kit.core.logs.error_text import cut_frames, described
@@ -35,17 +36,36 @@ IDLE = 0.1  # seconds after which a thread's connections are checked before a jo
 Ending = Succeeded | Failed | Postponed | HandedOver | Isolated
 
 
+class _Thread(local):
+    """What is known of the thread that runs a job."""
+
+    connected = True  # it may have connections to databases
+    ended = 0.0  # when its last job ended, on the monotonic clock
+
+
+_thread = _Thread()
+
+
+def _note_connection(**kwargs: Any) -> None:
+    _thread.connected = True
+
+
+connection_created.connect(_note_connection)
+
+
 def tidy() -> None:
     """Close this thread's database connections that are broken or too old, and those that a task left in a transaction.
 
     One that was interrupted as it ended its transaction leaves it open, and the next job would write into that.
     """
+    _thread.connected = False
     for connection in connections.all(initialized_only=True):
         if connection.in_atomic_block:
             connection.close()
             del connections[connection.alias]
         else:
             connection.close_if_unusable_or_obsolete()
+            _thread.connected = _thread.connected or connection.connection is not None
 
 
 class JobRunner:
@@ -59,7 +79,6 @@ class JobRunner:
         self._chains = Chains(worker)
         self._backends: dict[str, Any] = {}
         self._hand_overs = HandOvers(worker, claims, load=self._load, record=lambda failure: self._record(failure))
-        self._last = local()
 
     def cancel(self, job: JobKey) -> None:
         """Let the task of a job know that it was cancelled, and interrupt it unless it looks at that by itself."""
@@ -78,16 +97,15 @@ class JobRunner:
     def process(self, slot: int, number: int, job: Job) -> list[Done]:
         """Run a job; record a failed attempt, also after an outage. Return it if it is done, with others beside it."""
         began = monotonic()
-        if began - getattr(self._last, "ended", 0.0) > IDLE:
+        if _thread.connected and began - _thread.ended > IDLE:
             guarded("The database connections of a thread", tidy, None)
         attempt = Attempt(slot, number, self.worker.sources[number], job)
         try:
-            return self._run(attempt)
+            return copy_context().run(self._run, attempt)  # a language, a time zone and the like end with the job
         finally:
-            guarded("The database connections of a thread", tidy, None)
-            translation.deactivate()
-            timezone.deactivate()
-            self._last.ended = ended = monotonic()
+            if _thread.connected:
+                guarded("The database connections of a thread", tidy, None)
+            _thread.ended = ended = monotonic()
             self.worker.board.end(slot)
             self.worker.board.tally(attempt.jobs, ended - began)
             if settings.DEBUG:
@@ -127,7 +145,7 @@ class JobRunner:
             ending = ending_of(attempt, error)
         statistics, seconds = self.worker.statistics, attempt.seconds
         if statistics and seconds is not None and isinstance(ending, (Succeeded, Failed)):
-            path, failed_now = attempt.task.module_path, ending is not SUCCEEDED
+            path, failed_now = attempt.call.task, ending is not SUCCEEDED
             statistics.add(attempt.number, path, seconds, attempt.job, failed=failed_now)
         try:
             return ending
@@ -193,6 +211,6 @@ class JobRunner:
         failure.announce(state)
 
 
-def _call_all(announcements: Sequence[Callable[[], None]]) -> None:
+def _call_all(announcements: Sequence[Callable[[], object]]) -> None:
     for announce in announcements:
         announce()
