@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from redis_kit.core import conf
 from redis_kit.core.conf import Section
-from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue, RedisFailure, RedisKitError
+from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.text import did_you_mean
@@ -26,7 +26,7 @@ from redis_kit.queues.tasks import discovery, registry
 from redis_kit.queues.tasks import result as results
 from redis_kit.queues.tasks.options import check_function, check_options
 from redis_kit.queues.tasks.result import EnqueuedJob, RedisTaskResult
-from redis_kit.queues.tasks.task import Task, arguments, extended
+from redis_kit.queues.tasks.task import Task, extended
 
 if TYPE_CHECKING:
     from redis_kit.queues.jobs.unique import PutResult
@@ -253,40 +253,44 @@ class RedisTaskBackend(BaseTaskBackend):
         """Return new calls with their results. All are checked before one is sent."""
         from redis_kit.queues.tasks import enqueue as task_enqueue
 
-        new: list[NewCall] = []
-        for place, each in enumerate(calls):
-            try:
-                args, kwargs = arguments(each)
-                packed = task_enqueue.packed(call, args, kwargs)
-                id = task_enqueue.new_id(call, packed)
-                if call.store_result:
-                    result = results.new(task, id, args, kwargs)
-                    new.append(task_enqueue.NewCall(id, packed, result))
-                else:
-                    new.append(task_enqueue.NewCall(id, packed, EnqueuedJob(id, call.queue_name)))
-            except RedisKitError as error:
-                error.add_note(f"This is about calls[{place}]. Nothing was sent.")
-                raise
-        return new
+        new = task_enqueue.packed_calls(call, calls)
+        names = task_enqueue.new_ids(call, [packed for _, _, packed in new])
+        made: list[Any]
+        if call.store_result:
+            make = results.maker(task)
+            made = [make(id, args, kwargs) for id, (args, kwargs, _) in zip(names, new, strict=True)]
+        else:
+            made = [EnqueuedJob(id, call.queue_name) for id in names]
+        return [
+            task_enqueue.NewCall(id, packed, result)
+            for id, (_, _, packed), result in zip(names, new, made, strict=True)
+        ]
 
     def _stored(self, new: Sequence["NewCall"]) -> list["PackedCall"]:
         """Return calls as they are stored, with the history of jobs whose results are."""
-        moment = timezone.now()
-        before = history.line(moment, new[0].result.task.run_after, self.alias) if _has_results(new) else b""
-        for each in new if before else ():
-            object.__setattr__(each.result, "enqueued_at", moment)
-        return [each.call._replace(body=before + each.call.body) for each in new]
+        from redis_kit.queues.tasks.enqueue import PackedCall
 
-    def _sent_many(self, new: Sequence["NewCall"], added: Sequence["PutResult"]) -> Flow[None]:
+        if not _has_results(new):
+            return [each.call for each in new]
+        moment = timezone.now()
+        before = history.line(moment, new[0].result.task.run_after, self.alias)
+        for each in new:
+            object.__setattr__(each.result, "enqueued_at", moment)
+        return [PackedCall(before + body, key, lane) for _, (body, key, lane), _ in new]
+
+    def _sent_many(self, pairs: Sequence[tuple["NewCall", "PutResult"]]) -> Flow[None]:
         """Note in results which jobs there are, and read those of jobs that were there before. One round trip."""
         from redis_kit.queues.store import results as stored_results
         from redis_kit.queues.tasks import enqueue as task_enqueue
 
         before = list[RedisTaskResult]()
-        for each, put in zip(new, added, strict=True):
-            task_enqueue.note(each.result, put)
-            if isinstance(each.result, RedisTaskResult) and not put.created and not put.replaced:
-                before.append(each.result)
+        for (_, _, result), put in pairs:
+            if put.created:
+                object.__setattr__(result, "created", True)
+                continue
+            task_enqueue.note(result, put)
+            if isinstance(result, RedisTaskResult) and not put.replaced:
+                before.append(result)
         queues = [self._queue(result.id) for result in before]
         finds = [stored_results.find(queue, result.id) for queue, result in zip(queues, before, strict=True)]
         replies = (yield from gather(finds, return_exceptions=True)) if finds else []

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -72,6 +72,23 @@ def dumps(
     if headers:
         call["headers"] = payload.plain(headers, "headers")
     return payload.encoded(call, "The call")
+
+
+def dumper(
+    task: str, *, expires: int = 0, tags: Sequence[str] = ()
+) -> Callable[[Sequence[Any], dict[str, Any]], bytes]:
+    """Return a function that does what dumps() does, for many calls of one task."""
+    head = dumps(task, (), {}, expires=expires, tags=tags)[:-1].decode()
+
+    def dump(args: Any, kwargs: dict[str, Any]) -> bytes:
+        text = head
+        if args:
+            text += f',"args":{payload.text(args, "args")}'
+        if kwargs:
+            text += f',"kwargs":{payload.text(kwargs, "kwargs")}'
+        return payload.checked(f"{text}}}".encode(), "The call")
+
+    return dump
 
 
 def loads(body: bytes) -> Message:

@@ -3,7 +3,7 @@
 import inspect
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from time import time
 from typing import Any, NamedTuple
@@ -12,9 +12,10 @@ from asgiref.sync import sync_to_async
 from django.db import transaction
 
 from redis_kit.core import conf
-from redis_kit.core.errors import RedisFailure
+from redis_kit.core.errors import RedisFailure, RedisKitError
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
+from redis_kit.core.settings import KitSettings
 from redis_kit.core.tracing import spans
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.core.values.sequences import batched
@@ -29,11 +30,12 @@ from redis_kit.queues.jobs.shard import shard_for
 from redis_kit.queues.jobs.step import StepCall
 from redis_kit.queues.jobs.unique import PutResult, UniqueKey
 from redis_kit.queues.queue import Queue
+from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store import enqueue as flows
 from redis_kit.queues.tasks import expiry, limits, middleware, signature, unique
 from redis_kit.queues.tasks.options import outbox_of
 from redis_kit.queues.tasks.result import EnqueuedJob, RedisTaskResult
-from redis_kit.queues.tasks.task import Task
+from redis_kit.queues.tasks.task import Task, arguments
 
 logger = logging.getLogger("redis_kit")
 MANY = 1000  # calls in one round trip
@@ -67,7 +69,7 @@ class Transport(NamedTuple):
     """
 
     stored: Callable[[Sequence[NewCall]], list[PackedCall]]
-    sent: Callable[[Sequence[NewCall], Sequence[PutResult]], Flow[None]]
+    sent: Callable[[Sequence[tuple[NewCall, PutResult]]], Flow[None]]
     backend: type
 
 
@@ -109,18 +111,43 @@ def packed(task: Task[..., Any], args: Any, kwargs: Any) -> PackedCall:
     """Return a call as it is stored. Raises InvalidArguments, NotSerializable, PayloadTooLarge, InvalidValue."""
     conf.warn_unless_installed()
     check_call(task, args, kwargs)
-    key, lane = unique.key_of_call(task, args, kwargs), limits.lane_of_call(task, args, kwargs)
+    key = None if task.unique is False else unique.key_of_call(task, args, kwargs)
+    lane = limits.lane_of_call(task, args, kwargs) if limits.may_have_lane(task) else None
     return PackedCall(body_of(task, args, kwargs), key, lane)
+
+
+def packed_calls(task: Task[..., Any], calls: Iterable[Any]) -> list[tuple[Any, Any, PackedCall]]:
+    """Return the arguments of each call, the named ones, and the call as it is stored. All are checked.
+
+    Most tasks use nothing that packed() asks for at each call.
+    """
+    rare = conf.section(KitSettings).TRACING or middleware.is_used() or limits.may_have_lane(task) or task.unique
+    conf.warn_unless_installed()
+    dump = message.dumper(task.module_path, expires=expiry.milliseconds(task.expires), tags=task.tags)
+    new: list[tuple[Any, Any, PackedCall]] = []
+    for place, each in enumerate(calls):
+        try:
+            args, kwargs = arguments(each)
+            if rare:
+                call = packed(task, args, kwargs)
+            else:
+                check_call(task, args, kwargs)
+                call = PackedCall(dump(args, kwargs), None)
+        except RedisKitError as error:
+            error.add_note(f"This is about calls[{place}]. Nothing was sent.")
+            raise
+        new.append((args, kwargs, call))
+    return new
 
 
 def body_of(task: Task[..., Any], args: Any, kwargs: Any, step: StepCall | None = None) -> bytes:
     """Return the message of a call, with the context of its span. Raises NotSerializable and PayloadTooLarge."""
-    tracer = spans.tracer()
-    trace = tracer.sent(task.module_path, task.queue_name) if tracer else None
-    expires = expiry.milliseconds(task.expires)
-    headers = None
+    trace = headers = None
+    if conf.section(KitSettings).TRACING:
+        trace = spans.tracer().sent(task.module_path, task.queue_name)
     if call := middleware.outgoing(task, args, kwargs):
         args, kwargs, headers = call.args, call.kwargs, call.headers
+    expires = 0 if task.expires is None else expiry.milliseconds(task.expires)
     return message.dumps(
         task.module_path, args, kwargs, expires=expires, step=step, trace=trace, tags=task.tags, headers=headers
     )
@@ -128,7 +155,17 @@ def body_of(task: Task[..., Any], args: Any, kwargs: Any, step: StepCall | None 
 
 def new_id(task: Task[..., Any], call: PackedCall) -> str:
     """Return the id of a new job. It names the queue, or the shard of the queue that the call belongs to."""
-    return ids.new_call(shard_for(task.queue_name, lane=call.lane, key=call.key) or task.queue_name)
+    queue = task.queue_name
+    if conf.section(QueueSettings).QUEUE_OPTIONS:
+        queue = shard_for(queue, lane=call.lane, key=call.key) or queue
+    return ids.new_call(queue)
+
+
+def new_ids(task: Task[..., Any], calls: Sequence[PackedCall]) -> list[str]:
+    """Return an id for each of these."""
+    if conf.section(QueueSettings).QUEUE_OPTIONS:
+        return [new_id(task, call) for call in calls]
+    return ids.new_calls(task.queue_name, len(calls))
 
 
 def check_call(task: Task[..., Any], args: Any, kwargs: Any) -> None:
@@ -249,7 +286,7 @@ def _note_all(
 
 def _noted(new: Sequence[NewCall], added: Sequence[PutResult | Exception], transport: Transport) -> Flow[None]:
     pairs = [(each, put) for each, put in zip(new, added, strict=True) if isinstance(put, PutResult)]
-    yield from transport.sent([each for each, _ in pairs], [put for _, put in pairs])
+    yield from transport.sent(pairs)
 
 
 def _created(new: Sequence[NewCall]) -> list[RedisTaskResult]:
@@ -272,7 +309,8 @@ def put_many(
     queue, added = Queue(task.queue_name), list[PutResult | Exception]()
     for chunk in batched(calls, MANY):
         added += queue.run_flow(_put_all(task, chunk, own))
-    signals.announce(Queue, task.queue_name, [put.id for put in added if isinstance(put, PutResult) and put.created])
+    if signals.job_enqueued.receivers:
+        signals.announce(Queue, task.queue_name, _created_ids(added))
     return added
 
 
@@ -283,9 +321,13 @@ async def aput_many(
     queue, added = Queue(task.queue_name), list[PutResult | Exception]()
     for chunk in batched(calls, MANY):
         added += await queue.arun_flow(_put_all(task, chunk, own))
-    created = [put.id for put in added if isinstance(put, PutResult) and put.created]
-    await signals.aannounce(Queue, task.queue_name, created)
+    if signals.job_enqueued.receivers:
+        await signals.aannounce(Queue, task.queue_name, _created_ids(added))
     return added
+
+
+def _created_ids(added: Sequence[PutResult | Exception]) -> list[str]:
+    return [put.id for put in added if isinstance(put, PutResult) and put.created]
 
 
 async def asend(task: Task[..., Any], id: str, call: PackedCall, sent: Callable[[PutResult], None]) -> bool:
@@ -350,6 +392,13 @@ def _put(
 def _put_all(task: Task[..., Any], calls: Sequence[tuple[str, PackedCall]], own: bool) -> Flow[list[Any]]:
     """Add jobs in one round trip: those without a unique key and a lane by one call for each queue or shard."""
     due = 0 if task.run_after is None else validation.moment(task.run_after)
+    options: dict[str, Any] = {"delay": task.run_in or 0, "due": due, "priority": task.priority}
+    if not (own or conf.section(QueueSettings).QUEUE_OPTIONS or limits.may_have_lane(task) or task.unique):
+        jobs = [(id, call.body) for id, call in calls]
+        try:
+            return (yield from flows.put_batch(Queue(task.queue_name), jobs, **options))
+        except Exception as error:
+            return [error] * len(calls)
     plain = dict[str, list[int]]()
     steps, places = list[Flow[Any]](), list[list[int]]()
     for place, (id, call) in enumerate(calls):
@@ -362,7 +411,6 @@ def _put_all(task: Task[..., Any], calls: Sequence[tuple[str, PackedCall]], own:
             plain.setdefault(name, []).append(place)
     for name, chosen in plain.items():
         jobs = [(calls[place][0], calls[place][1].body) for place in chosen]
-        options: dict[str, Any] = {"delay": task.run_in or 0, "due": due, "priority": task.priority}
         steps.append(flows.put_batch(Queue(name), jobs, **options))
         places.append(chosen)
     added: list[Any] = [None] * len(calls)

@@ -34,9 +34,7 @@ class OutgoingCall:
 
 def outgoing(task: Any, args: Any, kwargs: Mapping[str, Any]) -> OutgoingCall | None:
     """Return a call as the middleware leaves it; None if none looks at calls. Raises what the middleware raises."""
-    if not _hooks:
-        _hooks.append(_made_hooks() if conf.section(QueueSettings).MIDDLEWARE else [])
-    if not _hooks[0]:
+    if not is_used():
         return None
     call = OutgoingCall(task, args, kwargs)
     for hook in _hooks[0]:
@@ -47,6 +45,13 @@ def outgoing(task: Any, args: Any, kwargs: Mapping[str, Any]) -> OutgoingCall | 
             "before they run it, so change values only, and put the rest into headers."
         )
     return call
+
+
+def is_used() -> bool:
+    """Return whether a middleware looks at calls."""
+    if not _hooks:
+        _hooks.append(_made_hooks() if conf.section(QueueSettings).MIDDLEWARE else [])
+    return bool(_hooks[0])
 
 
 def factories() -> list[Factory]:

@@ -165,9 +165,11 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
 
 def arguments(call: Call) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments of one of many calls, and the named ones. Raises InvalidArguments."""
+    if type(call) is tuple:
+        return call, {}
     if isinstance(call, Mapping):
         return (), dict(call)
-    if isinstance(call, tuple | list):
+    if isinstance(call, (tuple, list)):
         return tuple(call), {}
     hint = "a tuple of arguments, such as (42,), or a dict of named ones"
     raise InvalidArguments(f"A call is {hint}, not {shortened(call)}.")
