@@ -246,8 +246,9 @@ class RedisTaskBackend(BaseTaskBackend):
         # If any queue is allowed, a task that was valid when it was defined still is.
         if self.queues or not isinstance(task, Task):
             self.validate_task(task)
-        discovery.warn_unless_imported(task)
-        return extended(task)
+        if task.func.__module__ not in discovery.looked_at:
+            discovery.warn_unless_imported(task)
+        return task if isinstance(task, Task) else extended(task)
 
     def _new(self, task: Any, call: Task[..., Any], calls: Iterable[Any]) -> list["NewCall"]:
         """Return new calls with their results. All are checked before one is sent."""

@@ -21,7 +21,7 @@ from redis_kit.queues.jobs.job import Job, member
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store import claim, handover
 from redis_kit.queues.tasks import discovery
-from redis_kit.queues.worker.process.threads import start_thread
+from redis_kit.queues.worker.process.process import start_thread
 from redis_kit.queues.worker.run.hand_over import NoClaims
 from redis_kit.queues.worker.run.job_logs import JobLogs
 from redis_kit.queues.worker.run.middleware import WorkerContext

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from redis_kit.queues.errors import CorruptMessage, NewerMessage
@@ -74,9 +75,8 @@ def dumps(
     return payload.encoded(call, "The call")
 
 
-def dumper(
-    task: str, *, expires: int = 0, tags: Sequence[str] = ()
-) -> Callable[[Sequence[Any], dict[str, Any]], bytes]:
+@lru_cache(maxsize=1024)
+def dumper(task: str, *, expires: int = 0, tags: tuple[str, ...] = ()) -> Callable[[Any, dict[str, Any]], bytes]:
     """Return a function that does what dumps() does, for many calls of one task."""
     head = dumps(task, (), {}, expires=expires, tags=tags)[:-1].decode()
 

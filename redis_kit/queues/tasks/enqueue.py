@@ -4,7 +4,7 @@ import inspect
 import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from time import time
 from typing import Any, NamedTuple
 
@@ -32,12 +32,13 @@ from redis_kit.queues.jobs.unique import PutResult, UniqueKey
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store import enqueue as flows
-from redis_kit.queues.tasks import expiry, limits, middleware, signature, unique
+from redis_kit.queues.tasks import expiry, limits, middleware, registry, unique
 from redis_kit.queues.tasks.options import outbox_of
 from redis_kit.queues.tasks.result import EnqueuedJob, RedisTaskResult
 from redis_kit.queues.tasks.task import Task, arguments
 
 logger = logging.getLogger("redis_kit")
+_queue = lru_cache(maxsize=1000)(Queue)  # by name: it holds no connection
 MANY = 1000  # calls in one round trip
 OPTIONS_OF_A_CALL = "Options of a call belong in using(...)."
 LOST = (
@@ -112,7 +113,7 @@ def packed(task: Task[..., Any], args: Any, kwargs: Any) -> PackedCall:
     conf.warn_unless_installed()
     check_call(task, args, kwargs)
     key = None if task.unique is False else unique.key_of_call(task, args, kwargs)
-    lane = limits.lane_of_call(task, args, kwargs) if limits.may_have_lane(task) else None
+    lane = limits.lane_of_call(task, args, kwargs) if _may_have_lane(task) else None
     return PackedCall(body_of(task, args, kwargs), key, lane)
 
 
@@ -121,9 +122,9 @@ def packed_calls(task: Task[..., Any], calls: Iterable[Any]) -> list[tuple[Any, 
 
     Most tasks use nothing that packed() asks for at each call.
     """
-    rare = conf.section(KitSettings).TRACING or middleware.is_used() or limits.may_have_lane(task) or task.unique
+    rare = conf.section(KitSettings).TRACING or middleware.is_used() or _may_have_lane(task) or task.unique
     conf.warn_unless_installed()
-    dump = message.dumper(task.module_path, expires=expiry.milliseconds(task.expires), tags=task.tags)
+    dump = message.dumper(task.module_path, expires=expiry.milliseconds(task.expires), tags=tuple(task.tags))
     new: list[tuple[Any, Any, PackedCall]] = []
     for place, each in enumerate(calls):
         try:
@@ -142,12 +143,14 @@ def packed_calls(task: Task[..., Any], calls: Iterable[Any]) -> list[tuple[Any, 
 
 def body_of(task: Task[..., Any], args: Any, kwargs: Any, step: StepCall | None = None) -> bytes:
     """Return the message of a call, with the context of its span. Raises NotSerializable and PayloadTooLarge."""
+    expires = 0 if task.expires is None else expiry.milliseconds(task.expires)
     trace = headers = None
     if conf.section(KitSettings).TRACING:
         trace = spans.tracer().sent(task.module_path, task.queue_name)
-    if call := middleware.outgoing(task, args, kwargs):
+    if conf.section(QueueSettings).MIDDLEWARE and (call := middleware.outgoing(task, args, kwargs)):
         args, kwargs, headers = call.args, call.kwargs, call.headers
-    expires = 0 if task.expires is None else expiry.milliseconds(task.expires)
+    if not (step or trace or headers):
+        return message.dumper(task.module_path, expires=expires, tags=tuple(task.tags))(args, kwargs)
     return message.dumps(
         task.module_path, args, kwargs, expires=expires, step=step, trace=trace, tags=task.tags, headers=headers
     )
@@ -171,10 +174,15 @@ def new_ids(task: Task[..., Any], calls: Sequence[PackedCall]) -> list[str]:
 def check_call(task: Task[..., Any], args: Any, kwargs: Any) -> None:
     """Raise InvalidArguments if a task can't be called like that."""
     given = (None, *args) if task.takes_context else args
-    if mismatch := signature.mismatch(task.func, given, kwargs):
+    if mismatch := registry.mismatch_of(task.func, given, kwargs):
         unknown = kwargs.keys() - task.signature.parameters.keys()
         hint = OPTIONS_OF_A_CALL if unknown & inspect.signature(Task.using).parameters.keys() else ""
         raise InvalidArguments(f"{task.module_path}{task.signature}: {mismatch}. {hint}".strip())
+
+
+def _may_have_lane(task: Task[..., Any]) -> bool:
+    own = task.group is not None or task.concurrency is not None or task.rate is not None or task.limits
+    return bool(own or conf.section(QueueSettings).QUEUE_OPTIONS)
 
 
 def described(task: Task[..., Any]) -> str:
@@ -182,12 +190,14 @@ def described(task: Task[..., Any]) -> str:
     return f"{task.module_path}({', '.join(task.signature.parameters)})"
 
 
-def after_commit(task: Task[..., Any], action: Callable[[], None], *, waits: bool = True) -> None:
-    """Run an action now, or after the commit if there is a transaction and the task waits for it.
+def waits_for_commit(task: Task[..., Any]) -> bool:
+    """Return whether a call is to be sent after a commit. Only a transaction of the database ``default`` counts."""
+    return task.enqueue_on_commit and transaction.get_connection().in_atomic_block
 
-    Only a transaction of the database ``default`` counts.
-    """
-    if waits and task.enqueue_on_commit and transaction.get_connection().in_atomic_block:
+
+def after_commit(task: Task[..., Any], action: Callable[[], None], *, waits: bool = True) -> None:
+    """Run an action now, or after the commit if there is a transaction and the task waits for it."""
+    if waits and waits_for_commit(task):
         transaction.on_commit(WaitingCall(action, partial(described, task)))
     else:
         action()
@@ -206,9 +216,12 @@ def send(
     A task with an outbox has it stored at once in its database. While Redis is unavailable it stays there, as does a
     call that replaces one which is still there.
     """
-    alias = outbox_of(task)
+    alias = outbox_of(task) if task.outbox or conf.section(QueueSettings).OUTBOX else ""
     if not alias:
-        after_commit(task, lambda: sent(put(task, id, call())), waits=waits)
+        if waits and waits_for_commit(task):
+            transaction.on_commit(WaitingCall(lambda: sent(put(task, id, call())), partial(described, task)))
+        else:
+            sent(put(task, id, call()))
         return
     stored = call()
     key = stored.key or outbox.key_of(id)
@@ -366,15 +379,16 @@ def note(result: Any, added: PutResult) -> None:
 
 def put(task: Task[..., Any], id: str, call: PackedCall, *, own: bool = False) -> PutResult:
     """Add a job and return which one there is; ``own`` if the id may have been sent before. One round trip."""
-    queue = Queue(ids.queue_of(id))
+    queue = _queue(ids.queue_of(id))
     added: PutResult = queue.run_flow(_put(queue, task, id, call, own=own))
-    signals.announce(Queue, task.queue_name, [added.id] if added.created else [])
+    if signals.job_enqueued.receivers and added.created:
+        signals.announce(Queue, task.queue_name, [added.id])
     return added
 
 
 async def aput(task: Task[..., Any], id: str, call: PackedCall, *, own: bool = False) -> PutResult:
     """See put()."""
-    queue = Queue(ids.queue_of(id))
+    queue = _queue(ids.queue_of(id))
     added: PutResult = await queue.arun_flow(_put(queue, task, id, call, own=own))
     await signals.aannounce(Queue, task.queue_name, [added.id] if added.created else [])
     return added
@@ -393,7 +407,7 @@ def _put_all(task: Task[..., Any], calls: Sequence[tuple[str, PackedCall]], own:
     """Add jobs in one round trip: those without a unique key and a lane by one call for each queue or shard."""
     due = 0 if task.run_after is None else validation.moment(task.run_after)
     options: dict[str, Any] = {"delay": task.run_in or 0, "due": due, "priority": task.priority}
-    if not (own or conf.section(QueueSettings).QUEUE_OPTIONS or limits.may_have_lane(task) or task.unique):
+    if not (own or conf.section(QueueSettings).QUEUE_OPTIONS or _may_have_lane(task) or task.unique):
         jobs = [(id, call.body) for id, call in calls]
         try:
             return (yield from flows.put_batch(Queue(task.queue_name), jobs, **options))

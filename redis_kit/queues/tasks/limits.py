@@ -5,12 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.queues.jobs import lane
 from redis_kit.queues.jobs.lane import Lane, NamedLimit
-from redis_kit.queues.settings import QueueSettings, options_of
+from redis_kit.queues.settings import options_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,12 +77,6 @@ def declared_names(queue: str, tasks: Iterable[LimitOptions]) -> list[str]:
 def named_arguments(task: LimitOptions) -> set[str]:
     """Return the names of the arguments by which a task has limits."""
     return {name for limit in task.limits for name in limit.by}
-
-
-def may_have_lane(task: LimitOptions) -> bool:
-    """Return whether lane_of_call() may return a lane for calls of a task: most have no limit at all."""
-    own = task.group is not None or task.concurrency is not None or task.rate is not None or task.limits
-    return bool(own or conf.section(QueueSettings).QUEUE_OPTIONS)
 
 
 def lane_of_call(task: LimitOptions, args: Any, kwargs: Any) -> Lane | None:

@@ -4,7 +4,8 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from threading import Lock
+from itertools import count
+from threading import Event, Lock
 from time import monotonic
 
 from redis_kit.core.errors import RedisFailure
@@ -12,13 +13,12 @@ from redis_kit.queues.errors import LeaseLost
 from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.jobs.job import Job, member
 from redis_kit.queues.store import claim
-from redis_kit.queues.worker.fetch.claimed_jobs import ClaimedJob, ClaimedJobs
-from redis_kit.queues.worker.fetch.exchange import Exchanger, Reply
-from redis_kit.queues.worker.fetch.rotation import Rotation
-from redis_kit.queues.worker.fetch.watchdog import LIMIT, NEVER, NOW, Watchdog
+from redis_kit.queues.worker.fetch.claimed_jobs import LIMIT, NEVER, NOW, ClaimedJob, ClaimedJobs, Watchdog
+from redis_kit.queues.worker.fetch.exchange import Exchanger, Reply, Rotation
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.done import Done, RecentAcks
 from redis_kit.queues.worker.shared.logs import counted, guarded
+from redis_kit.queues.worker.shared.reconnect import pause
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
@@ -421,3 +421,24 @@ class Fetcher:
     def _held(self) -> set[bytes]:
         jobs = self._claimed.held()  # first: a job is among the done ones before it leaves a thread's hand
         return set(map(member, [*jobs, *self._done.jobs()]))
+
+
+class Listener:
+    """Listens to one queue while a thread is free. A busy worker must not take wake-ups from idle ones."""
+
+    def __init__(self, number: int, source: WorkerQueue, fetcher: Fetcher, *, stopping: Event) -> None:
+        self._number, self._source, self._fetcher, self._stopping = number, source, fetcher, stopping
+
+    def run(self) -> None:
+        """Listen until the worker stops."""
+        failures = count()
+        while self._fetcher.wait_free():
+            try:
+                self._listen()
+                failures = count()
+            except RedisFailure:
+                self._stopping.wait(pause(next(failures)))
+
+    def _listen(self) -> None:
+        if self._source.listen() and not self._fetcher.take_wake_up(self._number):
+            self._source.pass_on()

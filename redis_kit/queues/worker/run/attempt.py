@@ -56,7 +56,8 @@ class Attempt:
         self.call = call = message.loads(self.job.body)
         self.args, self.kwargs, self.headers = call.args, call.kwargs, call.headers
         try:
-            self.task = extended(registry.find_for(call))
+            task = registry.find_for(call)
+            self.task = task if isinstance(task, Task) else extended(task)
         except UnknownTask as error:
             self.unknown = error.with_traceback(None)  # it refers to this frame
 

@@ -10,6 +10,7 @@ from asgiref.sync import sync_to_async
 
 from redis_kit.queues.errors import Cancelled, InvalidMiddleware, TaskTimeout
 from redis_kit.queues.tasks import middleware
+from redis_kit.queues.tasks.registry import is_coroutine
 from redis_kit.queues.worker.run.attempt import Attempt
 from redis_kit.queues.worker.run.event_loop import EventLoop, synchronous
 from redis_kit.queues.worker.run.middleware import Handler, WorkerContext
@@ -32,7 +33,7 @@ class Call:
     def __call__(self, attempt: Attempt) -> Any:
         """Return what the task returns."""
         try:
-            returned = self._chains[attempt.task.is_async](attempt)
+            returned = self._chains[is_coroutine(attempt.task.func)](attempt)
         except TaskTimeout as error:
             task = attempt.task
             error.args = error.args or (f"{task.module_path} ran for more than {task.timeout} s",)

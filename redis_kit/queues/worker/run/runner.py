@@ -78,7 +78,12 @@ class JobRunner:
         self.worker, self._claims, self._isolate = worker, claims, isolate
         self._chains = Chains(worker)
         self._backends: dict[str, Any] = {}
-        self._hand_overs = HandOvers(worker, claims, load=self._load, record=lambda failure: self._record(failure))
+        self._hand_overs = HandOvers(
+            worker,
+            claims,
+            load=lambda attempt: attempt.load(self._backends),
+            record=lambda failure: self._record(failure),
+        )
 
     def cancel(self, job: JobKey) -> None:
         """Let the task of a job know that it was cancelled, and interrupt it unless it looks at that by itself."""
@@ -119,6 +124,8 @@ class JobRunner:
         """Run an attempt. An ending is recorded whatever fails."""
         try:
             ending = self._ending(attempt)
+            if ending is SUCCEEDED:
+                return [self._done(attempt)]
             if not isinstance(ending, Failed):
                 return self._end(attempt, ending)
         except BaseException as error:  # of the worker itself, or of a plug-in
@@ -138,7 +145,7 @@ class JobRunner:
 
     def _ending(self, attempt: Attempt) -> Ending:
         try:
-            self._load(attempt)
+            attempt.load(self._backends)
             ending: Ending = self._chains.of(attempt)(attempt)
         except BaseException as error:
             cut_frames(error, HERE)
@@ -152,13 +159,8 @@ class JobRunner:
         finally:
             del ending  # see _run()
 
-    def _load(self, attempt: Attempt) -> None:
-        attempt.load(self._backends)
-
     def _end(self, attempt: Attempt, ending: Ending) -> list[Done]:
-        """Record the ending of an attempt that did not fail, and return the jobs that are done."""
-        if ending is SUCCEEDED:
-            return [self._done(attempt)]
+        """Record the ending of an attempt that neither succeeded nor failed, and return the jobs that are done."""
         attempt.jobs = 0
         if isinstance(ending, HandedOver):  # it is not noted as begun: a kill is not its fault
             done = self._hand_overs.run(attempt, ending.route)
