@@ -254,41 +254,37 @@ class RedisTaskBackend(BaseTaskBackend):
         """Return new calls with their results. All are checked before one is sent."""
         from redis_kit.queues.tasks import enqueue as task_enqueue
 
-        new = task_enqueue.packed_calls(call, calls)
-        names = task_enqueue.new_ids(call, [packed for _, _, packed in new])
-        made: list[Any]
-        if call.store_result:
-            make = results.maker(task)
-            made = [make(id, args, kwargs) for id, (args, kwargs, _) in zip(names, new, strict=True)]
-        else:
-            made = [EnqueuedJob(id, call.queue_name) for id in names]
-        return [
-            task_enqueue.NewCall(id, packed, result)
-            for id, (_, _, packed), result in zip(names, new, made, strict=True)
-        ]
+        make = results.maker(task) if call.store_result else None
+        new = list[Any]()
+        packed = task_enqueue.packed_calls(call, calls)
+        names = task_enqueue.new_ids(call, [each for _, _, each in packed])
+        packed.reverse()
+        for id in names:
+            args, kwargs, each = packed.pop()
+            result = make(id, args, kwargs) if make else EnqueuedJob(id, call.queue_name)
+            new.append(task_enqueue.NewCall(id, each, result))
+        return new
 
-    def _stored(self, new: Sequence["NewCall"]) -> list["PackedCall"]:
-        """Return calls as they are stored, with the history of jobs whose results are."""
+    def _stored(self, new: Sequence["NewCall"]) -> Iterator["PackedCall"]:
+        """Yield calls as they are stored, with the history of jobs whose results are."""
         from redis_kit.queues.tasks.enqueue import PackedCall
 
         if not _has_results(new):
-            return [each.call for each in new]
+            yield from (each.call for each in new)
+            return
         moment = timezone.now()
         before = history.line(moment, new[0].result.task.run_after, self.alias)
-        for each in new:
-            object.__setattr__(each.result, "enqueued_at", moment)
-        return [PackedCall(before + body, key, lane) for _, (body, key, lane), _ in new]
+        for _, (body, key, lane), result in new:
+            object.__setattr__(result, "enqueued_at", moment)
+            yield PackedCall(before + body, key, lane)
 
     def _sent_many(self, pairs: Sequence[tuple["NewCall", "PutResult"]]) -> Flow[None]:
-        """Note in results which jobs there are, and read those of jobs that were there before. One round trip."""
+        """Note in results which jobs were there before, and read the results of these. One round trip, or none."""
         from redis_kit.queues.store import results as stored_results
         from redis_kit.queues.tasks import enqueue as task_enqueue
 
         before = list[RedisTaskResult]()
         for (_, _, result), put in pairs:
-            if put.created:
-                object.__setattr__(result, "created", True)
-                continue
             task_enqueue.note(result, put)
             if isinstance(result, RedisTaskResult) and not put.replaced:
                 before.append(result)

@@ -66,10 +66,11 @@ class NewCall(NamedTuple):
 class Transport(NamedTuple):
     """What a backend does with many calls: ``stored`` returns them as they are stored, at the moment of sending.
 
-    ``sent`` notes in their results which jobs there are. ``backend`` is the sender of the framework's signals.
+    ``sent`` notes in the results of calls that were there before which jobs these are. ``backend`` is the sender of the
+    framework's signals.
     """
 
-    stored: Callable[[Sequence[NewCall]], list[PackedCall]]
+    stored: Callable[[Sequence[NewCall]], Iterable[PackedCall]]
     sent: Callable[[Sequence[tuple[NewCall, PutResult]]], Flow[None]]
     backend: type
 
@@ -274,8 +275,7 @@ async def asend_many(task: Task[..., Any], new: Sequence[NewCall], transport: Tr
     if outbox_of(task):
         await sync_to_async(send_many)(task, new, transport)
     elif new:
-        calls = zip(new, transport.stored(new), strict=True)
-        added = await aput_many(task, [(each.id, call) for each, call in calls])
+        added = await aput_many(task, zip((each.id for each in new), transport.stored(new), strict=True))
         await Queue(task.queue_name).arun_flow(_noted(new, added, transport))
         for result in _created(new):
             await task_enqueued.asend_robust(transport.backend, task_result=result)
@@ -283,8 +283,8 @@ async def asend_many(task: Task[..., Any], new: Sequence[NewCall], transport: Tr
 
 
 def _send_all(task: Task[..., Any], new: Sequence[NewCall], transport: Transport) -> None:
-    calls = zip(new, transport.stored(new), strict=True)
-    added = put_many(task, [(each.id, call) for each, call in calls])
+    # An iterator: with lists of what lives for a moment, the garbage collector would take half of the time.
+    added = put_many(task, zip((each.id for each in new), transport.stored(new), strict=True))
     _note_all(task, new, added, transport)
     _raise_first(added)
 
@@ -298,8 +298,14 @@ def _note_all(
 
 
 def _noted(new: Sequence[NewCall], added: Sequence[PutResult | Exception], transport: Transport) -> Flow[None]:
-    pairs = [(each, put) for each, put in zip(new, added, strict=True) if isinstance(put, PutResult)]
-    yield from transport.sent(pairs)
+    others = list[tuple[NewCall, PutResult]]()
+    for each, put in zip(new, added, strict=True):
+        if isinstance(put, PutResult):
+            if put.created:
+                object.__setattr__(each.result, "created", True)
+            else:
+                others.append((each, put))
+    yield from transport.sent(others)
 
 
 def _created(new: Sequence[NewCall]) -> list[RedisTaskResult]:
@@ -316,7 +322,7 @@ def _raise_first(added: Sequence[PutResult | Exception]) -> None:
 
 
 def put_many(
-    task: Task[..., Any], calls: Sequence[tuple[str, PackedCall]], *, own: bool = False
+    task: Task[..., Any], calls: Iterable[tuple[str, PackedCall]], *, own: bool = False
 ) -> list[PutResult | Exception]:
     """Add jobs and return for each which one there is, or why it was not added. One round trip for each 1,000."""
     queue, added = Queue(task.queue_name), list[PutResult | Exception]()
@@ -328,7 +334,7 @@ def put_many(
 
 
 async def aput_many(
-    task: Task[..., Any], calls: Sequence[tuple[str, PackedCall]], *, own: bool = False
+    task: Task[..., Any], calls: Iterable[tuple[str, PackedCall]], *, own: bool = False
 ) -> list[PutResult | Exception]:
     """See put_many()."""
     queue, added = Queue(task.queue_name), list[PutResult | Exception]()
