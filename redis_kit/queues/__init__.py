@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         Expired,
         GiveUp,
         InvalidArguments,
+        InvalidMiddleware,
         InvalidSchedule,
         InvalidTask,
         InvalidWorkflow,
@@ -35,22 +36,26 @@ if TYPE_CHECKING:
     from redis_kit.queues.queue import Queue
     from redis_kit.queues.tasks.current_job import aprogress, cancelled, progress
     from redis_kit.queues.tasks.declared_limits import Limit
+    from redis_kit.queues.tasks.middleware import OutgoingCall
     from redis_kit.queues.tasks.parts import chain, failures, group, previous
     from redis_kit.queues.tasks.result import EnqueuedJob
     from redis_kit.queues.tasks.resumable import resumable
     from redis_kit.queues.tasks.schedules.periodic import periodic
     from redis_kit.queues.tasks.task import Task, task
     from redis_kit.queues.tasks.workflows.current import current_workflow
+    from redis_kit.queues.worker.run.attempt import Attempt
     from redis_kit.queues.worker.run.sink import Sink
     from redis_kit.queues.workflow import Workflow
 
 __all__ = [
+    "Attempt",
     "Cancelled",
     "CorruptMessage",
     "EnqueuedJob",
     "Expired",
     "GiveUp",
     "InvalidArguments",
+    "InvalidMiddleware",
     "InvalidSchedule",
     "InvalidTask",
     "InvalidWorkflow",
@@ -61,6 +66,7 @@ __all__ = [
     "NoResult",
     "NotSerializable",
     "NotTaken",
+    "OutgoingCall",
     "PauseInfo",
     "PayloadTooLarge",
     "Progress",
@@ -95,7 +101,15 @@ __getattr__, __dir__ = lazily(
         "database.once": ("once",),
         "errors": (
             *("Cancelled", "CorruptMessage", "Expired", "GiveUp", "InvalidArguments", "InvalidTask", "LeaseLost"),
-            *("InvalidSchedule", "InvalidWorkflow", "NoResult", "NotSerializable", "NotTaken", "PayloadTooLarge"),
+            *(
+                "InvalidMiddleware",
+                "InvalidSchedule",
+                "InvalidWorkflow",
+                "NoResult",
+                "NotSerializable",
+                "NotTaken",
+                "PayloadTooLarge",
+            ),
             *("Retry", "Snooze", "TaskTimeout", "UnknownTask", "UnknownWorkflow", "WorkerLost"),
         ),
         "jobs.job": ("Job", "JobInfo", "PauseInfo", "QueueCounts"),
@@ -103,12 +117,14 @@ __getattr__, __dir__ = lazily(
         "queue": ("Queue",),
         "tasks.current_job": ("aprogress", "cancelled", "progress"),
         "tasks.declared_limits": ("Limit",),
+        "tasks.middleware": ("OutgoingCall",),
         "tasks.resumable": ("resumable",),
         "tasks.result": ("EnqueuedJob",),
         "tasks.schedules.periodic": ("periodic",),
         "tasks.task": ("Task", "task"),
         "tasks.workflows.current": ("current_workflow",),
         "tasks.parts": ("chain", "failures", "group", "previous"),
+        "worker.run.attempt": ("Attempt",),
         "worker.run.sink": ("Sink",),
         "workflow": ("Workflow",),
     },

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from redis_kit.core import conf
 from redis_kit.core.conf import Section
-from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue, RedisFailure, RedisKitError
+from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.text import did_you_mean
@@ -26,7 +26,7 @@ from redis_kit.queues.tasks import discovery, registry
 from redis_kit.queues.tasks import result as results
 from redis_kit.queues.tasks.options import check_function, check_options
 from redis_kit.queues.tasks.result import EnqueuedJob, RedisTaskResult
-from redis_kit.queues.tasks.task import Task, arguments, extended
+from redis_kit.queues.tasks.task import Task, extended
 
 if TYPE_CHECKING:
     from redis_kit.queues.jobs.unique import PutResult
@@ -246,47 +246,48 @@ class RedisTaskBackend(BaseTaskBackend):
         # If any queue is allowed, a task that was valid when it was defined still is.
         if self.queues or not isinstance(task, Task):
             self.validate_task(task)
-        discovery.warn_unless_imported(task)
-        return extended(task)
+        if task.func.__module__ not in discovery.looked_at:
+            discovery.warn_unless_imported(task)
+        return task if isinstance(task, Task) else extended(task)
 
     def _new(self, task: Any, call: Task[..., Any], calls: Iterable[Any]) -> list["NewCall"]:
         """Return new calls with their results. All are checked before one is sent."""
         from redis_kit.queues.tasks import enqueue as task_enqueue
 
-        new: list[NewCall] = []
-        for place, each in enumerate(calls):
-            try:
-                args, kwargs = arguments(each)
-                packed = task_enqueue.packed(call, args, kwargs)
-                id = task_enqueue.new_id(call, packed)
-                if call.store_result:
-                    result = results.new(task, id, args, kwargs)
-                    new.append(task_enqueue.NewCall(id, packed, result))
-                else:
-                    new.append(task_enqueue.NewCall(id, packed, EnqueuedJob(id, call.queue_name)))
-            except RedisKitError as error:
-                error.add_note(f"This is about calls[{place}]. Nothing was sent.")
-                raise
+        make = results.maker(task) if call.store_result else None
+        new = list[Any]()
+        packed = task_enqueue.packed_calls(call, calls)
+        names = task_enqueue.new_ids(call, [each for _, _, each in packed])
+        packed.reverse()
+        for id in names:
+            args, kwargs, each = packed.pop()
+            result = make(id, args, kwargs) if make else EnqueuedJob(id, call.queue_name)
+            new.append(task_enqueue.NewCall(id, each, result))
         return new
 
-    def _stored(self, new: Sequence["NewCall"]) -> list["PackedCall"]:
-        """Return calls as they are stored, with the history of jobs whose results are."""
-        moment = timezone.now()
-        before = history.line(moment, new[0].result.task.run_after, self.alias) if _has_results(new) else b""
-        for each in new if before else ():
-            object.__setattr__(each.result, "enqueued_at", moment)
-        return [each.call._replace(body=before + each.call.body) for each in new]
+    def _stored(self, new: Sequence["NewCall"]) -> Iterator["PackedCall"]:
+        """Yield calls as they are stored, with the history of jobs whose results are."""
+        from redis_kit.queues.tasks.enqueue import PackedCall
 
-    def _sent_many(self, new: Sequence["NewCall"], added: Sequence["PutResult"]) -> Flow[None]:
-        """Note in results which jobs there are, and read those of jobs that were there before. One round trip."""
+        if not _has_results(new):
+            yield from (each.call for each in new)
+            return
+        moment = timezone.now()
+        before = history.line(moment, new[0].result.task.run_after, self.alias)
+        for _, (body, key, lane), result in new:
+            object.__setattr__(result, "enqueued_at", moment)
+            yield PackedCall(before + body, key, lane)
+
+    def _sent_many(self, pairs: Sequence[tuple["NewCall", "PutResult"]]) -> Flow[None]:
+        """Note in results which jobs were there before, and read the results of these. One round trip, or none."""
         from redis_kit.queues.store import results as stored_results
         from redis_kit.queues.tasks import enqueue as task_enqueue
 
         before = list[RedisTaskResult]()
-        for each, put in zip(new, added, strict=True):
-            task_enqueue.note(each.result, put)
-            if isinstance(each.result, RedisTaskResult) and not put.created and not put.replaced:
-                before.append(each.result)
+        for (_, _, result), put in pairs:
+            task_enqueue.note(result, put)
+            if isinstance(result, RedisTaskResult) and not put.replaced:
+                before.append(result)
         queues = [self._queue(result.id) for result in before]
         finds = [stored_results.find(queue, result.id) for queue, result in zip(queues, before, strict=True)]
         replies = (yield from gather(finds, return_exceptions=True)) if finds else []

@@ -53,9 +53,9 @@ class Queues(Component):
 
     def checks(self) -> Iterator[CheckMessage]:
         """Yield what does not exist: modules in options, packages. And the problems of our backends in ``TASKS``."""
-        from redis_kit.queues.tasks import discovery
+        from redis_kit.queues.tasks import discovery, middleware
 
-        for problem in (*discovery.problems(), *discovery.problems_of_paths()):
+        for problem in (*discovery.problems(), *discovery.problems_of_paths(), *middleware.problems()):
             yield Error(problem.message, hint=problem.hint or None, id=f"redis_kit.{problem.id}")
         for queue, options in conf.valid_options(QueueSettings).QUEUE_OPTIONS.items():
             name = options.get("SINK", "") if isinstance(options, Mapping) else ""

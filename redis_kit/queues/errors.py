@@ -33,6 +33,10 @@ class InvalidWorkflow(RedisKitError, ValueError):
     """Steps can't be a workflow: they wait for each other, for a step elsewhere, are none or too many."""
 
 
+class InvalidMiddleware(RedisKitError, TypeError):
+    """A middleware of ``MIDDLEWARE`` took the task's error or value for itself, or changed what it must leave alone."""
+
+
 class UnknownWorkflow(RedisKitError, LookupError):
     """There is no workflow of this id: it never started, or it has expired."""
 

@@ -102,6 +102,9 @@ class QueueSettings(Section):
     #: Modules with tasks that workers import, as dotted paths. They import ``tasks`` of each installed app anyway; name
     #: here any other module that defines tasks and that no ``tasks`` module imports, such as ``"shop.services"``.
     IMPORTS: list[str] | tuple[str, ...] = ()
+    #: Middleware around each attempt of a job, and around ``enqueue()``, as dotted paths: the outermost one comes
+    #: first, such as ``"shop.middleware.TenantMiddleware"``.
+    MIDDLEWARE: list[str] | tuple[str, ...] = ()
     #: Seconds between two heartbeats of a worker.
     HEARTBEAT_INTERVAL: float = 2.0
     #: Seconds without a heartbeat after which a worker counts as dead. Other workers then run its jobs.
@@ -165,6 +168,13 @@ class QueueSettings(Section):
         if self.CELERY_APP and not _is_path(self.CELERY_APP):
             wrong = f"REDIS_KIT['QUEUES']['CELERY_APP'] is {self.CELERY_APP!r}, which is not a dotted path."
             yield Problem("E006", wrong, "Write it as in an import, such as 'mysite.celery.app'.")
+        for path in self.MIDDLEWARE:
+            if not _is_path(path):
+                yield Problem(
+                    "E006",
+                    f"REDIS_KIT['QUEUES']['MIDDLEWARE'] holds {path!r}, which is not the dotted path of a middleware.",
+                    "Write it as in an import, such as 'shop.middleware.TenantMiddleware'.",
+                )
         for module in self.IMPORTS:
             if not _is_path(module, parts=1):
                 yield Problem(

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
-from threading import Event
 from typing import Any
 
 from asgiref.sync import async_to_sync
@@ -16,12 +15,13 @@ from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.shard import shard_names
 from redis_kit.queues.tasks.enqueue import WaitingCall
 from redis_kit.queues.worker.run.event_loop import EventLoop
-from redis_kit.queues.worker.run.hand_over import NoJobs
+from redis_kit.queues.worker.run.hand_over import NoClaims
+from redis_kit.queues.worker.run.middleware import WorkerContext
 from redis_kit.queues.worker.run.outcome import FailedAttempt
 from redis_kit.queues.worker.run.runner import JobRunner
 from redis_kit.queues.worker.run.sink import Routes, sinks_of_backends
-from redis_kit.queues.worker.run.timeouts import JobKey, Timeouts
-from redis_kit.queues.worker.shared.done import Done, RecentAcks
+from redis_kit.queues.worker.run.timeouts import JobKey
+from redis_kit.queues.worker.shared.done import Done
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
@@ -48,6 +48,13 @@ class _Runner(JobRunner):
         kind = type(failure.error)
         if issubclass(kind, KeyboardInterrupt) or (self.raise_errors and not issubclass(kind, Retry)):
             raise failure.error
+
+
+class _Alone(NoClaims):
+    def put_off(self, number: int, jobs: Sequence[Job], seconds: float) -> None:
+        """Fail the test: to claim the job again and again would not end."""
+        ids = ", ".join(ascii(job.id) for job in jobs)
+        raise RuntimeError(f"Job {ids} was to be handed over, and the other system is unavailable; see the log.")
 
 
 def drain(*names: str, raise_errors: bool = False) -> int:
@@ -104,14 +111,8 @@ def _why_none(names: Sequence[str]) -> str:
 
 def processor(sources: Sequence[WorkerQueue], *, raise_errors: bool = False) -> JobRunner:
     """Return what runs a job of these queues in the thread that asks for it."""
-    alone: dict[str, Any] = {
-        "board": StatusBoard(1),
-        "deadlines": Timeouts(),
-        "coroutines": _Here(),
-        "given_up": Event(),
-    }
-    alone |= {"recent": RecentAcks(), "routes": Routes(sources, sinks_of_backends()), "waiting": NoJobs()}
-    runner = _Runner(sources, **alone, later=lambda call: None, put_off=_not_taken)
+    routes = Routes(sources, sinks_of_backends())
+    runner = _Runner(WorkerContext(sources, StatusBoard(1), routes, coroutines=_Here()), _Alone())
     runner.raise_errors = raise_errors
     return runner
 
@@ -120,9 +121,3 @@ def _end(source: WorkerQueue, done: Done) -> None:
     source.exchange(0, [done.ended])
     if done.announce:
         done.announce()
-
-
-def _not_taken(number: int, jobs: Sequence[Job], seconds: float) -> None:
-    """Fail the test: to claim the job again and again would not end."""
-    ids = ", ".join(ascii(job.id) for job in jobs)
-    raise RuntimeError(f"Job {ids} was to be handed over, and the other system is unavailable; see the log.")

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import re
+from functools import partial
 
 import pytest
 
@@ -137,9 +138,9 @@ def test_lines_are_dropped_when_the_server_takes_none(kit, attach, caplog):
     attach()
     kit.client.set(f"{Queue('default').key('log')}:wrong", "x")
     worker = WorkerProcess(Options(("default",), threads=1, burst=True))
-    take = worker._logs.of(0, "wrong")
+    take = partial(worker._logs.add, (0, "wrong"))
     take(b"line", 5, 1000)
-    worker._logs.of(0, "right")(log_line.dumps(5.0, "INFO", "a", 1, "kept"), 5, 60_000)
+    worker._logs.add((0, "right"), log_line.dumps(5.0, "INFO", "a", 1, "kept"), 5, 60_000)
     worker._logs.report()
     assert kit.client.llen(f"{Queue('default').key('log')}:right") == 1
     assert caplog.text.count("Lines for the logs of jobs were dropped: The key") == 1

@@ -21,14 +21,14 @@ from redis_kit.queues.jobs.job import Job, member
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store import claim, handover
 from redis_kit.queues.tasks import discovery
-from redis_kit.queues.worker.process.threads import start_thread
-from redis_kit.queues.worker.run.event_loop import EventLoop
-from redis_kit.queues.worker.run.hand_over import NoJobs
+from redis_kit.queues.worker.process.process import start_thread
+from redis_kit.queues.worker.run.hand_over import NoClaims
 from redis_kit.queues.worker.run.job_logs import JobLogs
+from redis_kit.queues.worker.run.middleware import WorkerContext
 from redis_kit.queues.worker.run.runner import JobRunner
 from redis_kit.queues.worker.run.sink import Routes
 from redis_kit.queues.worker.run.timeouts import Timeouts
-from redis_kit.queues.worker.shared.done import Done, RecentAcks
+from redis_kit.queues.worker.shared.done import Done
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage, until_answered
 from redis_kit.queues.worker.shared.status_board import StatusBoard
@@ -56,20 +56,16 @@ class Fleet:
         self._given_up, self._outage = Event(), Outage()
         self._deadlines = Timeouts()
         self._logs = JobLogs(self._sources, self._given_up)
-        self._runner = JobRunner(
+        context = WorkerContext(
             self._sources,
-            board=StatusBoard(1),
+            StatusBoard(1),
+            Routes([], {}),  # it has come to where it runs
             deadlines=self._deadlines,
-            coroutines=EventLoop(),
             given_up=self._given_up,
-            later=lambda call: None,  # a claim whose end is not recorded ends with its lease
-            recent=RecentAcks(),
-            routes=Routes([], {}),  # it has come to where it runs
-            put_off=lambda number, jobs, seconds: None,
-            waiting=NoJobs(),
             stops=shutdown.stops,
             logs=self._logs,
         )
+        self._runner = JobRunner(context, NoClaims())
         if get_ident() not in sys._current_frames():
             logger.warning(
                 "Timeouts and cancel() don't interrupt tasks in this pool: its threads are not those of Python."

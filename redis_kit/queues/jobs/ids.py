@@ -20,6 +20,14 @@ def new_call(queue: str) -> str:
     return of_queue(new_job(), queue)
 
 
+def new_calls(queue: str, count: int) -> list[str]:
+    """Return as many ids as new_call() returns, with a tenth of the work."""
+    size, suffix = 16, _suffix(queue)  # 12 random bytes are 16 characters
+    text = urlsafe_b64encode(os.urandom(12 * count)).decode()
+    parts = [text[at : at + LENGTH] for at in range(0, size * count, size)]
+    return [(f"A{part[1:]}" if part[0] == "-" else part) + suffix for part in parts]
+
+
 def of_queue(id: str, queue: str) -> str:
     """Return the id of a task's job, given its first part."""
     return id + _suffix(queue)

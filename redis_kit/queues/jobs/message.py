@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from redis_kit.queues.errors import CorruptMessage, NewerMessage
@@ -16,7 +17,8 @@ class Message(NamedTuple):
     """One call of a task. After ``expires`` ms beyond its time it need not begin; 0 is for ever.
 
     ``sink`` is the system to which it is handed over, whatever the options of its queue; ``options`` are for that one.
-    ``step`` is the step of a workflow whose call this is, if any; ``trace`` the context of its span, see core.tracing.
+    ``step`` is the step of a workflow whose call this is, if any; ``trace`` the context of its span, see core.tracing;
+    ``headers`` what middleware of the project added.
     """
 
     task: str
@@ -27,6 +29,7 @@ class Message(NamedTuple):
     options: Mapping[str, Any] = {}
     step: StepCall | None = None
     trace: Mapping[str, Any] = {}
+    headers: Mapping[str, Any] = {}
 
 
 VERSION = 2  # the latest that this release reads
@@ -47,6 +50,7 @@ def dumps(
     step: StepCall | None = None,
     trace: Mapping[str, str] | None = None,
     tags: Sequence[str] = (),
+    headers: Mapping[str, Any] | None = None,
 ) -> bytes:
     """Return a call as JSON. Raises NotSerializable naming the place, such as ``args[1]['x']``, and PayloadTooLarge."""
     call: dict[str, Any] = {"task": task}
@@ -66,7 +70,25 @@ def dumps(
         call["options"] = {name: payload.plain(value, name) for name, value in options.items()}
     if trace:
         call["trace"] = trace
+    if headers:
+        call["headers"] = payload.plain(headers, "headers")
     return payload.encoded(call, "The call")
+
+
+@lru_cache(maxsize=1024)
+def dumper(task: str, *, expires: int = 0, tags: tuple[str, ...] = ()) -> Callable[[Any, dict[str, Any]], bytes]:
+    """Return a function that does what dumps() does, for many calls of one task."""
+    head = dumps(task, (), {}, expires=expires, tags=tags)[:-1].decode()
+
+    def dump(args: Any, kwargs: dict[str, Any]) -> bytes:
+        text = head
+        if args:
+            text += f',"args":{payload.text(args, "args")}'
+        if kwargs:
+            text += f',"kwargs":{payload.text(kwargs, "kwargs")}'
+        return payload.checked(f"{text}}}".encode(), "The call")
+
+    return dump
 
 
 def loads(body: bytes) -> Message:
@@ -89,6 +111,8 @@ def loads(body: bytes) -> Message:
         raise _damaged(call)
     if trace := content.get("trace"):
         call = call._replace(trace=trace if isinstance(trace, dict) else {})
+    if headers := content.get("headers"):
+        call = call._replace(headers=headers if isinstance(headers, dict) else {})
     return call if version == PLAIN else call._replace(step=_step(content))
 
 

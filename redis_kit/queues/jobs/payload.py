@@ -63,7 +63,22 @@ def plain(value: Any, root: str) -> Any:
 
 def encoded(value: Any, what: str) -> bytes:
     """Return what plain() gave as JSON. Raises PayloadTooLarge for over 256 KiB."""
-    body = _encode(value).encode()
+    return checked(_encode(value).encode(), what)
+
+
+def text(values: Any, root: str) -> str:
+    """Return a sequence or a dict as JSON. Raises NotSerializable as plain() does, which most values do not need."""
+    if isinstance(values, dict):
+        return _encode(plain(values, root))
+    for value in values:
+        kind = type(value)
+        if not (kind is int and -_INT <= value < _INT) and not (kind is str and value.isascii()):
+            return _encode(plain(values, root))
+    return _encode(values)
+
+
+def checked(body: bytes, what: str) -> bytes:
+    """Return a body. Raises PayloadTooLarge for over 256 KiB."""
     if len(body) > LARGEST:
         raise PayloadTooLarge(
             f"{what} has {len(body):,} bytes as JSON; at most {LARGEST:,} are allowed. "

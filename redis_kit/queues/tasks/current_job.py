@@ -1,7 +1,7 @@
 """The job that a thread, or a task of an event loop, runs. Imports no Redis client: modules of tasks import it."""
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextvars import ContextVar, Token
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -38,7 +38,7 @@ class CurrentJob:
     ``cancelled`` says whether somebody cancelled it. ``interruptible`` is False if the task looks at that by itself.
     ``stops`` returns whether the worker is about to stop, ``loops`` is how many resumable loops the task has begun, and
     ``went_on`` is True once one of them has stored how far it is. ``log``, if any, takes the lines that the job
-    logs, with how many are kept and for how many ms; see JobLogHandler. ``trace`` has the ids of its span, if any.
+    logs, with how many are kept and for how many ms; see JobLogHandler.
     """
 
     def __init__(
@@ -54,7 +54,6 @@ class CurrentJob:
         self.queue, self.job, self.result_ttl = queue, job, result_ttl
         self.interruptible, self.stops, self.log = interruptible, stops, log
         self.cancelled, self.went_on, self.loops = False, False, 0
-        self.trace: Mapping[str, str] = {}
         self._next_report, self._complete = 0.0, False
 
     def log_fields(self) -> dict[str, Any]:

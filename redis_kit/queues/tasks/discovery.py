@@ -33,7 +33,7 @@ DYNAMIC = {"import_module", "__import__", "autodiscover_modules", "import_string
 LIBRARIES = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
 SHELL = ".management.commands.shell"  # in the module of a function that is defined in Django's shell
 _loaded_at_start: set[str] = set()
-_looked_at: set[str] = set()
+looked_at: set[str] = set()
 _lacking: dict[str, str] = {}  # schedule -> why it can't be read
 
 
@@ -104,9 +104,9 @@ def _dicts(options: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]
 def warn_unless_imported(task: Any) -> None:
     """Log a warning if no worker imports the module of a task. Each module is looked at once."""
     module = task.func.__module__
-    if module in _looked_at:
+    if module in looked_at:
         return
-    _looked_at.add(module)
+    looked_at.add(module)
     if SHELL in module:
         text = "No worker can run the task %s, as it was defined in the shell. Define it in a module, such as tasks.py."
         logger.warning(text, task.module_path)
@@ -226,7 +226,7 @@ def _with_parents(name: str) -> list[str]:
 
 
 def _forget() -> None:
-    _looked_at.clear()
+    looked_at.clear()
     _imports.cache_clear()
 
 

@@ -3,8 +3,8 @@
 import inspect
 import logging
 import math
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, partial
 from time import time
 from typing import Any, NamedTuple
 
@@ -12,9 +12,10 @@ from asgiref.sync import sync_to_async
 from django.db import transaction
 
 from redis_kit.core import conf
-from redis_kit.core.errors import RedisFailure
+from redis_kit.core.errors import RedisFailure, RedisKitError
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
+from redis_kit.core.settings import KitSettings
 from redis_kit.core.tracing import spans
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.core.values.sequences import batched
@@ -29,13 +30,15 @@ from redis_kit.queues.jobs.shard import shard_for
 from redis_kit.queues.jobs.step import StepCall
 from redis_kit.queues.jobs.unique import PutResult, UniqueKey
 from redis_kit.queues.queue import Queue
+from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store import enqueue as flows
-from redis_kit.queues.tasks import declared_limits, expiry, signature, unique
+from redis_kit.queues.tasks import declared_limits, expiry, middleware, registry, unique
 from redis_kit.queues.tasks.options import outbox_of
 from redis_kit.queues.tasks.result import EnqueuedJob, RedisTaskResult
-from redis_kit.queues.tasks.task import Task
+from redis_kit.queues.tasks.task import Task, arguments
 
 logger = logging.getLogger("redis_kit")
+_queue = lru_cache(maxsize=1000)(Queue)  # by name: it holds no connection
 MANY = 1000  # calls in one round trip
 OPTIONS_OF_A_CALL = "Options of a call belong in using(...)."
 LOST = (
@@ -63,11 +66,12 @@ class NewCall(NamedTuple):
 class Transport(NamedTuple):
     """What a backend does with many calls: ``stored`` returns them as they are stored, at the moment of sending.
 
-    ``sent`` notes in their results which jobs there are. ``backend`` is the sender of the framework's signals.
+    ``sent`` notes in the results of calls that were there before which jobs these are. ``backend`` is the sender of the
+    framework's signals.
     """
 
-    stored: Callable[[Sequence[NewCall]], list[PackedCall]]
-    sent: Callable[[Sequence[NewCall], Sequence[PutResult]], Flow[None]]
+    stored: Callable[[Sequence[NewCall]], Iterable[PackedCall]]
+    sent: Callable[[Sequence[tuple[NewCall, PutResult]]], Flow[None]]
     backend: type
 
 
@@ -109,30 +113,77 @@ def packed(task: Task[..., Any], args: Any, kwargs: Any) -> PackedCall:
     """Return a call as it is stored. Raises InvalidArguments, NotSerializable, PayloadTooLarge, InvalidValue."""
     conf.warn_unless_installed()
     check_call(task, args, kwargs)
-    key, lane = unique.key_of_call(task, args, kwargs), declared_limits.lane_of_call(task, args, kwargs)
+    key = None if task.unique is False else unique.key_of_call(task, args, kwargs)
+    lane = declared_limits.lane_of_call(task, args, kwargs) if _may_have_lane(task) else None
     return PackedCall(body_of(task, args, kwargs), key, lane)
+
+
+def packed_calls(task: Task[..., Any], calls: Iterable[Any]) -> list[tuple[Any, Any, PackedCall]]:
+    """Return the arguments of each call, the named ones, and the call as it is stored. All are checked.
+
+    Most tasks use nothing that packed() asks for at each call.
+    """
+    rare = conf.section(KitSettings).TRACING or middleware.is_used() or _may_have_lane(task) or task.unique
+    conf.warn_unless_installed()
+    dump = message.dumper(task.module_path, expires=expiry.milliseconds(task.expires), tags=tuple(task.tags))
+    new: list[tuple[Any, Any, PackedCall]] = []
+    for place, each in enumerate(calls):
+        try:
+            args, kwargs = arguments(each)
+            if rare:
+                call = packed(task, args, kwargs)
+            else:
+                check_call(task, args, kwargs)
+                call = PackedCall(dump(args, kwargs), None)
+        except RedisKitError as error:
+            error.add_note(f"This is about calls[{place}]. Nothing was sent.")
+            raise
+        new.append((args, kwargs, call))
+    return new
 
 
 def body_of(task: Task[..., Any], args: Any, kwargs: Any, step: StepCall | None = None) -> bytes:
     """Return the message of a call, with the context of its span. Raises NotSerializable and PayloadTooLarge."""
-    tracer = spans.tracer()
-    trace = tracer.sent(task.module_path, task.queue_name) if tracer else None
-    expires = expiry.milliseconds(task.expires)
-    return message.dumps(task.module_path, args, kwargs, expires=expires, step=step, trace=trace, tags=task.tags)
+    expires = 0 if task.expires is None else expiry.milliseconds(task.expires)
+    trace = headers = None
+    if conf.section(KitSettings).TRACING:
+        trace = spans.tracer().sent(task.module_path, task.queue_name)
+    if conf.section(QueueSettings).MIDDLEWARE and (call := middleware.outgoing(task, args, kwargs)):
+        args, kwargs, headers = call.args, call.kwargs, call.headers
+    if not (step or trace or headers):
+        return message.dumper(task.module_path, expires=expires, tags=tuple(task.tags))(args, kwargs)
+    return message.dumps(
+        task.module_path, args, kwargs, expires=expires, step=step, trace=trace, tags=task.tags, headers=headers
+    )
 
 
 def new_id(task: Task[..., Any], call: PackedCall) -> str:
     """Return the id of a new job. It names the queue, or the shard of the queue that the call belongs to."""
-    return ids.new_call(shard_for(task.queue_name, lane=call.lane, key=call.key) or task.queue_name)
+    queue = task.queue_name
+    if conf.section(QueueSettings).QUEUE_OPTIONS:
+        queue = shard_for(queue, lane=call.lane, key=call.key) or queue
+    return ids.new_call(queue)
+
+
+def new_ids(task: Task[..., Any], calls: Sequence[PackedCall]) -> list[str]:
+    """Return an id for each of these."""
+    if conf.section(QueueSettings).QUEUE_OPTIONS:
+        return [new_id(task, call) for call in calls]
+    return ids.new_calls(task.queue_name, len(calls))
 
 
 def check_call(task: Task[..., Any], args: Any, kwargs: Any) -> None:
     """Raise InvalidArguments if a task can't be called like that."""
     given = (None, *args) if task.takes_context else args
-    if mismatch := signature.mismatch(task.func, given, kwargs):
+    if mismatch := registry.mismatch_of(task.func, given, kwargs):
         unknown = kwargs.keys() - task.signature.parameters.keys()
         hint = OPTIONS_OF_A_CALL if unknown & inspect.signature(Task.using).parameters.keys() else ""
         raise InvalidArguments(f"{task.module_path}{task.signature}: {mismatch}. {hint}".strip())
+
+
+def _may_have_lane(task: Task[..., Any]) -> bool:
+    own = task.group is not None or task.concurrency is not None or task.rate is not None or task.limits
+    return bool(own or conf.section(QueueSettings).QUEUE_OPTIONS)
 
 
 def described(task: Task[..., Any]) -> str:
@@ -140,12 +191,14 @@ def described(task: Task[..., Any]) -> str:
     return f"{task.module_path}({', '.join(task.signature.parameters)})"
 
 
-def after_commit(task: Task[..., Any], action: Callable[[], None], *, waits: bool = True) -> None:
-    """Run an action now, or after the commit if there is a transaction and the task waits for it.
+def waits_for_commit(task: Task[..., Any]) -> bool:
+    """Return whether a call is to be sent after a commit. Only a transaction of the database ``default`` counts."""
+    return task.enqueue_on_commit and transaction.get_connection().in_atomic_block
 
-    Only a transaction of the database ``default`` counts.
-    """
-    if waits and task.enqueue_on_commit and transaction.get_connection().in_atomic_block:
+
+def after_commit(task: Task[..., Any], action: Callable[[], None], *, waits: bool = True) -> None:
+    """Run an action now, or after the commit if there is a transaction and the task waits for it."""
+    if waits and waits_for_commit(task):
         transaction.on_commit(WaitingCall(action, partial(described, task)))
     else:
         action()
@@ -164,9 +217,12 @@ def send(
     A task with an outbox has it stored at once in its database. While Redis is unavailable it stays there, as does a
     call that replaces one which is still there.
     """
-    alias = outbox_of(task)
+    alias = outbox_of(task) if task.outbox or conf.section(QueueSettings).OUTBOX else ""
     if not alias:
-        after_commit(task, lambda: sent(put(task, id, call())), waits=waits)
+        if waits and waits_for_commit(task):
+            transaction.on_commit(WaitingCall(lambda: sent(put(task, id, call())), partial(described, task)))
+        else:
+            sent(put(task, id, call()))
         return
     stored = call()
     key = stored.key or outbox.key_of(id)
@@ -219,8 +275,7 @@ async def asend_many(task: Task[..., Any], new: Sequence[NewCall], transport: Tr
     if outbox_of(task):
         await sync_to_async(send_many)(task, new, transport)
     elif new:
-        calls = zip(new, transport.stored(new), strict=True)
-        added = await aput_many(task, [(each.id, call) for each, call in calls])
+        added = await aput_many(task, zip((each.id for each in new), transport.stored(new), strict=True))
         await Queue(task.queue_name).arun_flow(_noted(new, added, transport))
         for result in _created(new):
             await task_enqueued.asend_robust(transport.backend, task_result=result)
@@ -228,8 +283,8 @@ async def asend_many(task: Task[..., Any], new: Sequence[NewCall], transport: Tr
 
 
 def _send_all(task: Task[..., Any], new: Sequence[NewCall], transport: Transport) -> None:
-    calls = zip(new, transport.stored(new), strict=True)
-    added = put_many(task, [(each.id, call) for each, call in calls])
+    # An iterator: with lists of what lives for a moment, the garbage collector would take half of the time.
+    added = put_many(task, zip((each.id for each in new), transport.stored(new), strict=True))
     _note_all(task, new, added, transport)
     _raise_first(added)
 
@@ -243,8 +298,14 @@ def _note_all(
 
 
 def _noted(new: Sequence[NewCall], added: Sequence[PutResult | Exception], transport: Transport) -> Flow[None]:
-    pairs = [(each, put) for each, put in zip(new, added, strict=True) if isinstance(put, PutResult)]
-    yield from transport.sent([each for each, _ in pairs], [put for _, put in pairs])
+    others = list[tuple[NewCall, PutResult]]()
+    for each, put in zip(new, added, strict=True):
+        if isinstance(put, PutResult):
+            if put.created:
+                object.__setattr__(each.result, "created", True)
+            else:
+                others.append((each, put))
+    yield from transport.sent(others)
 
 
 def _created(new: Sequence[NewCall]) -> list[RedisTaskResult]:
@@ -261,26 +322,31 @@ def _raise_first(added: Sequence[PutResult | Exception]) -> None:
 
 
 def put_many(
-    task: Task[..., Any], calls: Sequence[tuple[str, PackedCall]], *, own: bool = False
+    task: Task[..., Any], calls: Iterable[tuple[str, PackedCall]], *, own: bool = False
 ) -> list[PutResult | Exception]:
     """Add jobs and return for each which one there is, or why it was not added. One round trip for each 1,000."""
     queue, added = Queue(task.queue_name), list[PutResult | Exception]()
     for chunk in batched(calls, MANY):
         added += queue.run_flow(_put_all(task, chunk, own))
-    signals.announce(Queue, task.queue_name, [put.id for put in added if isinstance(put, PutResult) and put.created])
+    if signals.job_enqueued.receivers:
+        signals.announce(Queue, task.queue_name, _created_ids(added))
     return added
 
 
 async def aput_many(
-    task: Task[..., Any], calls: Sequence[tuple[str, PackedCall]], *, own: bool = False
+    task: Task[..., Any], calls: Iterable[tuple[str, PackedCall]], *, own: bool = False
 ) -> list[PutResult | Exception]:
     """See put_many()."""
     queue, added = Queue(task.queue_name), list[PutResult | Exception]()
     for chunk in batched(calls, MANY):
         added += await queue.arun_flow(_put_all(task, chunk, own))
-    created = [put.id for put in added if isinstance(put, PutResult) and put.created]
-    await signals.aannounce(Queue, task.queue_name, created)
+    if signals.job_enqueued.receivers:
+        await signals.aannounce(Queue, task.queue_name, _created_ids(added))
     return added
+
+
+def _created_ids(added: Sequence[PutResult | Exception]) -> list[str]:
+    return [put.id for put in added if isinstance(put, PutResult) and put.created]
 
 
 async def asend(task: Task[..., Any], id: str, call: PackedCall, sent: Callable[[PutResult], None]) -> bool:
@@ -319,15 +385,16 @@ def note(result: Any, added: PutResult) -> None:
 
 def put(task: Task[..., Any], id: str, call: PackedCall, *, own: bool = False) -> PutResult:
     """Add a job and return which one there is; ``own`` if the id may have been sent before. One round trip."""
-    queue = Queue(ids.queue_of(id))
+    queue = _queue(ids.queue_of(id))
     added: PutResult = queue.run_flow(_put(queue, task, id, call, own=own))
-    signals.announce(Queue, task.queue_name, [added.id] if added.created else [])
+    if signals.job_enqueued.receivers and added.created:
+        signals.announce(Queue, task.queue_name, [added.id])
     return added
 
 
 async def aput(task: Task[..., Any], id: str, call: PackedCall, *, own: bool = False) -> PutResult:
     """See put()."""
-    queue = Queue(ids.queue_of(id))
+    queue = _queue(ids.queue_of(id))
     added: PutResult = await queue.arun_flow(_put(queue, task, id, call, own=own))
     await signals.aannounce(Queue, task.queue_name, [added.id] if added.created else [])
     return added
@@ -345,6 +412,13 @@ def _put(
 def _put_all(task: Task[..., Any], calls: Sequence[tuple[str, PackedCall]], own: bool) -> Flow[list[Any]]:
     """Add jobs in one round trip: those without a unique key and a lane by one call for each queue or shard."""
     due = 0 if task.run_after is None else validation.moment(task.run_after)
+    options: dict[str, Any] = {"delay": task.run_in or 0, "due": due, "priority": task.priority}
+    if not (own or conf.section(QueueSettings).QUEUE_OPTIONS or _may_have_lane(task) or task.unique):
+        jobs = [(id, call.body) for id, call in calls]
+        try:
+            return (yield from flows.put_batch(Queue(task.queue_name), jobs, **options))
+        except Exception as error:
+            return [error] * len(calls)
     plain = dict[str, list[int]]()
     steps, places = list[Flow[Any]](), list[list[int]]()
     for place, (id, call) in enumerate(calls):
@@ -357,7 +431,6 @@ def _put_all(task: Task[..., Any], calls: Sequence[tuple[str, PackedCall]], own:
             plain.setdefault(name, []).append(place)
     for name, chosen in plain.items():
         jobs = [(calls[place][0], calls[place][1].body) for place in chosen]
-        options: dict[str, Any] = {"delay": task.run_in or 0, "due": due, "priority": task.priority}
         steps.append(flows.put_batch(Queue(name), jobs, **options))
         places.append(chosen)
     added: list[Any] = [None] * len(calls)

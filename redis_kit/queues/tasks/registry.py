@@ -3,7 +3,11 @@
 A message names a task and never imports it. This imports no Redis client.
 """
 
+import inspect
 import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache
+from inspect import Parameter
 from typing import Any
 
 from django.conf import settings
@@ -16,7 +20,7 @@ from redis_kit.queues.errors import UnfitArguments, UnknownBackend, UnknownTask
 from redis_kit.queues.jobs import call_shape, message
 from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.tasks import discovery, signature
+from redis_kit.queues.tasks import discovery
 from redis_kit.queues.tasks.options import outbox_of
 
 _tasks: dict[str, Any] = {}
@@ -51,8 +55,8 @@ def find_for(call: Message) -> Any:
     """Return the task of a call. Raises UnknownTask, or UnfitArguments if its function can't be called like that."""
     task = find(call.task)
     args = [None, *call.args] if task.takes_context else call.args
-    if mismatch := signature.mismatch(task.func, args, call.kwargs):
-        raise UnfitArguments(f"arguments do not fit {call.task}{signature.of(task.func)}: {mismatch}")
+    if mismatch := mismatch_of(task.func, args, call.kwargs):
+        raise UnfitArguments(f"arguments do not fit {call.task}{signature_of(task.func)}: {mismatch}")
     return task
 
 
@@ -152,6 +156,59 @@ def _noted(error: ConfigurationError) -> ConfigurationError:
     # The URLs may import tasks: then manage.py check ends with this error in place of its list.
     error.add_note("'manage.py check --tag redis_kit' lists the problems of these settings without loading the URLs.")
     return error
+
+
+@cache
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature of a function."""
+    return inspect.signature(function)
+
+
+@cache
+def is_coroutine(function: Callable[..., Any]) -> bool:
+    """Return whether a function is a coroutine function."""
+    return inspect.iscoroutinefunction(function)
+
+
+def mismatch_of(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """Return why a function can't be called with these arguments; "" where it can."""
+    if not kwargs and len(args) in _counts(function):  # a tenth of the time that bind() takes
+        return ""
+    if kwargs and kwargs.keys() <= _names(function):
+        return _mismatch(function, len(args), tuple(kwargs))
+    try:
+        signature_of(function).bind(*args, **kwargs)
+    except TypeError as error:
+        return str(error)
+    return ""
+
+
+@lru_cache(maxsize=1024)
+def _mismatch(function: Callable[..., Any], count: int, names: tuple[str, ...]) -> str:
+    """Return the same, given the number of positional arguments and the names of the others."""
+    try:
+        signature_of(function).bind(*[None] * count, **dict.fromkeys(names))
+    except TypeError as error:
+        return str(error)
+    return ""
+
+
+@cache
+def _names(function: Callable[..., Any]) -> frozenset[str]:
+    return frozenset(signature_of(function).parameters)
+
+
+@cache
+def _counts(function: Callable[..., Any]) -> range:
+    """Return the numbers of positional arguments that a call without keyword arguments may have."""
+    parameters = list(signature_of(function).parameters.values())
+    needed = {parameter.kind for parameter in parameters if parameter.default is Parameter.empty}
+    if Parameter.KEYWORD_ONLY in needed:
+        return range(0)
+    kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    positional = [parameter for parameter in parameters if parameter.kind in kinds]
+    most = sys.maxsize if Parameter.VAR_POSITIONAL in needed else len(positional) + 1
+    return range(sum(parameter.default is Parameter.empty for parameter in positional), most)
 
 
 conf.on_change(_backends.clear, "TASKS")

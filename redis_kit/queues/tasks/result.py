@@ -1,7 +1,7 @@
 """Results of calls, as ``django.tasks`` has them. Imports no Redis client until a result is read."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, NoReturn
@@ -140,9 +140,34 @@ class RedisTaskResult(framework.TaskResult, Generic[Value]):  # type: ignore[typ
         return done
 
 
+_OWN_FIELDS = {"id", "args", "kwargs", "errors", "worker_ids"}
+_SAME_FIELDS = [field.name for field in dataclasses.fields(RedisTaskResult) if field.name not in _OWN_FIELDS]
+
+
 def new(task: Any, id: str, args: Any, kwargs: Any) -> RedisTaskResult:
     """Return the result of a call that is about to be enqueued."""
     return _result(task, id, Message(task.module_path, args, kwargs), TaskResultStatus.READY, alias=task.backend)
+
+
+def maker(task: Any) -> Callable[[str, Any, Any], RedisTaskResult]:
+    """Return a function that does the same for many calls of a task, whose ids and arguments differ."""
+    model = new(task, "", (), {})
+    same = [(name, getattr(model, name)) for name in _SAME_FIELDS]
+    create, set_field = object.__new__, object.__setattr__
+
+    def make(id: str, args: Any, kwargs: Any) -> RedisTaskResult:
+        result = create(RedisTaskResult)
+        for name, value in same:
+            set_field(result, name, value)
+        set_field(result, "id", id)
+        set_field(result, "args", args)
+        set_field(result, "kwargs", kwargs)
+        set_field(result, "errors", [])
+        set_field(result, "worker_ids", [])
+        result.__post_init__()
+        return result
+
+    return make
 
 
 def renew(result: RedisTaskResult, read: RedisTaskResult) -> None:

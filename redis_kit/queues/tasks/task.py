@@ -15,7 +15,6 @@ from redis_kit.queues import framework
 from redis_kit.queues.errors import InvalidArguments, InvalidTask
 from redis_kit.queues.jobs.unique import Until
 from redis_kit.queues.tasks import registry
-from redis_kit.queues.tasks import signature as signatures
 from redis_kit.queues.tasks.declared_limits import Limit
 from redis_kit.queues.tasks.options import OnCancel, check_function, check_options, copy
 from redis_kit.queues.tasks.parts import Step
@@ -71,12 +70,12 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
     @property
     def is_async(self) -> bool:
         """Return whether the function is a coroutine function."""
-        return inspect.iscoroutinefunction(self.func)
+        return registry.is_coroutine(self.func)
 
     @property
     def signature(self) -> inspect.Signature:
         """Return the signature of the function."""
-        return signatures.of(self.func)
+        return registry.signature_of(self.func)
 
     def using(
         self,
@@ -113,8 +112,9 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
         adds it now. Raises InvalidArguments, NotSerializable, PayloadTooLarge at once, and RedisUnavailable. After a
         commit that one is logged in place of being raised.
         """
-        backend = self.get_backend()
-        result: RedisTaskResult[Result] = backend.enqueue(self._for(backend), args, kwargs)
+        backend = registry.backend_of(self.backend)
+        task = self if self.run_in is None else self._for(backend)
+        result: RedisTaskResult[Result] = backend.enqueue(task, args, kwargs)
         return result
 
     async def aenqueue(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> "RedisTaskResult[Result]":
@@ -165,9 +165,11 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
 
 def arguments(call: Call) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments of one of many calls, and the named ones. Raises InvalidArguments."""
+    if type(call) is tuple:
+        return call, {}
     if isinstance(call, Mapping):
         return (), dict(call)
-    if isinstance(call, tuple | list):
+    if isinstance(call, (tuple, list)):
         return tuple(call), {}
     hint = "a tuple of arguments, such as (42,), or a dict of named ones"
     raise InvalidArguments(f"A call is {hint}, not {shortened(call)}.")

@@ -91,7 +91,7 @@ def test_first_call_of_a_task_that_no_worker_imports_is_warned_of(kit, stall, ca
 
 def test_task_of_the_shell_is_to_be_defined_in_a_module(caplog):
     module = "django.core.management.commands.shell"
-    discovery._looked_at.discard(module)
+    discovery.looked_at.discard(module)
     discovery.warn_unless_imported(SimpleNamespace(func=SimpleNamespace(__module__=module), module_path=f"{module}.f"))
     (message,) = caplog.messages
     assert message.startswith(f"No worker can run the task {module}.f, as it was defined in the shell. Define it in")

@@ -77,7 +77,7 @@ class Worker:
     def run(self, *, rows=None):
         """Run the next job; with ``rows`` the worker is stopped while that many are done. Return what was done."""
         before = len(touched)
-        self.runner._stops = lambda: rows is not None and len(touched) - before >= rows
+        self.runner.worker.stops = lambda: rows is not None and len(touched) - before >= rows
         (job,) = self.source.claim(1, worker=self.source.worker)
         for done in self.runner.run(0, 0, job):
             self.source.exchange(0, [done.ended])
@@ -135,7 +135,7 @@ def test_at_most_every_rows_are_done_again_after_a_crash(places, queue, kit):
             raise Crash
         return False
 
-    runner._stops = die
+    runner.worker.stops = die
     runner._record = lambda failure: None  # it died before anybody was told
     runner.run(0, 0, job)
     kit.client.zadd(queue.key("workers"), {"a": 1.5})
@@ -182,7 +182,7 @@ def test_worker_that_lost_its_claim_can_not_move_the_loop_back(places, queue, ki
             taken.append(Worker("b").run(rows=30))
         return False
 
-    runner._stops = lose
+    runner.worker.stops = lose
     assert not runner.run(0, 0, job)
     assert taken == [places[:30]]
     assert Worker("c").run() == places[30:]
@@ -218,7 +218,7 @@ def test_loop_within_a_loop_is_refused(places, queue):
 def test_cancelled_task_ends_after_the_row_at_hand(places, queue):
     result = task(max_attempts=1, on_cancel="flag")(looped).enqueue()
     worker = Worker()
-    worker.runner._stops = lambda: worker.runner.cancel((0, result.id)) if len(touched) == 3 else False
+    worker.runner.worker.stops = lambda: worker.runner.cancel((0, result.id)) if len(touched) == 3 else False
     (job,) = worker.source.claim(1, worker="w")
     worker.runner.run(0, 0, job)
     assert touched in (places[:3], places[:4])
@@ -254,7 +254,7 @@ def test_rows_are_read_in_chunks_in_the_order_of_any_primary_key(queue, monkeypa
     walk.__qualname__ = walk.__name__ = "walk"
     task(max_attempts=1)(walk).enqueue()
     worker = Worker()
-    worker.runner._stops = lambda: calls.pop()
+    worker.runner.worker.stops = lambda: calls.pop()
     calls = [True, *[False] * 5]
     (job,) = worker.source.claim(1, worker="w")
     worker.runner.run(0, 0, job)

@@ -9,7 +9,8 @@ from django.utils.module_loading import import_string
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues import framework
 from redis_kit.queues.errors import InvalidSchedule
-from redis_kit.queues.tasks import discovery, signature
+from redis_kit.queues.tasks import discovery
+from redis_kit.queues.tasks.registry import mismatch_of, signature_of
 from redis_kit.queues.tasks.schedules import definition, registry
 from redis_kit.queues.tasks.schedules.definition import Kind
 
@@ -94,5 +95,5 @@ def runs_here(task: Any) -> bool:
 def mismatch(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """Return why a task can't be called with these arguments; "" if it can."""
     positional = (None, *args) if task.takes_context else args
-    wrong = signature.mismatch(task.func, positional, kwargs)
-    return f"{task.module_path}{signature.of(task.func)} can't be called like that: {wrong}." if wrong else ""
+    wrong = mismatch_of(task.func, positional, kwargs)
+    return f"{task.module_path}{signature_of(task.func)} can't be called like that: {wrong}." if wrong else ""

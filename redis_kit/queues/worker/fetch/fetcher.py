@@ -13,10 +13,8 @@ from redis_kit.queues.errors import LeaseLost
 from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.jobs.job import Job, member
 from redis_kit.queues.store import claim
-from redis_kit.queues.worker.fetch.claimed_jobs import ClaimedJob, ClaimedJobs
-from redis_kit.queues.worker.fetch.exchange import Exchanger, Reply
-from redis_kit.queues.worker.fetch.rotation import Rotation
-from redis_kit.queues.worker.fetch.watchdog import LIMIT, NEVER, NOW, Watchdog
+from redis_kit.queues.worker.fetch.claimed_jobs import LIMIT, NEVER, NOW, ClaimedJob, ClaimedJobs, Watchdog
+from redis_kit.queues.worker.fetch.exchange import Exchanger, Reply, Rotation
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.done import Done, RecentAcks
 from redis_kit.queues.worker.shared.logs import counted, guarded
@@ -165,7 +163,8 @@ class Fetcher:
         on_empty: Callable[[], None] | None = None,
     ) -> None:
         self._queues, self._on_empty = queues, on_empty
-        self.waiting = self._claimed = ClaimedJobs(threads)
+        self._claimed = ClaimedJobs(threads)
+        self.take_more, self.put_back = self._claimed.take_more, self._claimed.put_back
         self._done, self._watchdog = DoneJobs(len(queues), board), Watchdog(len(queues))
         self._exchanger = Exchanger(queues, rotation, self._watchdog)
         self._reconciler = Reconciler(queues, self._exchanger.recent, self._held)

@@ -1,12 +1,12 @@
 """Starts and stops a worker's loops."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf
 from queue import Empty
-from threading import Event
-from time import monotonic
+from threading import Event, Lock, Thread
+from time import monotonic, sleep
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.values.event_queue import EventQueue
@@ -15,12 +15,11 @@ from redis_kit.queues.jobs import ids
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.store.handover import version
 from redis_kit.queues.tasks import registry
+from redis_kit.queues.worker.fetch.exchange import Rotation
 from redis_kit.queues.worker.fetch.fetcher import Fetcher, Listener
-from redis_kit.queues.worker.fetch.rotation import Rotation
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process.threads import ThreadPool, start_thread
-from redis_kit.queues.worker.run.event_loop import EventLoop
 from redis_kit.queues.worker.run.job_logs import JobLogs
+from redis_kit.queues.worker.run.middleware import WorkerContext
 from redis_kit.queues.worker.run.outcome import record_unstoppable
 from redis_kit.queues.worker.run.runner import JobRunner
 from redis_kit.queues.worker.run.sink import Routes, sinks_of_backends
@@ -32,10 +31,13 @@ from redis_kit.queues.worker.shared.duties import Duties
 from redis_kit.queues.worker.shared.logs import counted, guarded
 from redis_kit.queues.worker.shared.memory import resident
 from redis_kit.queues.worker.shared.status_board import StatusBoard
-from redis_kit.queues.worker.shared.worker_queue import LoneQueue, PatientQueue, WorkerQueue
+from redis_kit.queues.worker.shared.worker_queue import PatientQueue, WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
 SIGN_OF_LIFE = 2.0  # seconds between two
+
+
+THREAD_PAUSE = 0.5  # seconds until a thread that failed goes on
 
 
 class RecyclingLimits:
@@ -73,13 +75,15 @@ class WorkerProcess:
         about = about or ids.information(queues=options.queues, threads=options.threads)
         self.sources = [WorkerQueue(name, worker=self.worker, about=about) for name in options.sources]
         if options.lone_job:
-            self.sources = [LoneQueue(options.lone_job, worker=self.worker, about=about)]
-        self._limits = RecyclingLimits(options, board, channel) if channel else None
+            job = options.lone_job
+            self.sources = [WorkerQueue(job.source, worker=self.worker, about=about, lone_job=job)]
+        self._limits: RecyclingLimits | None = None
+        if channel and (options.max_tasks or options.max_rss):
+            self._limits = RecyclingLimits(options, board, channel)
         self._events: EventQueue[str] = EventQueue()
         self._given_up, self._stopping = Event(), Event()
         self._isolated: dict[str, Event] = {}  # set when the job of this claim has ended, in a process of its own
-        self._deadlines, self._coroutines = Timeouts(), EventLoop()
-        self._statistics = TaskStatistics(self.sources, self._stopping)
+        self._deadlines, self._statistics = Timeouts(), TaskStatistics(self.sources, self._stopping)
         self._logs = JobLogs(self.sources, self._stopping)
         self._routes = Routes(self.sources, sinks_of_backends())
         self._fetcher = Fetcher(
@@ -89,22 +93,18 @@ class WorkerProcess:
             rotation=Rotation([len(names) for names in options.shards], options.weights),
             on_empty=self.stop if options.burst else None,
         )
-        self._processor = JobRunner(
+        context = WorkerContext(
             self.sources,
-            board=board,
+            board,
+            self._routes,
             deadlines=self._deadlines,
-            coroutines=self._coroutines,
             given_up=self._given_up,
-            later=self._fetcher.retry_later,
-            recent=self._fetcher.recent,
-            routes=self._routes,
-            put_off=self._fetcher.put_off,
-            waiting=self._fetcher.waiting,
             stops=self._stops,
-            statistics=self._statistics,
             logs=self._logs,
-            isolate=self._isolate if channel and not options.lone_job else None,
+            statistics=self._statistics,
         )
+        isolate = self._isolate if channel and not options.lone_job else None
+        self._processor = JobRunner(context, self._fetcher, isolate=isolate)
         self._relay = OutboxRelay(registry.outboxes(), self.sources[0], self.worker, PatientQueue, self._report_outbox)
         self._manager = ThreadPool(options.threads, self._fetcher, process=self._process, on_end=self._ended)
 
@@ -248,3 +248,63 @@ class WorkerProcess:
             except RedisFailure as error:
                 logger.warning("Queue %a: could not sign off: %s", source.name, error)
         logger.info("Worker %s has stopped.", self.worker)
+
+
+class ThreadPool:
+    """Threads that run one job after the other until the fetcher has no more. The last one calls ``on_end``."""
+
+    def __init__(
+        self,
+        threads: int,
+        fetcher: Fetcher,
+        *,
+        process: Callable[[int, int, Job], Sequence[Done]],
+        on_end: Callable[[], None],
+    ) -> None:
+        self._fetcher, self._process, self._on_end = fetcher, process, on_end
+        self._lock = Lock()
+        self._left = threads
+
+    def start(self) -> None:
+        """Start the threads."""
+        for slot in range(self._left):
+            start_thread(f"job-{slot}", partial(self._work, slot))
+
+    def _work(self, slot: int) -> None:
+        try:
+            while claimed := self._fetcher.next(slot):
+                source, job = claimed
+                try:
+                    done = self._process(slot, source, job)
+                    for item in done:
+                        self._fetcher.add_done(item)
+                    if not done:
+                        self._fetcher.wake()
+                except BaseException:
+                    logger.exception("Job %a: the worker itself failed.", job.id)
+        except BaseException:
+            self._fetcher.wake(1.0)
+            raise
+        with self._lock:
+            self._left -= 1
+            last = not self._left
+        if last:
+            self._on_end()
+
+
+def start_thread(name: str, work: Callable[[], object]) -> None:
+    """Run this in a thread until it returns. Any error is logged, even SystemExit, and it is started again.
+
+    A thread that is busy when the process ends does not delay that.
+    """
+    Thread(target=_outlive, args=(name, work), name=f"redis-kit-{name}", daemon=True).start()
+
+
+def _outlive(name: str, work: Callable[[], object]) -> None:
+    while True:
+        try:
+            work()
+            return
+        except BaseException:
+            logger.exception("Thread %s of the worker failed; restarting it.", name)
+            sleep(THREAD_PAUSE)

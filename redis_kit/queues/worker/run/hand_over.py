@@ -6,22 +6,22 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from redis_kit.queues.errors import NotTaken
-from redis_kit.queues.jobs import message
 from redis_kit.queues.jobs.ack import ack_of
 from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.jobs.message import Message
-from redis_kit.queues.tasks import expiry, registry
+from redis_kit.queues.tasks import expiry
+from redis_kit.queues.worker.run.attempt import Attempt
+from redis_kit.queues.worker.run.middleware import Kind, Middleware, WorkerContext
 from redis_kit.queues.worker.run.outcome import FailedAttempt, failed
-from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
 from redis_kit.queues.worker.run.sink import Answer, Route, Routes
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.done import Done
+from redis_kit.queues.worker.shared.done import Done, RecentAcks
 from redis_kit.queues.worker.shared.logs import guarded
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 
-class WaitingJobs(Protocol):
-    """The jobs that the worker has claimed and that no thread has begun."""
+class Claims(Protocol):
+    """The part of the fetcher that a runner needs. ``recent`` remembers which ends of jobs were recorded."""
+
+    recent: RecentAcks
 
     def take_more(self, slot: int, number: int, limit: int) -> list[Job]:
         """Give a thread that has a job the next ones too, if they are of this queue."""
@@ -29,88 +29,113 @@ class WaitingJobs(Protocol):
     def put_back(self, slot: int, number: int, jobs: Sequence[Job]) -> None:
         """Take jobs back that take_more() gave last."""
 
+    def put_off(self, number: int, jobs: Sequence[Job], seconds: float) -> None:
+        """Return jobs to their queue, and claim none there for some seconds."""
 
-class NoJobs:
-    """No jobs wait: those of a thread that claims each of its jobs by itself."""
+    def retry_later(self, call: Callable[[], None]) -> None:
+        """Make a call that failed again, later."""
+
+
+class NoClaims:
+    """The claims of a thread that claims each of its jobs by itself: no others wait."""
+
+    def __init__(self) -> None:
+        self.recent = RecentAcks()
 
     def take_more(self, slot: int, number: int, limit: int) -> list[Job]:
-        """See WaitingJobs."""
+        """See Claims."""
         return []
 
     def put_back(self, slot: int, number: int, jobs: Sequence[Job]) -> None:
-        """See WaitingJobs."""
+        """See Claims."""
+
+    def put_off(self, number: int, jobs: Sequence[Job], seconds: float) -> None:
+        """See Claims."""
+
+    def retry_later(self, call: Callable[[], None]) -> None:
+        """See Claims. Nothing is done: the claim ends with its lease."""
 
 
-class RoutedJob(NamedTuple):
-    """A job that goes to another system."""
+class HandedOver(NamedTuple):
+    """The ending of an attempt whose job goes to another system."""
 
-    job: Job
-    call: Message
-    recorder: ResultRecorder | None
     route: Route
 
 
-class HandOver:
-    """Hands jobs over; shared by all threads of the worker."""
+class HandOver(Middleware):
+    """Ends the attempts of jobs that another system runs."""
+
+    @staticmethod
+    def is_used(kind: Kind, worker: WorkerContext) -> bool:
+        """See Middleware."""
+        return not kind.has_step and (kind.has_sink or worker.routes.used)
+
+    def __call__(self, attempt: Attempt) -> Any:
+        """See Middleware."""
+        route = route_of(self.worker.routes, attempt)
+        return HandedOver(route) if route else self.call_next(attempt)
+
+
+def route_of(routes: Routes, attempt: Attempt) -> Route | None:
+    """Return the route of a job; None if it runs here. Raises CorruptMessage."""
+    call, number = attempt.call, attempt.number
+    if attempt.recorder:
+        return routes.of(number, call, attempt.recorder.alias)
+    return routes.of(number, call, None if attempt.unknown else attempt.task.backend)
+
+
+class HandOvers:
+    """Hands jobs over; shared by all threads of the worker. ``load`` reads the call of an attempt."""
 
     def __init__(
         self,
-        sources: Sequence[WorkerQueue],
-        routes: Routes,
+        worker: WorkerContext,
+        claims: Claims,
         *,
-        waiting: WaitingJobs,
-        put_off: Callable[[int, Sequence[Job], float], None],
-        backends: dict[str, Any],
+        load: Callable[[Attempt], None],
         record: Callable[[FailedAttempt], None],
     ) -> None:
-        self._sources, self._routes, self._waiting, self._put_off = sources, routes, waiting, put_off
-        self._backends, self._record = backends, record
+        self._worker, self._claims, self._load, self._record = worker, claims, load, record
 
-    def route_of(self, number: int, job: Job, call: Message, recorder: ResultRecorder | None) -> Route | None:
-        """Return the route of a job; None if it runs or ends here. Raises UnknownTask, and CorruptMessage."""
-        if call.step or not (call.sink or self._routes.used) or expiry.expired(job, call):
-            return None
-        route = self._routes.of(number, call, recorder.alias if recorder else None)
-        if route or recorder:
-            return route
-        return self._routes.of(number, call, registry.find_for(call).backend)
-
-    def run(self, slot: int, number: int, first: RoutedJob) -> list[Done]:
+    def run(self, first: Attempt, route: Route) -> list[Done]:
         """Hand a job over, with others that go the same way. Return those that are done here."""
-        others = self._others(slot, number, first.route)
+        slot, number = first.slot, first.number
+        others = self._others(first, route)
         batch = [first, *others]
         try:
-            answers = first.route.hand_over([(each.job, each.call) for each in batch])
+            answers = route.hand_over([(each.job, each.call) for each in batch])
         except BaseException:
-            self._waiting.put_back(slot, number, [each.job for each in others])
+            self._claims.put_back(slot, number, [each.job for each in others])
             raise
         if any(answer is None for answer in answers):
             failpoints.reach("handed_over")
-        return self._settled(number, first.route, list(zip(batch, answers, strict=True)))
+        return self._settled(number, route, list(zip(batch, answers, strict=True)))
 
-    def _others(self, slot: int, number: int, route: Route) -> list[RoutedJob]:
+    def _others(self, first: Attempt, route: Route) -> list[Attempt]:
         """Take jobs that wait, up to the first one that does not go this way."""
-        others: list[RoutedJob] = []
-        if (limit := route.batch_size - 1) and (jobs := self._waiting.take_more(slot, number, limit)):
-            for job in jobs:
-                routed = self._routed(number, job)
-                if not routed or routed.route is not route:
-                    break
-                others.append(routed)
-            self._waiting.put_back(slot, number, jobs[len(others) :])
+        slot, number, limit = first.slot, first.number, route.batch_size - 1
+        jobs = self._claims.take_more(slot, number, limit) if limit else []
+        others: list[Attempt] = []
+        for job in jobs:
+            attempt = Attempt(slot, number, first.source, job)
+            if not self._goes(attempt, route):
+                break
+            others.append(attempt)
+        self._claims.put_back(slot, number, jobs[len(others) :])
         return others
 
-    def _routed(self, number: int, job: Job) -> RoutedJob | None:
+    def _goes(self, attempt: Attempt, route: Route) -> bool:
         with suppress(Exception):  # it is recorded when a thread begins the job
-            recorder = recorder_of(self._sources[number], job, self._backends)
-            call = message.loads(job.body)
-            if route := self.route_of(number, job, call, recorder):
-                return RoutedJob(job, call, recorder, route)
-        return None
+            self._load(attempt)
+            if attempt.call.step or expiry.expired(attempt.job, attempt.call):
+                return False
+            return route_of(self._worker.routes, attempt) is route
+        return False
 
-    def _settled(self, number: int, route: Route, answers: Sequence[tuple[RoutedJob, Answer]]) -> list[Done]:
+    def _settled(self, number: int, route: Route, answers: Sequence[tuple[Attempt, Answer]]) -> list[Done]:
         done, unavailable = [], []
-        for (job, _, recorder, _), answer in answers:
+        for attempt, answer in answers:
+            job = attempt.job
             if answer is None:
                 done.append(Done(job, ack_of(job, source=number), route.report))
             elif isinstance(answer, NotTaken) and answer.unavailable:
@@ -118,7 +143,7 @@ class HandOver:
             elif isinstance(answer, NotTaken):
                 guarded("The return of a refused job", partial(route.put_off, job), None)
             elif isinstance(answer, Exception):
-                self._record(failed(self._sources[number], job, answer, recorder=recorder))
+                self._record(failed(attempt.source, job, answer, recorder=attempt.recorder))
         if unavailable:
-            self._put_off(number, unavailable, route.pause)
+            self._claims.put_off(number, unavailable, route.pause)
         return done

@@ -2,8 +2,7 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from threading import Event, Lock
 from typing import NamedTuple
 
@@ -39,9 +38,13 @@ class JobLogs:
         self._unsent: dict[JobKey, Unsent] = {}
         self._log_limit = LogRateLimit()
 
-    def of(self, number: int, id: str) -> Callable[[bytes, int, int], None]:
-        """Return the function that takes the lines of a job of this queue."""
-        return partial(self._add, (number, id))
+    def add(self, job: JobKey, line: bytes, most: int, ttl_ms: int) -> None:
+        """Take a line of a job, of which the latest ``most`` are kept for ``ttl_ms``."""
+        with self._lock:
+            unsent = self._unsent.get(job)
+            if unsent is None:
+                unsent = self._unsent[job] = Unsent(deque(maxlen=most), most, ttl_ms)
+            unsent.lines.append(line)
 
     def run(self) -> None:
         """Send lines every second, until the worker stops."""
@@ -59,13 +62,6 @@ class JobLogs:
                 failure = error
             if failure and self._log_limit.allows("dropped"):
                 logger.warning("Lines for the logs of jobs were dropped: %s", failure)
-
-    def _add(self, job: JobKey, line: bytes, most: int, ttl_ms: int) -> None:
-        with self._lock:
-            unsent = self._unsent.get(job)
-            if unsent is None:
-                unsent = self._unsent[job] = Unsent(deque(maxlen=most), most, ttl_ms)
-            unsent.lines.append(line)
 
 
 def _send(sources: Sequence[WorkerQueue], some: Sequence[tuple[JobKey, Unsent]]) -> Flow[RedisFailure | None]:

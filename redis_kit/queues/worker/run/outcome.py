@@ -44,6 +44,7 @@ from redis_kit.queues.worker.shared.status_board import Running
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
+NO_TRACE: Mapping[str, str] = {}
 LATER: float | None = 60.0  # seconds, if not even the settings can be read
 PLAIN = (Retry, GiveUp, Cancelled, Expired)  # their texts say enough: no traceback
 
@@ -67,7 +68,7 @@ class FailedAttempt(NamedTuple):
     final: bool  # raised after the task had ended: another attempt can't help
     killed: bool
     step: StepCall | None = None
-    trace: Mapping[str, str] = {}  # the ids of its span
+    trace: Mapping[str, str] = NO_TRACE  # the ids of its span
 
     def record(self) -> State | None:
         """Record it and return the job's new state; a repeat is safe.
@@ -177,6 +178,7 @@ def failed(
     recorder: ResultRecorder | None = None,
     final: bool = False,
     killed: bool = False,
+    trace: Mapping[str, str] = NO_TRACE,
 ) -> FailedAttempt:
     """Return what is to be recorded of an attempt. Never raises.
 
@@ -189,7 +191,7 @@ def failed(
         wait = guarded("The wait for the next attempt", partial(_wait, job, error, task, recorder), LATER)
         most, delay = (1, 0.0) if wait is None else (most, wait)
     text, step = reason(error), step_of(job.body)
-    return FailedAttempt(source, job, task, error, recorder, text, stored, delay, most, of, final, killed, step)
+    return FailedAttempt(source, job, task, error, recorder, text, stored, delay, most, of, final, killed, step, trace)
 
 
 def _wait(job: Job, error: BaseException, task: Task[..., Any] | None, recorder: ResultRecorder | None) -> float | None:

@@ -87,10 +87,14 @@ class ResultRecorder:
         """Return for how many milliseconds the result is stored."""
         return int(self._backend.result_ttl_ms(failed=failed))
 
+    @property
+    def is_heard(self) -> bool:
+        """Return whether anything is told of the end of results."""
+        return framework.heard(framework.task_finished, logging.INFO)
+
     def succeeded(self) -> None:
         """Announce that the task has succeeded."""
-        if framework.heard(framework.task_finished, logging.INFO):
-            self._end(framework.TaskResultStatus.SUCCESSFUL)
+        self._end(framework.TaskResultStatus.SUCCESSFUL)
 
     def failed(self, raised: BaseException) -> None:
         """Announce that the task has failed and will not be tried again."""

@@ -11,13 +11,13 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import TolerantCombinedBatch
 from redis_kit.queues.jobs import run_counts
-from redis_kit.queues.jobs.done import wait_of
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.store import hourly
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 EVERY = 5.0  # seconds
+MOST = 1000  # attempts in a list
 logger = logging.getLogger("redis_kit.worker")
 
 Counts = dict[tuple[int, str], dict[int, float]]  # by the number of the queue, and the task
@@ -33,14 +33,22 @@ class TaskStatistics:
         self._sources, self._stopping = sources, stopping
         self._lock = Lock()
         self._counts: Counts = {}
+        self._attempts: list[tuple[int, str, float, float, float, bool]] = []  # that were not added up yet
         self._log_limit = LogRateLimit()
 
     def add(self, number: int, task: str, run_time: float, job: Job, *, failed: bool) -> None:
         """Count an attempt of a job of this queue, which took this time in seconds."""
-        key, wait = (number, task), wait_of(job)
+        self._attempts.append((number, task, run_time, job.due, job.claimed, failed))
+        if len(self._attempts) >= MOST:
+            self._add_up()
+
+    def _add_up(self) -> None:
         with self._lock:
-            counts = self._counts.get(key) or self._counts.setdefault(key, defaultdict(float))
-            run_counts.add(counts, run_time, wait, failed=failed)
+            attempts, self._attempts = self._attempts, []
+            for number, task, run_time, due, claimed, failed in attempts:
+                key, wait = (number, task), max(0.0, claimed - due) if due else 0.0
+                counts = self._counts.get(key) or self._counts.setdefault(key, defaultdict(float))
+                run_counts.add(counts, run_time, wait, failed=failed)
 
     def run(self) -> None:
         """Send what was counted every five seconds, until the worker stops."""
@@ -49,6 +57,7 @@ class TaskStatistics:
 
     def report(self) -> None:
         """Send what was counted since the last report. One round trip, on a Cluster one for each node, or none."""
+        self._add_up()
         with self._lock:
             counts, self._counts = self._counts, {}
         if not counts:

@@ -38,7 +38,9 @@ class Alarm:
 
     def set(self, seconds: float) -> None:
         """Wake the waiting thread after this time, if not earlier."""
-        at = monotonic() + seconds
+        at, earlier = monotonic() + seconds, self._at
+        if earlier is not None and earlier <= at:  # if that moment comes now, the thread looks after this
+            return
         with self._condition:
             if self._at is None or at < self._at:
                 self._at = at

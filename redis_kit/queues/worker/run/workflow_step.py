@@ -27,6 +27,8 @@ from redis_kit.queues.store.workflows.transitions import Begun, Failure
 from redis_kit.queues.tasks import result as results
 from redis_kit.queues.tasks.workflows import current
 from redis_kit.queues.tasks.workflows.current import CurrentWorkflow
+from redis_kit.queues.worker.run.attempt import SUCCEEDED, Attempt, Failed
+from redis_kit.queues.worker.run.middleware import Kind, Middleware, WorkerContext
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.done import RecordedEnd
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, until_answered
@@ -124,6 +126,50 @@ class WorkflowStep:
     def _asked(self, flow: Callable[[], Flow[Answer]]) -> Answer:
         answer: Answer = until_answered(lambda: self._source.run_flow(flow()), self._given_up)
         return answer
+
+
+class WorkflowSteps(Middleware):
+    """Asks the workflow of a step before its task runs, and tells it when the task has succeeded."""
+
+    @staticmethod
+    def is_used(kind: Kind, worker: WorkerContext) -> bool:
+        """See Middleware."""
+        return kind.has_step
+
+    def __call__(self, attempt: Attempt) -> Any:
+        """See Middleware."""
+        call: Any = attempt.call.step
+        attempt.step = step = WorkflowStep(attempt.source, call, self.worker.given_up)
+        answer = step.begin(attempt.call)
+        if isinstance(answer, Ended):
+            if answer.error:
+                return Failed(answer.error, attempt.task, final=True)
+            attempt.value = answer.value if attempt.recorder else b""
+            return SUCCEEDED
+        attempt.call, attempt.args, attempt.kwargs = answer, answer.args, answer.kwargs
+        step.enter()
+        try:
+            ending = self.call_next(attempt)
+        finally:
+            step.leave()
+        if ending is SUCCEEDED:
+            step.finish()
+        return ending
+
+
+class StepResults(Middleware):
+    """Takes in what the task of a step returned, and the steps that it added."""
+
+    @staticmethod
+    def is_used(kind: Kind, worker: WorkerContext) -> bool:
+        """See Middleware."""
+        return kind.has_step
+
+    def __call__(self, attempt: Attempt) -> Any:
+        """See Middleware."""
+        returned = self.call_next(attempt)
+        attempt.step.returned(returned, attempt.value)
+        return returned
 
 
 def report_failure(source: Queue, step: StepCall, error: str) -> None:

@@ -5,8 +5,11 @@ from collections.abc import Callable, Collection, Sequence
 from threading import Lock
 from typing import NamedTuple
 
-from redis_kit.queues.jobs.ack import Ack
+from redis_kit.queues.jobs import done
+from redis_kit.queues.jobs.ack import Ack, ack_of
 from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.queue import Queue
+from redis_kit.queues.settings import options_of
 
 MOST = 20_000  # acknowledgements
 MOST_BYTES = 4 * 1024 * 1024  # of results and errors
@@ -31,6 +34,12 @@ class Done(NamedTuple):
     ended: Ack
     announce: Callable[[], None] | None = None
     step: RecordedEnd | None = None
+
+
+def done_of(job: Job, value: bytes, ttl_ms: int, *, source: Queue, number: int, seconds: float | None) -> Done:
+    """Return a job of the queue with this number as done, with its result, if any, and for how long its task ran."""
+    about = done.line(job, seconds) if options_of(source.name).DONE_LIMIT else b""
+    return Done(job, ack_of(job, value, ttl_ms, source=number, about=about))
 
 
 class RecentAcks:

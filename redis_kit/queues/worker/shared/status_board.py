@@ -60,13 +60,13 @@ class StatusBoard:
     def begin(self, slot: int, source: int, token: str, id: str, deadline: float | None) -> None:
         """Note that a slot's thread runs a job from now on. If the names are too long, only its deadline is stored."""
         at, word = HEAD + slot * SLOT, (HEAD + slot * SLOT) // 8
-        texts = [text.encode("utf-8", "surrogateescape") for text in (token, id)]
-        if len(texts[0]) + len(texts[1]) > _TEXT:
-            texts = [b"", b""]
+        first, second = token.encode("utf-8", "surrogateescape"), id.encode("utf-8", "surrogateescape")
+        if len(first) + len(second) > _TEXT:
+            first = second = b""
         change = (self._words[word] >> 2) + 1
         self._words[word] = change << 2 | WRITING
         end = math.nan if deadline is None else deadline
-        packed = _RUNNING.pack(end, source, *map(len, texts)) + b"".join(texts)
+        packed = _RUNNING.pack(end, source, len(first), len(second)) + first + second
         self._memory[at + 8 : at + 8 + len(packed)] = packed
         self._words[word] = change << 2 | BUSY
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf
 from secrets import token_urlsafe
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
@@ -20,6 +20,7 @@ from redis_kit.queues.store.liveness import HeartbeatReply, heartbeat_reply
 from redis_kit.queues.validation import Delay
 from redis_kit.queues.worker.options import LoneJob
 
+Result = TypeVar("Result")
 PAGE = 100  # running jobs that a heartbeat lists
 WORKERS = 100  # that are asked how long they have been there
 LISTEN = 4.0  # seconds until a lost wake-up, or a half-open connection, is noticed
@@ -31,22 +32,44 @@ class PatientQueue(Queue):
     profile = "worker"
 
 
-class WorkerQueue(PatientQueue):
+class WorkerQueue(Queue):
     """Calls are made in the name of one worker. ``after`` is the job after which the next heartbeat's list begins.
 
-    A worker sees each shard as a queue; ``queue_name`` is the name of the whole queue.
+    A worker sees each shard as a queue; ``queue_name`` is the name of the whole queue. With a ``lone_job``, which
+    another worker has claimed, it gets that one and no other. A supervisor's ``call`` makes each call to the server,
+    and may end it early.
     """
 
-    spread = False
+    profile, spread = "worker", False
 
-    def __init__(self, name: str, *, worker: str, about: str, using: str = "default") -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        worker: str,
+        about: str,
+        using: str = "default",
+        lone_job: LoneJob | None = None,
+        call: Callable[[Callable[[], Any]], Any] | None = None,
+    ) -> None:
         super().__init__(name, using=using)
+        self._call = call
+        self._lone_job = lone_job
+        self._lone_claim = token_urlsafe(6) if lone_job else ""  # the same for a repeat
         self.queue_name = whole(name)
         self.worker, self.about, self.after = worker, about, b""
 
     def exchange(self, limit: int, done: Sequence[Ack] = ()) -> Claimed:
         """End jobs, claim others (0: none) and tell when there may be more. One round trip; a repeat is safe."""
+        if self._lone_claim:
+            return self._exchange_alone(limit, done)
         return self.run_flow(claim.ack_and_claim(self, self.worker, limit, self.about, done))[0]
+
+    def run_flow(self, steps: Flow[Result], **answers: Any) -> Result | Any:
+        """See Primitive."""
+        if self._call:
+            return self._call(partial(super().run_flow, steps, **answers))
+        return super().run_flow(steps, **answers)
 
     def release(self, jobs: Sequence[Job]) -> int:
         """Return claimed jobs that were not begun to the queue, and return their number. One round trip."""
@@ -95,6 +118,20 @@ class WorkerQueue(PatientQueue):
         """Return since when the server knows the worker of the queue that it knows longest, in ms. One round trip."""
         return self.run_flow(self._served_since())
 
+    def _exchange_alone(self, limit: int, done: Sequence[Ack]) -> Claimed:
+        """End jobs, and take over the lone job if that did not happen yet. A round trip for each; a repeat is safe."""
+        claimed = Claimed([], None, [])
+        if done:
+            claimed = self.run_flow(claim.ack_and_claim(self, self.worker, 0, self.about, done))[0]
+        if limit and self._lone_job:
+            lone = self._lone_job
+            given = {"version": lone.version, "token": lone.token, "about": self.about}
+            job = self.run_flow(handover.claim_by_id(self, self.worker, self._lone_claim, lone.id, **given))
+            if job:
+                claimed.jobs.append(job)
+            self._lone_job = None
+        return claimed
+
     def _release(self, jobs: Sequence[Job]) -> Flow[int]:
         count: int = yield calls.return_claimed(self.key(""), jobs)
         return count
@@ -114,39 +151,6 @@ class WorkerQueue(PatientQueue):
     def _pass_on(self) -> Flow[None]:
         key = self.key("signal")
         yield Batch([Call("RPUSH", key, 1), Call("PEXPIRE", key, 10_000)])
-
-
-class LoneQueue(WorkerQueue):
-    """A queue whose worker runs one job, which another worker has claimed, and no other."""
-
-    def __init__(self, job: LoneJob, *, worker: str, about: str) -> None:
-        super().__init__(job.source, worker=worker, about=about)
-        self._lone_job: LoneJob | None = job
-        self._claim = token_urlsafe(6)
-
-    def exchange(self, limit: int, done: Sequence[Ack] = ()) -> Claimed:
-        """End jobs, and take over the job if that did not happen yet. A round trip for each; a repeat is safe."""
-        claimed = super().exchange(0, done) if done else Claimed([], None, [])
-        if limit and self._lone_job:
-            if job := self.run_flow(self._take_over(self._lone_job)):
-                claimed.jobs.append(job)
-            self._lone_job = None
-        return claimed
-
-    def _take_over(self, job: LoneJob) -> Flow[Job | None]:
-        given = {"version": job.version, "token": job.token, "about": self.about}
-        return handover.claim_by_id(self, self.worker, self._claim, job.id, **given)
-
-
-class SupervisedQueue(WorkerQueue):
-    """A queue as its worker's supervisor sees it. ``call`` makes each call to the server, and may end it early."""
-
-    def __init__(self, name: str, *, worker: str, about: str, call: Callable[[Callable[[], Any]], Any]) -> None:
-        super().__init__(name, worker=worker, about=about)
-        self._call = call
-
-    def run_flow(self, steps: Flow[Any], **answers: Any) -> Any:
-        return self._call(partial(super().run_flow, steps, **answers))
 
 
 def send_heartbeats(sources: Sequence[WorkerQueue]) -> list[HeartbeatReply | RedisFailure]:

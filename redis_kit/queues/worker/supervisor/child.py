@@ -26,7 +26,7 @@ from redis_kit.queues.worker.shared.channel import Channel, pair
 from redis_kit.queues.worker.shared.logs import counted, named
 from redis_kit.queues.worker.shared.memory import resident_of
 from redis_kit.queues.worker.shared.status_board import Running, StatusBoard
-from redis_kit.queues.worker.shared.worker_queue import PAGE, SupervisedQueue, WorkerQueue
+from redis_kit.queues.worker.shared.worker_queue import PAGE, WorkerQueue
 from redis_kit.queues.worker.supervisor.os_signals import held_back
 
 logger = logging.getLogger("redis_kit.worker")
@@ -222,9 +222,8 @@ def fork(
     if not pid:
         _run_child(options, worker, about(os.getpid()), child_end, board)
     child_end.close()
-    sources: list[WorkerQueue] = [
-        SupervisedQueue(name, worker=worker, about=about(pid), call=call) for name in options.sources
-    ]
+    make = partial(WorkerQueue, worker=worker, about=about(pid), call=call)
+    sources: list[WorkerQueue] = [make(name) for name in options.sources]
     return Child(pid, worker, parent_end, board, sources, about=partial(about, pid), lone_job=options.lone_job)
 
 

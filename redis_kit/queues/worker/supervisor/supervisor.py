@@ -31,7 +31,7 @@ from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.duties import Duties, Duty
 from redis_kit.queues.worker.shared.logs import counted, running
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage
-from redis_kit.queues.worker.shared.worker_queue import PatientQueue, SupervisedQueue
+from redis_kit.queues.worker.shared.worker_queue import PatientQueue, WorkerQueue
 from redis_kit.queues.worker.supervisor import autoreload, os_signals
 from redis_kit.queues.worker.supervisor.autoreload import FileWatch
 from redis_kit.queues.worker.supervisor.child import SPARE, Child, Helper, fork
@@ -91,9 +91,7 @@ class Supervisor:
         self._log_limit = LogRateLimit()
         self._outage = Outage()
         self._signals = Signals(self._enforce_deadlines)
-        self.queues = [
-            SupervisedQueue(name, worker=self.id, about="", call=self._call_server) for name in options.sources
-        ]
+        self.queues = [WorkerQueue(name, worker=self.id, about="", call=self._call_server) for name in options.sources]
         self._lone_jobs: deque[LoneJob] = deque()  # those that are to get a process of their own
         self._backoff = RespawnBackoff()
         self._lone_backoff = RespawnBackoff()

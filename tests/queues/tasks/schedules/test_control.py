@@ -16,7 +16,7 @@ from redis_kit.queues import InvalidSchedule, Queue, framework, periodic
 from redis_kit.queues.database.models import Schedule
 from redis_kit.queues.store import schedules as store
 from redis_kit.queues.store.schedules import Schedules
-from redis_kit.queues.tasks import unique
+from redis_kit.queues.tasks import enqueue
 from redis_kit.queues.tasks.schedules import control, cron, rows, words
 from redis_kit.queues.tasks.schedules.definition import made
 from redis_kit.queues.tasks.schedules.scheduler import load_rows
@@ -353,7 +353,12 @@ def test_code_of_the_project_that_exits_does_not_end_the_supervisor(kit, monkeyp
     tick(worker)
     for name in ("broken", "fine"):
         due_now(kit, name)
-    monkeypatch.setattr(unique, "key_of_call", lambda task, *_: failing() if task.module_path == TASK else None)
+    packed = enqueue.packed
+
+    def pack(task, *call):
+        return failing() if task.module_path == TASK else packed(task, *call)
+
+    monkeypatch.setattr(enqueue, "packed", pack)
     tick(worker)
     assert (states()["fine"].runs, states()["broken"].runs) == (1, 0)
     assert type(error).__name__ in info("broken").problem

@@ -8,8 +8,8 @@ import pytest
 from redis_kit.queues import Cancelled, Queue, QueueCounts
 from redis_kit.queues.jobs.ack import ack_of
 from redis_kit.queues.jobs.job import member
+from redis_kit.queues.worker.fetch.exchange import Rotation
 from redis_kit.queues.worker.fetch.fetcher import Fetcher
-from redis_kit.queues.worker.fetch.rotation import Rotation
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.run.outcome import failed

@@ -14,7 +14,8 @@ from redis_kit.queues import Queue, QueueCounts, framework, signals, task
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process import process
 from redis_kit.queues.worker.process.process import WorkerProcess
-from redis_kit.queues.worker.run import runner
+from redis_kit.queues.worker.run import attempt, runner
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from tests.fixtures.process import wait_for
 from tests.queues.support import hostile_tasks as hostile
 from tests.queues.support import in_process, tasks
@@ -177,16 +178,16 @@ def wait():
 
 
 PLACES = {
-    "recorder": (runner, "recorder_of"),
-    "start": (runner.expiry, "expired"),
-    "result": (runner.ResultRecorder, "result"),
-    "error": (runner.ResultRecorder, "error"),
-    "keeps": (runner.ResultRecorder, "keeps"),
-    "begin": (runner.ResultRecorder, "begin"),
-    "context": (runner.ResultRecorder, "context"),
+    "recorder": (attempt, "recorder_of"),
+    "start": (attempt.message, "loads"),
+    "result": (attempt.ResultRecorder, "result"),
+    "error": (attempt.ResultRecorder, "error"),
+    "keeps": (attempt.ResultRecorder, "keeps"),
+    "begin": (attempt.ResultRecorder, "begin"),
+    "context": (attempt.ResultRecorder, "context"),
     "connections": (runner.connections, "all"),
     "limits": (process.RecyclingLimits, "check"),
-    "ack": (runner, "ack_of"),
+    "ack": (runner, "done_of"),
     "log": (logging.Logger, "handle"),
 }
 
@@ -205,7 +206,7 @@ def test_whatever_exits_between_claim_and_outcome_leaves_no_job_running(queue, m
 
 
 def test_record_that_fails_is_tried_again_in_a_plain_form(queue, monkeypatch, caplog):
-    reasons, fail = [], runner.WorkerQueue.fail
+    reasons, fail = [], WorkerQueue.fail
 
     def refuse(self, job, *, error, result, **how):
         reasons.append((error, result))
@@ -213,7 +214,7 @@ def test_record_that_fails_is_tried_again_in_a_plain_form(queue, monkeypatch, ca
             raise TypeError("can't be sent")
         return fail(self, job, error=error, result=result, **how)
 
-    monkeypatch.setattr(runner.WorkerQueue, "fail", refuse)
+    monkeypatch.setattr(WorkerQueue, "fail", refuse)
     hostile.fail_as.enqueue("Empty")
     with in_process.working(WorkerProcess(Options(("default",), threads=1))):
         wait_for(lambda: queue.counts().dead == 1, timeout=30)

@@ -241,7 +241,7 @@ def test_outage_delays_the_return_of_the_job(own_kit):
     (job,) = source.claim(1, worker="w")
     runner = processor([source])
     own_kit.server.stop()
-    runner._given_up.set()
+    runner.worker.given_up.set()
     assert not runner.run(0, 0, job)  # it gives up, and the lease of the job ends
     with pytest.raises(RedisUnavailable):
         source.counts()

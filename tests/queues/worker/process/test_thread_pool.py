@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from redis_kit.queues import Queue
-from redis_kit.queues.worker.process import threads
+from redis_kit.queues.worker.process import process
 from tests.fixtures.process import wait_for
 from tests.queues.support.tasks import note
 
@@ -46,7 +46,7 @@ def test_receivers_that_exit_cost_no_thread_and_no_job(kit, journal, start_worke
 
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, GeneratorExit, ValueError])
 def test_thread_goes_on_after_whatever_is_raised_in_it(caplog, monkeypatch, error):
-    monkeypatch.setattr(threads, "PAUSE", 0.01)
+    monkeypatch.setattr(process, "THREAD_PAUSE", 0.01)
     ran = []
 
     def work():
@@ -54,7 +54,7 @@ def test_thread_goes_on_after_whatever_is_raised_in_it(caplog, monkeypatch, erro
         if len(ran) < 3:
             raise error("raised in the thread")
 
-    threads.start_thread("trial", work)
+    process.start_thread("trial", work)
     wait_for(lambda: len(ran) == 3)
     told = [one for one in caplog.records if "Thread trial of the worker failed" in one.getMessage()]
     assert [one.exc_info[0] for one in told] == [error] * 2

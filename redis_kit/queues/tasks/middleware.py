@@ -1,0 +1,123 @@
+"""The middleware of the project, ``MIDDLEWARE``: around each attempt of a job, and where a call is enqueued.
+
+It imports no Redis client.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from django.core.exceptions import MiddlewareNotUsed
+from django.utils.module_loading import import_string
+
+from redis_kit.core import conf
+from redis_kit.core.conf import Problem
+from redis_kit.core.errors import ConfigurationError
+from redis_kit.core.text import did_you_mean, shortened
+from redis_kit.queues.errors import InvalidMiddleware
+from redis_kit.queues.settings import QueueSettings
+
+OPTION = "REDIS_KIT['QUEUES']['MIDDLEWARE']"
+Factory = Callable[[Callable[..., Any]], Any]
+_hooks: list[list[Callable[["OutgoingCall"], None]]] = []  # none until they are made, then one list
+
+
+class OutgoingCall:
+    """A call on its way to the queue, as ``process_enqueue()`` of a middleware gets it.
+
+    It may change the values of ``args`` and ``kwargs``, but not their number and names, and put JSON into ``headers``.
+    """
+
+    def __init__(self, task: Any, args: Any, kwargs: Mapping[str, Any]) -> None:
+        self.task, self.args, self.kwargs = task, list(args), dict(kwargs)
+        self.headers: dict[str, Any] = {}
+
+
+def outgoing(task: Any, args: Any, kwargs: Mapping[str, Any]) -> OutgoingCall | None:
+    """Return a call as the middleware leaves it; None if none looks at calls. Raises what the middleware raises."""
+    if not is_used():
+        return None
+    call = OutgoingCall(task, args, kwargs)
+    for hook in _hooks[0]:
+        hook(call)
+    if len(call.args) != len(args) or call.kwargs.keys() != kwargs.keys():
+        raise InvalidMiddleware(
+            f"{listed()} changed the number or the names of the arguments of {task.module_path}. Workers look at these "
+            "before they run it, so change values only, and put the rest into headers."
+        )
+    return call
+
+
+def is_used() -> bool:
+    """Return whether a middleware looks at calls."""
+    if not _hooks:
+        _hooks.append(_made_hooks() if conf.section(QueueSettings).MIDDLEWARE else [])
+    return bool(_hooks[0])
+
+
+def factories() -> list[Factory]:
+    """Return what ``MIDDLEWARE`` names, the outermost first. Raises ConfigurationError."""
+    return [_imported(path) for path in conf.section(QueueSettings).MIDDLEWARE]
+
+
+def made(factory: Factory, call_next: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the middleware of a factory around the next one; that one itself if it raises MiddlewareNotUsed."""
+    try:
+        middleware = factory(call_next)
+    except MiddlewareNotUsed:
+        return call_next
+    if not callable(middleware):
+        wrong = f"{factory.__module__}.{getattr(factory, '__qualname__', factory)}"
+        raise ConfigurationError(
+            f"{wrong} in {OPTION} returned {shortened(middleware)}. It must return a callable that takes an attempt."
+        )
+    return middleware  # type: ignore[no-any-return]
+
+
+def listed() -> str:
+    """Return how a message names the middleware of the project: which one it was is not known."""
+    paths = [repr(path) for path in conf.section(QueueSettings).MIDDLEWARE]
+    return f"The middleware {paths[0]}" if len(paths) == 1 else f"One of the middleware {', '.join(paths)}"
+
+
+def problems() -> Iterator[Problem]:
+    """Yield what can't be imported or is no middleware. Imports all of them."""
+    for path in conf.valid_options(QueueSettings).MIDDLEWARE:
+        try:
+            _imported(path)
+        except ConfigurationError as error:
+            yield Problem("E017", str(error))
+
+
+def _imported(path: str) -> Factory:
+    try:
+        factory: Any = import_string(path)
+    except ImportError as error:
+        module, _, name = path.rpartition(".")
+        try:
+            known = vars(__import__(module, fromlist=[name])) if module else {}
+        except ImportError:
+            known = {}
+        hint = did_you_mean(name, known, "Write it as in an import, such as 'shop.middleware.TenantMiddleware'.")
+        wrong = f"{OPTION} holds {path!r}, which can't be imported: {str(error).rstrip('.')}."
+        raise ConfigurationError(f"{wrong} {hint}") from error
+    if not callable(factory):
+        raise ConfigurationError(f"{OPTION} holds {path!r}, which is {shortened(factory)} and not a class or function.")
+    if not (getattr(factory, "sync_capable", True) or getattr(factory, "async_capable", False)):
+        raise ConfigurationError(
+            f"{OPTION} holds {path!r}, whose sync_capable and async_capable are both False. Set one of them to True."
+        )
+    return factory  # type: ignore[no-any-return]
+
+
+def _made_hooks() -> list[Callable[[OutgoingCall], None]]:
+    """Return the hooks, the innermost first: what the outermost one did last is what it undoes first in a worker."""
+    made_here = [made(factory, _refuse) for factory in factories()]
+    hooks = [getattr(middleware, "process_enqueue", None) for middleware in made_here]
+    return [hook for hook in reversed(hooks) if hook]
+
+
+def _refuse(attempt: Any) -> Any:
+    raise InvalidMiddleware("A middleware calls call_next() in a worker only, with the attempt that it got.")
+
+
+conf.on_change(_hooks.clear)

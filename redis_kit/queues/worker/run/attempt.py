@@ -1,0 +1,89 @@
+"""One run of a job, as middleware sees it, and the ways in which it ends."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from redis_kit.queues.errors import CorruptMessage, InvalidWorkflow, NotSerializable, PayloadTooLarge, UnknownTask
+from redis_kit.queues.jobs import message
+from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.jobs.message import Message
+from redis_kit.queues.tasks import registry
+from redis_kit.queues.tasks.task import Task, extended
+from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
+
+UNSTORED = (NotSerializable, PayloadTooLarge, InvalidWorkflow)  # raised for a return value, or steps that were added
+
+
+class Attempt:
+    """One run of a job. Middleware of a project may read it, and change ``args`` and ``kwargs``.
+
+    ``task`` is the task, ``job`` the job, ``queue_name`` its queue; ``args`` and ``kwargs`` are those of the call, and
+    ``headers`` what ``process_enqueue()`` of the middleware added to it.
+    """
+
+    task: Task[..., Any]
+    call: Message
+    args: list[Any]
+    kwargs: dict[str, Any]
+    headers: Mapping[str, Any]
+    recorder: ResultRecorder | None = None
+    unknown: UnknownTask | None = None  # why this worker has no task for the call
+    step: Any = None  # of a workflow
+    context: Any = None  # for a task that takes one
+    value = b""  # what the task returned, as it is stored
+    seconds: float | None = None  # for which the task ran
+    trace: Mapping[str, str] = {}  # the ids of its span
+    announcements: tuple[Callable[[], object], ...] = ()  # to be called once its success is recorded
+    runs = has_returned = False  # from when on an error is that of the task, and of what it returned
+    jobs = 1  # that ended with it
+    was_called = False  # the task; middleware of the project is checked by this and by the next two
+    error: BaseException | None = None
+    returned: Any = None
+
+    def __init__(self, slot: int, number: int, source: WorkerQueue, job: Job) -> None:
+        self.slot, self.number, self.source, self.job = slot, number, source, job
+
+    @property
+    def queue_name(self) -> str:
+        """Return the queue of the job."""
+        return self.source.queue_name
+
+    def load(self, backends: dict[str, Any]) -> None:
+        """Read the call, and find its task. Raises NewerMessage and CorruptMessage. ``backends`` is a cache."""
+        if self.job.history:
+            self.recorder = recorder_of(self.source, self.job, backends)
+        self.call = call = message.loads(self.job.body)
+        self.args, self.kwargs, self.headers = call.args, call.kwargs, call.headers
+        try:
+            task = registry.find_for(call)
+            self.task = task if isinstance(task, Task) else extended(task)
+        except UnknownTask as error:
+            self.unknown = error.with_traceback(None)  # it refers to this frame
+
+
+class Succeeded(NamedTuple):
+    """The task has returned; its result, if one is stored, is in the attempt."""
+
+
+class Failed(NamedTuple):
+    """An error ended it; ``task`` is None if the worker itself failed. ``final``: another attempt can't help."""
+
+    error: BaseException
+    task: Task[..., Any] | None = None
+    final: bool = False
+
+
+class Isolated(NamedTuple):
+    """It did not begin: the job is to run in a process of its own."""
+
+
+SUCCEEDED, ISOLATED = Succeeded(), Isolated()
+
+
+def failed_with(attempt: Attempt, error: BaseException) -> Failed:
+    """Return the ending of an attempt in which this was raised."""
+    kind = type(error)  # isinstance() asks the error for its class, which may raise
+    if attempt.runs:
+        return Failed(error, attempt.task, final=attempt.has_returned and issubclass(kind, UNSTORED))
+    return Failed(error, final=issubclass(kind, CorruptMessage))

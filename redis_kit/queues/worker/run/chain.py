@@ -1,0 +1,172 @@
+"""The chain around a task: what the kit does with an attempt, in one list."""
+
+from functools import partial
+from time import monotonic
+from typing import Any
+
+from redis_kit.core.signals import send_safely
+from redis_kit.core.tracing import spans
+from redis_kit.queues import signals
+from redis_kit.queues.errors import Retry, Snooze, WorkerLost
+from redis_kit.queues.store import cursors
+from redis_kit.queues.tasks import current_job, expiry
+from redis_kit.queues.tasks.current_job import CurrentJob
+from redis_kit.queues.worker.run.attempt import ISOLATED, SUCCEEDED, Attempt, Failed
+from redis_kit.queues.worker.run.call import Call
+from redis_kit.queues.worker.run.hand_over import HandOver
+from redis_kit.queues.worker.run.middleware import Handler, Kind, Middleware, WorkerContext
+from redis_kit.queues.worker.run.outcome import most_attempts
+from redis_kit.queues.worker.run.postponement import UnknownCalls
+from redis_kit.queues.worker.run.workflow_step import StepResults, WorkflowSteps
+from redis_kit.queues.worker.shared import failpoints
+from redis_kit.queues.worker.shared.logs import guarded
+
+AFTER = 1.0  # seconds that a task has to end after its timeout was raised inside it, before its process is killed
+
+
+class Expiry(Middleware):
+    """Ends attempts of jobs that were claimed too late."""
+
+    @staticmethod
+    def is_used(kind: Kind, worker: WorkerContext) -> bool:
+        """See Middleware."""
+        return kind.expires
+
+    def __call__(self, attempt: Attempt) -> Any:
+        """See Middleware."""
+        late = expiry.expired(attempt.job, attempt.call)
+        if late:
+            return Failed(late, None if attempt.unknown else attempt.task, final=True)
+        return self.call_next(attempt)
+
+
+class Crashes(Middleware):
+    """Has a job whose process died run alone, as long as its task has attempts."""
+
+    @staticmethod
+    def is_used(kind: Kind, worker: WorkerContext) -> bool:
+        """See Middleware."""
+        return kind.has_crashed
+
+    def __call__(self, attempt: Attempt) -> Any:
+        """See Middleware."""
+        if attempt.job.attempt > most_attempts(attempt.task):
+            error = WorkerLost("its process died in the last of its attempts")
+            return Failed(error, attempt.task, final=True)
+        return ISOLATED if self.worker.isolates else self.call_next(attempt)
+
+
+class Presence(Middleware):
+    """Makes known that a job runs: to the supervisor, to receivers of signals, to log lines and to the task itself."""
+
+    def __call__(self, attempt: Attempt) -> Any:
+        """See Middleware. From here on, an error is that of the task."""
+        worker, source, job, task = self.worker, attempt.source, attempt.job, attempt.task
+        key, started = (attempt.number, job.id), monotonic()
+        hard = None if task.timeout is None else started + task.timeout + AFTER
+        worker.board.begin(attempt.slot, attempt.number, job.token, job.id, hard)
+        failpoints.reach("begun")
+        if signals.job_started.receivers:
+            send_safely(signals.job_started, Presence, queue=source.queue_name, job=job, task=task)
+        current = CurrentJob(
+            source,
+            job,
+            attempt.recorder.keeps if attempt.recorder else None,
+            interruptible=task.on_cancel == "raise",
+            stops=worker.stops,
+            log=partial(worker.logs.add, key) if worker.logs else None,
+        )
+        if attempt.recorder:
+            attempt.recorder.begin(attempt.call)
+        worker.running[key] = current
+        tokens = current_job.begin(current, attempt.call.task)
+        attempt.runs = True
+        try:
+            self.call_next(attempt)
+            attempt.runs = False
+        finally:
+            attempt.seconds = monotonic() - started
+            worker.running.pop(key, None)
+            current_job.end(tokens)
+        if current.loops:
+            attempt.announcements += (partial(_forget_loops, attempt),)
+        if signals.job_succeeded.receivers:
+            said = {"queue": source.queue_name, "job": job, "task": task}
+            attempt.announcements += (partial(send_safely, signals.job_succeeded, Presence, **said),)
+        return SUCCEEDED
+
+
+class Results(Middleware):
+    """Stores what the task returns."""
+
+    @staticmethod
+    def is_used(kind: Kind, worker: WorkerContext) -> bool:
+        """See Middleware."""
+        return kind.has_result
+
+    def __call__(self, attempt: Attempt) -> Any:
+        """See Middleware."""
+        recorder: Any = attempt.recorder
+        if attempt.task.takes_context:
+            attempt.context = recorder.context()
+        returned = self.call_next(attempt)
+        attempt.value = recorder.value(returned)
+        if recorder.is_heard:
+            attempt.announcements += (recorder.succeeded,)
+        return returned
+
+
+class Tracing(Middleware):
+    """Runs the task in a span of its own."""
+
+    @staticmethod
+    def is_used(kind: Kind, worker: WorkerContext) -> bool:
+        """See Middleware."""
+        return spans.tracer() is not None
+
+    def __call__(self, attempt: Attempt) -> Any:
+        """See Middleware."""
+        call, job, queue = attempt.call, attempt.job, attempt.queue_name
+        with spans.tracer().running(call.task, queue, job.id, job.attempt, call.trace, postponed=(Retry, Snooze)):
+            attempt.trace = spans.ids()
+            return self.call_next(attempt)
+
+
+#: From the outside to the task. Inside of Presence links see values and errors, outside of it endings.
+MIDDLEWARE: tuple[type[Middleware], ...] = (
+    Expiry,
+    HandOver,
+    UnknownCalls,
+    Crashes,
+    WorkflowSteps,
+    Presence,
+    StepResults,
+    Results,
+    Tracing,
+)
+
+
+class Chains:
+    """The chains of a process. Each kind of attempt has one, with the links that it uses; Call is their end."""
+
+    def __init__(self, worker: WorkerContext) -> None:
+        self._worker, self._call = worker, Call(worker)
+        self._chains: dict[tuple[bool, ...], Handler] = {}  # by Kind
+
+    def of(self, attempt: Attempt) -> Handler:
+        """Return the chain of an attempt."""
+        call, is_known, has_result = attempt.call, attempt.unknown is None, attempt.recorder is not None
+        kind = is_known, call.expires > 0, call.sink != "", call.step is not None, has_result, attempt.job.crashes > 0
+        return self._chains.get(kind) or self._chains.setdefault(kind, self._made(Kind(*kind)))
+
+    def _made(self, kind: Kind) -> Handler:
+        chain: Handler = self._call
+        for link in reversed(MIDDLEWARE):
+            if link.is_used(kind, self._worker):
+                chain = link(chain, self._worker)
+        return chain
+
+
+def _forget_loops(attempt: Attempt) -> None:
+    forget = cursors.forget(attempt.source, attempt.job)
+    guarded("The place of a loop", partial(attempt.source.run_flow, forget), None)
