@@ -189,6 +189,7 @@ def named(lane):
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(operations, max_size=40))
 @example(LIMIT_AFTER_HAND_OVER)
+@example([PUT, PUT, ("claim", 1, "w"), ("put", "group=a", 5), ("nack", 0)])
 def test_lanes_do_what_the_model_does(kit, steps):
     model = Model()
     for name, *values in steps:

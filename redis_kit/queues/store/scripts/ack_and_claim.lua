@@ -504,6 +504,7 @@ if any_lanes then
         for _, buffer in pairs(buffers) do
             if buffer.first then redis.call("ZREMRANGEBYLEX", parked, "[" .. buffer.first, "[" .. buffer.last) end
         end
+        buffers = {}
     end
 
     local function choose_jobs(room)
@@ -589,6 +590,7 @@ if any_lanes then
                 if heads[at].member then make_ready(heads[at]) end
             end
             if turn ~= first_turn then redis.call("HSET", limits, field, string.format("%.0f", turn)) end
+            remove_unparked()  -- before the next level, where a job that came back may be parked among these
             return not cut
         end
 
@@ -605,7 +607,6 @@ if any_lanes then
         end
         if #leave > 0 then redis.call("ZREM", ready, unpack(leave)) end
         if #ended > 0 then redis.call("ZREM", parked, unpack(ended)) end
-        remove_unparked()
         write_limits()
         for name in pairs(ripe) do admit(name) end
         write_states()
