@@ -29,7 +29,7 @@ READS = "TIME|GET|HGET|HMGET|HLEN|ZSCORE|ZCARD|ZRANGE|ZCOUNT|LLEN|LRANGE|EXISTS|
 WRITES = re.compile(rf'redis\.call\("(?!({READS}))[A-Z]')
 # JSON of an argument is bounded by the caller.
 UNBOUNDED = re.compile(r'"(?:KEYS|SCAN|FLUSHDB|FLUSHALL|SMEMBERS|EVAL)"|cjson(?!\.decode\(ARGV)|while true')
-INCLUDES = sorted(PACKAGE.rglob("scripts/_*.lua"))
+INCLUDES = sorted(path for path in PACKAGE.rglob("scripts/_*.lua") if path.name != "_keys.lua")
 LUA = set(
     """
     and break do else elseif end false for function if in local nil not or repeat return then true until while
@@ -79,7 +79,7 @@ def test_includes_define_functions_and_say_what_they_need_and_give():
         all_needs[path.stem], all_gives[path.stem] = (_listed(_parts(path)[0], word) for word in ("needs", "gives"))
     for path in INCLUDES:
         body, needs, gives = _parts(path)[1], all_needs[path.stem], all_gives[path.stem]
-        used, given = _free_names(body), _given(body)
+        used, given = _free_names(body) - _keys(path), _given(body)
         for name in re.findall(r"^-- @include (?:[\w.]+:)?(_\w+)$", body, re.MULTILINE):
             used |= all_needs[name]
             given |= all_gives[name]
@@ -101,7 +101,7 @@ def test_script_has_what_its_includes_need_and_uses_what_they_give():
         body = _parts(path)[1]
         used = _free_names(body).union(*(needs[name] for name in included))
         wrong += [f"{path.name} uses nothing of {name}" for name in included if not gives[name] & used]
-        above = {"KEYS", "ARGV"}
+        above = {"KEYS", "ARGV"}.union(*map(_keys, [path, *(path.parent / f"{name}.lua" for name in included)]))
         for line in body.splitlines():
             if found := re.match(r"-- @include (?:[\w.]+:)?(_\w+)$", line):
                 if missing := needs[found[1]] - above:
@@ -116,6 +116,12 @@ def test_keys_whose_types_are_checked_are_in_the_header_with_their_types():
     wrong = []
     for path in SCRIPTS:
         header, body = _parts(path)
+        declared, named = path.with_name("_keys.lua"), _keys(path)
+        if named:
+            texts = [path.with_name(f"{name}.lua") for name in re.findall(r"-- @include (_\w+)", body)]
+            assert declared.exists(), f"{path.name} names keys, and its folder has no _keys.lua"
+            named |= {key for text in texts for key in _keys(text)}
+            header = "\n".join(f"-- KEYS[1] {key} {_kinds(declared).get(key, '')}" for key in named)
         for key in re.findall(r"\w+", " ".join(re.findall(r"-- @check_types (.+)", body))):
             if not re.search(rf"^-- KEYS\[\d+[.]*\] +{key} +({KINDS})\b", header, re.MULTILINE):
                 wrong.append(f"{path.name}: {key} is not in the header with its type")
@@ -127,6 +133,16 @@ def _listed(header, word):
     found = re.search(rf"^-- {word} +(.*(?:\n--    +.*)*)", header, re.MULTILINE)
     names = set(re.findall(r"[\w.]+", found[1])) if found else {f"no line with {word}"}
     return names - {"nothing"}
+
+
+def _keys(path):
+    """Return the keys that a script or an include names, if it is in the folder of the one that includes it."""
+    text = path.read_text() if path.exists() else ""
+    return set(re.findall(r"\w+", " ".join(re.findall(r"^-- @keys (.+)", text, re.MULTILINE))))
+
+
+def _kinds(path):
+    return dict(re.findall(r"^-- (\w+) +(\w+.*)$", path.read_text(), re.MULTILINE))
 
 
 def _given(body):

@@ -2,26 +2,13 @@
 -- Cancel a job. One that waits is removed, and that is stored as its result, if it has one. The worker of a running job
 -- is told at its next heartbeat.
 --
--- KEYS[1]   jobs       hash: id -> record
--- KEYS[2]   ready      zset: id -> place
--- KEYS[3]   scheduled  zset: id -> when it is due, ms on the server's clock
--- KEYS[4]   dead       zset: id -> when it died, ms
--- KEYS[5]   cancels    hash: id -> 1 for jobs that are to be cancelled though they run
--- KEYS[6]   result     hash: what is stored about the call
--- KEYS[7]   finished   list: an element for each caller that waits for the result
--- KEYS[8]   unique     hash: unique key -> id
--- KEYS[9]   owners     hash: id -> until when it has a unique key, and that key
--- KEYS[10]  signal     list: one element while a worker is to wake up
--- KEYS[11]  paused     string  the queue is paused while it exists: since when, ms
--- KEYS[12]  lanes      hash: id -> its rank in its lane, and that
--- KEYS[13]  limits     hash: limit -> what it allows, lane -> what it does
--- KEYS[14]  parked     zset of scores 0: what waits for a limit
+-- @keys jobs, ready, scheduled, dead, cancels, result, finished, unique, owners, signal, paused, lanes, limits
+-- @keys parked
 -- ARGV[1]   id         of the job
 -- ARGV[2]   error      stored with the result
 -- ARGV[3]   ttl_ms     to store it
 -- returns   1 when it was cancelled, 2 when it runs and its worker will be told, 0 when it neither waits nor runs
 
-local jobs, ready, scheduled, dead, cancels, result, finished, unique, owners, signal, paused, lanes, limits, parked = unpack(KEYS)
 local id, error, ttl_ms = ARGV[1], ARGV[2], ARGV[3]
 local DAY = 24 * 3600 * 1000
 local clock = redis.call("TIME")

@@ -2,16 +2,7 @@
 -- Claim one job by its id, in the name of a worker of another system that was told to run it.
 -- One script: between the look at the job and the claim, another worker could take it.
 --
--- KEYS[1]  running    zset of scores 0: worker/claim/place/id
--- KEYS[2]  jobs       hash: id -> record
--- KEYS[3]  ready      zset: id -> place
--- KEYS[4]  scheduled  zset: id -> when it is due, ms on the server's clock
--- KEYS[5]  sequence   counter of jobs that got ready
--- KEYS[6]  workers    zset: worker -> when its lease ends, ms
--- KEYS[7]  info       hash: worker -> since when it is alive, ms, and what it reports about itself
--- KEYS[8]  answers    list: the last answers to the worker
--- KEYS[9]  lanes      hash: id -> its rank in its lane, and that
--- KEYS[10] parked     zset of scores 0: what waits for a limit
+-- @keys running, jobs, ready, scheduled, sequence, workers, info, answers, lanes, parked
 -- ARGV[1]  worker
 -- ARGV[2]  claim        unique to this call; repeated, it gives the same job
 -- ARGV[3]  id           of the job
@@ -21,7 +12,6 @@
 -- ARGV[7]  information  what a new worker reports about itself
 -- returns  its place, its record, and the time in s and us; nothing if it runs elsewhere, has ended, or has changed
 
-local running, jobs, ready, scheduled, sequence, workers, info, answers, lanes, parked = unpack(KEYS)
 local worker, owner, id, version = ARGV[1], ARGV[1] .. "/" .. ARGV[2], ARGV[3], ARGV[4]
 local member, lease, information = ARGV[5] .. "/" .. ARGV[3], tonumber(ARGV[6]), ARGV[7]
 local clock = redis.call("TIME")

@@ -2,18 +2,7 @@
 -- Return a job whose call this worker can't run, for other workers. The delay grows, and no attempt is counted.
 -- One script: the claim must hold from the first look to the new place of the job.
 --
--- KEYS[1]   running    zset of scores 0: worker/claim/place/id
--- KEYS[2]   jobs       hash: id -> record
--- KEYS[3]   answers    list: the last answers to the worker
--- KEYS[4]   workers    zset: worker -> when its lease ends, ms on the server's clock
--- KEYS[5]   scheduled  zset: id -> when it is due, ms
--- KEYS[6]   signal     list: one element while a worker is to wake up
--- KEYS[7]   paused     string  the queue is paused while it exists: since when, ms
--- KEYS[8]   cancels    hash: id -> 1 for jobs that are to be cancelled though they run
--- KEYS[9]   unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
--- KEYS[10]  lanes      hash: id -> its rank in its lane, and that
--- KEYS[11]  parked     zset of scores 0: what waits for a limit
--- KEYS[12]  deferred   zset: id/due of each job of this shape that was returned -> since when no worker runs it, ms
+-- @keys running, jobs, answers, workers, scheduled, signal, paused, cancels, unknown, lanes, parked, deferred
 -- ARGV[1]   token      of the claim
 -- ARGV[2]   id         of the job
 -- ARGV[3]   lease      ms
@@ -28,7 +17,6 @@
 -- The time between two tries grows with the time since the first one, and with the number of jobs of the shape. So workers
 -- look at 50 of them a second, or, as a job waits for at most 10 minutes, at each once in 10 minutes.
 
-local running, jobs, answers, workers, scheduled, signal, paused, cancels, unknown, lanes, parked, deferred = unpack(KEYS)
 local token, id, lease, digest, shape = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local worker, member = string.match(token, "^[^/]*"), token .. "/" .. id
 local expires, longest, most = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])

@@ -1,21 +1,12 @@
 #!lua flags=no-writes
 -- Return one job and its state.
 --
--- KEYS[1]  jobs       hash: id -> record
--- KEYS[2]  ready      zset: id -> place
--- KEYS[3]  scheduled  zset: id -> when it is due, ms on the server's clock
--- KEYS[4]  dead       zset: id -> when it died, ms
--- KEYS[5]  reasons    hash: id -> why it died
--- KEYS[6]  running    zset of scores 0: worker/claim/place/id
--- KEYS[7]  lanes      hash: id -> its rank in its lane, and that
--- KEYS[8]  limits     hash: limit -> what it allows, lane -> what it does
--- KEYS[9]  parked     zset of scores 0: what waits for a limit
+-- @keys jobs, ready, scheduled, dead, reasons, running, lanes, limits, parked
 -- ARGV[1]  id
 -- ARGV[2]  limit      how many running jobs are looked through for its worker
 -- returns  state, id, record, when it died or is to start in ms, or "", why or for which limit a ready job waits, or "", worker or ""; nothing
 --          without a job
 
-local jobs, ready, scheduled, dead, reasons, running, lanes, limits, parked = unpack(KEYS)
 local id, limit = ARGV[1], tonumber(ARGV[2])
 -- @include _leave_lane
 -- @include _awaited_limit

@@ -1,22 +1,13 @@
 #!lua flags=allow-oom
 -- Return what is stored about a call, and note that a caller waits for its end.
 --
--- KEYS[1]  result     hash: what is stored about the call
--- KEYS[2]  jobs       hash: id -> record
--- KEYS[3]  ready      zset: id -> place
--- KEYS[4]  scheduled  zset: id -> when it is due, ms on the server's clock
--- KEYS[5]  dead       zset: id -> when it died, ms
--- KEYS[6]  reasons    hash: id -> why it died
--- KEYS[7]  lanes      hash: id -> its rank in its lane, and that
--- KEYS[8]  limits     hash: limit -> what it allows, lane -> what it does
--- KEYS[9]  parked     zset of scores 0: what waits for a limit
+-- @keys result, jobs, ready, scheduled, dead, reasons, lanes, limits, parked
 -- ARGV[1]  id         of the job
 -- ARGV[2]  waits      1 when the caller waits, else 0
 -- returns  its status, "" when nothing is stored; when it ended, ms; its record; why it died; then what the result holds
 --
 -- While the job exists, it decides, and not what was stored at an earlier end: a dead job may run again.
 
-local result, jobs, ready, scheduled, dead, reasons, lanes, limits, parked = unpack(KEYS)
 local id, waits = ARGV[1], ARGV[2] == "1"
 -- @include _leave_lane
 local record, fields = redis.call("HGET", jobs, id), redis.call("HGETALL", result)

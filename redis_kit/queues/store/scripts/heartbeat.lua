@@ -2,26 +2,8 @@
 -- Keep a worker alive, and return the jobs of dead workers to the queue.
 -- One script: a lease that is renewed and one that is over are compared at one moment.
 --
--- KEYS[1]   workers    zset: worker -> when its lease ends, ms on the server's clock
--- KEYS[2]   info       hash: worker -> since when it is alive, ms, and what it reports about itself
--- KEYS[3]   running    zset of scores 0: worker/claim/place/id
--- KEYS[4]   jobs       hash: id -> record
--- KEYS[5]   ready      zset: id -> place
--- KEYS[6]   scheduled  zset: id -> when it is due, ms
--- KEYS[7]   signal     list: one element while a worker is to wake up
--- KEYS[8]   dead       zset: id -> when it died, ms
--- KEYS[9]   reasons    hash: id -> why it died
--- KEYS[10]  answers    list: the last answers to the worker
--- KEYS[11]  paused     string  the queue is paused while it exists: since when, ms
--- KEYS[12]  orders     hash: worker -> what it is to do, taken with this call; worker/until -> when that is void, ms
--- KEYS[13]  cancels    hash: id -> 1 for jobs that are to be cancelled though they run
--- KEYS[14]  unique     hash: unique key -> id
--- KEYS[15]  owners     hash: id -> until when it has a unique key, and that key
--- KEYS[16]  unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
--- KEYS[17]  lanes      hash: id -> its rank in its lane, and that
--- KEYS[18]  parked     zset of scores 0: what waits for a limit
--- KEYS[19]  lost       hash: worker -> when it was lost, ms, its jobs, pid, its supervisor's pid, host
--- KEYS[20]  crashed    hash: id -> in how many crashes it was alone, and a line for each job that ran in another one
+-- @keys workers, info, running, jobs, ready, scheduled, signal, dead, reasons, answers, paused, orders, cancels
+-- @keys unique, owners, unknown, lanes, parked, lost, crashed
 -- ARGV[1]   worker
 -- ARGV[2]   lease        ms
 -- ARGV[3]   information  what the worker reports about itself
@@ -38,8 +20,6 @@
 --
 -- A job was alone in a worker that says so. A program without a supervisor says nothing: there it was if it is the only one here.
 
-local workers, info, running, jobs, ready, scheduled, signal, dead, reasons, answers, paused = unpack(KEYS)
-local orders, cancels, unique, owners, unknown, lanes, parked, lost, crashed = unpack(KEYS, 12)
 local worker, lease, information, most, dead_limit = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)

@@ -2,14 +2,7 @@
 -- Return how many jobs have each state, and a page of those of one state: the ones after a place, in the order of _read_jobs.
 -- One script: the page belongs to the counts.
 --
--- KEYS[1]  jobs       hash: id -> record
--- KEYS[2]  ready      zset: id -> place
--- KEYS[3]  scheduled  zset: id -> when it is due, ms on the server's clock
--- KEYS[4]  dead       zset: id -> when it died, ms
--- KEYS[5]  reasons    hash: id -> why it died
--- KEYS[6]  running    zset of scores 0: worker/claim/place/id
--- KEYS[7]  limits     hash: limit -> what it allows, lane -> what it does
--- KEYS[8]  parked     zset of scores 0: what waits for a limit
+-- @keys jobs, ready, scheduled, dead, reasons, running, limits, parked
 -- ARGV[1]  state
 -- ARGV[2]  after      the place after which the page begins; "" for the first page
 -- ARGV[3]  limit      how many, at most
@@ -18,7 +11,6 @@
 -- returns  how many are scheduled, ready, running, dead; those that wait for a limit are ready; {the place of each job}; {as peek
 --          returns it}
 
-local jobs, ready, scheduled, dead, reasons, running, limits, parked = unpack(KEYS)
 local state, after = ARGV[1], ARGV[2]
 local key = ({ready = ready, scheduled = scheduled, dead = dead, running = running})[state]
 -- @include _awaited_limit

@@ -2,25 +2,8 @@
 -- Record a failed attempt: the job is ready again, scheduled, or dead when its attempts are used up.
 -- One script: the failure, the next place and the result of a job change together or not at all.
 --
--- KEYS[1]   running    zset of scores 0: worker/claim/place/id
--- KEYS[2]   jobs       hash: id -> record
--- KEYS[3]   answers    list: the last answers to the worker
--- KEYS[4]   workers    zset: worker -> when its lease ends, ms on the server's clock
--- KEYS[5]   minutes    hash: 4 * minute + what -> how many
--- KEYS[6]   ready      zset: id -> place
--- KEYS[7]   scheduled  zset: id -> when it is due, ms
--- KEYS[8]   sequence   counter of jobs that got ready
--- KEYS[9]   signal     list: one element while a worker is to wake up
--- KEYS[10]  dead       zset: id -> when it died, ms
--- KEYS[11]  reasons    hash: id -> why it died
--- KEYS[12]  paused     string  the queue is paused while it exists: since when, ms
--- KEYS[13]  result     hash: what is stored about the call
--- KEYS[14]  finished   list: an element for each caller that waits for the result
--- KEYS[15]  unique     hash: unique key -> id
--- KEYS[16]  owners     hash: id -> until when it has a unique key, and that key
--- KEYS[17]  lanes      hash: id -> its rank in its lane, and that
--- KEYS[18]  parked     zset of scores 0: what waits for a limit
--- KEYS[19]  cancels    hash: id -> 1 for jobs that are to be cancelled though they run
+-- @keys running, jobs, answers, workers, minutes, ready, scheduled, sequence, signal, dead, reasons, paused, result
+-- @keys finished, unique, owners, lanes, parked, cancels
 -- ARGV[1]   token      of the claim
 -- ARGV[2]   id         of the job
 -- ARGV[3]   lease      ms
@@ -33,8 +16,6 @@
 -- returns   1 ready, 2 scheduled, 3 dead, also when repeated; 6 when it is to be cancelled in place of another attempt: then
 --           nothing was changed; 0 when the claim was lost
 
-local running, jobs, answers, workers, minutes, ready, scheduled, sequence, signal, dead, reasons, paused = unpack(KEYS)
-local result, finished, unique, owners, lanes, parked, cancels = unpack(KEYS, 13)
 local error, ttl_ms = ARGV[8], ARGV[9]
 local token, id, lease, delay, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local reason, dead_limit = ARGV[6], tonumber(ARGV[7])

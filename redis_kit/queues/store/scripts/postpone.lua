@@ -2,15 +2,7 @@
 -- Return a claimed job to its queue for later. The attempt does not count, and it is due, and expires, as before.
 -- One script: the claim must hold from the first look to the new place of the job.
 --
--- KEYS[1]  running    zset of scores 0: worker/claim/place/id
--- KEYS[2]  jobs       hash: id -> record
--- KEYS[3]  answers    list: the last answers to the worker
--- KEYS[4]  workers    zset: worker -> when its lease ends, ms on the server's clock
--- KEYS[5]  scheduled  zset: id -> when it is due, ms
--- KEYS[6]  signal     list: one element while a worker is to wake up
--- KEYS[7]  paused     string  the queue is paused while it exists: since when, ms
--- KEYS[8]  lanes      hash: id -> its rank in its lane, and that
--- KEYS[9]  parked     zset of scores 0: what waits for a limit
+-- @keys running, jobs, answers, workers, scheduled, signal, paused, lanes, parked
 -- ARGV[1]  token      of the claim
 -- ARGV[2]  id         of the job
 -- ARGV[3]  lease      ms
@@ -18,7 +10,6 @@
 -- ARGV[5]  holds      1 if another system has it, so it keeps its places in its limits; 0 if it frees them
 -- returns  2 when it is scheduled, also when repeated; 0 when the claim was lost
 
-local running, jobs, answers, workers, scheduled, signal, paused, lanes, parked = unpack(KEYS)
 local token, id, lease, delay, holds = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == "1"
 local worker, member = string.match(token, "^[^/]*"), token .. "/" .. id
 local RETURNED = 2

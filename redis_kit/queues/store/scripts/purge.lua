@@ -1,23 +1,11 @@
 #!lua flags=allow-oom
 -- Delete jobs of one state that no worker has, from the first on.
 --
--- KEYS[1]   jobs       hash: id -> record
--- KEYS[2]   ready      zset: id -> place
--- KEYS[3]   scheduled  zset: id -> when it is due, ms on the server's clock
--- KEYS[4]   dead       zset: id -> when it died, ms
--- KEYS[5]   reasons    hash: id -> why it died
--- KEYS[6]   unique     hash: unique key -> id
--- KEYS[7]   owners     hash: id -> until when it has a unique key, and that key
--- KEYS[8]   signal     list: one element while a worker is to wake up
--- KEYS[9]   paused     string  the queue is paused while it exists: since when, ms
--- KEYS[10]  lanes      hash: id -> its rank in its lane, and that
--- KEYS[11]  limits     hash: limit -> what it allows, lane -> what it does
--- KEYS[12]  parked     zset of scores 0: what waits for a limit
+-- @keys jobs, ready, scheduled, dead, reasons, unique, owners, signal, paused, lanes, limits, parked
 -- ARGV[1]   state      ready, scheduled or dead
 -- ARGV[2]   limit      how many, at most
 -- returns   how many were deleted
 
-local jobs, ready, scheduled, dead, reasons, unique, owners, signal, paused, lanes, limits, parked = unpack(KEYS)
 local key = ({ready = ready, scheduled = scheduled, dead = dead})[ARGV[1]]
 
 -- @include _free_unique_key

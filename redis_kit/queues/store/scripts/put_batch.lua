@@ -2,20 +2,13 @@
 -- Add new jobs, ready now or scheduled for later, unless an earlier call of this batch did so.
 -- One script: a batch must not be noted without its jobs, nor a job stored without a place.
 --
--- KEYS[1]     jobs       hash: id -> record
--- KEYS[2]     ready      zset: id -> place
--- KEYS[3]     sequence   counter of jobs that got ready
--- KEYS[4]     signal     list: one element while a worker is to wake up
--- KEYS[5]     paused     string  the queue is paused while it exists: since when, ms
--- KEYS[6]     scheduled  zset: id -> when it is due, ms on the server's clock
--- KEYS[7]     period     string  exists while a repeat of this batch is to add nothing
+-- @keys jobs, ready, sequence, signal, paused, scheduled, period
 -- ARGV[1]     due        ms on the server's clock, or a + and the ms from now; 0 for now
 -- ARGV[2]     priority   -100 to 100
 -- ARGV[3]     ttl        ms for which the batch is remembered
 -- ARGV[4...]  added      id and payload of each job; the ids are new
 -- returns     how many were added; 0 for a repeat
 
-local jobs, ready, sequence, signal, paused, scheduled, period = unpack(KEYS)
 local priority, count = ARGV[2], (#ARGV - 3) / 2
 -- @include _due_of
 -- @include _record_head

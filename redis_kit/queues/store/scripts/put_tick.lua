@@ -3,20 +3,7 @@
 -- failed and waits for its retry begins that now, in place of a new job.
 -- One script: of two workers that have the same tick, the second one must find the job of the first.
 --
--- KEYS[1]   jobs       hash: id -> record
--- KEYS[2]   ready      zset: id -> place
--- KEYS[3]   sequence   counter of jobs that got ready
--- KEYS[4]   signal     list: one element while a worker is to wake up
--- KEYS[5]   paused     string  the queue is paused while it exists: since when, ms
--- KEYS[6]   scheduled  zset: id -> when it is due, ms on the server's clock
--- KEYS[7]   dead       zset: id -> when it died, ms
--- KEYS[8]   ticks      hash: schedule -> its latest tick, ms, and the id of its latest job
--- KEYS[9]   unique     hash: unique key -> id
--- KEYS[10]  owners     hash: id -> until when it has a unique key, and that key
--- KEYS[11]  period     string  id of the job of this key's period, which lasts while it exists
--- KEYS[12]  lanes      hash: id -> its rank in its lane, and that
--- KEYS[13]  limits     hash: limit -> what it allows, lane -> what it does
--- KEYS[14]  parked     zset of scores 0: what waits for a limit
+-- @keys jobs, ready, sequence, signal, paused, scheduled, dead, ticks, unique, owners, period, lanes, limits, parked
 -- ARGV[1]   schedule
 -- ARGV[2]   tick       ms, its name and not the time at which this runs; 0 for a run that somebody asked for
 -- ARGV[3]   overlap    "skip", "queue_one" or "allow"
@@ -30,8 +17,6 @@
 --           an earlier job waits, or runs and may have no other beside it, -2 when the tick is to wait for a running job;
 --           then the id of the job that there is
 
-local jobs, ready, sequence, signal, paused, scheduled, dead, ticks, unique, owners, period = unpack(KEYS)
-local lanes, limits, parked = unpack(KEYS, 12)
 local schedule, tick, overlap, priority, id, payload, key, ending, lane = unpack(ARGV)
 -- @include _record_head
 -- @include _record

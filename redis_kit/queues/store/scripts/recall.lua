@@ -4,20 +4,13 @@
 -- One script: jobs must be in one state at any time, and the number of waiting jobs must fit.
 -- It wakes no worker: a wake-up may go to one that can't run them, each time. The caller wakes its own.
 --
--- KEYS[1]  jobs       hash: id -> record
--- KEYS[2]  ready      zset: id -> place
--- KEYS[3]  scheduled  zset: id -> when it is due, ms on the server's clock
--- KEYS[4]  dead       zset: id -> when it died, ms
--- KEYS[5]  sequence   counter of jobs that got ready
--- KEYS[6]  unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
--- KEYS[7]  deferred   zset: id/due of each job of this shape that was returned -> since when no worker runs it, ms
+-- @keys jobs, ready, scheduled, dead, sequence, unknown, deferred
 -- ARGV[1]  digest     of the shape
 -- ARGV[2]  runs       1 when the caller runs these calls
 -- ARGV[3]  limit      how many jobs, at most, and each second: workers that can't run them are there, too
 -- returns  how many are ready now, how many wait, for how many ms the first of them does, and how many ms ago a worker
 --          said that it runs these calls; nothing when none was returned
 
-local jobs, ready, scheduled, dead, sequence, unknown, deferred = unpack(KEYS)
 local digest, runs, limit = ARGV[1], ARGV[2] == "1", tonumber(ARGV[3])
 local PAUSE, FORGOTTEN = 1000, 60000  -- ms
 local clock = redis.call("TIME")

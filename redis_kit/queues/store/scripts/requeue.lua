@@ -3,22 +3,11 @@
 -- again unless another job took it.
 -- One script: a job must be dead or ready, and have its unique key before another job takes it.
 --
--- KEYS[1]     dead      zset: id -> when it died, ms
--- KEYS[2]     reasons   hash: id -> why it died
--- KEYS[3]     jobs      hash: id -> record
--- KEYS[4]     ready     zset: id -> place
--- KEYS[5]     sequence  counter of jobs that got ready
--- KEYS[6]     signal    list: one element while a worker is to wake up
--- KEYS[7]     paused    string  the queue is paused while it exists: since when, ms
--- KEYS[8]     unique    hash: unique key -> id
--- KEYS[9]     owners    hash: id -> until when it has a unique key, and that key
--- KEYS[10]    cancels   hash: id -> 1 for jobs that are to be cancelled though they run
--- KEYS[11]    lanes     hash: id -> its rank in its lane, and that
+-- @keys dead, reasons, jobs, ready, sequence, signal, paused, unique, owners, cancels, lanes
 -- ARGV[1]     limit     how many, at most, if no ids follow
 -- ARGV[2...]  ids       of the jobs to requeue
 -- returns     how many left the dead ones
 
-local dead, reasons, jobs, ready, sequence, signal, paused, unique, owners, cancels, lanes = unpack(KEYS)
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 

@@ -1,17 +1,10 @@
 #!lua flags=allow-oom
 -- Return claimed jobs that were not begun: they are ready again, in their old place, and the attempt does not count.
 --
--- KEYS[1]     running  zset of scores 0: worker/claim/place/id
--- KEYS[2]     jobs     hash: id -> record
--- KEYS[3]     ready    zset: id -> place
--- KEYS[4]     signal   list: one element while a worker is to wake up
--- KEYS[5]     paused   string  the queue is paused while it exists: since when, ms
--- KEYS[6]     lanes    hash: id -> its rank in its lane, and that
--- KEYS[7]     parked   zset of scores 0: what waits for a limit
+-- @keys running, jobs, ready, signal, paused, lanes, parked
 -- ARGV[1...]  members  worker/claim/place/id of each
 -- returns     how many were returned
 
-local running, jobs, ready, signal, paused, lanes, parked = unpack(KEYS)
 
 -- @include _record_head
 -- @include _record

@@ -2,17 +2,7 @@
 -- Return a running job whose task asked to run later. No attempt is counted.
 -- One script: the claim must hold from the first look to the new place of the job.
 --
--- KEYS[1]  running    zset of scores 0: worker/claim/place/id
--- KEYS[2]  jobs       hash: id -> record
--- KEYS[3]  answers    list: the last answers to the worker
--- KEYS[4]  workers    zset: worker -> when its lease ends, ms on the server's clock
--- KEYS[5]  scheduled  zset: id -> when it is due, ms
--- KEYS[6]  signal     list: one element while a worker is to wake up
--- KEYS[7]  paused     string  the queue is paused while it exists: since when, ms
--- KEYS[8]  cancels    hash: id -> 1 for jobs that are to be cancelled though they run
--- KEYS[9]  result     hash: what is stored about the call
--- KEYS[10] lanes      hash: id -> its rank in its lane, and that
--- KEYS[11] parked     zset of scores 0: what waits for a limit
+-- @keys running, jobs, answers, workers, scheduled, signal, paused, cancels, result, lanes, parked
 -- ARGV[1]  token      of the claim
 -- ARGV[2]  id         of the job
 -- ARGV[3]  lease      ms
@@ -22,7 +12,6 @@
 -- ARGV[7]  ttl_ms     to store how often, when and why it snoozed; 0 if no result is stored
 -- returns  2 returned, also when repeated; 6 when it is to be cancelled: then nothing was changed; 0 when the claim was lost
 
-local running, jobs, answers, workers, scheduled, signal, paused, cancels, result, lanes, parked = unpack(KEYS)
 local token, id, lease, delay, expires = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local worker, member = string.match(token, "^[^/]*"), token .. "/" .. id
 local CANCELLED = 6

@@ -3,28 +3,13 @@
 -- that was damaged and deleted does. Dead jobs of more than 30 days are deleted, at most ten.
 -- One script: a job is in no state only if all states are read at one moment.
 --
--- KEYS[1]   jobs       hash: id -> record
--- KEYS[2]   ready      zset: id -> place
--- KEYS[3]   scheduled  zset: id -> when it is due, ms on the server's clock
--- KEYS[4]   dead       zset: id -> when it died, ms
--- KEYS[5]   running    zset of scores 0: worker/claim/place/id
--- KEYS[6]   workers    zset: worker -> when its lease ends, ms
--- KEYS[7]   sequence   counter of jobs that got ready
--- KEYS[8]   signal     list: one element while a worker is to wake up
--- KEYS[9]   paused     string  the queue is paused while it exists: since when, ms
--- KEYS[10]  lanes      hash: id -> its rank in its lane, and that
--- KEYS[11]  limits     hash: limit -> what it allows, lane -> what it does
--- KEYS[12]  parked     zset of scores 0: what waits for a limit
--- KEYS[13]  reasons    hash: id -> why it died
--- KEYS[14]  unique     hash: unique key -> id
--- KEYS[15]  owners     hash: id -> until when it has a unique key, and that key
+-- @keys jobs, ready, scheduled, dead, running, workers, sequence, signal, paused, lanes, limits, parked, reasons
+-- @keys unique, owners
 -- ARGV[1]   sample     how many jobs are looked at, by chance
 -- ARGV[2]   most       running jobs up to which it is done
 -- ARGV[3]   longest    the longest lease that any worker may have, ms
 -- returns   ids of the jobs that are ready again
 
-local jobs, ready, scheduled, dead, running, workers, sequence, signal, paused = unpack(KEYS)
-local lanes, limits, parked, reasons, unique, owners = unpack(KEYS, 10)
 local dead_limit = math.huge
 local sample, most, longest = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local clock = redis.call("TIME")
