@@ -14,11 +14,11 @@ from redis_kit.core.steps import Argument, Command, needs_repair, repaired
 _HEADER = re.compile(r"^-- (KEYS|ARGV)\[(\d+)(\.\.\.)?\]", re.MULTILINE)
 _KIND = re.compile(r"^-- KEYS\[\d+(?:\.\.\.)?\] +\w+ +(zset|hash|list|set|string|counter|bitmap|)\b", re.MULTILINE)
 STRINGS = {"counter": "string", "bitmap": "string"}
-_INCLUDE = re.compile(r"^-- @include (?:([\w.]+):)?(_\w+)$", re.MULTILINE)
+_INCLUDE = re.compile(r"^-- @include (?:([\w.]+):)?(_\w+)(?: with ([\w, ]+))?$", re.MULTILINE)
 _CHECK = re.compile(r"^( *)-- @check_types (.+)$", re.MULTILINE)
 _KEY = re.compile(r"^-- KEYS\[(\d+)(?:\.\.\.)?\] +(\w+) +(\w+)", re.MULTILINE)
 _NAMED = re.compile(r"^-- @keys (.+)\n", re.MULTILINE)
-_PART = re.compile(r"^ *-- @if (not )?(\w+)\n(.*?)^ *-- @end \2\n", re.MULTILINE | re.DOTALL)
+_PART = re.compile(r"^ *-- @if (not )?([\w|]+)\n(.*?)^ *-- @end \2\n", re.MULTILINE | re.DOTALL)
 # Redis answers WRONGTYPE if a key holds another type; a counter that is not a number is refused, too.
 _CHECKS = {
     "zset": 'redis.call("ZCARD", %s)',
@@ -162,11 +162,13 @@ def load(package: str, name: str, parts: frozenset[str] = frozenset()) -> Script
     """Return the script ``scripts/<name>.lua`` of a component's package.
 
     - ``-- @include _name`` stands for the text of ``scripts/_name.lua``, which may include others, and
-      ``-- @include redis_kit.core.indexes:_name`` for that of another package.
+      ``-- @include redis_kit.core.indexes:_name`` for that of another package. ``-- @include _name with begin, finish``
+      adds these to its ``parts``.
     - ``-- @keys jobs, ready`` names keys, also those of an include. They are local variables, and the last one may have
       dots, ``results...``: that is the number of the first of any number of keys. ``scripts/_keys.lua`` says what each
       of them holds.
-    - ``-- @if lanes`` to ``-- @end lanes`` is there only with this name among ``parts``, with ``@if not`` without it.
+    - ``-- @if lanes`` to ``-- @end lanes`` is there only with this name among ``parts``, ``-- @if lanes|later`` with one
+      of these, and ``-- @if not lanes`` without it.
     - ``-- @check_types jobs, ready`` stands for one command for each of these keys that fails if the key is not of the
       type that the header names. So a script with several writes is refused before the first of them.
     """
@@ -179,8 +181,15 @@ def load(package: str, name: str, parts: frozenset[str] = frozenset()) -> Script
 def _with_includes(package: str, name: str, parts: frozenset[str]) -> str:
     source = _text(package, name)
     while _PART.search(source):
-        source = _PART.sub(lambda match: match[3] if (match[2] in parts) != bool(match[1]) else "", source)
-    return _INCLUDE.sub(lambda match: _with_includes(match[1] or package, match[2], parts), source)
+        source = _PART.sub(
+            lambda match: match[3] if parts.isdisjoint(match[2].split("|")) == bool(match[1]) else "", source
+        )
+
+    def included(match: re.Match[str]) -> str:
+        more = match[3].split(", ") if match[3] else ()
+        return _with_includes(match[1] or package, match[2], parts.union(more))
+
+    return _INCLUDE.sub(included, source)
 
 
 def _with_keys(package: str, source: str) -> str:

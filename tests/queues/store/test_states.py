@@ -62,10 +62,11 @@ def _swept(queue):
 
 
 def test_process_remembers_no_worker_whose_claims_were_answered(queue):
+    before = len(claim._unanswered)
     for number in range(50):
         queue.claim(worker=f"w{number}")
     assert not any(claim.unanswered(queue, f"w{number}") for number in range(50))
-    assert len(claim._unanswered) == 0
+    assert len(claim._unanswered) == before
 
 
 def test_queue_is_registered_once_there_is_room_for_its_name(kit, monkeypatch):

@@ -73,7 +73,7 @@ class Scene:
             lambda: queue.put(1, group="a", unique="w", replace=True),
             lambda: self.run(moves.SET_LIMIT(base, "group=a", "1 - ")),
             lambda: source.release([job]),
-            lambda: self.run(moves.postpone(base, job, delay=1000, holds=True)),
+            lambda: queue.run_flow(handover.postpone(queue, [(job, 1.0)], holds=True)),
             lambda: self.run(
                 moves.claim_job(base, "e", "c", other.id, version=version(other), token=other.token, about="{}")
             ),

@@ -7,6 +7,7 @@
 -- running    zset of scores 0: worker/claim/place/id
 -- dead       zset: id -> when it died
 -- reasons    hash: id -> why it died
+-- endings    hash: id -> how a job ended without its worker, when, why, and its record; its result is to be stored
 -- features   string  which parts of the scripts the queue needs, see _features
 -- sequence   counter of jobs that got ready
 -- signal     list: one element while a worker is to wake up

@@ -8,24 +8,15 @@
 --          without a job
 
 local id, limit = ARGV[1], tonumber(ARGV[2])
--- @include _leave_lane
--- @include _awaited_limit
+-- @include _state_of
 local record = redis.call("HGET", jobs, id)
 if not record then
     return {}
 end
-local lane = lane_of(id)
-local awaited, timed = awaited_limit(lane or "")
-if redis.call("ZSCORE", ready, id) or waits_in_lane(id) then
-    return {"ready", id, record, "", awaited, ""}
-end
-local due = redis.call("ZSCORE", scheduled, id)
-if due then
-    return timed == id and {"ready", id, record, "", awaited, ""} or {"scheduled", id, record, due, "", ""}
-end
-local died = redis.call("ZSCORE", dead, id)
-if died then
-    return {"dead", id, record, died, redis.call("HGET", reasons, id) or "", ""}
+local state, moment = state_of(id)
+if state ~= "running" then
+    local reason = state == "dead" and redis.call("HGET", reasons, id) or state == "ready" and awaited_limit(lane_of(id) or "")
+    return {state, id, record, moment or "", reason or "", ""}
 end
 local worker, ending = "", "/" .. id
 for _, member in ipairs(redis.call("ZRANGE", running, 0, limit - 1)) do

@@ -2,8 +2,7 @@
 -- Keep a worker alive, and return the jobs of dead workers to the queue.
 -- One script: a lease that is renewed and one that is over are compared at one moment.
 --
--- @keys workers, info, running, jobs, ready, scheduled, signal, dead, reasons, answers, paused, orders, cancels
--- @keys unique, owners, unknown, lanes, parked, lost, crashed
+-- @keys orders, unknown, signal, answers, paused, lost
 -- ARGV[1]   worker
 -- ARGV[2]   lease        ms
 -- ARGV[3]   information  what the worker reports about itself
@@ -13,7 +12,7 @@
 -- ARGV[7]   page         how many of its running jobs are listed, at most
 -- returns   ms to the next job, ms to the end of another's lease (-1: never), jobs returned, the worker's command or "",
 --           {ids of its jobs to cancel}, {worker/claim/place/id of its running jobs}, {what `unknown` holds}, the
---           time in ms, since when the worker is alive, then the id, the reason and the first bytes of the body of each job that was buried
+--           time in ms, since when the worker is alive, how many results others are to store, then the id, the reason and the first bytes of the body of each job that was buried
 --
 -- After an outage all leases are over, though no worker died. So if no worker was alive for a whole lease there is only
 -- notice: a lease from when the first of them was alive, marked by a half in its end. After it any worker may act.
@@ -26,16 +25,14 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- @include _record_head
 -- @include _record
--- @include _history
 -- @include _worker_lease
 -- @include _next_lease_end
 -- @include _wake
--- @include _free_unique_key
--- @include _bury_job
-local any_unique = has_unique_keys()
+-- @include _lanes
+-- @include _move with any, bury
+-- @include _endings
 -- @include _count_crash
 -- @include _valid_place
--- @include _free_places
 -- @include _return_jobs
 -- Return since when the server is available to all workers, as far as anybody can tell: those with heartbeats in time
 -- have seen it.
@@ -72,7 +69,7 @@ local function note_lost(from, jobs, report)
     end
     redis.call("HDEL", lost, oldest)
 end
--- @check_types running, ready, scheduled, dead, info, jobs, reasons, unknown, signal, lanes, parked, lost, crashed
+-- @check_types running, ready, scheduled, dead, info, jobs, reasons, unknown, signal, lanes, parked, lost, crashed, cancels, endings, unique, owners
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 local stored, cancelled = redis.call("HMGET", orders, worker, worker .. "/until"), {}
 local command = (tonumber(stored[2] or now) or 0) >= now and stored[1] or ""
@@ -93,7 +90,7 @@ if said_before ~= information then
 end
 local first = ARGV[6] == "" and "[" .. worker .. "/" or "(" .. ARGV[6]
 local claims = redis.call("ZRANGEBYLEX", running, first, "(" .. worker .. "0", "LIMIT", 0, ARGV[7])
-local reply, room = {0, 0, 0, command, cancelled, claims, redis.call("HGETALL", unknown), now, since}, 100
+local reply, room = {0, 0, 0, command, cancelled, claims, redis.call("HGETALL", unknown), now, since, 0}, 100
 
 -- The jobs that a dead worker held, with an empty name for this queue; "" for one that was alone.
 local function ran_beside(other, report)
@@ -113,10 +110,10 @@ for at = 1, #silent, 2 do
     elseif room > 0 then
         local report = redis.call("HGET", info, other) or ""
         local beside = ran_beside(other, report)
-        local taken = return_jobs(other, room, function(id, priority, attempts, crashes, _, payload)
-            local is_ready = count_crash(reply, beside, id, priority, attempts, crashes, payload)
-            reply[3] = reply[3] + (is_ready and 1 or 0)
-            return is_ready
+        local taken = return_jobs(other, room, function(id, record)
+            local changed, reason = count_crash(reply, beside, id, record)
+            reply[3] = reply[3] + (reason and 0 or 1)
+            return changed, reason
         end)
         note_lost(other, taken, report)
         room = room - taken
@@ -130,4 +127,6 @@ else
     reply[1] = pause < 0 and -1 or math.max(1, pause)
 end
 reply[2] = next_lease_end()
+if #silent > 0 then drop_oldest() end
+reply[10] = redis.call("HLEN", endings)
 return reply

@@ -2,7 +2,7 @@
 -- Return how many jobs have each state, and a page of those of one state: the ones after a place, in the order of _read_jobs.
 -- One script: the page belongs to the counts.
 --
--- @keys jobs, ready, scheduled, dead, reasons, running, limits, parked
+-- @keys running
 -- ARGV[1]  state
 -- ARGV[2]  after      the place after which the page begins; "" for the first page
 -- ARGV[3]  limit      how many, at most
@@ -13,10 +13,11 @@
 
 local state, after = ARGV[1], ARGV[2]
 local key = ({ready = ready, scheduled = scheduled, dead = dead, running = running})[state]
--- @include _awaited_limit
+-- @include _state_of
 -- @include _read_jobs
 local waiting = redis.call("ZCARD", ready)
-local held = redis.call("ZLEXCOUNT", parked, "[job\n", "(job\11")
+local held = redis.call("ZLEXCOUNT", parked, "[job\n", "(job\12")
+local timed = redis.call("ZLEXCOUNT", parked, "[job\11", "(job\12")
 
 -- A job that has left this state since is not found: the page begins where it was. No job is passed over for that.
 local function offset_after(score, member)
@@ -37,5 +38,5 @@ end
 local offset = offset_after(string.match(after, "^(%S+) (.*)$"))
 local page, places = read_jobs(state, key, offset, tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]))
 return {
-    redis.call("ZCARD", scheduled), waiting + held, redis.call("ZCARD", running), redis.call("ZCARD", dead), places, page
+    redis.call("ZCARD", scheduled) - timed, waiting + held, redis.call("ZCARD", running), redis.call("ZCARD", dead), places, page
 }

@@ -10,7 +10,9 @@
 local time = tonumber(ARGV[1])
 local clock = redis.call("TIME")
 local since = redis.call("GET", paused) or string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))
+-- @include _features
 -- @check_types signal
+use_feature(PAUSED)
 
 if time == 0 then
     redis.call("SET", paused, since)

@@ -4,7 +4,7 @@
 -- One script: jobs must be in one state at any time, and the number of waiting jobs must fit.
 -- It wakes no worker: a wake-up may go to one that can't run them, each time. The caller wakes its own.
 --
--- @keys jobs, ready, scheduled, dead, sequence, unknown, deferred
+-- @keys sequence, unknown, deferred
 -- ARGV[1]  digest     of the shape
 -- ARGV[2]  runs       1 when the caller runs these calls
 -- ARGV[3]  limit      how many jobs, at most, and each second: workers that can't run them are there, too
@@ -18,8 +18,10 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- @include _record_head
 -- @include _record
+-- @include _lanes
+-- @include _move with any
 -- @include _unknown_calls
--- @check_types ready, scheduled, dead, jobs
+-- @check_types ready, scheduled, dead, jobs, lanes, parked
 local shape, _, _, known = read_unknown(digest)
 if not shape then
     return {}
@@ -49,9 +51,8 @@ local function recall()
         local record = id and redis.call("ZSCORE", scheduled, id) and redis.call("HGET", jobs, id)
         local priority, attempts, crashes, due, payload = read_record(record or "")
         if record and string.format("%.0f", due) == given then
-            redis.call("ZREM", scheduled, id)
-            write_record(id, priority, attempts, crashes, math.min(now, due), payload)
-            redis.call("ZADD", ready, place_of(priority, last - #entries + at), id)
+            local changed = record_head(priority, attempts, crashes, math.min(now, due)) .. payload
+            move(id, "scheduled", "ready", {record = changed, place = ready_place(id, priority, last - #entries + at)})
             moved = moved + 1
         end
     end

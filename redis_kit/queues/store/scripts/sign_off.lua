@@ -2,7 +2,7 @@
 -- Sign a worker off: its jobs are ready again, in their old place, and the attempt does not count. They are due now: no
 -- worker was late while they ran.
 --
--- @keys workers, info, running, jobs, ready, signal, answers, paused, lanes, parked, lost
+-- @keys signal, answers, paused, lost
 -- ARGV[1]  worker
 -- ARGV[2]  limit    how many jobs to return in one call
 -- returns  how many were returned; as many as the limit when there may be more
@@ -13,16 +13,15 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- @include _record_head
 -- @include _record
--- @include _history
 -- @include _wake
 -- @include _valid_place
--- @include _free_places
+-- @include _lanes
+-- @include _move with any
+-- @include _endings
 -- @include _return_jobs
--- @check_types workers, running, ready, info, jobs, answers, signal, lanes, parked, lost
+-- @check_types workers, running, ready, info, jobs, answers, signal, lanes, parked, lost, cancels, endings, unique, owners
 
-local count = return_jobs(worker, limit, function(id, priority, attempts, crashes, _, payload)
-    return write_record(id, priority, math.max(0, attempts - 1), crashes, now, remove_attempt(payload))
-end)
+local count = return_jobs(worker, limit, function(_, record) return uncounted(record, now) end)
 if count < limit then
     redis.call("DEL", answers)
     redis.call("HDEL", lost, worker)  -- it came back before

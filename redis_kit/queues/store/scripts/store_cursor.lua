@@ -27,7 +27,7 @@ redis.call("PEXPIRE", cursor, ARGV[5])
 local record = ARGV[8] == "1" and redis.call("HGET", jobs, id)
 if record then
     local priority, attempts, _, due, payload = read_record(record)
-    write_record(id, priority, attempts, 0, due, payload)
+    redis.call("HSET", jobs, id, record_head(priority, attempts, 0, due) .. payload)
 end
 if progress ~= "" then
     redis.call("HSET", result, "progress", string.format("%.0f ", now) .. progress)

@@ -10,11 +10,12 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call, Pop
 from redis_kit.queues.jobs.ack import Ack
-from redis_kit.queues.jobs.job import Job, State
+from redis_kit.queues.jobs.job import Job, State, member
 from redis_kit.queues.monitoring import report
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import whole
 from redis_kit.queues.store import calls, claim, enqueue, handover, hourly, results, unknown_calls
+from redis_kit.queues.store.calls import End
 from redis_kit.queues.store.claim import Claimed
 from redis_kit.queues.store.liveness import HeartbeatReply, heartbeat_reply
 from redis_kit.queues.store.unknown_calls import Recalled
@@ -98,12 +99,11 @@ class WorkerQueue(PatientQueue):
         return self.run_flow(self._served_since())
 
     def _release(self, jobs: Sequence[Job]) -> Flow[int]:
-        count: int = yield calls.return_claimed(self.key(""), jobs)
-        return count
+        return (yield from self._put_back([member(job) for job in jobs]))
 
     def _put_back(self, members: Sequence[bytes]) -> Flow[int]:
-        count: int = yield calls.RETURN_CLAIMED(self.key(""), *members)
-        return count
+        answers = yield from claim.settle(self, [End(member, "return") for member in members])
+        return sum(answer == 1 for answer in answers)
 
     def _served_since(self) -> Flow[float]:
         reply = yield calls.LIST_WORKERS(self.key(""), WORKERS, 0)
@@ -201,7 +201,11 @@ def _beat(sources: list[WorkerQueue]) -> Flow[list[HeartbeatReply | RedisFailure
         calls.heartbeat(queue.key(""), queue.worker, queue.about, after=queue.after, page=PAGE) for queue in sources
     ]
     replies = yield Batch(steps, lenient=True)
-    return [reply if isinstance(reply, RedisFailure) else heartbeat_reply(reply) for reply in replies]
+    beats = [reply if isinstance(reply, RedisFailure) else heartbeat_reply(reply) for reply in replies]
+    for source, reply in zip(sources, beats, strict=True):
+        if not isinstance(reply, RedisFailure) and reply.endings:
+            yield from results.store_endings(source)
+    return beats
 
 
 def _recall(pairs: list[tuple[WorkerQueue, str]]) -> Flow[list[Recalled | RedisFailure | None]]:
