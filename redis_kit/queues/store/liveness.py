@@ -61,10 +61,11 @@ def sign_off(queue: Primitive, worker: str | None) -> Flow[int]:
     """Return all jobs of a worker to the queue, and remove it."""
     total = 0
     while True:
-        count: int = yield calls.sign_off(queue.key(""), worker_id(worker), RETURNED)
+        count, endings = yield calls.sign_off(queue.key(""), worker_id(worker), RETURNED)
         total += count
-        if count < RETURNED:
+        if endings:
             yield from results.store_endings(queue)
+        if count < RETURNED:
             return total
 
 

@@ -144,14 +144,14 @@ def test_scripts_take_the_keys_that_they_and_their_parts_name():
         assert set(keys[:-2]) == {f"rk:{{q}}:{part}" for part in (*plain, *more)}
 
 
-def test_call_is_made_again_with_the_parts_for_the_features_that_the_queue_uses(monkeypatch):
+def test_call_is_made_again_with_the_parts_for_the_features_in_use(monkeypatch):
     monkeypatch.setattr(claim, "_features", {})
     parts, flow = {"unique", "limits", "parked"}, claim.claim_and_reap(QUEUE, "w6", 1)
     step = flow.send(None)
-    assert not parts & {key.rpartition(":")[2] for key in step.command[3:18]}
+    assert not parts & {key.rpartition(":")[2] for key in step.command[3 : 3 + step.command[2]]}
     again = flow.send(b"FEATURES 3")
     assert sent(again)[1][1:] == sent(step)[1][1:]
-    assert parts < {key.rpartition(":")[2] for key in again.command[3:20]}
+    assert parts < {key.rpartition(":")[2] for key in again.command[3 : 3 + again.command[2]]}
     assert finish(flow, b"-1 -1 5 0 \n") == claim.Claimed([], None, [])
     assert sent(claim.acknowledge(QUEUE, "w6", [ack_of(JOB)]).send(None))[1][0] == b"3"
 

@@ -13,6 +13,7 @@ from redis_kit.queues.store import handover
 from redis_kit.queues.store.handover import version
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat
 from tests.queues.support.backup import Backup
+from tests.queues.support.claiming import claim_again
 from tests.queues.support.every_call import calls
 from tests.queues.support.tasks import remember
 
@@ -98,6 +99,7 @@ class Scene:
             lambda: self.run(moves.send_command(base, "w", "quiet")),
             lambda: queue.pause(5),
             lambda: beat([source]),
+            lambda: claim_again(queue, "token", 1),
         ]
 
     def run(self, step):

@@ -2,7 +2,8 @@
 -- 32 repeated claims. Scripts that workers call at each job are made of the parts for these, and begin with a look at the number.
 -- The first use sets it in the script that does it; a sweep takes off what is no longer there.
 -- @keys features
--- gives use_feature
+-- needs  nothing
+-- gives  use_feature
 local LANES, UNIQUE, MARKS, LATER, PAUSED, REPEATS = 1, 2, 4, 8, 16, 32
 local function use_feature(number)
     local used = tonumber(string.match(redis.call("GET", features) or "", "^%d%d?$")) or 0

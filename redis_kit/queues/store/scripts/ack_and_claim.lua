@@ -45,6 +45,9 @@ local lost, pause, coming, records, chosen
 pause = redis.call("PTTL", paused)
 is_paused = pause ~= -2
 -- @end paused
+-- @if again
+-- @check_types repeats
+-- @end again
 -- @if repeats
 -- @keys repeats
 -- @if not again

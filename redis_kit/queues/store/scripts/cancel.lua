@@ -20,7 +20,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _state_of
 -- @include _move with any
 local record, state = redis.call("HGET", jobs, id), state_of(id)
--- @check_types result, cancels, finished, signal, lanes, limits, parked, unique, owners
+-- @check_types result, cancels, finished, signal, dead, lanes, limits, parked, unique, owners
 if not record or state == "dead" then
     return 0
 elseif state == "running" then

@@ -5,7 +5,7 @@
 -- @keys signal, answers, paused, lost
 -- ARGV[1]  worker
 -- ARGV[2]  limit    how many jobs to return in one call
--- returns  how many were returned; as many as the limit when there may be more
+-- returns  how many were returned, as many as the limit when there may be more; and how many results others are to store
 
 local worker, limit = ARGV[1], tonumber(ARGV[2])
 local clock = redis.call("TIME")
@@ -26,4 +26,4 @@ if count < limit then
     redis.call("DEL", answers)
     redis.call("HDEL", lost, worker)  -- it came back before
 end
-return count
+return {count, redis.call("HLEN", endings)}
