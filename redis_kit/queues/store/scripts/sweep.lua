@@ -21,6 +21,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _lanes
 -- @include _state_of
 -- @include _move with any, bury
+-- @include _endings
 -- Note for the next claim what lanes and limits should look like but do not: no script leaves them like that, but a worker of an
 -- earlier release does, which knows no lanes, or a key that was damaged. At most 100 of each kind are looked at, by chance.
 -- Returns whether anything was noted. Turns of jobs without a lane are forgotten while nothing waits in a lane.
@@ -82,7 +83,7 @@ local chosen, count = redis.call("HRANDFIELD", jobs, sample), redis.call("ZCARD"
 if #chosen + count == 0 then
     return {}
 end
--- @check_types ready, scheduled, dead, workers, signal, sequence, lanes, limits, parked, reasons, unique, owners, cancels
+-- @check_types ready, scheduled, dead, workers, signal, sequence, lanes, limits, parked, reasons, unique, owners, cancels, endings
 drop_oldest()
 
 -- Scripts find a worker's jobs by their names alone, which holds where all scores are 0; and no lease is longer.
@@ -108,7 +109,10 @@ for _, member in ipairs(redis.call("ZRANGE", running, 0, -1)) do
     if worker and alive[worker] then
         held[id] = true
     elseif #back < 100 then
-        if id and redis.call("HEXISTS", jobs, id) == 1 then
+        local record = id and redis.call("HGET", jobs, id)
+        if record and is_cancelled(id) then
+            end_cancelled(id, member, record)
+        elseif record then
             move(id, "running", "ready", {member = member, place = valid_place(place)})
             back[#back + 1] = id
         else
