@@ -22,13 +22,13 @@ InLane = Lane | None
 
 
 # The parts of scripts for features of a queue, by their number in its key `features`; see scripts/_features.lua.
-FEATURES = {1: "lanes", 2: "unique", 4: "marks", 8: "later", 16: "paused", 32: "repeats"}
+FEATURES = {1: "lanes", 2: "unique", 4: "marks", 8: "later", 16: "paused", 32: "repeats", 64: "rules"}
 CHANGED = b"FEATURES "  # how the reply begins of a script that did nothing, as the queue uses other features
 
 
 def parts_of(features: bytes) -> frozenset[str]:
     """Return the parts of scripts for the features in use, given as what their key holds."""
-    number = int(features) if features.isdigit() and len(features) < 3 else 0
+    number = int(features) if features.isdigit() and len(features) < 4 else 0
     return frozenset(name for bit, name in FEATURES.items() if number & bit)
 
 

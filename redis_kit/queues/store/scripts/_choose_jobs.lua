@@ -2,6 +2,7 @@
 -- @keys ready, scheduled, sequence, lanes, limits, parked
 -- needs  clock, use_feature
 -- gives  choose_jobs
+-- @if rules
 -- The limits of jobs. The limits of a lane are the words of its name. A limit is "<jobs that may run> <us between two
 -- starts> <as it was written>", with a - for none: that which was set for its name, that which was set for all its values,
 -- or that of the code.
@@ -77,6 +78,17 @@ local function write_limits()
         if past and past < us then redis.call("HDEL", limits, field) end
     end
 end
+-- @end rules
+-- @if not rules
+-- No limit was ever set, in the code or by somebody: all lanes may start.
+local known = {}
+local function limit_of() return false end
+local function limits_of() return {} end
+local function starts_at() return nil end
+local function blocking() return nil end
+local function take_place() end
+local function write_limits() end
+-- @end rules
 
 -- Jobs with the same group and limits wait in a lane, in their order. Only the head of a lane is ready, so lanes take turns.
 -- A lane is
@@ -134,12 +146,18 @@ end
 
 local states, changed = {}, {}  -- of lanes, each read once and written once
 
-local function state_of(lane)
-    if states[lane] == nil then
-        local kind, rank, id, limit = string.match(redis.call("HGET", limits, "lane " .. lane) or "", "^(%l+) (%S+) (%S+) ?(%S*)$")
-        states[lane] = kind == "waits" and {kind = kind, turn = rank, limit = id} or kind and
+local function read_states(lanes_read)
+    local fields = {}
+    for at, lane in ipairs(lanes_read) do fields[at] = "lane " .. lane end
+    for at, stored in ipairs(#fields > 0 and redis.call("HMGET", limits, unpack(fields)) or {}) do
+        local kind, rank, id, limit = string.match(stored or "", "^(%l+) (%S+) (%S+) ?(%S*)$")
+        states[lanes_read[at]] = kind == "waits" and {kind = kind, turn = rank, limit = id} or kind and
             {kind = kind, rank = rank, id = id, limit = limit} or false
     end
+end
+
+local function state_of(lane)
+    if states[lane] == nil then read_states({lane}) end
     return states[lane]
 end
 
@@ -148,16 +166,18 @@ local function set_state(lane, state)
 end
 
 local function write_states()
+    local texts, gone = {}, {}
     for lane in pairs(changed) do
-        local state = states[lane]
+        local state, field = states[lane], "lane " .. lane
         if not state then
-            redis.call("HDEL", limits, "lane " .. lane)
-        elseif state.kind == "waits" then
-            redis.call("HSET", limits, "lane " .. lane, "waits " .. state.turn .. " " .. state.limit)
+            gone[#gone + 1] = field
         else
-            redis.call("HSET", limits, "lane " .. lane, state.kind .. " " .. state.rank .. " " .. state.id .. " " .. state.limit)
+            local rest = state.kind == "waits" and state.turn .. " " .. state.limit or state.rank .. " " .. state.id .. " " .. state.limit
+            texts[#texts + 1], texts[#texts + 2] = field, state.kind .. " " .. rest
         end
     end
+    if #texts > 0 then redis.call("HSET", limits, unpack(texts)) end
+    if #gone > 0 then redis.call("HDEL", limits, unpack(gone)) end
 end
 
 local function wait_turn(lane, limit)
@@ -301,7 +321,12 @@ end
 local function read_range(from, to, count, heads, others, strays)
     local found, ids = redis.call("ZRANGEBYSCORE", ready, from, to, "WITHSCORES", "LIMIT", 0, count), {}
     for at = 1, #found, 2 do ids[#ids + 1] = found[at] end
-    local of_ids = #ids > 0 and redis.call("HMGET", lanes, unpack(ids))
+    local of_ids, unread = #ids > 0 and redis.call("HMGET", lanes, unpack(ids)) or {}, {}
+    for at = 1, #ids do
+        local lane = string.match(of_ids[at] or "", "^%S+ (.*)$")
+        if lane and states[lane] == nil then unread[#unread + 1] = lane end
+    end
+    read_states(unread)
     for at, id in ipairs(ids) do
         local rank, lane = string.match(of_ids[at] or "", "^(%S+) (.*)$")
         local state, place = lane and state_of(lane), found[2 * at]
@@ -356,7 +381,7 @@ local function following(lane, many, room)
     buffers[lane], buffer.at = buffer, buffer.at + 1
     if buffer.at > #buffer and #buffer == buffer.size then
         local more = range_of("job", lane, many, buffer[#buffer])
-        more.at, more.size, more.first, more.last = 1, many, buffer.first, buffer.last
+        more.at, more.size = 1, many
         buffers[lane], buffer = more, more
     end
     local member = buffer[buffer.at]
@@ -372,15 +397,9 @@ local function following(lane, many, room)
 end
 
 -- The next job of a lane does not wait there any more.
+local unparked = {}
 local function unpark(item)
-    local buffer = buffers[item.lane]
-    buffer.first, buffer.last = buffer.first or item.member, item.member
-end
-
-local function remove_unparked()
-    for _, buffer in pairs(buffers) do
-        if buffer.first then redis.call("ZREMRANGEBYLEX", parked, "[" .. buffer.first, "[" .. buffer.last) end
-    end
+    unparked[#unparked + 1] = item.member
 end
 
 local function choose_jobs(room)
@@ -388,7 +407,8 @@ local function choose_jobs(room)
 
     local function count_waiting()
         local todo = redis.call("ZLEXCOUNT", parked, "[todo\n", "(todo\11")
-        return tonumber(redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]), redis.call("ZCARD", ready) + #chosen / 2 + todo
+        local next_due = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
+        return tonumber(next_due), redis.call("ZCARD", ready) + #chosen / 2 + todo
     end
 
     -- A head had its turn: others that wait for the same limits may go on.
@@ -482,7 +502,7 @@ local function choose_jobs(room)
     end
     if #leave > 0 then redis.call("ZREM", ready, unpack(leave)) end
     if #ended > 0 then redis.call("ZREM", parked, unpack(ended)) end
-    remove_unparked()
+    if #unparked > 0 then redis.call("ZREM", parked, unpack(unparked)) end
     write_limits()
     for name in pairs(ripe) do admit(name) end
     write_states()

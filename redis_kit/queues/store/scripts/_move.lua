@@ -26,12 +26,14 @@ end
 -- @if put
 -- @keys ready, sequence
 -- Store new jobs: records and places are in the form in which commands take them.
-local function put(to, ids, records, places)
+local function put(to, records, places)
     local stored, placed = redis.pcall("HSET", jobs, unpack(records)), redis.pcall("ZADD", to, unpack(places))
     if type(stored) == "table" or type(placed) == "table" then
-        redis.pcall("HDEL", jobs, unpack(ids))
-        redis.pcall("ZREM", to, unpack(ids))
-        if to == ready then redis.call("INCRBY", sequence, -#ids) end
+        for at = 1, #records, 2 do
+            redis.pcall("HDEL", jobs, records[at])
+            redis.pcall("ZREM", to, records[at])
+        end
+        if to == ready then redis.call("INCRBY", sequence, -#records / 2) end
         error(type(stored) == "table" and stored or placed)
     end
 end

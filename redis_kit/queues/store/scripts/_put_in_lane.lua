@@ -9,6 +9,7 @@ local function note_rules(lines)
     for at = 2, #lines, 2 do
         local field, allowed = "code " .. lines[at], lines[at + 1]
         if (redis.call("HGET", limits, field) or "-") ~= allowed then
+            use_feature(64)
             redis.call("ZADD", parked, 0, "rule\n" .. lines[at])
             redis.call("ZADD", parked, 0, "todo\nfrom ")
             if allowed == "-" then redis.call("HDEL", limits, field) else redis.call("HSET", limits, field, allowed) end

@@ -47,12 +47,12 @@ end
 wakes = signals == 0  -- also for what the code allows now
 -- @check_types jobs, ready, sequence, lanes, limits, parked
 -- @end lane
-local count, head, ids, records, places, to = (#ARGV - 3) / 2, new_head(priority, due), {}, {}, {}, ready
-local place = not later and place_of(priority, redis.call("INCRBY", sequence, count) - count + 1)
-for at = 1, count do
-    ids[at] = ARGV[2 + 2 * at]
-    records[2 * at - 1], records[2 * at] = ids[at], head .. ARGV[3 + 2 * at]
-    places[2 * at - 1], places[2 * at] = later and due or place + at - 1, ids[at]
+local count, head, to = (#ARGV - 3) / 2, new_head(priority, due), ready
+local place = later and due or place_of(priority, redis.call("INCRBY", sequence, count) - count + 1)
+local records, places = {first, head .. ARGV[5]}, {place, first}
+for at = 3, 2 * count, 2 do
+    records[at], records[at + 1] = ARGV[3 + at], head .. ARGV[4 + at]
+    places[at], places[at + 1] = later and due or place + (at - 1) / 2, ARGV[3 + at]
 end
 -- @if delayed
 if later then
@@ -66,13 +66,15 @@ redis.call("HDEL", cancels, first)
 redis.call("HDEL", endings, first)
 -- @end used
 -- @if lane
+local ids = {}
+for at = 1, count do ids[at] = ARGV[2 + 2 * at] end
 put_in_lane(lane, ids, not later and priority)
 if not later then
     redis.call("HSET", jobs, unpack(records))
     to = nil
 end
 -- @end lane
-if to then put(to, ids, records, places) end
+if to then put(to, records, places) end
 if wakes then
 -- @include _wake
     wake(signals)

@@ -23,13 +23,13 @@ if not redis.call("SET", period, count, "NX", "PX", ARGV[3]) then
     return 0
 end
 local place = later and due or place_of(priority, redis.call("INCRBY", sequence, count) - count + 1)
-local head, ids, places, records = new_head(priority, due), {}, {}, {}
+local head, places, records = new_head(priority, due), {}, {}
 for at = 1, count do
-    ids[at] = ARGV[2 + 2 * at]
-    records[2 * at - 1], records[2 * at] = ids[at], head .. ARGV[3 + 2 * at]
-    places[2 * at - 1], places[2 * at] = later and place or place + at - 1, ids[at]
+    local id = ARGV[2 + 2 * at]
+    records[2 * at - 1], records[2 * at] = id, head .. ARGV[3 + 2 * at]
+    places[2 * at - 1], places[2 * at] = later and place or place + at - 1, id
 end
 if later then use_feature(LATER) end
-put(later and scheduled or ready, ids, records, places)
+put(later and scheduled or ready, records, places)
 if wakes then wake(signals) end
 return count

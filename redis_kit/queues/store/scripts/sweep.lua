@@ -76,7 +76,8 @@ local function used_features()
     for at, key in ipairs({lanes, owners, cancels, scheduled, paused, repeats}) do
         sum = sum + redis.call("EXISTS", key) * 2 ^ (at - 1)
     end
-    return string.format("%.0f", sum)
+    local any_rule = #redis.call("ZRANGEBYLEX", parked, "[rule\n", "(rule\11", "LIMIT", 0, 1)
+    return string.format("%.0f", sum + any_rule * 64)
 end
 if (redis.call("GET", features) or "0") ~= used_features() then redis.call("SET", features, used_features()) end
 local chosen, count = redis.call("HRANDFIELD", jobs, sample), redis.call("ZCARD", running)
