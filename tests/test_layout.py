@@ -110,7 +110,9 @@ def test_script_uses_what_its_includes_give():
 
 
 # Those of throttling are put together from the algorithms of the rules.
-@pytest.mark.parametrize("path", [path for path in SCRIPTS if "throttling" not in path.parts], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [path for path in SCRIPTS if "throttling" not in path.parts], ids=lambda path: path.stem
+)
 def test_script_of_any_parts_defines_all_that_it_uses_above(path):
     package = ".".join(path.relative_to(ROOT).parent.parent.parts)
     wrong = set()

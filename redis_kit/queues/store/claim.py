@@ -106,8 +106,9 @@ def ack_and_claim(
     done_limit = options_of(queue.name).DONE_LIMIT if acks else 0
 
     def step(features: bytes) -> ScriptCall:
-        options = {"again": again, "acks": acks, "features": features, "done_limit": done_limit}
-        return calls.ack_and_claim(base, worker, token, limit, about, **options)
+        return calls.ack_and_claim(
+            base, worker, token, limit, about, again=again, acks=acks, features=features, done_limit=done_limit
+        )
 
     try:
         reply: bytes = yield from featured(queue, step)
@@ -194,8 +195,8 @@ def nack(queue: Primitive, job: Job, delay: Delay, error: str, max_attempts: int
     if state is None:
         stopped = Cancelled("The job was cancelled while it ran.")
         keep = int(conf.section(QueueSettings).FAILED_RESULT_TTL * 1000) if job.history else 0
-        error = payload.encoded_error(stopped) if keep else b""
-        yield from settle(queue, [End(member(job), "cancel", error=error, ttl_ms=keep)])
+        stored = payload.encoded_error(stopped) if keep else b""
+        yield from settle(queue, [End(member(job), "cancel", error=stored, ttl_ms=keep)])
     return state or "dead"
 
 

@@ -61,6 +61,7 @@ def sign_off(queue: Primitive, worker: str | None) -> Flow[int]:
     """Return all jobs of a worker to the queue, and remove it."""
     total = 0
     while True:
+        count: int
         count, endings = yield calls.sign_off(queue.key(""), worker_id(worker), RETURNED)
         total += count
         if endings:

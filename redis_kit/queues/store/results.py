@@ -1,4 +1,4 @@
-"""Reading the result of a call and waiting for it, as flows; and the results of jobs that ended without their worker."""
+"""Results of calls, as flows: they are read and waited for, and stored for jobs that ended without their worker."""
 
 from time import monotonic
 from typing import Any

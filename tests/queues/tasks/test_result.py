@@ -39,8 +39,8 @@ from redis_kit.queues.store import calls as moves
 from redis_kit.queues.tasks import discovery, registry
 from redis_kit.testing.jobs import drain
 from tests.fixtures.process import wait_for
-from tests.queues.support.claiming import settle
 from tests.queues.support import tasks
+from tests.queues.support.claiming import settle
 from tests.queues.support.plain import tasks as calls
 from tests.queues.support.plain.tasks import task as plain_task
 

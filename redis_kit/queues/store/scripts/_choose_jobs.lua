@@ -403,7 +403,7 @@ local function unpark(item)
 end
 
 local function choose_jobs(room)
-    local chosen, leave, ended, ripe = {}, {}, {}, {}
+    local chosen, leave, ended, ripe, placed = {}, {}, {}, {}, {}
 
     local function count_waiting()
         local todo = redis.call("ZLEXCOUNT", parked, "[todo\n", "(todo\11")
@@ -443,7 +443,7 @@ local function choose_jobs(room)
             hold_back(item, limit)
         else
             unpark(item)
-            redis.call("ZADD", ready, item.text, item.id)
+            placed[#placed + 1], placed[#placed + 2] = item.text, item.id
         end
     end
 
@@ -485,6 +485,8 @@ local function choose_jobs(room)
         for at = at, #heads do
             if heads[at].member then make_ready(heads[at]) end
         end
+        if #placed > 0 then redis.call("ZADD", ready, unpack(placed)) end
+        placed = {}
         if turn ~= first_turn then redis.call("HSET", limits, field, string.format("%.0f", turn)) end
         return not cut
     end
