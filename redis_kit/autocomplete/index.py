@@ -23,7 +23,7 @@ from redis_kit.core.values.sequences import batched
 STORE = scripts.load(__package__, "store")
 BATCH = 50  # entries in one call: the server does nothing else for some milliseconds
 LIMIT = (1, 100)
-TERMS, CALLS = 500, 20  # terms that one call of a search reads, and calls
+BLOCKS, CALLS = 64, 20  # blocks, each of some nine terms, that one call of a search reads, and calls
 MOST_WEIGHT, LONGEST_ID, LONGEST_RECORD = 10**12, 128, 7000
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
@@ -128,7 +128,7 @@ class Autocomplete(Primitive):
         """Return at most ``limit`` entries, 1 to 100, in which words begin with those of the text.
 
         A text without words finds the heaviest. Its first 64 characters count. One round trip; up to 20 if several
-        words are rarely in one entry. Then the search ends after 10,000 terms of the longest word.
+        words are rarely in one entry. Then the search ends after some 10,000 terms of the longest one.
         """
         return cast("list[Hit]", self.run_flow(self.look_up(text, limit), if_open=[]))
 
@@ -195,23 +195,25 @@ class Autocomplete(Primitive):
             raise InvalidValue(f"The text to search for must be a str, not {shortened(text)}.")
         generations, hits = self.generations, dict[str, Hit]()
         shape, parameters, words = generations.shape, generations.parameters, tuple(query_words(text))
-        level, block, calls = 0, b"", CALLS
+        level, block, calls = b"0", b"", CALLS
         while calls:
             active = [key for each in shape.active for key in generations.keys(each, parameters)]
             args: list[Argument] = [str(parameters), str(shape), int(guard), self.scope, self._prefix(self.scope)]
-            args += [limit, TERMS, level, block, *(words or ("",))]
-            reason, *details = yield SEARCH([generations.state, *active], args)
-            if reason == b"stale":
+            args += [limit, BLOCKS, level, block, *(words or ("",))]
+            reply = yield SEARCH([generations.state, *active], args)
+            if not isinstance(reply, bytes):
+                reason, *details = reply
+                if reason != b"stale":
+                    return None
                 shape = generations.learn(*details)
                 continue
-            if reason:
-                return None
-            level, block, records = details
-            for hit in (_hit(record, words) for record in records.decode("utf-8", "surrogatepass").split("\3")):
-                if hit and len(hits) < limit:
-                    hits.setdefault(hit.id, hit)
+            level, block, *records = reply.split(b"\3", 2)
+            parts = records[0].decode("utf-8", "surrogatepass").split("\3") if records else []
+            for id, record in zip(parts[::2], parts[1::2], strict=True):
+                if record:  # else it was evicted
+                    hits.setdefault(id, _hit(id, record, words))
             calls = calls - 1 if block and len(hits) < limit else 0
-        return list(hits.values())
+        return list(hits.values())[:limit]
 
     def fields(self, values: Entry | Sequence[Any]) -> Fields:
         """Return an entry as the script takes it. Raises InvalidValue."""
@@ -252,11 +254,8 @@ class Autocomplete(Primitive):
         return (yield from self.generations.rebuild(entries, write, progress=progress))
 
 
-def _hit(record: str, words: tuple[str, ...]) -> Hit | None:
-    """Return the hit of an id and its record; None if the record was evicted."""
-    id, _, content = record[: record.find("\1")], *record.rpartition("\1")[1:]
-    if not content:
-        return None
+def _hit(id: str, record: str, words: tuple[str, ...]) -> Hit:
+    content = record[record.rfind("\1") + 1 :]
     if content[0] == '"' and "\\" not in content:  # a text alone, which needs no parser
         return Hit(id, content[1:-1], None, words)
     text, payload = loaded if isinstance(loaded := json.loads(content), list) else (loaded, None)

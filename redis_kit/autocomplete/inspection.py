@@ -53,18 +53,19 @@ def generations_of(index: Primitive, parameters: IndexParameters) -> Generations
 
 def describe(index: Primitive) -> Flow[IndexInfo | None]:
     """Return what is stored of an index. One round trip; two if a generation is new to this process."""
-    generations, reason = generations_of(index, SCOPED), b"stale"
-    while reason == b"stale":
+    generations, reply = generations_of(index, SCOPED), [b"stale"]
+    while reply[0] == b"stale":
         shape = generations.shape
         keys = [key for each in shape.active for key in generations.keys(each, SCOPED)]
         probe = SEARCH([generations.state, *keys], ["", str(shape), 1, "", "", 1, 1, 0, "", "\1"])
         calls = [Call("GET", generations.lease), Call("HGET", generations.state, "parameters")]
         calls += [Call("HLEN", key) for key in keys[1:]]
-        (reason, *stored), lease, parameters, *counts = yield Batch([probe, *calls])
-        if reason == b"stale":
-            generations.learn(None, stored[1])
+        reply, lease, parameters, *counts = yield Batch([probe, *calls])
+        if reply[0] == b"stale":
+            generations.learn(None, reply[2])
     if not shape.active:
         return None
+    complete = isinstance(reply, bytes)
     return IndexInfo(
-        index.name, index.using, counts[0], counts[1], not reason, bool(lease), parameters.decode() == UNIQUE
+        index.name, index.using, counts[0], counts[1], complete, bool(lease), parameters.decode() == UNIQUE
     )

@@ -5,24 +5,15 @@ from typing import Any
 from redis_kit.autocomplete.index import Autocomplete
 from redis_kit.autocomplete.inspection import IndexInfo, describe
 from redis_kit.autocomplete.model_autocomplete import ModelAutocomplete
-from redis_kit.autocomplete.settings import AutocompleteSettings
 from redis_kit.core.flow import Flow
 from redis_kit.core.indexes.inventory import Inventory
-from redis_kit.core.indexes.model_index import indexes
 from redis_kit.core.primitive import Primitive
-
-
-class _Stored(Primitive):
-    component, settings = "autocomplete", AutocompleteSettings
 
 
 class _Indexes(Inventory[IndexInfo]):
     """All indexes: those of models first, then by name."""
 
-    primitive = _Stored
-
-    def models(self) -> list[ModelAutocomplete]:
-        return indexes(ModelAutocomplete)
+    primitive, kind, counted = Autocomplete, ModelAutocomplete, "entries"
 
     def describe(self, index: Primitive) -> Flow[IndexInfo | None]:
         return describe(index)
@@ -34,11 +25,8 @@ class _Indexes(Inventory[IndexInfo]):
     def clear(self, info: IndexInfo) -> None:
         stored_index(info).clear()
 
-    def size(self, info: IndexInfo) -> int:
-        return info.entries
-
     def order(self, info: IndexInfo) -> Any:
-        return not info.unique_ids, info.name, info.using
+        return not self.is_of_model(info), info.name, info.using
 
 
 all_indexes = _Indexes()

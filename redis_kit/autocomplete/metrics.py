@@ -17,4 +17,5 @@ class AutocompleteMetrics(MetricSource):
         """Return the samples of a connection, indexes of models first. Two to three round trips."""
         _total, infos = yield from all_indexes.read(using)
         samples = [ENTRIES.sample(info.entries, info.name) for info in infos[:limit]]
-        return samples + [COMPLETE.sample(int(info.complete), info.name) for info in infos[:limit] if info.unique_ids]
+        of_models = filter(all_indexes.is_of_model, infos[:limit])
+        return samples + [COMPLETE.sample(int(info.complete), info.name) for info in of_models]

@@ -3,18 +3,18 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
 from redis_kit.autocomplete.index import Autocomplete, Entry, Fields, Hit
 from redis_kit.autocomplete.words import LONGEST_TEXT
 from redis_kit.core.errors import ConfigurationError, InvalidValue, ParameterMismatch, RebuildLost, RedisFailure
-from redis_kit.core.flow import Flow
 from redis_kit.core.indexes.generations import Generations
 from redis_kit.core.indexes.model_index import indexes
 from redis_kit.core.indexes.row_index import RowIndex, WriterLost
 from redis_kit.core.logs.rate_limit import LogRateLimit
 
 logger = logging.getLogger("redis_kit")
+UNANSWERED = (RedisFailure, ParameterMismatch)  # the database answers then
 _log_limit = LogRateLimit()
 Source = str | Callable[[Any], Any]  # the name of a field, or a function of a row
 
@@ -26,6 +26,8 @@ class ModelAutocomplete(RowIndex):
     row. Rows without text are left out. A rebuild completes it; it answers until the server restarts, or a change could
     not be stored.
     """
+
+    command = "rk_autocomplete"
 
     def __init__(
         self, model: Any, fields: Sequence[str], *, scope: Source | None = None, weight: Source | None = None
@@ -58,11 +60,21 @@ class ModelAutocomplete(RowIndex):
 
     def search(self, text: str, limit: int = 10, *, scope: Any = None) -> list[Hit] | None:
         """Return the hits of Autocomplete.search(); None if only the database can answer. It raises no outage."""
-        return cast("list[Hit] | None", self.index().run_flow(self._search(text, limit, scope)))
+        index = self.index(scope)
+        try:
+            return None if self.misses_change() else index.run_flow(index.look_up(text, limit, guard=True))
+        except UNANSWERED as error:
+            self._note(error)
+            return None
 
     async def asearch(self, text: str, limit: int = 10, *, scope: Any = None) -> list[Hit] | None:
         """See search()."""
-        return cast("list[Hit] | None", await self.index().arun_flow(self._search(text, limit, scope)))
+        index = self.index(scope)
+        try:
+            return None if self.misses_change() else await index.arun_flow(index.look_up(text, limit, guard=True))
+        except UNANSWERED as error:
+            self._note(error)
+            return None
 
     def text_of(self, row: Any) -> str:
         """Return the text of a row: its fields, with a space between."""
@@ -86,13 +98,9 @@ class ModelAutocomplete(RowIndex):
         except RebuildLost as error:
             raise WriterLost(str(error)) from error
 
-    def _search(self, text: str, limit: int, scope: Any) -> Flow[list[Hit] | None]:
-        try:
-            return None if self.misses_change() else (yield from self.index(scope).look_up(text, limit, guard=True))
-        except (RedisFailure, ParameterMismatch) as error:
-            if _log_limit.allows(f"{self.name} {type(error).__name__}"):
-                logger.warning("autocomplete: %r is not asked: %s", self, error)
-            return None
+    def _note(self, error: Exception) -> None:
+        if _log_limit.allows(f"{self.name} {type(error).__name__}"):
+            logger.warning("autocomplete: %r is not asked: %s", self, error)
 
     def _value(self, source: Source | None, row: Any) -> Any:
         if source is None or callable(source):

@@ -1,14 +1,17 @@
 """Recent lists: what somebody chose last, such as the people they wrote to (J. Carlson: Redis in Action, 6.1.1)."""
 
 from typing import Any, cast
+from uuid import UUID
 
 from redis_kit.autocomplete.settings import AutocompleteSettings
 from redis_kit.autocomplete.words import checked_text, query_words, spans
 from redis_kit.core import conf, scripts
+from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow, single
 from redis_kit.core.keys import encode
 from redis_kit.core.primitive import NOTHING, Primitive
 from redis_kit.core.steps import Call
+from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import whole_number
 
 RECENT = scripts.load(__package__, "recent")
@@ -17,14 +20,20 @@ RECENT = scripts.load(__package__, "recent")
 class RecentList(Primitive):
     """The last values that an owner has chosen, the latest first. Each value is in it once.
 
-    The owner is text or a number, such as the primary key of a user; ``size`` is 1 to 1,000 values of at most 1,000
-    characters. Each call costs one round trip, and a repeat is harmless.
+    The owner is text, an int or a UUID, such as the primary key of a user; ``size`` is 1 to 1,000 values of at most
+    1,000 characters. Each call costs one round trip, and a repeat is harmless.
     """
 
     component, settings = "autocomplete", AutocompleteSettings
 
-    def __init__(self, name: str, owner: str | int, size: int = 100, using: str | None = None, **unknown: Any) -> None:
+    def __init__(
+        self, name: str, owner: str | int | UUID, size: int = 100, using: str | None = None, **unknown: Any
+    ) -> None:
         super().__init__(name, using=using or conf.section(AutocompleteSettings).USING, unknown=unknown or NOTHING)
+        if isinstance(owner, bool) or not isinstance(
+            owner, str | int | UUID
+        ):  # None would be one list of all strangers
+            raise InvalidValue(f"The owner of a list must be text, an int or a UUID, not {shortened(owner)}.")
         self.owner, self.size = str(owner), whole_number("size", size, (1, 1000))
         self._encoded_owner = encode(self.owner)
 

@@ -9,7 +9,6 @@ from redis_kit.bloom.settings import BloomSettings
 from redis_kit.bloom.state import FilterInfo, describe
 from redis_kit.core.flow import Flow
 from redis_kit.core.indexes.inventory import Inventory
-from redis_kit.core.indexes.model_index import indexes
 from redis_kit.core.primitive import Primitive
 
 
@@ -22,10 +21,7 @@ class _Stored(Primitive):
 class _Filters(Inventory[FilterInfo]):
     """All filters: overfull ones first, then those of models, then by name."""
 
-    primitive = _Stored
-
-    def models(self) -> list[ModelFilter]:
-        return indexes(ModelFilter)
+    primitive, kind, counted = _Stored, ModelFilter, "items"
 
     def describe(self, index: Primitive) -> Flow[FilterInfo | None]:
         return describe(index)
@@ -36,9 +32,6 @@ class _Filters(Inventory[FilterInfo]):
 
     def clear(self, info: FilterInfo) -> None:
         stored_filter(info).clear()
-
-    def size(self, info: FilterInfo) -> int:
-        return info.items
 
     def order(self, info: FilterInfo) -> Any:
         return not info.is_overfull, not info.of_model, info.name, info.using

@@ -142,7 +142,7 @@ class BackgroundSender:
                 return
             self._asleep = False
             self._gather(wake_ups)
-            if not self._send_waiting():
+            if wake_ups is self._wake_ups and not self._send_waiting():
                 sleep(self._pause)
 
     def _send_waiting(self) -> bool:

@@ -167,8 +167,8 @@ def load(package: str, name: str, parts: frozenset[str] = frozenset()) -> Script
     - ``-- @keys jobs, ready`` names keys, also those of an include. They are local variables, and the last one may have
       dots, ``results...``: that is the number of the first of any number of keys. ``scripts/_keys.lua`` says what each
       of them holds.
-    - ``-- @if lanes`` to ``-- @end lanes`` is there only with this name among ``parts``, ``-- @if lanes|later`` with one
-      of these, and ``-- @if not lanes`` without it.
+    - ``-- @if lanes`` to ``-- @end lanes`` is there only with this name among ``parts``, ``-- @if lanes|later`` with
+      one of these, and ``-- @if not lanes`` without it.
     - ``-- @check_types jobs, ready`` stands for one command for each of these keys that fails if the key is not of the
       type that the header names. So a script with several writes is refused before the first of them.
     """

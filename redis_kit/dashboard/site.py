@@ -221,7 +221,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
             if slug in (panel.slug, quote(panel.slug)):
                 if not may_view(panel, request.user.has_perm):
                     raise PermissionDenied
-                panel.viewer = Viewer(request.user.has_perm, request.GET.dict())
+                panel.viewer = Viewer(request.user.has_perm, request.GET.dict(), request.user.get_username())
                 return panel
         raise Http404(_("The dashboard has no page “%s”.") % cell(slug).text)
 

@@ -55,7 +55,7 @@ class Chat(Membership):
     def fetch(self, member: str, limit: int = 100, *, timeout: float = 0, after: Place | None = None) -> Fetched:
         """Return the first messages that a member has not acknowledged, or those ``after`` one.
 
-        If there is none, wait for ``timeout`` seconds, 0 to 3,600, at most. A wait costs two more round trips. An
+        If there is none, wait for ``timeout`` seconds, 0 to 3,600, at most. A wait costs one more round trip. An
         ``after`` that the server does not know, as it lost its last seconds, is ignored. Raises NotMember.
         """
         result: Fetched = self.run_flow(self.fetch_flow(member, limit, timeout, after))
@@ -100,7 +100,7 @@ class Chat(Membership):
         return list(await self.arun_flow(self.history_flow(before, limit, member)))
 
     def edit(self, message: Place, body: Any, *, sender: str | None = None) -> None:
-        """Replace the body of a message, if given only of this ``sender``. Raises MessageNotFound, NotSender."""
+        """Replace the body of a message, if given only of this member. Raises MessageNotFound, NotSender, NotMember."""
         self.run_flow(self.edit_flow(message, *encoded(body), sender))
 
     async def aedit(self, message: Place, body: Any, *, sender: str | None = None) -> None:
@@ -115,7 +115,7 @@ class Chat(Membership):
         """See delete()."""
         await self.arun_flow(self.edit_flow(message, DELETED, "", sender))
 
-    def read(self, member: str, limit: int, after: Place | None = None) -> Flow[Fetched]:
+    def read_flow(self, limit: int, after: Place | None, member: str) -> Flow[Fetched]:
         """See fetch(), which calls it more than once."""
         number, time = ("", "") if after is None else position("after", after)
         last, read, missed, first, entries = yield from self._fetch(encode(member) and member, limit, number, time, "")
@@ -124,7 +124,8 @@ class Chat(Membership):
 
     def fetch_flow(self, member: str, limit: int, timeout: float, after: Place | None) -> Flow[Fetched]:
         """See fetch()."""
-        return until_found(self.using, self.wake, partial(self.read, member, limit, after), timeout)
+        look = partial(self.read_flow, limit, after, member)
+        return until_found(self.using, self.wake, look, timeout, partial(following, limit))
 
     def send_flow(self, sender: str | None, body: Any, client_id: str) -> Flow[int]:
         """See send()."""
@@ -143,7 +144,7 @@ class Chat(Membership):
     def ack_flow(self, member: str, up_to: Place) -> Flow[int]:
         """See ack()."""
         name, place = encode(member), position("up_to", up_to)
-        keys = [*self.own_keys("messages", "members", "idle"), self.reads_key(name)]
+        keys = self.own_keys("messages", "members", "idle", names=[name])
         return self.answer_of(ACK(keys, [self.encoded, name, *place, *limits()]), member, up_to)
 
     def _count(self, member: str) -> Flow[int]:
@@ -158,7 +159,18 @@ class Chat(Membership):
 
     def edit_flow(self, message: Place, kind: str, text: str, sender: str | None) -> Flow[None]:
         """See edit()."""
-        number = position("message", message, least=1)[0]
-        name = "" if sender is None else encode(sender)
-        args: list[Argument] = [self.encoded, number, name, kind, text]
-        yield from self.answer_of(EDIT([self.key("chats"), *self.keys("messages", "wake")], args), sender, message)
+        place = position("message", message, least=1)
+        args: list[Argument] = [self.encoded, *place, "" if sender is None else encode(sender), kind, text]
+        keys = [self.key("chats"), *self.keys("messages", "members", "idle", "wake")]
+        yield from self.answer_of(EDIT(keys, args), sender, message)
+
+
+def following(limit: int, result: Fetched, publications: list[bytes]) -> Fetched | None:
+    """Return published messages as the next result, if they are all that follows on the last one."""
+    messages: list[Message] = []
+    for number, publication in enumerate(publications, result.last + 1):
+        entry = publication.removeprefix(b"message %d " % number)
+        if entry == publication or len(messages) == limit:
+            return None
+        messages.append(Message.parse(number, entry))
+    return result._replace(messages=messages, last=result.last + len(messages))

@@ -89,19 +89,19 @@ class Inbox(Box):
 
     def peek(self, limit: int = 10, *, after: Place | None = None) -> Pulled:
         """Return the first messages that are not acknowledged, or those after one, without leasing them."""
-        result: Pulled = self.run_flow(self.read(limit, after))
+        result: Pulled = self.run_flow(self.read_flow(limit, after))
         return result
 
     async def apeek(self, limit: int = 10, *, after: Place | None = None) -> Pulled:
         """See peek()."""
-        result: Pulled = await self.arun_flow(self.read(limit, after))
+        result: Pulled = await self.arun_flow(self.read_flow(limit, after))
         return result
 
-    def read(self, limit: int, after: Place | None = None) -> Flow[Pulled]:
-        """See peek()."""
+    def read_flow(self, limit: int, after: Place | None, member: str = "") -> Flow[Pulled]:
+        """See peek(). There is no ``member``, unlike in Chat."""
         number = 0 if after is None else position("after", after)[0]
         whole_number("limit", limit, LIMIT)
-        missed, _count, *messages = yield PEEK(self.keys("messages", "numbers"), [number, limit])
+        missed, *messages = yield PEEK(self.keys("messages", "numbers"), [number, limit])
         return Pulled(_parsed(*messages), int(missed))
 
     def _push(self, body: Any, client_id: str, data: dict[str, Any]) -> Flow[int]:
@@ -109,10 +109,6 @@ class Inbox(Box):
         args: list[Argument] = [self.encoded, f"{kind}  {text}", call_id(client_id)]
         keys = [self.key("inboxes"), *self.keys("messages", "numbers", "leases", "last", "ids", "wake")]
         return single(PUSH(keys, [*args, conf.section(MailboxSettings).MAX_MESSAGES]))
-
-    def peek_flow(self, limit: int, timeout: float, after: Place | None) -> Flow[Pulled]:
-        """Wait for messages; see peek()."""
-        return until_found(self.using, self.wake, partial(self.read, limit, after), timeout)
 
     def _pull(self, limit: int, timeout: float, lease: float) -> Flow[Pulled]:
         whole_number("limit", limit, LIMIT)
@@ -125,8 +121,9 @@ class Inbox(Box):
 
     def settle_flow(self, verb: str, messages: Messages) -> Flow[int]:
         """Acknowledge messages, or end their leases; see ack() and nack()."""
-        given = [messages] if isinstance(messages, (Message, str, int)) else list(messages)
-        numbers = [position("messages", message, least=1)[0] for message in given]
+        are_many = isinstance(messages, Iterable) and not isinstance(messages, (Message, str))
+        places: Any = messages if are_many else [messages]
+        numbers = [position("messages", message, least=1)[0] for message in places]
         if len(numbers) > LIMIT[1]:
             raise InvalidValue(f"{verb}() takes {LIMIT[1]:,} messages at most, not {len(numbers):,}.")
         keys = [self.key("inboxes"), *self.keys("messages", "numbers", "leases", "wake")]

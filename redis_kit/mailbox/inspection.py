@@ -51,18 +51,15 @@ def read_mailboxes(count: int) -> Flow[Mailboxes]:
     described = yield from gather([*(_described(Chat(name)) for name in names), *counts], combine=True)
     return Mailboxes(
         sum(chats),
-        sorted((info for info in described[: len(names)] if info), key=lambda info: -info.messages),
+        sorted(described[: len(names)], key=lambda info: -info.messages),
         sum(users),
         [(name, count, moment(us / 1000)) for (name, us), count in zip(waiting, described[len(names) :], strict=True)],
     )
 
 
-def _described(chat: Chat) -> Flow[ChatInfo | None]:
-    reply = yield DESCRIBE([chat.key("chats"), *chat.keys("messages", "members", "idle")], [chat.encoded])
-    if not reply:
-        return None
-    messages, members, idle, behind, oldest = reply
-    return ChatInfo(chat.name, messages, members, idle, behind, moment(oldest) if oldest else None)
+def _described(chat: Chat) -> Flow[ChatInfo]:
+    *counts, oldest = yield DESCRIBE([chat.key("chats"), *chat.keys("messages", "members", "idle")], [chat.encoded])
+    return ChatInfo._make((chat.name, *counts, moment(oldest) if oldest else None))
 
 
 def _pairs(replies: list[list[bytes]]) -> list[tuple[str, float]]:

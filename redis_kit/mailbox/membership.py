@@ -86,13 +86,9 @@ class Membership(Box):
         """See clear()."""
         await self.arun_flow(self._clear())
 
-    def own_keys(self, *parts: str) -> list[str]:
-        """Return the keys of all chats of the bucket, and those of this one."""
-        return [self.key("chats"), self.key("sizes"), *self.keys(*parts)]
-
-    def reads_key(self, encoded_member: str) -> str:
-        """Return the key of what a member has read in the chats of the bucket."""
-        return self.key(f"reads:{encoded_member}")
+    def own_keys(self, *parts: str, names: Iterable[str] = ()) -> list[str]:
+        """Return the keys of all chats of the bucket, those of this one, and those of what members have read."""
+        return [*map(self.key, ("chats", "sizes")), *self.keys(*parts), *(self.key(f"reads:{name}") for name in names)]
 
     def answer_of(self, call: Any, member: str | None = None, message: Any = None) -> Flow[Any]:
         """Return the reply of a script. Raises the error for a reason that it gives in place of one."""
@@ -103,7 +99,7 @@ class Membership(Box):
 
     def _create(self, members: Iterable[str], keep: int) -> Flow[bool]:
         whole_number("keep", keep, (0, conf.section(MailboxSettings).MAX_MESSAGES))
-        if isinstance(members, (str, bytes)):
+        if isinstance(members, (str, bytes)) or not isinstance(members, Iterable):
             raise InvalidValue(f"Give a list of members, not {shortened(members)}.")
         is_new = bool((yield from self._join([], str(keep), False))[0])
         for some in batched(members, AT_ONCE):
@@ -112,12 +108,12 @@ class Membership(Box):
 
     def _join(self, members: list[str], keep: str, history: bool) -> Flow[Any]:
         names = [encode(member) for member in members]
-        keys = [*self.own_keys("messages", "members", "idle", "joined"), *map(self.reads_key, names)]
+        keys = self.own_keys("messages", "members", "idle", "joined", names=names)
         return self.answer_of(JOIN(keys, [self.encoded, keep, int(history), *names]))
 
     def _leave(self, members: list[str], *, clear: bool = False) -> Flow[Any]:
         names = [encode(member) for member in members]
-        keys = [*self.own_keys("messages", "members", "idle", "joined", "ids", "wake"), *map(self.reads_key, names)]
+        keys = self.own_keys("messages", "members", "idle", "joined", "ids", "wake", names=names)
         args: list[Argument] = [self.encoded, *limits(), int(clear), *names]
         return self.answer_of(LEAVE(keys, args))
 
@@ -182,7 +178,7 @@ class Chats(Box):
     def _count(self) -> Flow[dict[str, int]]:
         keys = [[bucket_key(bucket, part) for part in ("chats", f"reads:{self.encoded}")] for bucket in BUCKETS]
         replies = yield CombinedBatch(list(map(COUNT_UNREAD, keys)))
-        parts = b" ".join(filter(None, replies)).decode().split()
+        parts = b" ".join(filter(None, replies)).decode().split(" ") if any(replies) else []
         return dict(zip(map(decoded, parts[::2]), map(int, parts[1::2]), strict=True))
 
 

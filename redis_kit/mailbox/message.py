@@ -15,6 +15,7 @@ from redis_kit.mailbox.settings import MailboxSettings
 TEXT, JSON, WITH_DATA, DELETED = "t", "j", "d", "x"  # kinds of bodies
 MAX_ID = 128  # characters of the id of a call
 LARGEST = 2**53  # numbers below are exact in Lua
+DEEPEST = 100  # levels of JSON: the more that one may write, the less of the stack others have left to read it
 NO_DATA: Mapping[str, Any] = {}
 
 
@@ -54,11 +55,10 @@ class Message(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         """Return it for a client, which must escape the body where it shows it."""
-        shown = {"id": self.id, "number": self.number, "body": self.body, "time": self.time.isoformat()}
-        shown |= {"sender": self.sender} if self.sender else {}
-        shown |= {"edited": self.edited.isoformat()} if self.edited else {}
-        shown |= {"deleted": True} if self.deleted else {}
-        return shown | ({"data": self.data} if self.data else {})
+        edited = self.edited.isoformat() if self.edited else None
+        maybe = {"sender": self.sender, "edited": edited, "deleted": self.deleted, "data": self.data}
+        always = {"id": self.id, "number": self.number, "body": self.body, "time": self.time.isoformat()}
+        return always | {name: value for name, value in maybe.items() if value}
 
 
 Place = Message | str | int  # a message, its id, or its number
@@ -81,6 +81,12 @@ def encoded(body: Any, data: Mapping[str, Any] = NO_DATA) -> tuple[str, str]:
         raise InvalidValue(f"The body must be text, or what JSON can hold, not {shortened(body)}: {error}.") from error
     if size > (most := conf.section(MailboxSettings).MAX_BYTES):
         raise InvalidValue(f"A message of {size:,} bytes is too large: MAX_BYTES in REDIS_KIT['MAILBOX'] is {most:,}.")
+    level: list[Any] = [] if kind == TEXT else [[content]]
+    for _ in range(DEEPEST + 1 if level else 0):
+        level = [part for each in level for part in (each.values() if isinstance(each, dict) else each)]
+        level = [part for part in level if isinstance(part, (dict, list, tuple))]
+    if level:
+        raise InvalidValue(f"A body must not be nested more than {DEEPEST} levels deep.")
     return kind, text
 
 

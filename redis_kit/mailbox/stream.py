@@ -10,10 +10,11 @@ from redis_kit.core.channels.listener import renew, subscribed
 from redis_kit.core.channels.subscription import Listen, Subscription
 from redis_kit.core.channels.wait import PASSING, in_turn
 from redis_kit.core.flow import Flow
+from redis_kit.core.keys import encode
 from redis_kit.mailbox.chat import Chat
 from redis_kit.mailbox.errors import ChatNotFound, NotMember
 from redis_kit.mailbox.inbox import Inbox
-from redis_kit.mailbox.message import Message
+from redis_kit.mailbox.message import Message, position
 
 ALIVE = 15.0  # seconds without an event after which a comment is sent, as proxies cut silent connections
 LENGTH = (540.0, 660.0)  # seconds of a stream, at random: then the client reconnects, and its rights are checked again
@@ -30,7 +31,7 @@ class EventStream:
     def __init__(self, box: Chat | Inbox, member: str, after: str | None) -> None:
         self.box, self.member = box, member
         self._after: Any = after
-        self._number = 0  # of the last message that was sent
+        self._number = 0 if after is None else position("after", after)[0]  # of the last message that was sent
         self._missed = 0  # messages of an inbox, as the client knows
         self._must_look = True
         self._end = monotonic() + random.uniform(*LENGTH)  # noqa: S311 -- spreads load, hides nothing
@@ -73,8 +74,7 @@ class EventStream:
 
     def _look(self) -> Flow[bytes]:
         box = self.box
-        look: Any = box.read(PAGE, self._after) if isinstance(box, Inbox) else box.read(self.member, PAGE, self._after)
-        result = yield from in_turn(look)
+        result: Any = yield from in_turn(box.read_flow(PAGE, self._after, self.member))
         self._must_look = len(result.messages) == PAGE
         events = []
         if result.missed and (isinstance(box, Chat) or result.missed != self._missed):
@@ -83,7 +83,7 @@ class EventStream:
         events += [_event(message.as_json(), id=message.id) for message in result.messages]
         if result.messages:
             self._after, self._number = result.messages[-1].id, result.messages[-1].number
-        elif isinstance(box, Chat):
+        elif isinstance(box, Chat) and (self._after is None or result.last != self._number):
             self._after = self._number = result.last
         return b"".join(events)
 
@@ -103,7 +103,7 @@ class EventStream:
             return _event({"number": int(changed), "deleted": body_kind == b"x"}, name="change")
         elif kind == b"ack":
             return _event({"numbers": [int(number) for number in rest.split()]}, name="ack")
-        self._must_look |= kind == b"left"
+        self._must_look |= kind == b"left" and encode(self.member).encode() in rest.split()
         return b""
 
 

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from django.views import View
 
-from redis_kit.core.channels.wait import in_turn
+from redis_kit.core.channels.wait import in_turn, until_found
 from redis_kit.core.errors import InvalidName, InvalidValue, PoolExhausted, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.text import shortened
@@ -35,8 +36,8 @@ class MailboxView(View):
     GET takes ``after`` (an id), ``limit``, and ``timeout`` (seconds), and for a chat ``before``. If the client accepts
     ``text/event-stream``, it gets that, after the ``Last-Event-ID``. Reading an inbox leases nothing.
 
-    POST takes for an inbox a list of ids as ``ack``. For a chat it takes a ``body``, maybe with a ``client_id``; or an
-    id as ``ack``, as ``delete``, or as ``edit`` with a ``body``. Members change their own messages only.
+    POST takes for an inbox ids as ``ack``; for a chat a ``body``, maybe with a ``client_id``, or an id as ``ack``, as
+    ``delete``, or as ``edit`` with a ``body``. Members change their own messages only.
     """
 
     http_method_names = ["get", "post"]
@@ -84,10 +85,10 @@ def _answer(request: HttpRequest, box: Chat | Inbox, member: str) -> Flow[dict[s
     if "text/event-stream" in request.headers.get("Accept", ""):
         after = request.headers.get("Last-Event-ID") or after
         # A client that may not read gets a status, after which it does not connect again.
-        yield from in_turn(box.read(1, after) if isinstance(box, Inbox) else box.read(member, 1, after))
+        yield from in_turn(box.read_flow(1, after, member))
         return EventStream(box, member, after)
     if isinstance(box, Inbox):
-        pulled = yield from box.peek_flow(limit, timeout, after)
+        pulled = yield from until_found(box.using, box.wake, partial(box.read_flow, limit, after), timeout)
         return {"messages": [message.as_json() for message in pulled.messages], "missed": pulled.missed}
     if before := query.get("before"):
         messages = yield from box.history_flow(before, limit, member)
@@ -96,13 +97,11 @@ def _answer(request: HttpRequest, box: Chat | Inbox, member: str) -> Flow[dict[s
     return fetched._asdict() | {"messages": [message.as_json() for message in fetched.messages]}
 
 
-def _carried_out(content: dict[str, Any], box: Chat | Inbox, member: str) -> Flow[dict[str, Any]]:
+def _carried_out(content: Any, box: Chat | Inbox, member: str) -> Flow[dict[str, Any]]:
     """Carry out what a client has sent, and return the answer."""
     match box, content:
         case Inbox(), {"ack": [*ids], **rest} if not rest:
             return {"acknowledged": (yield from box.settle_flow("ack", ids))}
-        case Inbox(), _:
-            raise InvalidValue("Send a list of ids as ack.")
         case Chat(), {"body": body, **rest} if not rest.keys() - {"client_id"}:
             return {"number": (yield from box.send_flow(member, body, content.get("client_id", "")))}
         case Chat(), {"ack": id, **rest} if not rest:
@@ -113,7 +112,7 @@ def _carried_out(content: dict[str, Any], box: Chat | Inbox, member: str) -> Flo
         case Chat(), {"delete": id, **rest} if not rest:
             yield from box.edit_flow(id, DELETED, "", member)
             return {"deleted": id}
-    raise InvalidValue("Send a body, maybe with a client_id; or an id as ack, as delete, or as edit with a body.")
+    raise InvalidValue("An inbox takes ids as ack. A chat takes a body, or an id as ack, delete, or edit with a body.")
 
 
 def _opened(access: Inbox | tuple[Chat, str] | None) -> tuple[Chat | Inbox, str]:
@@ -126,16 +125,13 @@ def _opened(access: Inbox | tuple[Chat, str] | None) -> tuple[Chat | Inbox, str]
     return box, member
 
 
-def _content(request: HttpRequest) -> dict[str, Any]:
+def _content(request: HttpRequest) -> Any:
     if request.content_type != "application/json":
         raise InvalidValue("Send JSON, with the content type application/json.")
     try:
-        content = json.loads(request.body)
+        return json.loads(request.body)
     except (ValueError, RecursionError):
         raise InvalidValue("The content is not valid JSON.") from None
-    if not isinstance(content, dict):
-        raise InvalidValue("The content must be an object.")
-    return content
 
 
 def _number(query: Mapping[str, str], name: str, default: int) -> int:

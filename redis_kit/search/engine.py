@@ -103,7 +103,12 @@ class Plan:
         keys += [store.key(part) for part in ("empty", "slow", "found", "extra")]
         args: list[Argument] = [str(store.generations.parameters), str(self.shape), packed, request.offset]
         slow = [(text, round((monotonic() - time) * 1000)) for text, time in _slow.pop(store.name, ())]
-        args += [request.limit, request.shown, json.dumps(slow), len(self.prefix.encode())]
+        args += [
+            request.limit,
+            request.shown if request.query.positive else "",
+            json.dumps(slow),
+            len(self.prefix.encode()),
+        ]
         return SEARCH([*keys, *self.sets], args)
 
     def _word(self, word: str) -> dict[str, Any]:

@@ -51,6 +51,7 @@ class SearchIndex(RowIndex):
     #: A subclass of Analyzer.
     analyzer_class: ClassVar[type[Analyzer]] = Analyzer
     columns: ClassVar[Mapping[str, Field]] = {}
+    command = "rk_search"
     distrusted = "answers without it until it is rebuilt"
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -96,8 +97,7 @@ class SearchIndex(RowIndex):
         or the index is missing, ``fallback()`` answers.
         """
         index: SearchIndex = cls.instance
-        options = {"boosts": boost or {}, "facets": tuple(facets), "fuzzy": fuzzy, "limit": limit, "offset": offset}
-        request = index._request(text, filters, order, **options)
+        request = index._request(text, filters, order, boost or {}, facets, fuzzy, limit, offset)
         answer = index.store.run_flow(index._ask(request), if_open=None)
         if answer is None and (rows := index.fallback(text, request.filters)) is not None:
             return SearchResult(index, request, answer, list(rows[offset : offset + limit]), rows.count())
@@ -119,8 +119,7 @@ class SearchIndex(RowIndex):
     ) -> SearchResult:
         """See search()."""
         index: SearchIndex = cls.instance
-        options = {"boosts": boost or {}, "facets": tuple(facets), "fuzzy": fuzzy, "limit": limit, "offset": offset}
-        request = index._request(text, filters, order, **options)
+        request = index._request(text, filters, order, boost or {}, facets, fuzzy, limit, offset)
         answer = await index.store.arun_flow(index._ask(request), if_open=None)
         if answer is None and (rows := index.fallback(text, request.filters)) is not None:
             page = [row async for row in rows[offset : offset + limit]]
@@ -192,11 +191,12 @@ class SearchIndex(RowIndex):
         store = self.store
         store.run_flow(store.write(documents, gone, self.writer_key, writer, rebuild))
 
-    def refresh_unless_busy(self) -> None:
+    def refresh_unless_busy(self) -> bool:
         """See RowIndex. Changes of an index that is stored with other fields are left to processes that have these."""
         with suppress(ParameterMismatch):
             self.store.run_flow(self.generations.read())
-            super().refresh_unless_busy()
+            return super().refresh_unless_busy()
+        return True
 
     def schedule(self) -> None:
         """See RowIndex.schedule(). If the task can't be enqueued, a thread writes the changes."""
@@ -209,12 +209,28 @@ class SearchIndex(RowIndex):
                 logger.error("search: the task %s was not enqueued: %s", path, described(error))  # noqa: TRY400
         super().schedule()
 
-    def _request(self, text: str, filters: Mapping[str, Any], order: str, **options: Any) -> Request:
-        if not isinstance(text, str):
-            raise InvalidValue(f"A query is text, not {shortened(text)}.")
-        sort, boosts = order.removeprefix("-"), options["boosts"]
+    def _request(
+        self,
+        text: str,
+        filters: Mapping[str, Any],
+        order: str,
+        boosts: Mapping[str, float],
+        facets: Sequence[str],
+        fuzzy: bool,
+        limit: int,
+        offset: int,
+    ) -> Request:
+        for value, kinds, what in (
+            (text, str, "A query is text"),
+            (order, str, 'The order is "relevance" or the name of a Sort'),
+            (boosts, Mapping, "A boost has shares by the names of Sorts"),
+            (facets, (list, tuple, set), "facets is a list of names"),
+        ):
+            if not isinstance(value, kinds):
+                raise InvalidValue(f"{what}, not {shortened(value)}.")
+        sort = order.removeprefix("-")
         sorts = [*boosts, *[sort] * (order != "relevance")]
-        for kind, names in ((Facet, [*filters, *options["facets"]]), (Sort, sorts)):
+        for kind, names in ((Facet, [*filters, *facets]), (Sort, sorts)):
             for name in names:
                 self._require(kind, name)
         for name, share in boosts.items():
@@ -222,11 +238,12 @@ class SearchIndex(RowIndex):
                 raise InvalidValue(f"The boost of {name!r} must be a share from 0 to 1, not {shortened(share)}.")
         if sum(boosts.values()) > 1:
             raise InvalidValue(f"The boosts are {sum(boosts.values()):g} together, and at most 1 is allowed.")
-        whole_number("limit", options["limit"], (1, MAX_HITS))
-        whole_number("offset", options["offset"], (0, 10**9))
+        whole_number("limit", limit, (1, MAX_HITS))
+        whole_number("offset", offset, (0, 10**9))
         values = {name: listed for name, value in filters.items() if (listed := Facet.clean(value))}
         sign = 0 if order == "relevance" else 1 if order.startswith("-") else -1
-        return Request(text, parse(text, self.analyzer), values, (sort, sign), **options)
+        query = parse(text, self.analyzer)
+        return Request(text, query, values, (sort, sign), boosts, tuple(facets), fuzzy, limit, offset)
 
     def _require(self, kind: type[Field], name: str) -> None:
         if name not in (names := self._names_of(kind)):

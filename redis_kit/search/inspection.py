@@ -61,19 +61,10 @@ class IndexInfo(NamedTuple):
         memory = measured * postings // of_postings
         rebuilt = _time(fields[f"since:{active}"]) if active else None
         complete = fields.get("complete") == f"{active} {identity.decode()}"
-        searches, empties, slows = (int(fields.get(key, 0)) for key in ("searches", "empty", "slow"))
+        counts = [int(fields.get(key, 0)) for key in ("searches", "empty", "slow")]
         sizes = (documents, words, memory, rebuilt, complete, bool(lease), waiting)
-        return cls(
-            store.name,
-            store.using,
-            fields["parameters"],
-            *sizes,
-            searches,
-            empties,
-            slows,
-            _logged(empty),
-            _logged(slow),
-        )
+        names = (store.name, store.using, fields["parameters"])
+        return cls._make([*names, *sizes, *counts, _logged(empty), _logged(slow)])
 
 
 def clear(name: str, using: str) -> bool:

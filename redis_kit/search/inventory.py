@@ -4,7 +4,6 @@ from typing import Any
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.indexes.inventory import Inventory
-from redis_kit.core.indexes.model_index import indexes
 from redis_kit.core.primitive import Primitive
 from redis_kit.search.index import SearchIndex
 from redis_kit.search.inspection import IndexInfo, clear, describe
@@ -14,10 +13,7 @@ from redis_kit.search.store import SearchStore
 class _Indexes(Inventory[IndexInfo]):
     """All indexes, by name."""
 
-    primitive = SearchStore
-
-    def models(self) -> list[SearchIndex]:
-        return indexes(SearchIndex)
+    primitive, kind, counted = SearchStore, SearchIndex, "documents"
 
     def describe(self, index: Primitive) -> Flow[IndexInfo | None]:
         return describe(SearchStore(index.name, using=index.using))
@@ -27,9 +23,6 @@ class _Indexes(Inventory[IndexInfo]):
 
     def clear(self, info: IndexInfo) -> None:
         clear(info.name, info.using)
-
-    def size(self, info: IndexInfo) -> int:
-        return info.documents
 
 
 all_indexes = _Indexes()

@@ -101,15 +101,9 @@ class SearchStore(Primitive):
         if not replacement.ids:
             return shape
         prefix = self.prefix(generation)
-        args: list[Argument] = [
-            str(self.generations.parameters),
-            str(shape),
-            token,
-            generation.id,
-            len(prefix.encode()),
-        ]
+        args: list[Argument] = [str(self.generations.parameters), str(shape), token, generation.id]
         keys = [self.generations.state, writer, self.key("begun"), docs, words, stats, *replacement.keys(prefix)]
-        answer, *stored = yield STORE(keys, [*args, average, *replacement.arguments()])
+        answer, *stored = yield STORE(keys, [*args, len(prefix.encode()), average, *replacement.arguments()])
         if answer == b"lost":
             raise WriterLost(f"Another process writes to {self!r}.")
         if answer == b"changed":

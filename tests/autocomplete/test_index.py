@@ -164,6 +164,33 @@ def test_an_id_is_in_each_scope_or_in_one_only(kit):
         Autocomplete("one").search("t")
 
 
+def test_an_id_in_another_scope_is_not_removed(kit):
+    own, other = (Autocomplete("one", scope, unique_ids=True) for scope in (1, 2))
+    own.add(7, "Text")
+    assert other.remove(7) is False
+    assert other.clear() is False
+    assert len(own.search("t")) == 1
+    assert Autocomplete("one", unique_ids=True).remove(7) is True  # that of all scopes may
+
+
+def test_long_searches_go_on_where_they_ended(kit, monkeypatch):
+    """As a plain list answers: short and long words, several levels, and words that are rarely in one entry."""
+    rng, index, plain = random.Random(6), Autocomplete("long"), Reference()
+    monkeypatch.setattr("redis_kit.autocomplete.index.BLOCKS", 1)
+    monkeypatch.setattr("redis_kit.autocomplete.index.CALLS", 500)
+    entries = [
+        (id, " ".join("".join(rng.choices("abc", k=rng.randint(1, 4))) for _ in range(rng.randint(1, 3))), 2**weight)
+        for id, weight in enumerate(rng.choices((0, 1, 2, 9), (60, 20, 10, 2), k=900))
+    ]
+    index.add_many(entries)
+    for entry in entries:
+        plain.add(*entry)
+    for _ in range(50):
+        query = " ".join("".join(rng.choices("abc", k=rng.randint(1, 3))) for _ in range(rng.randint(1, 3)))
+        for limit in (1, 10, 100):
+            assert found(index.search(query, limit)) == plain.search(query, limit), query
+
+
 def test_entries_of_a_rebuild_name_their_scopes(kit):
     index = Autocomplete("scopes")
     index.rebuild([Entry(1, "Anna"), Entry(1, "Anna", scope="b"), Entry(2, "Anton", scope="b")])

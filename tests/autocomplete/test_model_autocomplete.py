@@ -84,7 +84,7 @@ def test_empty_and_wrong_rows_are_left_out(kit, caplog):
 
 def test_keys_that_can_be_no_ids_stop_no_other_row(accounts):
     accounts.rebuild()
-    accounts.update(["\n", "x" * 500])
+    accounts.commit(["\n", "x" * 500])
     with pytest.raises((InvalidValue, ValueError)):
         Account.objects.get(pk="\n")
 
@@ -103,7 +103,9 @@ def test_database_is_asked_while_redis_is_unavailable(own_kit, caplog):
     with pytest.raises(InvalidValue):
         index.search("an", 1000)
     own_kit.server.stop()
+    assert Autocomplete("people").search("an") == []
     assert names(index, "an") is None
+    assert "answers again" not in caplog.text
     row.name = "Bo"
     row.save()
     assert index.misses_change()

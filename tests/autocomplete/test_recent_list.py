@@ -41,6 +41,9 @@ def test_wrong_calls_are_refused(kit):
             RecentList("people", 1, size=wrong)
     with pytest.raises(InvalidName):
         RecentList("people", "")
+    for stranger in (None, True):  # all who are not logged in would share a list
+        with pytest.raises(InvalidValue, match="owner of a list must be"):
+            RecentList("people", stranger)
     with pytest.raises(TypeError, match="size"):
         RecentList("people", 1, sise=3)
     for wrong in ("", None, "x" * 1001):

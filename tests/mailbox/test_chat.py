@@ -8,8 +8,9 @@ from contextlib import suppress
 import pytest
 from django.db import transaction
 
-from redis_kit.core.errors import KeyConflict, RedisUnavailable
+from redis_kit.core.errors import InvalidValue, KeyConflict, PermissionDenied, RedisUnavailable
 from redis_kit.mailbox import Chat, ChatNotFound, Chats, Inbox, MessageNotFound, NotMember, NotSender
+from redis_kit.mailbox.chat import Fetched, following
 
 
 def bodies(fetched):
@@ -314,3 +315,97 @@ def test_many_callers_wait_on_one_connection(kit):
         return len(subscribed), [bodies(each) for each in await asyncio.gather(*waits)]
 
     assert asyncio.run(wait()) == (1, [["hi"]] * 30)
+
+
+def test_chat_whose_name_has_a_wide_space_is_counted(kit):
+    names = ["部屋\u3000一", "no\u00a0break", "line\u2028end"]
+    for name in names:
+        Chat(name).create(["anna"])
+        Chat(name).send(None, "x")
+    assert Chats("anna").unread() == dict.fromkeys(names, 1)
+
+
+def test_body_that_others_could_not_read_is_refused(kit):
+    chat, nested = Chat("office"), "x"
+    chat.create(["anna"])
+    for _ in range(100):
+        nested = [nested]
+    chat.send("anna", nested)
+    assert chat.fetch("anna").messages[0].body == nested
+    for call in (lambda: chat.send("anna", [nested]), lambda: chat.edit(1, {"a": nested})):
+        with pytest.raises(InvalidValue, match="nested more than 100 levels deep"):
+            call()
+
+
+def test_change_is_for_members_and_for_the_message_that_they_mean(kit):
+    chat = Chat("office")
+    chat.create(["anna", "ben"])
+    chat.send("anna", "first")
+    seen = chat.history()[0]
+    chat.clear()
+    chat.create(["anna", "ben"])
+    chat.send("anna", "second")  # has the number 1, too
+    age(kit, chat, 1)
+    for call in (lambda: chat.edit(seen, "x"), lambda: chat.delete(seen.id, sender="anna")):
+        with pytest.raises(MessageNotFound):
+            call()
+    chat.leave("anna")
+    with pytest.raises(NotMember):
+        chat.edit(1, "x", sender="anna")
+    assert [each.body for each in chat.history()] == ["second"]
+
+
+def test_nobody_is_removed_by_a_call_that_is_refused(kit):
+    chat = Chat("office")
+    chat.create(["anna", "ben"])
+    kit.client.execute_command("ACL", "SETUSER", kit.prefix, "on", ">secret", "~*", "+@all", "resetchannels")
+    kit.connect({**kit.server.connection, "USERNAME": kit.prefix, "PASSWORD": "secret"})
+    try:
+        with pytest.raises(PermissionDenied):
+            chat.leave("anna")
+        assert [member.name for member in chat.members()] == ["anna", "ben"]
+    finally:
+        kit.connect(kit.server.connection)
+        kit.client.execute_command("ACL", "DELUSER", kit.prefix)
+
+
+def test_sync_call_waits_in_a_thread_with_an_event_loop(kit):
+    chat = Chat("office")
+    chat.create(["anna"])
+    threading.Timer(0.3, lambda: chat.send(None, "hi")).start()
+
+    async def run():
+        return chat.fetch("anna", timeout=5)
+
+    assert bodies(asyncio.run(run())) == ["hi"]
+
+
+def test_message_that_arrives_costs_a_waiting_caller_no_round_trip(kit, trips):
+    chat = Chat("office")
+    chat.create(["anna", "ben"])
+    for body in ("one", "two"):  # with the second one, the server knows all scripts
+        trips.clear()
+        threading.Timer(0.3, lambda body=body: chat.send("ben", body)).start()
+        fetched = chat.fetch("anna", timeout=5)
+        assert (bodies(fetched), fetched.missed, fetched.unread) == ([body], 0, 0)
+        assert fetched.last == fetched.messages[0].number
+        chat.ack("anna", fetched.messages[0])
+    assert len(trips) == 4  # two looks, the send, and ack()
+
+
+def test_publications_that_do_not_follow_are_looked_up(kit):
+    result = Fetched([], 0, 0, 4, 4)
+    entry = b"1700000000000 0 t anna hi"
+    assert following(1, result, [b"message 5 " + entry]).last == 5
+    assert [each.number for each in following(2, result, [b"message 5 " + entry, b"message 6 " + entry]).messages] == [
+        5,
+        6,
+    ]
+    for publications in (
+        [b"message 6 " + entry],
+        [b"message 4 " + entry],
+        [b"change 5 t"],
+        [b"message 5 " + entry, b"left"],
+        [b"message 5 " + entry, b"message 6 " + entry],  # more than the limit
+    ):
+        assert following(1, result, publications) is None

@@ -36,3 +36,29 @@ def test_wait_ends_with_a_message(any_kit, twin):
     assert bodies(twin(inbox.pull, timeout=5)) == ["hi"]
     assert time.monotonic() - began < 2
     assert bodies(twin(inbox.pull, timeout=0.1)) == []
+
+
+def test_late_acknowledgement_does_not_hide_what_is_missed(kit):
+    kit.options(MAILBOX={"MAX_MESSAGES": 2})
+    inbox = Inbox("anna")
+    inbox.push("m0")
+    held = inbox.pull().messages
+    for number in range(1, 4):
+        inbox.push(f"m{number}")
+    assert inbox.ack(held) == 0  # removed, as the inbox was full
+    pulled = inbox.pull()
+    assert (bodies(pulled), pulled.missed) == (["m2", "m3"], 2)
+    inbox.ack(pulled.messages[0])
+    assert inbox.pull().missed == 0
+
+
+def test_lease_ends_with_its_message(kit):
+    kit.options(MAILBOX={"MAX_MESSAGES": 1000})
+    inbox = Inbox("anna")
+    numbers = [inbox.push("old") for _ in range(1000)]
+    assert len(inbox.pull(1000, lease=3600).messages) == 1000
+    kit.options(MAILBOX={"MAX_MESSAGES": 1})
+    while inbox.unread() > 1:
+        numbers.append(inbox.push("new"))
+    assert kit.client.zcard(inbox.keys("leases")[0]) == 0
+    assert bodies(inbox.pull()) == ["new"]

@@ -3,6 +3,8 @@
 import json
 from datetime import datetime
 
+import pytest
+
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.core.text import shortened
 from redis_kit.mailbox import Chat, Chats, Inbox, MessageNotFound, NotMember
@@ -215,3 +217,11 @@ def test_views_refuse_what_is_wrong_and_change_nothing(kit, browser):
     for content in ({"body": "hi"}, {"ack": 1}, {"edit": 1, "body": "x"}, {"delete": 1}):
         assert eve.post("/office/", content)[0] == 403, content
     assert stored(kit) == before
+
+
+def test_list_that_is_none_is_refused(kit):
+    for value in (None, 1.5, object()):
+        for call in (Chat("office").create, Inbox("anna").ack, Inbox("anna").nack):
+            with pytest.raises(InvalidValue, match=r"list of members|messages must be"):
+                call(value)
+    assert kit.keys() == []

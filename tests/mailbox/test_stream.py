@@ -123,3 +123,45 @@ def test_client_that_is_slow_misses_nothing(office):
     chunks.close()
     numbers = [int(part.partition(b",")[0]) for part in text.split(b'"number":')[1:]]
     assert numbers == list(range(1, 702))
+
+
+def test_open_stream_notices_a_number_that_was_given_out_twice(office, kit, monkeypatch):
+    monkeypatch.setattr(stream, "ALIVE", 0.05)
+    office.send("ben", "lost")
+    chunks = iter(EventStream(office, "anna", None))
+    assert b"lost" in next(chunks) + next(chunks)
+    assert next(chunks) == b": \n\n"  # it has looked
+    key = office.keys("messages")[0]
+    time, rest = kit.client.lindex(key, 0).split(" ", 1)
+    kit.client.lset(key, 0, f"{int(time) + 1000} {rest.replace('lost', 'next')}")
+    assert b"next" in next(chunks)
+    chunks.close()
+
+
+def test_stream_that_begins_again_notices_it_too(office, kit, monkeypatch):
+    monkeypatch.setattr(stream, "ALIVE", 0.05)
+    office.send("ben", "lost")
+    message = office.history()[0]
+    chunks = iter(EventStream(office, "anna", message.id))
+    assert [next(chunks), next(chunks)] == [b"retry: 2000\n\n", b": \n\n"]
+    key = office.keys("messages")[0]
+    time, rest = kit.client.lindex(key, 0).split(" ", 1)
+    kit.client.lset(key, 0, f"{int(time) + 1000} {rest.replace('lost', 'next')}")
+    assert b"next" in next(chunks)
+    chunks.close()
+
+
+def test_member_who_leaves_lets_no_other_stream_look(office, trips):
+    chunks = iter(EventStream(office, "anna", None))
+    office.send("ben", "one")
+    assert b"one" in next(chunks) + next(chunks)
+    office.send("ben", "two")
+    assert b"two" in next(chunks)
+    trips.clear()
+    office.leave("ben")
+    office.send(None, "three")
+    assert b"three" in next(chunks)
+    assert len(trips) == 2
+    office.leave("anna")
+    assert b"NotMember" in next(chunks)
+    chunks.close()

@@ -107,3 +107,18 @@ def test_events_are_not_held_back_to_be_compressed(kit):
     answer = Client().get("/sync/inbox/", headers=headers)
     assert next(answer.streaming_content) == b"retry: 2000\n\n"
     answer.close()
+
+
+def test_member_who_left_changes_nothing_any_more(office, browser):
+    browser.post("/office/", {"body": "hi"})
+    office.leave("anna")
+    assert browser.post("/office/", {"edit": 1, "body": "forged"})[0] == 403
+    assert browser.post("/office/", {"delete": 1})[0] == 403
+    assert [each.body for each in office.history()] == ["hi"]
+
+
+def test_body_that_is_nested_deeply_is_refused(office, browser):
+    for depth in (101, 500, 990, 30_000):
+        raw = '{"body": ' + "[" * depth + "]" * depth + "}"
+        assert browser.post("/office/", raw=raw)[0] == 400
+    assert browser.get("/office/")[0] == 200

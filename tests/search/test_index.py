@@ -285,6 +285,9 @@ class TestFallback:
         ({"boost": {"votes": 0.7, "published": 0.7}}, "are 1.4 together"),
         ({"limit": 0}, "limit must be a whole number from 1 to 1,000"),
         ({"offset": -1}, "offset must be"),
+        ({"facets": "tags"}, "facets is a list of names, not 'tags'"),
+        ({"boost": ["votes"]}, "A boost has shares by the names of Sorts, not"),
+        ({"order": None}, "the name of a Sort, not None"),
     ],
 )
 def test_wrong_options_are_refused(page_index, options, message):
@@ -400,11 +403,12 @@ def test_slow_and_empty_queries_are_listed(three, monkeypatch, caplog):
     three.search("password=geheim \x1b[31m" + "x" * 300)
     monkeypatch.setattr(engine, "SLOW", 9.0)
     three.search("redis")
+    three.search('- ""')  # has no word to be found
     info = three.instance.info()
     assert [text[:22] for _time, text in info.empty_queries] == ["password=*** \\x1b[31mx"]
     ((_time, slow),) = info.slow_queries
     assert re.fullmatch(r"\d+ password=\*\*\* .{67}", slow)
-    assert (info.searches, info.empty, info.slow) == (2, 1, 1)
+    assert (info.searches, info.empty, info.slow) == (3, 1, 1)
 
 
 def test_custom_analyzer_splits(kit, page_index):

@@ -3,7 +3,6 @@
 from typing import Any
 
 from redis_kit.autocomplete.inventory import all_indexes
-from redis_kit.autocomplete.model_autocomplete import ModelAutocomplete
 from redis_kit.core.indexes.command import IndexCommand
 
 
@@ -11,12 +10,11 @@ class Command(IndexCommand):
     """List, clear and rebuild indexes."""
 
     help = "Show and clear indexes for autocomplete, and rebuild those of models."
-    kind, inventory = ModelAutocomplete, all_indexes
+    inventory = all_indexes
     titles = ("INDEX", "CONNECTION", "ENTRIES", "SCOPES", "COMPLETE")
-    empty = "There are no indexes."
 
     def cells(self, index: Any) -> tuple[str, ...]:
         """See IndexCommand.cells()."""
-        complete = ("yes" if index.complete else "no") if index.unique_ids else "-"
+        complete = ("yes" if index.complete else "no") if all_indexes.is_of_model(index) else "-"
         state = "rebuilding" if index.rebuilding else complete
         return (index.name, index.using, f"{index.entries:,}", f"{index.scopes:,}", state)

@@ -8,7 +8,6 @@ from django.utils.translation import gettext_lazy
 
 from redis_kit.autocomplete.inspection import IndexInfo
 from redis_kit.autocomplete.inventory import all_indexes, stored_index
-from redis_kit.autocomplete.model_autocomplete import ModelAutocomplete
 from redis_kit.core.indexes.panel import IndexPanel
 from redis_kit.core.panels import Content, Field, Figure, Search, Table
 
@@ -18,9 +17,8 @@ class AutocompletePanel(IndexPanel):
 
     slug = "autocomplete"
     title = gettext_lazy("Autocomplete")
-    inventory, kind = all_indexes, ModelAutocomplete
+    inventory = all_indexes
     columns = (gettext_lazy("Entries"), gettext_lazy("Scopes"), gettext_lazy("State"))
-    empty = gettext_lazy("There are no indexes.")
 
     def search(self) -> Search | None:
         """Return the search in an index, for viewers that may clear it."""
@@ -55,6 +53,6 @@ def _answer(name: str, scope: str | None, text: str) -> Content:
 def _state(info: IndexInfo) -> str:
     if info.rebuilding:
         return _("is being rebuilt")
-    if not info.unique_ids:  # the index of no model
+    if not all_indexes.is_of_model(info):
         return ""
     return _("complete") if info.complete else _("not asked: rebuild it")

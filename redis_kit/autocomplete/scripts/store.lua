@@ -72,7 +72,8 @@ for argument = 7, #ARGV, 5 do
             local carried = other and other.used / 2 ^ ((each.since - active.since) / half_life) or 0
             new = {base = weight, used = old and old.used or carried, spellings = spellings, rest = rest}
         end
-        if old and (new or weight == "") then
+        local is_removal = weight == "" and old and (scope == "" or old.number == number)
+        if old and (new or is_removal) then
             note_terms(terms, old, id, false)
             redis.call("HDEL", each.entries, field)
         end
@@ -85,7 +86,7 @@ for argument = 7, #ARGV, 5 do
         for term, is_wanted in pairs(terms) do
             set_term(each.terms, term, is_wanted)
         end
-        local is_change = weight == "use" and new or weight == "" and old or tonumber(weight) and not old
+        local is_change = weight == "use" and new or is_removal or tonumber(weight) and not old
         changes = changes + (place == 1 and is_change and 1 or 0)
         if each.is_evicted then redis.call("HDEL", state, "complete", "building") end
     end

@@ -3,7 +3,6 @@
 from typing import Any
 
 from redis_kit.bloom.inspection import filters
-from redis_kit.bloom.model_filter import ModelFilter
 from redis_kit.core.indexes.command import IndexCommand
 from redis_kit.core.text import byte_size
 
@@ -12,7 +11,7 @@ class Command(IndexCommand):
     """List, clear and rebuild filters."""
 
     help = "Show and clear Bloom filters, and rebuild those of models."
-    kind, inventory = ModelFilter, filters
+    inventory = filters
     titles = ("FILTER", "CONNECTION", "VALUES", "FILL", "LAYERS", "ERROR", "MEMORY", "COMPLETE")
     empty = "There are no filters."
 

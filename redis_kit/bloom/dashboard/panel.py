@@ -23,7 +23,7 @@ class BloomPanel(IndexPanel):
 
     slug = "filters"
     title = _("Bloom filters")
-    inventory, kind = filters, ModelFilter
+    inventory, listed = filters, title
     columns = (_("Values"), _("Layers"), _("Error now"), _("Memory"), _("State"))
     empty = _("There are no filters.")
 

@@ -37,7 +37,9 @@ class Listener:
         self.is_closed = False
         self._lock = threading.Lock()
         self._subscribers: dict[str, set[Subscription]] = {}
+        self._live: set[str] = set()  # channels that a server has confirmed, and whose publications come
         self._news: deque[str] = deque()  # channels that came or went
+        self._sessions: dict[Any, Session] = {}
         self._reader, self._writer = socket.socketpair()
         self._reader.setblocking(False)
         self._writer.setblocking(False)
@@ -46,12 +48,18 @@ class Listener:
     def add(self, subscription: Subscription) -> None:
         """Subscribe. The subscription is told to look when the server has confirmed it, or if it had before."""
         with self._lock:
-            subscribers = self._subscribers.setdefault(subscription.channel, set())
-            subscribers.add(subscription)
-            self._tell(subscription.channel)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="redis_kit listener", daemon=True)
-                self._thread.start()
+                self._live.clear()
+            self._subscribers.setdefault(subscription.channel, set()).add(subscription)
+            if subscription.channel in self._live:
+                subscription.put(None)
+                subscription.wake()
+            else:
+                self._tell(subscription.channel)
+            if self._thread is None:
+                thread = threading.Thread(target=self._run, name="redis_kit listener", daemon=True)
+                thread.start()  # it may be refused: then there is none, and the next caller tries again
+                self._thread = thread
 
     def remove(self, subscription: Subscription) -> None:
         """End a subscription."""
@@ -60,7 +68,7 @@ class Listener:
             subscribers.discard(subscription)
             if not subscribers:
                 self._subscribers.pop(subscription.channel, None)
-            self._tell(subscription.channel)
+                self._tell(subscription.channel)
 
     def has(self, subscription: Subscription) -> bool:
         """Tell whether a subscription is one of its own."""
@@ -75,7 +83,9 @@ class Listener:
                 self.forget()
 
     def forget(self) -> None:
-        """Close what the thread is woken by, in this process only."""
+        """Close all sockets in this process only. A child that kept them would keep them open for a dead parent."""
+        for session in self._sessions.values():
+            session.connection.disconnect()
         self._reader.close()
         self._writer.close()
 
@@ -89,7 +99,7 @@ class Listener:
             self._writer.send(b"!")
 
     def _run(self) -> None:
-        sessions: dict[Any, Session] = {}
+        sessions = self._sessions = {}
         try:
             self._listen(sessions)
         except Exception:
@@ -131,6 +141,7 @@ class Listener:
                 except LOST:
                     session.connection.disconnect()
                     homeless |= sessions.pop(client).channels
+                    self._live -= session.channels
             if self._subscribers:
                 used = monotonic()
             elif monotonic() - used > LINGER and self._ends():
@@ -146,15 +157,15 @@ class Listener:
     def _change(self, channel: str, sessions: dict[Any, Session]) -> set[str]:
         """Unsubscribe from a channel that nobody waits for, or return it if it needs a session."""
         session = next((session for session in sessions.values() if channel in session.channels), None)
-        if channel not in self._subscribers:
-            if session:
-                session.channels.discard(channel)
-                with suppress(*LOST):  # the next look at the session finds out
-                    session.send("SUNSUBSCRIBE", channel)
-            return set()
-        if session and ("SSUBSCRIBE", channel) not in session.pending:
-            self._deliver(channel, None)
-        return set() if session else {channel}
+        with self._lock:  # a subscriber who comes now sees that the channel is not live, and tells of it again
+            is_wanted = channel in self._subscribers
+            if not is_wanted:
+                self._live.discard(channel)
+        if session and not is_wanted:
+            session.channels.discard(channel)
+            with suppress(*LOST):  # the next look at the session finds out
+                session.send("SUNSUBSCRIBE", channel)
+        return {channel} if is_wanted and not session else set()
 
     def _place(self, client: Any, homeless: set[str], sessions: dict[Any, Session], *, moved: bool) -> None:
         """Subscribe to channels at the servers that have them."""
@@ -176,17 +187,22 @@ class Listener:
             return ""
         command, channel = session.pending[0] if session.pending else ("", "")
         if kind == b"sunsubscribe" and (command, channel) != ("SUNSUBSCRIBE", reply[1].decode()):
-            session.channels.discard(reply[1].decode())  # its slot has moved
-            return str(reply[1].decode())
+            return self._dropped(session, reply[1].decode())  # its slot has moved
         session.pending.popleft()
         if command == "SSUBSCRIBE" and kind == b"ssubscribe":
+            if channel in session.channels:  # else a SUNSUBSCRIBE is on its way
+                self._live.add(channel)
             self._deliver(channel, None)
         elif isinstance(reply, error_map.REDIRECTED):
-            session.channels.discard(channel)
-            return channel
+            return self._dropped(session, channel)
         elif isinstance(reply, Exception):
-            self._report([channel], error_map.translate(reply, sent=True))
+            self._report([self._dropped(session, channel)], error_map.translate(reply, sent=True))
         return ""
+
+    def _dropped(self, session: Session, channel: str) -> str:
+        session.channels.discard(channel)
+        self._live.discard(channel)
+        return channel
 
     def _report(self, channels: Iterable[str], error: Exception) -> None:
         """Tell subscribers about an error that does not pass by itself."""

@@ -20,7 +20,7 @@ class Subscription:
             self.loop = asyncio.get_running_loop()
         self._publications: deque[bytes] = deque()
         self._must_look = False
-        self._event = threading.Event() if self.loop is None else asyncio.Event()
+        self._event: Any = threading.Event() if self.loop is None else asyncio.Event()
 
     def put(self, publication: bytes | None) -> None:
         """Take a publication, or the order to look. To be followed by wake()."""
@@ -44,13 +44,18 @@ class Subscription:
 
     def wait(self, seconds: float) -> None:
         """Return when there is something to take, or after some seconds."""
-        self._event.wait(seconds)  # type: ignore[call-arg]
+        if self.loop:  # sync code in a thread whose loop runs, and can't wake it
+            self._event = threading.Event()
+            self.loop = None
+            self._must_look = True
+            return
+        self._event.wait(seconds)
 
     async def await_(self, seconds: float) -> None:
         """See wait()."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._event.wait()  # type: ignore[misc]
+                await self._event.wait()
 
 
 class Listen:

@@ -21,25 +21,34 @@ PASSING = (RedisUnavailable, PoolExhausted)  # failures that may pass
 _turns: "WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]" = WeakKeyDictionary()
 
 
-def until_found(using: str, channel: str, look: Callable[[], Flow[Any]], timeout: float) -> Flow[Any]:
+def until_found(
+    using: str,
+    channel: str,
+    look: Callable[[], Flow[Any]],
+    timeout: float,
+    follow: Callable[[Any, list[bytes]], Any] = lambda result, publications: None,
+) -> Flow[Any]:
     """Look, and again after each publication on a channel, until there are ``messages`` or the time is over.
 
     The result of a look may have ``next_look``: seconds until another one makes sense without a publication.
+    ``follow`` may return the next result from the last one and what was published since, and so save a look.
     ``timeout`` is 0 to 3,600. A failure that may pass is raised at the first look, or at the end.
     """
     deadline, failures = monotonic() + seconds("timeout", timeout, TIMEOUT), 0
     result = yield from look()
     if result.messages or not timeout:
         return result
+    publications: list[bytes] | None = None
     with subscribed(using, channel) as subscription:
         while not result.messages and (left := deadline - monotonic()) > 0:
             try:
                 if not failures:
                     renew(using, subscription)
-                    yield Listen(subscription, min(left, getattr(result, "next_look", LONGEST)))
-                result = yield from look()
+                    publications = yield Listen(subscription, min(left, getattr(result, "next_look", LONGEST)))
+                result = (publications and follow(result, publications)) or (yield from in_turn(look()))
                 failures = 0
             except PASSING:
+                publications = None
                 pause = full_jitter(failures, first=0.1, longest=1.0)
                 failures += 1
                 if monotonic() + pause > deadline:

@@ -11,17 +11,16 @@ from django.db.models import QuerySet
 from redis_kit.core import terminal
 from redis_kit.core.errors import InvalidValue, ParameterMismatch, RebuildLost, RebuildRunning
 from redis_kit.core.indexes.inventory import Inventory
-from redis_kit.core.indexes.model_index import ModelIndex, find_index
+from redis_kit.core.indexes.model_index import find_index
 from redis_kit.core.text import clean
 
 
 class IndexCommand(terminal.KitCommand):
     """List, clear and rebuild indexes of a kind. A subclass reads them, and has the titles and the cells of a line."""
 
-    kind: ClassVar[type[ModelIndex]]
     inventory: ClassVar[Inventory[Any]]
     titles: ClassVar[Sequence[str]]
-    empty: ClassVar[str]
+    empty: ClassVar[str] = "There are no indexes."
     #: What a name is made of, for the help.
     example: ClassVar[str] = "model and field, such as shop.Product.pk"
     actions: Mapping[str, str] = {
@@ -88,7 +87,7 @@ class IndexCommand(terminal.KitCommand):
 
     def _rebuild(self, *, name: str, **options: Any) -> None:
         try:
-            index = find_index(self.kind, name)
+            index = find_index(self.inventory.kind, name)
             rows: QuerySet[Any] = QuerySet(index.model, using=router.db_for_write(index.model))
             total = rows.count() if self.stderr.isatty() else 0
             count = index.rebuild(progress=terminal.progress_bar(self.stderr, total))

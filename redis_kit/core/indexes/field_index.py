@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from django.core.checks import CheckMessage, Error
-from django.core.exceptions import ValidationError
 from django.db import connections, router, transaction
 from django.db.models import Field, Model, QuerySet
 from django.db.models.signals import post_save, pre_save
@@ -14,14 +13,13 @@ from django.db.models.signals import post_save, pre_save
 from redis_kit.core.client.addresses import aliases
 from redis_kit.core.client.connection_checks import alias_missing
 from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisKitError
-from redis_kit.core.indexes.model_index import ModelIndex, indexes
+from redis_kit.core.indexes.model_index import NO_VALUE, ModelIndex, indexes
 from redis_kit.core.text import folded
 
 Kind = TypeVar("Kind", bound="FieldIndex")
 EXACT = ("postgresql", "sqlite")  # databases that compare text as it is, unless a field has a collation
 OTHER_TEXT = "\ufffd"  # stands for each text that only the database can compare
 BATCH = 2000  # rows in one query: a rebuild that waits for one for a minute counts as dead
-NO_VALUE = (ValidationError, TypeError, ValueError, ArithmeticError)  # errors about what a field can't take
 
 
 class FieldIndex(ModelIndex):

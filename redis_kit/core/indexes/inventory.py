@@ -11,6 +11,7 @@ from redis_kit.core.errors import InvalidValue, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.indexes.generations import names
+from redis_kit.core.indexes.model_index import indexes
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
 
@@ -43,10 +44,18 @@ class Inventory(Generic[Kind]):
     """The indexes of a component. A subclass describes one of them."""
 
     primitive: ClassVar[type[Primitive]]
+    #: The class of indexes of models; each has a ``name``, and the alias ``using``.
+    kind: ClassVar[type[Any]]
+    #: The attribute of a description that has the number of its values or rows.
+    counted: ClassVar[str]
 
-    def models(self) -> Iterable[Any]:
-        """Return the indexes of models; each has a ``name``, and the alias ``using``."""
-        raise NotImplementedError
+    def models(self) -> list[Any]:
+        """Return the indexes of models."""
+        return indexes(self.kind)
+
+    def is_of_model(self, info: Kind) -> bool:
+        """Return whether an index is that of a model."""
+        return any((each.name, each.using) == (info.name, info.using) for each in self.models())
 
     def describe(self, index: Primitive) -> Flow[Kind | None]:
         """Return what is stored of an index; None if there is none. Two round trips at most."""
@@ -62,7 +71,7 @@ class Inventory(Generic[Kind]):
 
     def size(self, info: Kind) -> int:
         """Return how many values or rows an index holds."""
-        raise NotImplementedError
+        return int(getattr(info, self.counted))
 
     def order(self, info: Kind) -> Any:
         """Return by what indexes are sorted."""

@@ -11,6 +11,7 @@ from time import monotonic, sleep
 from typing import Any, ClassVar, TypeVar
 
 from django.apps import apps
+from django.core.exceptions import ValidationError
 from django.db import connections, router
 
 from redis_kit.core import conf
@@ -24,6 +25,7 @@ Kind = TypeVar("Kind", bound="ModelIndex")
 logger = logging.getLogger("redis_kit")
 PAUSE = 1.0  # seconds between two attempts to report that an index misses a change
 AT_END = 3.0  # seconds for which a process that ends tries to do so
+NO_VALUE = (ValidationError, TypeError, ValueError, ArithmeticError)  # errors about what a field can't take
 _log_limit = LogRateLimit()
 
 

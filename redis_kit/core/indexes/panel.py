@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from redis_kit.core.client.addresses import aliases
 from redis_kit.core.flow import Flow
 from redis_kit.core.indexes.inventory import Contents, Inventory
-from redis_kit.core.indexes.model_index import ModelIndex, find_index
+from redis_kit.core.indexes.model_index import find_index
 from redis_kit.core.panels import (
     MOST_ROWS,
     Action,
@@ -42,10 +42,10 @@ class IndexPanel(Panel):
     """The indexes of a component, on all connections. A subclass has the figures, and the cells of a row."""
 
     inventory: ClassVar[Inventory[Any]]
-    kind: ClassVar[type[ModelIndex]]
-    #: The title of the table, its columns beside the name, and what it says if it has no row.
+    #: What is listed, the columns of the table beside the name, and what it says if it has no row.
+    listed: ClassVar[Text] = gettext_lazy("Indexes")
     columns: ClassVar[tuple[Text, ...]]
-    empty: ClassVar[Text]
+    empty: ClassVar[Text] = gettext_lazy("There are no indexes.")
 
     def figures(self, infos: Sequence[Any]) -> Iterator[Figure]:
         """Yield the figures of the page and the tile beside the number of indexes."""
@@ -68,16 +68,15 @@ class IndexPanel(Panel):
         listed, number = self.inventory.read_all(), self.viewer.page
         yield from self._figures(listed)
         infos = listed.infos[(number - 1) * MOST_ROWS : number * MOST_ROWS]
-        of_models = {(index.name, index.using) for index in self.inventory.models()}
         several = len(aliases()) > 1
         yield Table(
-            self.title,
+            self.listed,
             (_("Name"), *self.columns),
             [(Lines((each.name, each.using if several else "")), *self.cells(each)) for each in infos],
             empty=self.empty,
             actions=("rebuild",),
             values=[f"{quote(each.using, safe='')}/{quote(each.name, safe='')}" for each in infos],
-            offered=[("rebuild",) if (each.name, each.using) in of_models else () for each in infos],
+            offered=[("rebuild",) if self.inventory.is_of_model(each) else () for each in infos],
             selects=("clear",),
         )
         yield from Pages.of(self.slug, number, len(listed.infos))
@@ -94,7 +93,7 @@ class IndexPanel(Panel):
 
     def _figures(self, listed: Contents) -> Iterator[Figure]:
         count = len(listed.infos)
-        yield Figure(self.title, listed.total, _("%s were read") % grouped(count) if listed.total > count else "")
+        yield Figure(self.listed, listed.total, _("%s were read") % grouped(count) if listed.total > count else "")
         yield from self.figures(listed.infos)
 
     @action(
@@ -108,7 +107,7 @@ class IndexPanel(Panel):
     def rebuild(self, value: str) -> str:
         """Read the rows of the model again, in a thread of this process."""
         ((name, _using),) = _parse(value)
-        find_index(self.kind, name).rebuild_in_background()
+        find_index(self.inventory.kind, name).rebuild_in_background()
         return _("The rebuild of %s has begun. Until its end it answers as before.") % name
 
     @action(gettext_lazy("Clear"), permission="redis_kit.change_indexes", asks=None, named=_named, confirm=True)

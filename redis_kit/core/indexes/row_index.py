@@ -10,24 +10,28 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from secrets import token_hex
 from time import monotonic, sleep
 from typing import Any
 
+from django.core.signals import request_finished
 from django.db import close_old_connections, connections, router, transaction
-from django.db.models import Model, QuerySet
-from django.db.models.signals import m2m_changed, post_save, pre_delete, pre_save
+from django.db.models import IntegerField, Model, QuerySet
+from django.db.models.fields.related import resolve_relation
+from django.db.models.signals import class_prepared, m2m_changed, post_save, pre_delete, pre_save
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.background import BackgroundSender
-from redis_kit.core.errors import RebuildLost, RebuildRunning, RedisKitError
+from redis_kit.core.errors import InvalidValue, RebuildLost, RebuildRunning, RedisKitError
 from redis_kit.core.flow import single
 from redis_kit.core.indexes.generations import Generation, Generations
-from redis_kit.core.indexes.model_index import ModelIndex, indexes
+from redis_kit.core.indexes.model_index import NO_VALUE, ModelIndex, indexes
 from redis_kit.core.logs.error_text import described
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import Argument
+from redis_kit.core.text import shortened
 from redis_kit.core.web.lifespan import on_shutdown
 
 ANNOUNCE = scripts.load(__package__, "announce")
@@ -58,8 +62,9 @@ class RowIndex(ModelIndex):
         super().__init__(model, name)
         pre_save.connect(_before, dispatch_uid="redis_kit.rows.before")
         post_save.connect(_after, dispatch_uid="redis_kit.rows.after")
-        pre_delete.connect(_deleted, dispatch_uid="redis_kit.rows.deleted")
-        m2m_changed.connect(_related, dispatch_uid="redis_kit.rows.related")
+        class_prepared.connect(_follow, dispatch_uid="redis_kit.rows.classes")
+        for each in _classes(self.model):
+            _follow(each)
 
     @property
     def generations(self) -> Generations:
@@ -94,9 +99,14 @@ class RowIndex(ModelIndex):
     def update(self, rows: Iterable[Any]) -> None:
         """Mark rows as changed whose change sends no signal, as that of ``bulk_create()``. They are written soon.
 
-        ``rows`` has instances or primary keys. One round trip. Call it after the commit.
+        ``rows`` has instances or primary keys. One round trip. Call it after the commit. Raises InvalidValue for what
+        is no primary key, such as that of a row that was not saved.
         """
-        self.commit([str(row.pk if isinstance(row, Model) else row) for row in rows])
+        pks = [row.pk if isinstance(row, Model) else row for row in rows]
+        for pk in pks:
+            if next(self._parsed([pk]), None) is None:
+                raise InvalidValue(f"{shortened(pk)} is no primary key of {self.model._meta.label}.")
+        self.commit([self.key_of(pk) for pk in pks])
 
     def refresh(self) -> int:
         """Write all marked rows now, and return their number. Waits for another writer for at most 10 seconds.
@@ -110,9 +120,9 @@ class RowIndex(ModelIndex):
             sleep(PAUSE)
         return count
 
-    def refresh_unless_busy(self) -> None:
-        """Write all marked rows, or leave them to the process that writes now: it goes on until none is left."""
-        self._drain(token_hex(8))
+    def refresh_unless_busy(self) -> bool:
+        """Write all marked rows, and return whether no other process writes: that one goes on until none is left."""
+        return self._drain(token_hex(8)) is not None
 
     def distrust(self) -> None:
         """See ModelIndex.distrust()."""
@@ -146,13 +156,27 @@ class RowIndex(ModelIndex):
 
     def announce(self, row: Model) -> None:
         """Store that a row is about to change. If it has no key yet, any row may."""
-        self._mark(ANNOUNCE(self._keys()[:1], [int(GRACE * 1_000_000), _announcement(row.pk)]))
+        key = self.key_of(row.pk)
+        if not key:
+            _of_thread.inserts.add(self)
+        self._mark(ANNOUNCE(self._keys()[:1], [int(GRACE * 1_000_000), _announcement(key)]))
 
     def commit(self, pks: Sequence[str]) -> None:
         """Store that rows have changed, and end what this thread has announced about them. One round trip."""
-        members = [_announcement(None), *map(_announcement, pks)]
+        _of_thread.inserts.discard(self)
+        members = [_announcement(""), *map(_announcement, pks)]
         if self._mark(COMMIT(self._keys(), [len(members), *members, *pks])):
             self.schedule()
+
+    def withdraw(self) -> None:
+        """End what this thread has announced about a row without a key. One round trip."""
+        self._mark(COMMIT(self._keys(), [1, _announcement("")]))
+
+    def key_of(self, pk: Any) -> str:
+        """Return the text of a primary key, as a row from the database has it; "" if only the database knows it."""
+        if pk is None or hasattr(pk, "resolve_expression"):
+            return ""
+        return str(next(self._parsed([pk]), pk))
 
     def _mark(self, call: scripts.ScriptCall) -> bool:
         try:
@@ -182,9 +206,18 @@ class RowIndex(ModelIndex):
 
         With ``stay`` the caller remains the writer afterwards.
         """
+        try:
+            return self._write_marked(writer, stay)
+        except BaseException:
+            with suppress(RedisKitError):  # else the lease ends
+                self._run(single(DRAIN([*self._keys(), self.writer_key], [writer, LEASE_MS, 0, 0, 0, "", 0])))
+            raise
+
+    def _write_marked(self, writer: str, stay: bool) -> int | None:
         count, done, failed = 0, list[Argument](), list[Argument]()
         while True:
-            args: list[Argument] = [writer, LEASE_MS, BATCH, int(stay), int(RETRY * 1_000_000), len(done)]
+            args: list[Argument] = [writer, LEASE_MS, BATCH, int(stay), int(RETRY * 1_000_000)]
+            args += [f"{_process}.", len(done)]
             call = DRAIN([*self._keys(), self.writer_key], [*args, *done, *failed])
             reason, unknown, *marks = self._run(single(call))
             if reason == b"lost":
@@ -198,15 +231,24 @@ class RowIndex(ModelIndex):
             times = dict(zip((pk.decode() for pk in marks[::2]), marks[1::2], strict=True))
             wrong = self._write(self._read(times), times, writer)
             done = [each for pk in times.keys() - wrong for each in (pk, times[pk])]
-            failed = [each for pk in wrong for each in (pk, times[pk])]
+            failed = [each for pk in times.keys() & wrong for each in (pk, times[pk])]
             count += len(times)
 
     def _read(self, pks: Iterable[str]) -> list[Any]:
+        rows = self.rows().using(router.db_for_write(self.model))
+        return list(rows.filter(pk__in=list(self._parsed(pks))))
+
+    def _parsed(self, pks: Iterable[Any]) -> Iterator[Any]:
+        """Yield the primary keys among values. A mark may be none: the model had others in another release."""
         field = self.model._meta.pk
         while field.remote_field:
             field = field.target_field
-        values = [field.to_python(pk) for pk in pks]
-        return list(self.rows().using(router.db_for_write(self.model)).filter(pk__in=values))
+        for pk in pks:
+            with suppress(*NO_VALUE):
+                value = field.to_python(pk)
+                if isinstance(field, IntegerField):
+                    field.run_validators(value)  # a database refuses a query for a number that it can't hold
+                yield value
 
     def _write(self, rows: Iterable[Any], pks: Iterable[str], writer: str, rebuild: str = "") -> set[str]:
         """Store the documents of rows, delete those of other keys, and return the keys whose document failed."""
@@ -235,14 +277,34 @@ class RowIndex(ModelIndex):
         return self.generations.index.run_flow(steps)
 
 
+class _OfThread(threading.local):
+    """The indexes to which a thread has announced a new row, and no commit of it yet."""
+
+    def __init__(self) -> None:
+        self.inserts = set[RowIndex]()
+
+
+_of_thread = _OfThread()
+
+
+def _end_inserts(**kwargs: Any) -> None:
+    """End what a request announced and could not insert: else its process would seem to have died before the mark."""
+    while _of_thread.inserts:
+        index = _of_thread.inserts.pop()
+        index.withdraw()
+
+
+request_finished.connect(_end_inserts, dispatch_uid="redis_kit.rows.inserts")
+
+
 class _Commit:
     """The rows that a transaction has changed. One call for each index marks all of them."""
 
     def __init__(self) -> None:
         self.rows: dict[RowIndex, dict[str, None]] = {}
 
-    def add(self, index: RowIndex, pk: Any) -> None:
-        self.rows.setdefault(index, {})[str(pk)] = None
+    def add(self, index: RowIndex, pk: str) -> None:
+        self.rows.setdefault(index, {})[pk] = None
 
     def __call__(self) -> None:
         for index, pks in self.rows.items():
@@ -259,11 +321,13 @@ class Refresher(BackgroundSender):
     def reset(self) -> None:
         """Forget everything."""
         super().reset()
-        self._waiting: dict[RowIndex, None] = {}
+        self._waiting: dict[RowIndex, bool] = {}  # whether the last attempt failed
 
     def add(self, index: RowIndex) -> None:
         """Have the marked rows of an index written soon."""
-        self._waiting[index] = None
+        self._waiting.setdefault(index, False)
+        if self.is_sender():
+            return  # a document saves a row: the loop of this thread goes on with it
         if conf.tests_run():
             self.flush()  # a test sees what it saved, and leaves no thread behind
         else:
@@ -280,13 +344,15 @@ class Refresher(BackgroundSender):
 
     def _send(self) -> bool:
         index = next(iter(self._waiting))
-        del self._waiting[index]  # before the look: a mark after it adds the index again
+        has_failed = self._waiting.pop(index)  # before the look: a mark after it adds the index again
         try:
-            index.refresh_unless_busy()
+            if not index.refresh_unless_busy() and has_failed:  # by this process, perhaps, whose lease has to end
+                self._waiting[index] = True
+                return False
         except WriterLost:
             return True
         except Exception as error:  # of the server, the database or the project; the marks stay
-            self._waiting[index] = None
+            self._waiting[index] = True
             self._failed(error)
             return False
         self._recovered()
@@ -314,9 +380,26 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
-def _announcement(pk: Any) -> str:
+def _announcement(pk: str) -> str:
     """Return the mark of a change that this thread is about to commit; without a key, of any row."""
-    return f"{_process}.{threading.get_ident():x} {'' if pk is None else pk}"
+    return f"{_process}.{threading.get_ident():x} {pk}"
+
+
+def _classes(model: type[Model]) -> Iterator[type[Model]]:
+    yield model
+    for each in model.__subclasses__():
+        yield from _classes(each)
+
+
+def _follow(sender: type[Model], **kwargs: Any) -> None:
+    """Connect a class with rows of an index. A listener to all classes would take the fast deletes from the others."""
+    if any(issubclass(sender, index.model) for index in indexes(RowIndex)):
+        pre_delete.connect(_deleted, sender=sender, dispatch_uid="redis_kit.rows.deleted")
+        for field in sender._meta.local_many_to_many:
+            through: Any = field.remote_field.through
+            m2m_changed.connect(
+                _related, sender=resolve_relation(sender, through), dispatch_uid="redis_kit.rows.related"
+            )
 
 
 def _before(*, sender: type[Model], instance: Model, using: str, update_fields: Any, **kwargs: Any) -> None:
@@ -336,20 +419,24 @@ def _deleted(*, sender: type[Model], instance: Model, using: str, **kwargs: Any)
 
 
 def _related(
-    *, instance: Model, action: str, reverse: bool, model: Any, pk_set: Any, using: str, **kwargs: Any
+    *, sender: Any, instance: Model, action: str, reverse: bool, model: Any, pk_set: Any, using: str, **kwargs: Any
 ) -> None:
-    if action.startswith("post_"):
-        rows = [model(pk=pk) for pk in pk_set or ()] if reverse else [instance]
-        for row in rows:
-            for index in _of(type(row), None):
-                _changed(index, row, using)
+    pks = pk_set or ()
+    if action == "pre_clear" and reverse:  # later nobody knows the rows
+        name = next(field.name for field in model._meta.many_to_many if field.remote_field.through is sender)
+        pks = model._base_manager.using(using).filter(**{name: instance}).values_list("pk", flat=True)
+    elif not action.startswith("post_"):
+        return
+    for row in (instance, *(model(pk=pk) for pk in pks)):
+        for index in _of(type(row), None):
+            _changed(index, row, using)
 
 
 def _changed(index: RowIndex, row: Model, using: str) -> None:
     """Announce a change whose commit is still to come, and mark it at the commit; or mark it now."""
     connection = connections[using]
     if not connection.in_atomic_block and connection.get_autocommit():
-        index.commit([str(row.pk)])
+        index.commit([index.key_of(row.pk)])
         return
     index.announce(row)
     if connection.in_atomic_block:
@@ -358,7 +445,7 @@ def _changed(index: RowIndex, row: Model, using: str) -> None:
         if not isinstance(commit, _Commit):
             commit = _Commit()
             transaction.on_commit(commit, using=using, robust=True)
-        commit.add(index, row.pk)
+        commit.add(index, index.key_of(row.pk))
 
 
 def _of(sender: type[Model], update_fields: Any) -> list[RowIndex]:

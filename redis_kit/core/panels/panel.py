@@ -37,10 +37,14 @@ class Search:
 
 @dataclass(frozen=True)
 class Viewer:
-    """The viewer of a panel: ``may`` tells whether they have a permission, ``asked`` is their search, by field."""
+    """The viewer of a panel.
+
+    ``may`` tells whether they have a permission, ``asked`` is their search, by field, and ``name`` their user name.
+    """
 
     may: Callable[[str], bool] = lambda permission: False
     asked: Mapping[str, str] = field(default_factory=dict)
+    name: str = ""
 
     @property
     def page(self) -> int:

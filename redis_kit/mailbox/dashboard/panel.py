@@ -1,13 +1,15 @@
 """The dashboard's page about mailboxes: chats by size, and inboxes by their oldest message."""
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from django.core import signing
+from django.core.signing import BadSignature, TimestampSigner
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from redis_kit.core import conf
+from redis_kit.core.errors import InvalidName
 from redis_kit.core.flow import Flow
 from redis_kit.core.panels import MOST_ROWS, Content, Figure, Link, Panel, Table, Tile, action
 from redis_kit.mailbox.chat import Chat
@@ -17,7 +19,7 @@ from redis_kit.mailbox.inspection import Mailboxes, read_mailboxes
 from redis_kit.mailbox.settings import MailboxSettings
 
 READ = "redis_kit.view_messages"
-SIGNER = signing.TimestampSigner(salt="redis_kit.mailbox.look")
+SALT = "redis_kit.mailbox.look."  # with the name of the viewer: a link that is passed on shows others nothing
 READABLE = 300  # seconds after the button was pressed
 
 
@@ -30,25 +32,17 @@ class MailboxPanel(Panel):
     def content(self) -> Iterator[Content]:
         """Return figures and tables. Two round trips, and one for messages."""
         if (look := self.viewer.asked.get("look")) and self.viewer.may(READ):
-            yield _messages(look)
+            yield _messages(look, self.viewer.name)
         state = Chat("all").run_flow(read_mailboxes(MOST_ROWS))
         yield from _figures(state)
-        yield Table(
-            _("Chats"),
-            (_("Name"), _("Messages"), _("Members"), _("Behind"), _("Idle"), _("Oldest message")),
-            [(*chat[:3], chat.behind, chat.idle, chat.oldest) for chat in state.largest],
-            empty=_("There are no chats."),
-            actions=("show",),
-            values=[f"chat {chat.name}" for chat in state.largest],
-        )
-        yield Table(
-            _("Inboxes"),
-            (_("User"), _("Messages"), _("Oldest message")),
-            state.waiting,
-            empty=_("All inboxes are empty."),
-            actions=("show",),
-            values=[f"inbox {name}" for name, *_rest in state.waiting],
-        )
+        columns = (_("Name"), _("Messages"), _("Members"), _("Behind"), _("Idle"), _("Oldest message"))
+        chats = [(*chat[:3], chat.behind, chat.idle, chat.oldest) for chat in state.largest]
+        names = [f"chat {chat.name}" for chat in state.largest]
+        yield Table(_("Chats"), columns, chats, empty=_("There are no chats."), actions=("show",), values=names)
+        headings = (_("User"), _("Messages"), _("Oldest message"))
+        users = [f"inbox {name}" for name, *_rest in state.waiting]
+        empty = _("All inboxes are empty.")
+        yield Table(_("Inboxes"), headings, state.waiting, empty=empty, actions=("show",), values=users)
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the largest chats and the oldest inboxes. Two round trips."""
@@ -63,7 +57,8 @@ class MailboxPanel(Panel):
     def show(self, value: str) -> Link:
         """Let the viewer read messages for five minutes. The audit log notes it."""
         name = value.partition(" ")[2]
-        return Link(_("Read the messages of %s for five minutes.") % name, self.slug, {"look": SIGNER.sign(value)})
+        look = TimestampSigner(salt=SALT + self.viewer.name).sign(value)
+        return Link(_("Read the messages of %s for five minutes.") % name, self.slug, {"look": look})
 
 
 def _figures(state: Mailboxes) -> Iterator[Figure]:
@@ -72,12 +67,16 @@ def _figures(state: Mailboxes) -> Iterator[Figure]:
     yield Figure(_("Oldest message"), state.waiting[0][2] if state.waiting else None, _("in an inbox"))
 
 
-def _messages(look: str) -> Content:
+def _messages(look: str, viewer: str) -> Content:
     columns = (_("Number"), _("Time"), _("Sender"), _("Message"))
     try:
-        kind, _space, name = SIGNER.unsign(look, max_age=READABLE).partition(" ")
-        messages = Chat(name).history(limit=MOST_ROWS) if kind == "chat" else Inbox(name).peek(MOST_ROWS).messages
-    except (signing.BadSignature, ChatNotFound):
+        kind, _space, name = TimestampSigner(salt=SALT + viewer).unsign(look, max_age=READABLE).partition(" ")
+        messages = Chat(name).history(limit=MOST_ROWS)[::-1] if kind == "chat" else Inbox(name).peek(MOST_ROWS).messages
+    except (BadSignature, ChatNotFound, InvalidName):
         return Table(_("Messages"), columns, [], empty=_("The time is over. Press the button again."))
-    rows = [(message.number, message.time, message.sender, message.body) for message in messages]
+    rows = [(each.number, each.time, each.sender, _text(each.body)) for each in messages]
     return Table(_("Messages of %s") % name, columns, rows, empty=_("There are no messages."))
+
+
+def _text(body: Any) -> Any:
+    return json.dumps(body, ensure_ascii=False) if isinstance(body, (dict, list)) else body

@@ -15,8 +15,6 @@ local function trim(last, keep, limit, age)
     end
     local read = tonumber(redis.call("ZRANGE", members, 0, 0, "WITHSCORES")[2] or last)
     local target = math.max(math.min(read, last - keep), last - limit)
-    if target > floor then
-        redis.call("LTRIM", messages, target - floor, -1)
-    end
+    redis.call("LTRIM", messages, math.max(0, target - floor), -1)
     redis.call("ZADD", sizes, math.min(length, last - target), chat)
 end

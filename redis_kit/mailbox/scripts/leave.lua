@@ -25,6 +25,7 @@ local last, keep = unpack(redis.call("HMGET", chats, chat, chat .. ":keep"))
 if not last then
     return "none"
 end
+redis.call("SPUBLISH", wake, "left " .. table.concat(ARGV, " ", 5))
 local removed = 0
 for place = 9, #KEYS do
     local member = ARGV[place - 4]
@@ -32,7 +33,6 @@ for place = 9, #KEYS do
     redis.call("HDEL", joined, member)
     redis.call("HDEL", KEYS[place], chat)
 end
-redis.call("SPUBLISH", wake, "left")
 if ARGV[4] == "1" and redis.call("ZCARD", members) + redis.call("ZCARD", idle) == 0 then
     redis.call("HDEL", chats, chat, chat .. ":keep")
     redis.call("ZREM", sizes, chat)

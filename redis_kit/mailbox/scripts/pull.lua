@@ -22,5 +22,5 @@ for _, number in ipairs(limit > 0 and redis.call("ZRANGE", numbers, 0, leased + 
     end
 end
 local entries = #found > 0 and redis.call("HMGET", messages, unpack(found)) or {}
-local first = redis.call("ZRANGE", leases, 0, 0, "WITHSCORES")[2]
-return {tonumber(redis.call("HGET", messages, "missed") or "0"), (first or now) - now, found, entries}
+local pause = (redis.call("ZRANGE", leases, 0, 0, "WITHSCORES")[2] or now) - now
+return {tonumber(redis.call("HGET", messages, "missed") or "0"), pause, found, entries}

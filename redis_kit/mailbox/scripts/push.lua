@@ -39,6 +39,7 @@ if surplus > 0 then
     local dropped = redis.call("ZRANGE", numbers, 0, math.min(surplus, 100) - 1)
     redis.call("HDEL", messages, unpack(dropped))
     redis.call("ZREM", numbers, unpack(dropped))
+    redis.call("ZREM", leases, unpack(dropped))
     redis.call("HINCRBY", messages, "missed", #dropped)
 end
 redis.call("ZADD", inboxes, redis.call("ZRANGE", numbers, 0, 0)[1], ARGV[1])

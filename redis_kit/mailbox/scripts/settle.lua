@@ -18,7 +18,8 @@ redis.call("SPUBLISH", wake, ARGV[2] .. " " .. table.concat(settled, " "))
 local count = redis.call("ZREM", leases, unpack(settled))
 if ARGV[2] == "ack" then
     count = redis.call("ZREM", numbers, unpack(settled))
-    redis.call("HDEL", messages, "missed", unpack(settled))
+    -- Readers whose messages were all removed have not been told of it.
+    redis.call("HDEL", messages, count > 0 and "missed" or settled[1], unpack(settled))
     local oldest = redis.call("ZRANGE", numbers, 0, 0)[1]
     redis.call(oldest and "ZADD" or "ZREM", inboxes, unpack(oldest and {oldest, ARGV[1]} or {ARGV[1]}))
 end

@@ -16,9 +16,8 @@ class Command(IndexCommand):
     """List, rebuild, refresh and clear indexes."""
 
     help = "Show search indexes, rebuild or clear them, and write the changes that wait."
-    kind, inventory = SearchIndex, all_indexes
+    inventory = all_indexes
     titles = ("INDEX", "CONNECTION", "DOCUMENTS", "WORDS", "MEMORY", "WAITING", "SEARCHES", "EMPTY", "SLOW", "COMPLETE")
-    empty = "There are no indexes."
     example = "app and class, such as shop.ProductIndex"
     actions = {**IndexCommand.actions, "refresh": "write the changes that wait, such as those of a process that died"}
 

@@ -6,10 +6,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from redis_kit.core.indexes.model_index import indexes
 from redis_kit.core.indexes.panel import IndexPanel
 from redis_kit.core.panels import MOST_ROWS, Alert, Bytes, Content, Figure, Lines, Table
-from redis_kit.search.index import SearchIndex
 from redis_kit.search.inspection import IndexInfo
 from redis_kit.search.inventory import all_indexes
 
@@ -19,7 +17,7 @@ class SearchPanel(IndexPanel):
 
     slug = "search"
     title = gettext_lazy("Search")
-    inventory, kind = all_indexes, SearchIndex
+    inventory = all_indexes
     columns = (
         gettext_lazy("Documents"),
         gettext_lazy("Words"),
@@ -28,7 +26,6 @@ class SearchPanel(IndexPanel):
         gettext_lazy("Searches"),
         gettext_lazy("State"),
     )
-    empty = gettext_lazy("There are no indexes.")
 
     def details(self, infos: Sequence[IndexInfo]) -> Iterator[Content]:
         """Return the queries of all indexes."""
@@ -60,7 +57,7 @@ def _state(info: IndexInfo) -> Lines:
     state = _("complete") if info.complete else _("may miss changes: rebuild it")
     if info.rebuilding:
         state = _("is being rebuilt")
-    elif info.name not in {index.name for index in indexes(SearchIndex)}:
+    elif not all_indexes.is_of_model(info):
         state = _("no class has it")
     elif info.rebuilt is None:
         state = _("not built: rebuild it")

@@ -27,6 +27,7 @@ ADDERS = 3
 LEASE_MS = 300  # so that the rebuild after a kill need not wait for a minute
 PATIENT = {"CONNECT_TIMEOUT": 5.0, "READ_TIMEOUT": 5.0}  # on a machine that does other things, too
 ADDER_PAUSE = 0.03  # seconds after a batch; rebuilds need some of the server's time, too
+LAST_REBUILD = 30.0  # seconds for a rebuild without kills, if none was complete before
 SPACE = 10**9  # values of an adder: its number times this, and on
 
 
@@ -140,6 +141,9 @@ def run(server, wanted, seed, *, pause=5.0):
                 rebuilder = fork(lambda: rebuild_again_and_again(seen, progress))
                 kills += 1
             lost += missing(seen, progress, chance, 1000)
+        deadline = time.monotonic() + LAST_REBUILD
+        while not progress.rebuilds() and time.monotonic() < deadline:
+            time.sleep(0.02)
     finally:
         for pid in (rebuilder, *adders):
             os.kill(pid, signal.SIGKILL)

@@ -6,7 +6,7 @@ from redis_kit.bloom.filter import BloomFilter
 from tests.chaos.bloom import kill_loop
 from tests.fixtures.kit import Kit
 
-VALUES, SEED = 30_000, 7
+VALUES, SEED = 15_000, 7
 
 
 @pytest.fixture
@@ -25,6 +25,7 @@ def test_no_value_is_forgotten(server):
     assert rebuilds
 
 
+@pytest.mark.seeded
 def test_loop_finds_adds_that_a_rebuild_does_not_get(server, monkeypatch):
     rebuild = BloomFilter.rebuild
 

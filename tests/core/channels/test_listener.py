@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import threading
 import time
 
@@ -81,6 +82,23 @@ def test_subscriber_looks_after_its_connection_was_cut(kit):
         assert b"again" in taken(subscription)
 
 
+def test_subscriber_who_comes_or_goes_disturbs_no_other(kit):
+    channel = f"{kit.prefix}:{{a}}"
+    with subscribed("default", channel) as first:
+        assert taken(first) is None
+        for _ in range(3):
+            with subscribed("default", channel) as second:
+                assert taken(second) is None
+                publish(channel, "hi")
+                assert taken(second) == taken(first) == [b"hi"]
+        assert taken(first, 0.1) == []
+    for _ in range(3):  # as a caller that waits again and again
+        with subscribed("default", channel) as only:
+            assert taken(only) is None
+            publish(channel, "hi")
+            assert taken(only) == [b"hi"]
+
+
 def test_server_that_is_frozen_is_noticed(own_kit, monkeypatch):
     monkeypatch.setattr(session, "PING", 0.1)
     monkeypatch.setattr(module, "PING", 0.1)
@@ -110,8 +128,11 @@ def test_refusal_is_raised(kit):
     kit.client.execute_command("ACL", "SETUSER", kit.prefix, "on", ">secret", "~*", "+@all", "resetchannels")
     kit.connect({**kit.server.connection, "USERNAME": kit.prefix, "PASSWORD": "secret"})
     try:
-        with subscribed("default", f"{kit.prefix}:{{a}}") as subscription, pytest.raises(PermissionDenied):
-            taken(subscription)
+        with subscribed("default", f"{kit.prefix}:{{a}}") as first:
+            with pytest.raises(PermissionDenied):
+                taken(first)
+            with subscribed("default", f"{kit.prefix}:{{a}}") as second, pytest.raises(PermissionDenied):
+                taken(second)
     finally:
         kit.connect(kit.server.connection)
         kit.client.execute_command("ACL", "DELUSER", kit.prefix)
@@ -156,6 +177,29 @@ def test_forked_child_listens_for_itself(kit):
         assert taken(subscription) == [b"from the child"]
 
 
+def test_child_does_not_keep_the_connection_of_a_listener_that_was_killed(kit):
+    channel = f"{kit.prefix}:{{a}}"
+    reading, writing = os.pipe()
+    if not (parent := os.fork()):
+        with subscribed("default", channel) as subscription:
+            taken(subscription)
+            if not (child := os.fork()):
+                time.sleep(20)
+                os._exit(0)
+            os.write(writing, f"{child}\n".encode())
+            time.sleep(20)
+        os._exit(0)
+    with os.fdopen(reading) as answer:
+        child = int(answer.readline())
+    assert len(subscribers(kit)) == 1
+    os.kill(parent, signal.SIGKILL)
+    os.waitpid(parent, 0)
+    try:
+        wait_for(lambda: not subscribers(kit))
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
 def test_slot_that_moves_takes_its_channels_along(cluster, settings):
     kit = Kit(cluster, settings)
     channel = f"{kit.prefix}:{{a}}"
@@ -168,3 +212,16 @@ def test_slot_that_moves_takes_its_channels_along(cluster, settings):
             assert b"hi" in taken(subscription)
     finally:
         kit.close()
+
+
+def test_thread_that_cannot_start_is_tried_again(kit, monkeypatch):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    channel = f"{kit.prefix}:{{a}}"
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError), subscribed("default", channel):
+            pass
+    with subscribed("default", channel) as subscription:
+        assert taken(subscription) is None

@@ -2,18 +2,25 @@
 
 import os
 import threading
+from uuid import UUID, uuid4
 
 import pytest
-from django.db import transaction
+from django.contrib.auth.models import Group
+from django.contrib.sessions.models import Session
+from django.core.signals import request_finished
+from django.db import DatabaseError, connection, transaction
+from django.db.models import Value
+from django.test.utils import CaptureQueriesContext
+from django.utils.timezone import now
 
 from redis_kit.bloom.settings import BloomSettings
-from redis_kit.core.errors import RebuildLost, RebuildRunning
+from redis_kit.core.errors import InvalidValue, RebuildLost, RebuildRunning, RedisUnavailable
 from redis_kit.core.indexes import model_index, row_index
 from redis_kit.core.indexes.generations import Generations
 from redis_kit.core.indexes.row_index import RowIndex, WriterLost
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Call
-from tests.app.models import Account, Kiosk, Place, Shop, User
+from tests.app.models import Account, Device, Kiosk, Place, Shop, User
 from tests.fixtures.process import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -139,6 +146,7 @@ def test_new_row_whose_process_dies_ends_the_trust_in_the_index(index, kit, monk
     assert kit.client.hexists(state, "complete")
     monkeypatch.setattr(NameIndex, "commit", lambda self, pks: None)
     Account.objects.create(name="a")
+    monkeypatch.setattr(row_index, "_process", "another")
     wait_for(lambda: index.refresh() is not None and not kit.client.hexists(state, "complete"))
     monkeypatch.undo()
 
@@ -234,8 +242,6 @@ def test_changes_by_parents_children_and_relations_are_followed(kit, monkeypatch
     assert ("places", [str(shop.pk)]) in seen
     seen.clear()
     user = User.objects.create(username="a")
-    from django.contrib.auth.models import Group
-
     group = Group.objects.create(name="g")
     seen.clear()
     user.groups.add(group)
@@ -254,3 +260,119 @@ def test_thread_writes_what_is_committed(index, monkeypatch):
         os._exit(int(bool(row_index.refresher._thread)))
     assert os.waitpid(child, 0)[1] == 0
     row_index.refresher.reset()
+
+
+def test_error_of_a_write_gives_the_writers_place_back(index, kit, monkeypatch):
+    monkeypatch.setattr(row_index, "PATIENCE", 0.05)
+
+    def write(*args, **options):
+        raise ValueError("the database is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(index, "write", write)
+        patch.setattr(row_index.refresher, "add", lambda index: None)
+        Account.objects.create(name="a")
+        with pytest.raises(ValueError, match="is gone"):
+            index.refresh()
+    assert not kit.client.exists(index.writer_key)
+    assert index.rebuild() == 1
+
+
+def test_writer_whose_reply_was_lost_goes_on(index, kit, monkeypatch):
+    """The server took the call of a writer that got no reply: so its place is taken, and its row waits."""
+    run = index._run
+    calls = []
+
+    def lose(steps):
+        reply = run(steps) if not calls else None
+        calls.append(reply)
+        raise RedisUnavailable("no reply")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(row_index.refresher, "add", lambda index: None)
+        Account.objects.create(name="a")
+    with monkeypatch.context() as patch:
+        patch.setattr(index, "_run", lose)
+        row_index.refresher._waiting[index] = False
+        assert not row_index.refresher.flush()
+    assert kit.client.exists(index.writer_key)
+    assert not row_index.refresher.flush()
+    kit.client.delete(index.writer_key)  # as the lease ends
+    assert row_index.refresher.flush()
+    assert index.stored() == ["a"]
+    row_index.refresher.reset()
+
+
+@pytest.mark.parametrize("pk", ["x", "1.0", "True", str(10**30)])
+def test_mark_that_is_no_key_holds_no_row_up(index, monkeypatch, pk):
+    """As of another release, whose model had keys of another type."""
+    index.commit([pk])
+    Account.objects.create(name="a")
+    assert index.stored() == ["a"]
+    assert index.marks() == [[], []]
+
+
+def test_update_takes_keys_of_the_model_only(index):
+    row = Account.objects.create(name="a")
+    Account.objects.update(name="b")
+    for wrong in ("x", None, Account(name="unsaved")):
+        with pytest.raises(InvalidValue, match="primary key"):
+            index.update([row, wrong])
+    assert index.stored() == ["a"]
+    index.update([f" {row.pk}"])
+    assert index.stored() == ["b"]
+
+
+def test_bad_row_that_was_saved_with_another_spelling_of_its_key(kit, monkeypatch):
+    monkeypatch.setattr(model_index, "_indexes", [])
+    index = NameIndex(Device, "devices")
+    monkeypatch.setattr(index, "document", lambda row: 1 / 0)
+    index.rebuild()
+    device = Device.objects.create(pk=uuid4().hex)
+    assert index.marks()[1] == [str(UUID(device.pk))]
+
+
+@pytest.mark.parametrize("end", ["by its process", "by its request"])
+def test_failed_insert_does_not_end_the_trust_in_the_index(index, kit, monkeypatch, end):
+    monkeypatch.setattr(row_index, "GRACE", 0.05)
+    with pytest.raises(DatabaseError):
+        Account.objects.create(name=None)
+    if end == "by its request":
+        request_finished.send(None)
+        monkeypatch.setattr(row_index, "_process", "another")
+    wait_for(lambda: index.refresh() == 0 and index.marks() == [[], []])
+    assert kit.client.hexists(index.generations.state, "complete")
+
+
+def test_clearing_a_relation_from_its_other_side_marks_all_rows(kit, monkeypatch):
+    monkeypatch.setattr(model_index, "_indexes", [])
+    seen = []
+    NameIndex(User, "users")
+    group = Group.objects.create(name="g")
+    users = [User.objects.create(username=name) for name in "ab"]
+    group.user_set.set(users)
+    monkeypatch.setattr(RowIndex, "commit", lambda self, pks: seen.append(pks))
+    group.user_set.clear()
+    assert seen == [[str(user.pk) for user in users]]
+
+
+def test_rows_of_other_models_are_deleted_in_one_query(index):
+    Session.objects.create(session_key="a", expire_date=now())
+    with CaptureQueriesContext(connection) as queries:
+        Session.objects.filter(session_key="a").delete()
+    assert [query["sql"][:6] for query in queries if "session" in query["sql"]] == ["DELETE"]
+
+
+def test_key_that_the_database_makes_is_announced_as_any_row(index):
+    index.announce(Account(pk=Value(1)))
+    assert [mark.split(" ")[1] for mark in index.marks()[0]] == [""]
+
+
+def test_document_that_saves_another_row_ends_no_test(index, monkeypatch):
+    def document(row):
+        Account.objects.get_or_create(name="second")
+        return row.name
+
+    monkeypatch.setattr(index, "document", document)
+    Account.objects.create(name="first")
+    assert index.stored() == ["first", "second"]

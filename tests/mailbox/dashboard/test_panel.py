@@ -1,5 +1,7 @@
 """The dashboard's page about mailboxes: without messages, unless somebody asks for them, which is logged."""
 
+import re
+
 import pytest
 from django.contrib.admin.models import LogEntry
 
@@ -58,6 +60,34 @@ def test_messages_need_the_permission_and_a_fresh_look(filled, monkeypatch):
     assert content(module.READ, **link.asked)[0].rows == []
     monkeypatch.setattr(module, "READABLE", -1)
     assert content(module.READ, **inbox.asked)[0].rows == []
+
+
+def test_last_messages_come_first_and_json_is_shown_as_json(filled):
+    chat = Chat("chat 0")
+    chat.send("anna", {"photo": "ü", "size": None})
+    chat.send("anna", "gone")
+    chat.delete(3)
+    link = MailboxPanel().show("chat chat 0")
+    assert [(row[0], row[-1]) for row in content(module.READ, **link.asked)[0].rows] == [
+        (3, None),
+        (2, '{"photo": "ü", "size": null}'),
+        (1, "secret"),
+    ]
+
+
+def test_look_at_a_name_that_is_none_shows_nothing(filled):
+    for value in ("", "chat ", "inbox"):
+        link = MailboxPanel().show(value)
+        assert content(module.READ, **link.asked)[0].rows == []
+
+
+@pytest.mark.django_db
+def test_look_is_for_the_viewer_who_pressed_the_button(filled, boss, signed_in):
+    boss.post(f"{ADMIN}mailboxes/do/show/", {"value": "chat chat 1", "confirmed": "yes"})
+    path = re.search(r'href="([^"]*look=[^"]*)"', boss.get(f"{ADMIN}mailboxes/").content.decode())[1]
+    assert b"secret" in boss.get(path).content
+    other = signed_in("superuser")
+    assert b"secret" not in other.get(path).content
 
 
 @pytest.mark.django_db

@@ -62,7 +62,7 @@ def _swept(queue):
 
 
 def test_process_remembers_no_worker_whose_claims_were_answered(queue):
-    before = len(claim._unanswered)
+    before = len(claim._unanswered)  # of tests whose replies were lost
     for number in range(50):
         queue.claim(worker=f"w{number}")
     assert not any(claim.unanswered(queue, f"w{number}") for number in range(50))

@@ -32,7 +32,7 @@ def test_indexes_and_queries_are_shown_in_two_round_trips_at_most(pages, trips, 
     trips.clear()
     figures = {part.label: part.value for part in content() if isinstance(part, Figure)}
     assert len(trips) <= 2
-    assert (figures["Search"], figures["Documents"]) == (1, 1)
+    assert (figures["Indexes"], figures["Documents"]) == (1, 1)
     indexes, slow, empty = tables()
     ((name, documents, words, _memory, rebuilt, searches, state),) = indexes.rows
     assert (name.lines[0], documents, words) == ("app.PageIndex", 1, 5)

@@ -4,12 +4,15 @@
 const bell = document.querySelector("#bell");
 const count = bell.querySelector("data");
 const items = bell.querySelector("ul");
+const button = bell.querySelector("button");
 const notes = new Map(); // by number
 
 function draw() {
   count.value = notes.size;
   count.textContent = notes.size;
   bell.classList.toggle("rings", notes.size > 0);
+  bell.querySelector("p").hidden = notes.size > 0;
+  items.hidden = button.hidden = notes.size === 0;
   items.replaceChildren(
     ...[...notes.values()].reverse().map((note) => {
       const line = document.createElement("li");
@@ -19,24 +22,36 @@ function draw() {
   );
 }
 
-const source = new EventSource(bell.dataset.feed);
-source.onmessage = (event) => {
-  const note = JSON.parse(event.data);
-  notes.set(note.number, note);
+function listen() {
+  const source = new EventSource(bell.dataset.feed);
+  let lost = false;
+  notes.clear();
   draw();
-};
-source.addEventListener("ack", (event) => {
-  JSON.parse(event.data).numbers.forEach((number) => notes.delete(number));
-  draw();
-});
+  source.onmessage = (event) => {
+    const note = JSON.parse(event.data);
+    notes.set(note.number, note);
+    draw();
+  };
+  source.addEventListener("ack", (event) => {
+    JSON.parse(event.data).numbers.forEach((number) => notes.delete(number));
+    draw();
+  });
+  source.onerror = () => (lost = true);
+  source.onopen = () => {
+    if (lost) {
+      source.close();
+      listen(); // from the beginning: other devices may have read some in between
+    }
+  };
+}
 
-bell.querySelector("button").addEventListener("click", () => {
+button.addEventListener("click", () => {
   const token = document.querySelector("[name=csrfmiddlewaretoken]").value;
-  const ids = [...notes.values()].map((note) => note.id);
+  const ids = [...notes.values()].slice(0, 1000).map((note) => note.id); // as many as one call takes
   fetch(bell.dataset.feed, {
     method: "POST",
     headers: { "Content-Type": "application/json", "X-CSRFToken": token },
     body: JSON.stringify({ ack: ids }),
   });
 });
-draw();
+listen();

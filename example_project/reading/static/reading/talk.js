@@ -25,7 +25,7 @@ function show(message) {
   const body = document.createElement("span");
   body.textContent = message.deleted ? "deleted" : message.body; // never innerHTML: anybody may have written it
   line.replaceChildren(name, " ", body);
-  line.scrollIntoView({ block: "nearest" });
+  list.scrollTop = list.scrollHeight; // scrollIntoView() would move the page, too
 }
 
 function acknowledge(id) {
