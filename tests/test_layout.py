@@ -116,7 +116,7 @@ def test_script_uses_what_its_includes_give():
 def test_script_of_any_parts_defines_all_that_it_uses_above(path):
     package = ".".join(path.relative_to(ROOT).parent.parent.parts)
     wrong = set()
-    for parts in VARIANTS.get(path.stem, [ALL] if "queues" in path.parts else [()]):
+    for parts in VARIANTS.get(path.stem, [()]):
         source = re.sub(r"^#!.*", "", scripts.load(package, path.stem, frozenset(parts)).source)
         lines = [re.sub(r"--.*", "", line) for line in source.splitlines()]
         wrong |= {f"{name} is never defined" for name in _free_names("\n".join(lines)) - {"KEYS", "ARGV"}}

@@ -1,7 +1,7 @@
 """The scripts of queues, each an atomic step on the server's clock, and the arguments that they take."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -35,8 +35,8 @@ def parts_of(features: bytes) -> frozenset[str]:
 class QueueScript:
     """A script over the keys of one queue. It names them, also those of the parts of it that a call needs."""
 
-    def __init__(self, name: str, parts: Iterable[str] = ("lanes", "unique", "marks")) -> None:
-        self._name, self._parts = name, frozenset(parts)
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._keys = lru_cache(maxsize=256)(self._made)
 
     def __call__(
@@ -46,12 +46,11 @@ class QueueScript:
         worker: str = "",
         job: str = "",
         more: Sequence[str] = (),
-        parts: frozenset[str] | None = None,
+        parts: frozenset[str] = frozenset(),
     ) -> ScriptCall:
         """Return the step for the queue whose keys begin with ``base``, or for one job of it, with ``more`` keys."""
-        made_of = self._parts if parts is None else parts
-        keys = self._made(base, worker, job, made_of) if job else self._keys(base, worker, "", made_of)
-        return self._script(made_of)([*keys, *more], args)
+        keys = self._made(base, worker, job, parts) if job else self._keys(base, worker, "", parts)
+        return self._script(parts)([*keys, *more], args)
 
     def _script(self, parts: frozenset[str]) -> Script:
         return scripts.load("redis_kit.queues.store", self._name, parts)

@@ -143,6 +143,8 @@ def features(queue: Primitive) -> bytes:
 
 def settle(queue: Primitive, ends: Sequence[End], *, digest: str = "") -> Flow[list[int]]:
     """End attempts of one worker that are not done; return how each ended, as settle.lua says."""
+    if not ends:
+        return []
     worker = ends[0].member.partition(b"/")[0].decode("utf-8", "surrogateescape")
     base = queue.key("")
     answers: list[int] = yield from featured(

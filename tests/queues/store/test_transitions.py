@@ -183,7 +183,7 @@ def allowed(feature, before, act, state):
 
 
 @pytest.mark.parametrize(("before", "act"), list(CHANGES))
-def test_change_of_a_state_leaves_what_belongs_to_the_new_one_and_nothing_else(kit, before, act):
+def test_change_of_state_leaves_only_what_the_new_one_has(kit, before, act):
     for feature in FEATURES:
         kit.raw.flushdb()
         scene = Scene(kit, feature)

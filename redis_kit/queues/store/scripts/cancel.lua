@@ -18,7 +18,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record_head
 -- @include _lanes
 -- @include _state_of
--- @include _move with any
+-- @include _move with any, lanes, unique, marks
 local record, state = redis.call("HGET", jobs, id), state_of(id)
 -- @check_types result, cancels, finished, signal, dead, lanes, limits, parked, unique, owners
 if not record or state == "dead" then

@@ -21,7 +21,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record
 -- @include _worker_lease
 -- @include _lanes
--- @include _move with any
+-- @include _move with any, lanes, unique, marks
 -- Give a job that is claimed by its id the places in its limits; the next claim looks at its lane.
 local function hold_places()
     local lane = string.match(redis.call("HGET", lanes, id) or "", "^%S+ (.*)$")

@@ -11,7 +11,7 @@ local id = ARGV[1]
 -- @include _record_head
 -- @include _lanes
 -- @include _state_of
--- @include _move with any
+-- @include _move with any, lanes, unique, marks
 local state = state_of(id)
 -- @check_types ready, scheduled, dead, jobs, reasons, lanes, limits, parked, signal, unique, owners, cancels
 if state == "running" then

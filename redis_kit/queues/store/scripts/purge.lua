@@ -12,7 +12,7 @@ local state, limit = ARGV[1], tonumber(ARGV[2])
 -- @include _record_head
 -- @include _lanes
 -- @include _state_of
--- @include _move with any
+-- @include _move with any, lanes, unique, marks
 local key = ({ready = ready, scheduled = scheduled, dead = dead})[state]
 local ids = redis.call("ZRANGE", key, 0, limit - 1)
 -- @check_types jobs, ready, scheduled, dead, reasons, lanes, limits, parked, signal, unique, owners, cancels

@@ -49,8 +49,8 @@ wakes = signals == 0  -- also for what the code allows now
 -- @end lane
 local count, head, to = (#ARGV - 3) / 2, new_head(priority, due), ready
 local place = later and due or place_of(priority, redis.call("INCRBY", sequence, count) - count + 1)
-local records, places = {first, head .. ARGV[5]}, {place, first}
-for at = 3, 2 * count, 2 do
+local records, places = {}, {}
+for at = 1, 2 * count, 2 do
     records[at], records[at + 1] = ARGV[3 + at], head .. ARGV[4 + at]
     places[at], places[at + 1] = later and due or place + (at - 1) / 2, ARGV[3 + at]
 end

@@ -25,7 +25,7 @@ local schedule, tick, overlap, priority, id, payload, key, ending, lane = unpack
 -- @include _lanes
 -- @include _state_of
 -- @include _features
--- @include _move with any
+-- @include _move with any, lanes, unique, marks
 -- @include _put_in_lane
 -- @include _wake
 -- @check_types jobs, ready, sequence, signal, scheduled, dead, ticks, unique, owners, lanes, limits, parked

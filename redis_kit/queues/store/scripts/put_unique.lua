@@ -24,7 +24,7 @@ local replaces, is_used, lane = ARGV[7] == "1", ARGV[8] == "1", ARGV[9] ~= "" an
 -- @include _unique_holder
 -- @include _lanes
 -- @include _state_of
--- @include _move with any, delay
+-- @include _move with any, delay, lanes, unique, marks
 -- @include _due_of
 -- @include _put_in_lane
 -- @include _wake

@@ -19,7 +19,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record_head
 -- @include _record
 -- @include _lanes
--- @include _move with any
+-- @include _move with any, lanes, unique, marks
 -- @include _unknown_calls
 -- @check_types ready, scheduled, dead, jobs, lanes, parked
 local shape, _, _, known = read_unknown(digest)

@@ -16,7 +16,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _wake
 -- @include _valid_place
 -- @include _lanes
--- @include _move with any
+-- @include _move with any, lanes, unique, marks
 -- @include _endings
 -- @include _return_jobs
 -- @check_types workers, running, ready, info, jobs, answers, signal, lanes, parked, lost, cancels, endings, unique, owners

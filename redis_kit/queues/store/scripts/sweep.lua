@@ -20,7 +20,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _valid_place
 -- @include _lanes
 -- @include _state_of
--- @include _move with any, bury
+-- @include _move with any, bury, lanes, unique, marks
 -- @include _endings
 -- Note for the next claim what lanes and limits should look like but do not: no script leaves them like that, but a worker of an
 -- earlier release does, which knows no lanes, or a key that was damaged. At most 100 of each kind are looked at, by chance.
