@@ -64,7 +64,7 @@ local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 -- @include _move with finish
 -- @if any
 -- @include _endings
--- @check_types running, jobs, answers, minutes, ready, scheduled, dead, reasons, sequence, signal, cancels, endings
+-- @check_types answers, minutes, ready, scheduled, dead, reasons, sequence, signal, endings
 local READY, SCHEDULED, DEAD, EXHAUSTED, TO_CANCEL, CANCELLED = 1, 2, 3, 5, 6, 7
 
 -- A repeated call gets an answer that was lost on its way: the last 250, at least, are remembered.
