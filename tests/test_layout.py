@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from redis_kit.core import scripts
 from redis_kit.core.component import components
 
 pytestmark = pytest.mark.once
@@ -29,7 +30,12 @@ READS = "TIME|GET|HGET|HMGET|HLEN|ZSCORE|ZCARD|ZRANGE|ZCOUNT|LLEN|LRANGE|EXISTS|
 WRITES = re.compile(rf'redis\.call\("(?!({READS}))[A-Z]')
 # JSON of an argument is bounded by the caller.
 UNBOUNDED = re.compile(r'"(?:KEYS|SCAN|FLUSHDB|FLUSHALL|SMEMBERS|EVAL)"|cjson(?!\.decode\(ARGV)|while true')
-INCLUDES = sorted(PACKAGE.rglob("scripts/_*.lua"))
+ALL = ("lanes", "unique", "marks")
+CLAIM = [(), ALL, ("later",), ("later", "lanes"), ("paused", "repeats"), ("again",), ("again", "repeats", "lanes")]
+SETTLE = [(), ALL, ("any", "bury", "delay", "marks"), (*ALL, "any", "bury", "delay", "unfit")]
+PUT = [(), ("delayed",), ("lane",), ("lane", "delayed"), (*ALL, "used"), (*ALL, "used", "lane", "delayed")]
+VARIANTS = {"ack_and_claim": CLAIM, "settle": SETTLE, "put": PUT}  # the parts of which scripts are made
+INCLUDES = sorted(path for path in PACKAGE.rglob("scripts/_*.lua") if path.name != "_keys.lua")
 LUA = set(
     """
     and break do else elseif end false for function if in local nil not or repeat return then true until while
@@ -79,8 +85,8 @@ def test_includes_define_functions_and_say_what_they_need_and_give():
         all_needs[path.stem], all_gives[path.stem] = (_listed(_parts(path)[0], word) for word in ("needs", "gives"))
     for path in INCLUDES:
         body, needs, gives = _parts(path)[1], all_needs[path.stem], all_gives[path.stem]
-        used, given = _free_names(body), _given(body)
-        for name in re.findall(r"^-- @include (?:[\w.]+:)?(_\w+)$", body, re.MULTILINE):
+        used, given = _free_names(body) - _keys(path), _given(body)
+        for name in re.findall(r"^-- @include (?:[\w.]+:)?(_\w+)", body, re.MULTILINE):
             used |= all_needs[name]
             given |= all_gives[name]
         wrong += [
@@ -88,27 +94,40 @@ def test_includes_define_functions_and_say_what_they_need_and_give():
         ]
         if needs != used - given:
             wrong.append(f"{path.name} needs {', '.join(sorted(used - given)) or 'nothing'}")
-        if not _given(body) <= gives <= given:
+        if not gives <= given:
             wrong.append(f"{path.name} gives {', '.join(sorted(_given(body)))}, of {', '.join(sorted(given))}")
     assert not wrong
 
 
-def test_script_has_what_its_includes_need_and_uses_what_they_give():
+def test_script_uses_what_its_includes_give():
     wrong, gives = [], {path.stem: _listed(_parts(path)[0], "gives") for path in INCLUDES}
     needs = {path.stem: _listed(_parts(path)[0], "needs") for path in INCLUDES}
     for path in SCRIPTS:
-        included = re.findall(r"^-- @include (?:[\w.]+:)?(_\w+)$", path.read_text(), re.MULTILINE)
-        body = _parts(path)[1]
-        used = _free_names(body).union(*(needs[name] for name in included))
+        included = re.findall(r"^-- @include (?:[\w.]+:)?(_\w+)", path.read_text(), re.MULTILINE)
+        used = _free_names(_parts(path)[1]).union(*(needs[name] for name in included))
         wrong += [f"{path.name} uses nothing of {name}" for name in included if not gives[name] & used]
-        above = {"KEYS", "ARGV"}
-        for line in body.splitlines():
-            if found := re.match(r"-- @include (?:[\w.]+:)?(_\w+)$", line):
-                if missing := needs[found[1]] - above:
-                    wrong.append(f"{path.name}: above {found[1]} there is no {', '.join(sorted(missing))}")
-                above |= gives[found[1]]
-            elif found := re.match(r"local (?:function )?([\w, ]+)", line):
-                above |= {name.strip() for name in found[1].split(",")}
+    assert not wrong
+
+
+# Those of throttling are put together from the algorithms of the rules.
+@pytest.mark.parametrize(
+    "path", [path for path in SCRIPTS if "throttling" not in path.parts], ids=lambda path: path.stem
+)
+def test_script_of_any_parts_defines_all_that_it_uses_above(path):
+    package = ".".join(path.relative_to(ROOT).parent.parent.parts)
+    wrong = set()
+    for parts in VARIANTS.get(path.stem, [()]):
+        source = re.sub(r"^#!.*", "", scripts.load(package, path.stem, frozenset(parts)).source)
+        lines = [re.sub(r"--.*", "", line) for line in source.splitlines()]
+        wrong |= {f"{name} is never defined" for name in _free_names("\n".join(lines)) - {"KEYS", "ARGV"}}
+        defined = set()
+        for number, line in enumerate(lines):
+            if found := re.match(r"local (?:function )?([\w, ]+)", line):
+                for name in {name.strip() for name in found[1].split(",")} - defined - {"_"}:
+                    defined.add(name)
+                    above = "\n".join(lines[:number])
+                    if name in _free_names(f"{above} return = in )"):
+                        wrong.add(f"{name} is used above its definition")
     assert not wrong
 
 
@@ -116,6 +135,12 @@ def test_keys_whose_types_are_checked_are_in_the_header_with_their_types():
     wrong = []
     for path in SCRIPTS:
         header, body = _parts(path)
+        declared, named = path.with_name("_keys.lua"), _keys(path)
+        if named:
+            texts = [path.with_name(f"{name}.lua") for name in re.findall(r"-- @include (_\w+)", body)]
+            assert declared.exists(), f"{path.name} names keys, and its folder has no _keys.lua"
+            named |= {key for text in texts for key in _keys(text)}
+            header = "\n".join(f"-- KEYS[1] {key} {_kinds(declared).get(key, '')}" for key in named)
         for key in re.findall(r"\w+", " ".join(re.findall(r"-- @check_types (.+)", body))):
             if not re.search(rf"^-- KEYS\[\d+[.]*\] +{key} +({KINDS})\b", header, re.MULTILINE):
                 wrong.append(f"{path.name}: {key} is not in the header with its type")
@@ -127,6 +152,16 @@ def _listed(header, word):
     found = re.search(rf"^-- {word} +(.*(?:\n--    +.*)*)", header, re.MULTILINE)
     names = set(re.findall(r"[\w.]+", found[1])) if found else {f"no line with {word}"}
     return names - {"nothing"}
+
+
+def _keys(path):
+    """Return the keys that a script or an include names, if it is in the folder of the one that includes it."""
+    text = path.read_text() if path.exists() else ""
+    return set(re.findall(r"\w+", " ".join(re.findall(r"^-- @keys (.+)", text, re.MULTILINE))))
+
+
+def _kinds(path):
+    return dict(re.findall(r"^-- (\w+) +(\w+.*)$", path.read_text(), re.MULTILINE))
 
 
 def _given(body):

@@ -14,9 +14,11 @@ from redis_kit.core.steps import Argument, Command, needs_repair, repaired
 _HEADER = re.compile(r"^-- (KEYS|ARGV)\[(\d+)(\.\.\.)?\]", re.MULTILINE)
 _KIND = re.compile(r"^-- KEYS\[\d+(?:\.\.\.)?\] +\w+ +(zset|hash|list|set|string|counter|bitmap|)\b", re.MULTILINE)
 STRINGS = {"counter": "string", "bitmap": "string"}
-_INCLUDE = re.compile(r"^-- @include (?:([\w.]+):)?(_\w+)$", re.MULTILINE)
+_INCLUDE = re.compile(r"^-- @include (?:([\w.]+):)?(_\w+)(?: with ([\w, ]+))?$", re.MULTILINE)
 _CHECK = re.compile(r"^( *)-- @check_types (.+)$", re.MULTILINE)
 _KEY = re.compile(r"^-- KEYS\[(\d+)(?:\.\.\.)?\] +(\w+) +(\w+)", re.MULTILINE)
+_NAMED = re.compile(r"^-- @keys (.+)\n", re.MULTILINE)
+_PART = re.compile(r"^ *-- @if (not )?([\w|]+)\n(.*?)^ *-- @end \2\n", re.MULTILINE | re.DOTALL)
 # Redis answers WRONGTYPE if a key holds another type; a counter that is not a number is refused, too.
 _CHECKS = {
     "zset": 'redis.call("ZCARD", %s)',
@@ -156,23 +158,58 @@ class Script:
 
 
 @cache
-def load(package: str, name: str) -> Script:
+def load(package: str, name: str, parts: frozenset[str] = frozenset()) -> Script:
     """Return the script ``scripts/<name>.lua`` of a component's package.
 
-    A line ``-- @include _name`` stands for the text of ``scripts/_name.lua``, which may include others, and
-    ``-- @include redis_kit.core.indexes:_name`` for that of another package. A line ``-- @check_types jobs, ready``
-    stands for one command for each of these keys that fails if the key is not of the type that the header names. So a
-    script with several writes is refused before the first of them.
+    - ``-- @include _name`` stands for the text of ``scripts/_name.lua``, which may include others, and
+      ``-- @include redis_kit.core.indexes:_name`` for that of another package. ``-- @include _name with begin, finish``
+      adds these to its ``parts``.
+    - ``-- @keys jobs, ready`` names keys, also those of an include. They are local variables, and the last one may have
+      dots, ``results...``: that is the number of the first of any number of keys. ``scripts/_keys.lua`` says what each
+      of them holds.
+    - ``-- @if lanes`` to ``-- @end lanes`` is there only with this name among ``parts``, ``-- @if lanes|later`` with
+      one of these, and ``-- @if not lanes`` without it.
+    - ``-- @check_types jobs, ready`` stands for one command for each of these keys that fails if the key is not of the
+      type that the header names. So a script with several writes is refused before the first of them.
     """
-    whole = _with_includes(package, name)
+    whole = _with_keys(package, _with_includes(package, name, parts))
     checks = {key: _check(whole, place, key, kind) for place, key, kind in _KEY.findall(whole) if kind in _CHECKS}
     checked = _CHECK.sub(lambda match: match[1] + " ".join(checks[key] for key in match[2].split(", ")), whole)
     return Script(f"{package}.{name}", checked)
 
 
-def _with_includes(package: str, name: str) -> str:
-    source = (files(package) / "scripts" / f"{name}.lua").read_text(encoding="utf-8")
-    return _INCLUDE.sub(lambda match: _with_includes(match[1] or package, match[2]), source)
+def _with_includes(package: str, name: str, parts: frozenset[str]) -> str:
+    source = _text(package, name)
+    while _PART.search(source):
+        source = _PART.sub(
+            lambda match: match[3] if parts.isdisjoint(match[2].split("|")) == bool(match[1]) else "", source
+        )
+
+    def included(match: re.Match[str]) -> str:
+        more = match[3].split(", ") if match[3] else ()
+        return _with_includes(match[1] or package, match[2], parts.union(more))
+
+    return _INCLUDE.sub(included, source)
+
+
+def _with_keys(package: str, source: str) -> str:
+    """Return a script with the keys in its header that it and its includes name."""
+    names = list(dict.fromkeys(", ".join(_NAMED.findall(source)).split(", ")))
+    if names == [""]:
+        return source
+    kinds = dict(re.findall(r"^-- (\w+) +(\w+.*)$", _text(package, "_keys"), re.MULTILINE))
+    names.sort(key=lambda key: key.endswith("..."))
+    rows = [f"-- KEYS[{number}] {key} {kinds[key]}\n" for number, key in enumerate(names, 1) if key in kinds]
+    header = "".join(rows) + f"local {', '.join(names[: len(rows)])} = unpack(KEYS)\n"
+    if len(rows) < len(names):
+        last = names[-1].removesuffix("...")
+        header += f"-- KEYS[{len(names)}...] {last} \nlocal {last} = {len(names)}\n"
+    before, _, after = source.partition("-- @keys ")
+    return before + header + _NAMED.sub("", f"-- @keys {after}")
+
+
+def _text(package: str, name: str) -> str:
+    return (files(package) / "scripts" / f"{name}.lua").read_text(encoding="utf-8")
 
 
 def _check(source: str, place: str, key: str, kind: str) -> str:

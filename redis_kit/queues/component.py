@@ -24,7 +24,7 @@ class Queues(Component):
         "blpop del exists get hdel hexists hget hgetall hincrby hkeys hlen hmget hrandfield hset hvals incrby llen "
         "lrange ltrim persist pexpire pttl rpush sadd scard set sismember smembers srem xadd xlen xrevrange zadd "
         "zcard zcount zlexcount zmscore zpopmin zrandmember zrange zrangebylex zrangebyscore zrank zrem "
-        "zremrangebylex zremrangebyrank zremrangebyscore zrevrange zrevrank zscore"
+        "zremrangebyrank zremrangebyscore zrevrange zrevrank zscore"
     )
     panels = (
         "redis_kit.queues.dashboard.panel.QueuesPanel",

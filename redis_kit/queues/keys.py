@@ -20,6 +20,8 @@ class QueueKeys(NamedTuple):
     running: str
     dead: str
     reasons: str
+    endings: str
+    features: str
     workers: str
     info: str
     repeats: str

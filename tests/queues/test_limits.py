@@ -104,7 +104,7 @@ def test_waiting_job_is_ready_and_names_the_limit_for_which_it_waits(queue):
     assert {queue.get(id).reason for id in (first, second, third)} == {""}
     queue.claim(5, worker="w")
     assert [(queue.get(id).state, queue.get(id).reason) for id in (second, third)] == [("ready", TASK)] * 2
-    assert [(job.id, job.reason) for job in queue.peek()] == [(third, TASK)]
+    assert {(job.id, job.reason) for job in queue.peek()} == {(second, TASK), (third, TASK)}
     assert queue.run_now(second)  # which does not lift the limit
     assert queue.claim(5, worker="w") == []
     assert queue.get(second).state == "ready"

@@ -14,6 +14,7 @@ from redis_kit.queues.inspection import queue_stats
 from redis_kit.queues.jobs.ids import this_process
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
+from tests.queues.support.claiming import claim_again
 
 
 @pytest.fixture
@@ -200,29 +201,20 @@ def test_answers_are_remembered_for_as_many_jobs_as_a_worker_has_threads(queue):
 
 @pytest.mark.parametrize("jobs", [0, 2])
 def test_claim_that_comes_in_late_after_it_was_repeated_takes_nothing(queue, jobs):
-    from redis_kit.core import connections, flow
-    from redis_kit.queues.store import calls
-
     queue.put_many(range(jobs))
-    repeated = calls.ack_and_claim(queue.key(""), "me", "token", 3, again=True)
-    flow.run(answer(repeated), connections.client())
+    claim_again(queue, "token", 3)
     queue.ack(*held(queue))
     queue.put("later")
-    late = calls.ack_and_claim(queue.key(""), "me", "token", 3)
-    assert flow.run(answer(late), connections.client()).partition(b"\n")[2] == b""
+    assert claim_again(queue, "token", 3, again=False).partition(b"\n")[2] == b""
     assert queue.counts() == QueueCounts(0, 1, 0, 0)
     assert len(queue.claim(worker="me")) == 1
 
 
 def test_late_first_call_of_a_repeated_claim_gets_nothing(queue, kit):
-    from redis_kit.core import connections
-    from redis_kit.queues.store import calls
-
     queue.put_many(range(3))
-    repeated = [calls.ack_and_claim(queue.key(""), "me", "token", 2, again=True) for _ in range(2)]
-    first, again = (call.run(connections.client()).partition(b"\n")[2] for call in repeated)
+    first, again = (claim_again(queue, "token", 2).partition(b"\n")[2] for _ in range(2))
     assert first == again != b""
-    late = calls.ack_and_claim(queue.key(""), "me", "token", 3).run(connections.client())
+    late = claim_again(queue, "token", 3, again=False)
     assert late.partition(b"\n")[2] == b""
     assert queue.counts() == QueueCounts(0, 1, 2, 0)
     assert 0 < kit.client.pttl(queue.key("repeats")) <= 600_000
@@ -265,12 +257,8 @@ def held(queue):
 
 
 def test_repeated_claim_gets_the_same_jobs(queue):
-    from redis_kit.core import connections, flow
-    from redis_kit.queues.store import calls
-
     queue.put_many(range(5))
-    asked = [calls.ack_and_claim(queue.key(""), "me", "token", 3, again=again) for again in (False, True)]
-    first, second = (flow.run(answer(call), connections.client()) for call in asked)
+    first, second = (claim_again(queue, "token", 3, again=again) for again in (False, True))
     assert first.partition(b"\n")[2] == second.partition(b"\n")[2] != b""
     assert queue.counts() == QueueCounts(0, 2, 3, 0)
 

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from redis_kit.core import conf, scripts
-from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.scripts import Script, ScriptCall
 from redis_kit.queues.jobs import ids as identity
 from redis_kit.queues.jobs.ack import Ack
-from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.jobs.job import Job, member
 from redis_kit.queues.jobs.lane import Lane
 from redis_kit.queues.jobs.unique import UniqueKey
 from redis_kit.queues.keys import OF_JOB, OF_ONE, OF_WORKER, of_one
@@ -21,12 +21,22 @@ NewJob = tuple[str, bytes]  # id and body
 InLane = Lane | None
 
 
+# The parts of scripts for features of a queue, by their number in its key `features`; see scripts/_features.lua.
+FEATURES = {1: "lanes", 2: "unique", 4: "marks", 8: "later", 16: "paused", 32: "repeats", 64: "rules"}
+CHANGED = b"FEATURES "  # how the reply begins of a script that did nothing, as the queue uses other features
+
+
+def parts_of(features: bytes) -> frozenset[str]:
+    """Return the parts of scripts for the features in use, given as what their key holds."""
+    number = int(features) if features.isdigit() and len(features) < 4 else 0
+    return frozenset(name for bit, name in FEATURES.items() if number & bit)
+
+
 class QueueScript:
-    """A script over the keys of one queue. Its header names them, in their order."""
+    """A script over the keys of one queue. It names them, also those of the parts of it that a call needs."""
 
     def __init__(self, name: str) -> None:
-        self._script = scripts.load("redis_kit.queues.store", name)
-        self._parts = _KEY.findall(self._script.source)
+        self._name = name
         self._keys = lru_cache(maxsize=256)(self._made)
 
     def __call__(
@@ -36,19 +46,23 @@ class QueueScript:
         worker: str = "",
         job: str = "",
         more: Sequence[str] = (),
+        parts: frozenset[str] = frozenset(),
     ) -> ScriptCall:
         """Return the step for the queue whose keys begin with ``base``, or for one job of it, with ``more`` keys."""
-        keys = self._made(base, worker, job) if job else self._keys(base, worker)
-        return self._script([*keys, *more] if more else keys, args)
+        keys = self._made(base, worker, job, parts) if job else self._keys(base, worker, "", parts)
+        return self._script(parts)([*keys, *more], args)
 
-    def _made(self, base: str, worker: str, job: str = "") -> list[str]:
+    def _script(self, parts: frozenset[str]) -> Script:
+        return scripts.load("redis_kit.queues.store", self._name, parts)
+
+    def _made(self, base: str, worker: str, job: str, parts: frozenset[str]) -> list[str]:
         names = dict.fromkeys(OF_ONE, job) | dict.fromkeys(OF_WORKER, worker)
-        return [of_one(base, part, names[part]) if part in names else base + part for part in self._parts]
+        keys = _KEY.findall(self._script(parts).source)
+        return [of_one(base, part, names[part]) if part in names else base + part for part in keys]
 
 
-PUT, PUT_UNIQUE, NACK, DEFER, RECALL = map(QueueScript, ("put", "put_unique", "nack", "defer", "recall"))
-SNOOZE, PUT_BATCH = map(QueueScript, ("snooze", "put_batch"))
-ACK, ACK_AND_CLAIM, RETURN_CLAIMED = map(QueueScript, ("ack", "ack_and_claim", "return_claimed"))
+PUT, PUT_UNIQUE, RECALL, PUT_BATCH = map(QueueScript, ("put", "put_unique", "recall", "put_batch"))
+SETTLE, ACK_AND_CLAIM = map(QueueScript, ("settle", "ack_and_claim"))
 HEARTBEAT, SIGN_OFF, REAP, SWEEP = map(QueueScript, ("heartbeat", "sign_off", "reap", "sweep"))
 LIST_LOST_WORKERS = QueueScript("list_lost_workers")
 COUNT, QUEUE_STATS, LIST_WORKERS, SEND_COMMAND = map(
@@ -58,7 +72,8 @@ REQUEUE, RUN_NOW, DELETE, PURGE, CANCEL = map(QueueScript, ("requeue", "run_now"
 GET_JOB, GET_JOB_DETAILS, PEEK = map(QueueScript, ("get_job", "get_job_details", "peek"))
 LIST_JOBS = QueueScript("list_jobs")
 GET_RESULT, STORE_PROGRESS, STORE_CURSOR = map(QueueScript, ("get_result", "store_progress", "store_cursor"))
-POSTPONE, CLAIM_BY_ID = map(QueueScript, ("postpone", "claim_by_id"))
+LIST_ENDINGS, STORE_ENDING = map(QueueScript, ("list_endings", "store_ending"))
+CLAIM_BY_ID = QueueScript("claim_by_id")
 COUNT_HANDOVERS, GET_HANDOVERS = map(QueueScript, ("count_handovers", "get_handovers"))
 PAUSE, RESUME, GET_PAUSE = map(QueueScript, ("pause", "resume", "get_pause"))
 CLAIM_TICKS, CONFIRM_TICKS, PUT_TICK = map(QueueScript, ("claim_ticks", "confirm_ticks", "put_tick"))
@@ -66,14 +81,8 @@ DECLARE_SCHEDULES, STORE_SCHEDULES, LIST_SCHEDULES, FORGET_SCHEDULES = map(
     QueueScript, ("declare_schedules", "store_schedules", "list_schedules", "forget_schedules")
 )
 SET_LIMIT, LIST_LIMITS = map(QueueScript, ("set_limit", "list_limits"))
-OF_LATER = ("scheduled",)
-OF_LANE = (*OF_LATER, "lanes", "limits", "parked")
-OF_USED_ID = (*OF_LANE, "dead", "reasons", "unique", "owners", "cancels")  # of an earlier job
-RARE_OF_ACK = ("unique", "signal", "paused", "parked")  # only for queues with unique keys or lanes
-RARE_OF_CLAIM = ("unique", "limits", "parked")
 TAKEN = 200  # jobs in one call
 COMMAND_TTL = 60_000  # ms
-ASKS = -1  # the reply of a script that did nothing, as it needs the rare keys
 STORED_COMMANDS = {"resume": "work"}  # as workers of earlier releases read it
 SAMPLE = 200  # jobs that a sweep looks at
 MOST_RUNNING = 5000  # running jobs with which a sweep is done
@@ -89,9 +98,11 @@ def put(
     base: str, jobs: Sequence[NewJob], *, delay: int, due: int, priority: int, own: bool = False, lane: InLane = None
 ) -> ScriptCall:
     """Return the step that adds jobs, given as id and body; ``own`` if callers chose the ids. Times are in ms."""
-    parts = OF_USED_ID if own else OF_LANE if lane else OF_LATER if delay or due else ()
-    more, last = [base + part for part in parts], (lane.text,) if lane else ()
-    return PUT(base, _when(delay, due), priority, *(part for job in jobs for part in job), *last, more=more)
+    parts = frozenset(name for name, needed in (("delayed", delay or due), ("lane", lane), ("used", own)) if needed)
+    if own:
+        parts |= {"lanes", "unique", "marks"}
+    text = lane.text if lane else ""
+    return PUT(base, _when(delay, due), priority, text, *(part for job in jobs for part in job), parts=parts)
 
 
 def ack_and_claim(
@@ -103,16 +114,16 @@ def ack_and_claim(
     *,
     again: bool = False,
     acks: Sequence[Ack] = (),
-    rare: bool = True,
+    features: bytes = b"0",
     done_limit: int = 0,
 ) -> ScriptCall:
-    """Return the step that acknowledges jobs and claims others. Without the ``rare`` keys it may answer ASKS.
+    """Return the step that acknowledges jobs and claims others, of a queue that uses these features.
 
     The stream of done jobs keeps ``done_limit`` jobs; with 0 it gets none.
     """
-    args = (worker, claim, limit, lease(), about or identity.information(), int(again))
-    more = _more(base, RARE_OF_CLAIM if rare else (), acks, done_limit)
-    return ACK_AND_CLAIM(base, *args, *_flat(acks, done_limit), worker=worker, more=more)
+    args = (features, worker, claim, limit, lease(), about or identity.information(), *_flat(acks, done_limit))
+    parts = parts_of(features) | {"again"} if again else parts_of(features)
+    return ACK_AND_CLAIM(base, *args, worker=worker, more=_keys_of(base, acks, done_limit), parts=parts)
 
 
 def put_batch(
@@ -135,8 +146,8 @@ def put_unique(
 ) -> ScriptCall:
     """Return the step that adds a job unless its unique key is in use; see put()."""
     name, until, replace = key
-    more, last = (f"{base}reasons", f"{base}cancels") if own else (), (lane.text,) if lane else ()
-    return PUT_UNIQUE(base, _when(delay, due), priority, *job, name, until, int(replace), *last, job=name, more=more)
+    text = lane.text if lane else ""
+    return PUT_UNIQUE(base, _when(delay, due), priority, *job, name, until, int(replace), int(own), text, job=name)
 
 
 def put_tick(
@@ -157,52 +168,61 @@ def put_tick(
     )
 
 
-def ack(base: str, worker: str, acks: Sequence[Ack], *, rare: bool = True, done_limit: int = 0) -> ScriptCall:
-    """Return the step that acknowledges jobs; see ack_and_claim()."""
-    more = _more(base, RARE_OF_ACK if rare else (), acks, done_limit)
-    return ACK(base, worker, lease(), *_flat(acks, done_limit), worker=worker, more=more)
+class End(NamedTuple):
+    """How an attempt ends that is not done; see settle.lua for the kinds. Times are in ms.
 
-
-def return_claimed(base: str, jobs: Sequence[Job]) -> ScriptCall:
-    """Return the step that returns claimed jobs that were not begun."""
-    return RETURN_CLAIMED(base, *(b"/".join(_claimed(job)) for job in jobs))
-
-
-def nack(
-    base: str, job: Job, *, delay: int, attempts: int, reason: str, error: bytes = b"", ttl_ms: int = 0
-) -> ScriptCall:
-    """Return the step that records a failed attempt; its error, if any, is stored with the result. Times are in ms."""
-    text = reason[:REASON].encode("utf-8", "backslashreplace")
-    limit = conf.section(QueueSettings).DEAD_LIMIT
-    own = job.id if error else "-"
-    args = (*_claimed(job), lease(), delay, attempts, text, limit, error, ttl_ms)
-    return NACK(base, *args, worker=_worker(job), job=own)
-
-
-def defer(base: str, job: Job, digest: str, shape: str, expires: int, longest: int, most: int) -> ScriptCall:
-    """Return the step that returns a job whose call its worker can't run. Times are in ms."""
-    args = (*_claimed(job), lease(), digest, shape, expires, longest, most)
-    return DEFER(base, *args, worker=_worker(job), job=digest)
-
-
-def postpone(base: str, job: Job, *, delay: int, holds: bool) -> ScriptCall:
-    """Return the step that returns a claimed job for later, after a delay in ms.
-
-    With ``holds`` another system has it, and it still counts for its limits.
+    ``error`` and ``ttl_ms`` are of the result of the job, if it has one.
     """
-    return POSTPONE(base, *_claimed(job), lease(), delay, int(holds), worker=_worker(job))
+
+    member: bytes
+    kind: str
+    delay: int = 0
+    most: int = 0
+    expires: int = 0
+    reason: bytes | str = b""
+    error: bytes | str = b""
+    ttl_ms: int = 0
+
+
+def settle(
+    base: str,
+    worker: str,
+    *,
+    ends: Sequence[End] = (),
+    acks: Sequence[Ack] = (),
+    features: bytes = b"0",
+    done_limit: int = 0,
+    digest: str = "",
+) -> ScriptCall:
+    """Return the step that ends attempts of a worker, of a queue that uses these features; see ack_and_claim().
+
+    ``digest`` is that of the shape of a call that can't run, of ends of the kind "unfit".
+    """
+    parts, more = parts_of(features) - {"later"}, []
+    if ends:
+        parts |= {"any", "bury", "delay", "marks", *(["unfit"] if digest else [])}
+        ids = [end.member.split(b"/", 3)[-1].decode("utf-8", "surrogateescape") for end in ends if end.ttl_ms]
+        more = [of_one(base, part, id) for id in ids for part in OF_JOB]
+    more += _keys_of(base, acks, done_limit)
+    args = (features, worker, lease(), conf.section(QueueSettings).DEAD_LIMIT, len(ends))
+    flat = [part for end in ends for part in end]
+    return SETTLE(base, *args, *flat, *_flat(acks, done_limit), worker=worker, job=digest, more=more, parts=parts)
+
+
+def retry(job: Job, *, delay: int, attempts: int, reason: str, error: bytes = b"", ttl_ms: int = 0) -> End:
+    """Return the end of a failed attempt; its error, if any, is stored with the result. Times are in ms."""
+    kept = ttl_ms if error else 0
+    return End(member(job), "retry", delay, attempts, 0, _cut(reason), error, kept)
+
+
+def snooze(job: Job, *, delay: int, expires: int, why: str, ttl_ms: int) -> End:
+    """Return the end of an attempt whose task asked to run later. Times are in ms."""
+    return End(member(job), "snooze", delay, 0, expires, _cut(why), b"", ttl_ms)
 
 
 def claim_by_id(base: str, worker: str, claim: str, id: str, *, version: str, token: str, about: str) -> ScriptCall:
     """Return the step that claims one job, which was handed over with the claim ``token``."""
     return CLAIM_BY_ID(base, worker, claim, id, version, token, lease(), about, worker=worker)
-
-
-def snooze(base: str, job: Job, *, delay: int, expires: int, why: str, ttl_ms: int) -> ScriptCall:
-    """Return the step that returns a job whose task asked to run later. Times are in ms."""
-    text = why[:REASON].encode("utf-8", "backslashreplace")
-    args = (*_claimed(job), lease(), delay, expires, text, ttl_ms)
-    return SNOOZE(base, *args, worker=_worker(job), job=job.id if ttl_ms else "-")
 
 
 def store_progress(base: str, job: Job, *, progress: bytes, ttl_ms: int) -> ScriptCall:
@@ -290,17 +310,16 @@ def _flat(acks: Sequence[Ack], done_limit: int) -> list[Any]:
     return flat
 
 
-def _more(base: str, rare: Sequence[str], acks: Sequence[Ack], done_limit: int) -> list[str]:
-    """Return the keys that only some calls have: the rare ones, those of results, and twice the stream of done jobs."""
-    more = [base + part for part in rare] if rare else []
-    if acks:
-        more += [of_one(base, part, ack.id.decode()) for ack in acks if ack.value for part in OF_JOB]
-        more += [f"{base}done"] * 2 if done_limit else []
-    return more
+def _keys_of(base: str, acks: Sequence[Ack], done_limit: int) -> list[str]:
+    """Return the keys of the results of jobs that are done, and twice the stream of these."""
+    more = [
+        of_one(base, part, ack.id.decode("utf-8", "surrogateescape")) for ack in acks if ack.value for part in OF_JOB
+    ]
+    return more + [f"{base}done"] * 2 if acks and done_limit else more
 
 
-def _worker(job: Job) -> str:
-    return job.token.partition("/")[0]
+def _cut(reason: str) -> bytes:
+    return reason[:REASON].encode("utf-8", "backslashreplace")
 
 
 def _claimed(job: Job) -> tuple[bytes, bytes]:

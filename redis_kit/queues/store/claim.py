@@ -1,7 +1,7 @@
 """Claims of jobs and their ends, as flows. The next claim repeats one whose answer was lost, so no job is stranded."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from secrets import token_urlsafe
 from typing import Any, NamedTuple
 
@@ -9,15 +9,17 @@ from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
+from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.queues import validation
 from redis_kit.queues.errors import Cancelled, LeaseLost
 from redis_kit.queues.jobs import done as done_jobs
 from redis_kit.queues.jobs import payload
 from redis_kit.queues.jobs.ack import Ack, ack_of
-from redis_kit.queues.jobs.job import Job, State, claimed
+from redis_kit.queues.jobs.job import Job, State, claimed, member
 from redis_kit.queues.settings import QueueSettings, options_of
 from redis_kit.queues.store import calls
+from redis_kit.queues.store.calls import End
 from redis_kit.queues.store.liveness import heartbeat_reply, seconds, worker_id
 from redis_kit.queues.validation import Delay
 
@@ -29,7 +31,7 @@ _STATES: dict[int, State] = {1: "ready", 2: "scheduled", 3: "dead"}
 _unanswered: dict[tuple[str, str, str], list[str]] = {}
 os.register_at_fork(after_in_child=_unanswered.clear)
 _one_by_one: set[tuple[str, str, str]] = set()  # those whose last claim gave a job that ran in a process that died
-_have_rare_keys: set[tuple[str, str]] = set()  # connection and keys of the queues whose scripts asked for them
+_features: dict[tuple[str, str], bytes] = {}  # that the queues use, by connection and keys
 
 
 class Claimed(NamedTuple):
@@ -64,7 +66,7 @@ def _isolated(queue: Primitive, reply: Claimed) -> Flow[Claimed]:
     apart = [job for job in others if first.crashes or job.crashes]
     try:
         if apart:
-            yield calls.return_claimed(queue.key(""), apart)
+            yield from settle(queue, [End(member(job), "return") for job in apart])
     except RedisFailure:
         return reply
     return reply._replace(jobs=[job for job in reply.jobs if job not in apart])
@@ -101,15 +103,15 @@ def ack_and_claim(
     token = unanswered.pop() if unanswered else token_urlsafe(6)
     if unanswered:
         _unanswered.setdefault((*place, worker), []).extend(unanswered)
-    done_limit, rare = options_of(queue.name).DONE_LIMIT if acks else 0, place in _have_rare_keys
+    done_limit = options_of(queue.name).DONE_LIMIT if acks else 0
+
+    def step(features: bytes) -> ScriptCall:
+        return calls.ack_and_claim(
+            base, worker, token, limit, about, again=again, acks=acks, features=features, done_limit=done_limit
+        )
+
     try:
-        while True:
-            reply: Any = yield calls.ack_and_claim(
-                base, worker, token, limit, about, again=again, acks=acks, rare=rare, done_limit=done_limit
-            )
-            if rare or reply != calls.ASKS:
-                break
-            rare = _asks(place)
+        reply: bytes = yield from featured(queue, step)
     except BaseException as error:
         if again or not isinstance(error, RedisFailure) or getattr(error, "indeterminate", False):
             _unanswered.setdefault((*place, worker), []).append(token)
@@ -119,6 +121,36 @@ def ack_and_claim(
     jobs = claimed(reply, start + 1, f"{worker}/{token}", int(second) + int(microsecond) / 1e6)
     numbers = [int(number) - 1 for number in lost.split(b",")] if lost else []
     return Claimed(jobs, seconds(float(wait)), numbers), float(next_lease)
+
+
+def featured(queue: Primitive, step: Callable[[bytes], ScriptCall], reply: Any = None) -> Flow[Any]:
+    """Run a script that is made for the features that the queue uses; ``reply`` is one that it gave before.
+
+    One round trip, and another one after the first use of a feature, for each process.
+    """
+    while True:
+        if reply is None:
+            reply = yield step(features(queue))
+        if not isinstance(reply, bytes) or not reply.startswith(calls.CHANGED):
+            return reply
+        _features[queue.using, queue.key("")], reply = reply[len(calls.CHANGED) :], None
+
+
+def features(queue: Primitive) -> bytes:
+    """Return the features that the queue used at the last call of this process."""
+    return _features.get((queue.using, queue.key("")), b"0")
+
+
+def settle(queue: Primitive, ends: Sequence[End], *, digest: str = "") -> Flow[list[int]]:
+    """End attempts of one worker that are not done; return how each ended, as settle.lua says."""
+    if not ends:
+        return []
+    worker = ends[0].member.partition(b"/")[0].decode("utf-8", "surrogateescape")
+    base = queue.key("")
+    answers: list[int] = yield from featured(
+        queue, lambda features: calls.settle(base, worker, ends=ends, features=features, digest=digest)
+    )
+    return answers
 
 
 def unanswered(queue: Primitive, worker: str) -> set[str]:
@@ -147,16 +179,15 @@ def acknowledge(queue: Primitive, worker: str, acks: Sequence[Ack]) -> Flow[list
 
 
 def _acknowledge(queue: Primitive, worker: str, acks: Sequence[Ack], done_limit: int) -> Flow[list[int]]:
-    lost, place = [], (queue.using, base := queue.key(""))
-    rare = place in _have_rare_keys
+    lost, base = [], queue.key("")
     for start in range(0, len(acks), MOST_ACKS):
         batch = acks[start : start + MOST_ACKS]
-        numbers = yield calls.ack(base, worker, batch, rare=rare, done_limit=done_limit)
-        if numbers == calls.ASKS and not rare:
-            rare = _asks(place)
-            numbers = yield calls.ack(base, worker, batch, rare=True, done_limit=done_limit)
-        if numbers:
-            lost += [start + number - 1 for number in numbers]
+
+        def step(features: bytes, batch: Sequence[Ack] = batch) -> ScriptCall:
+            return calls.settle(base, worker, acks=batch, features=features, done_limit=done_limit)
+
+        numbers = yield from featured(queue, step)
+        lost += [start - number - 1 for number in numbers or ()]
     return lost
 
 
@@ -165,10 +196,9 @@ def nack(queue: Primitive, job: Job, delay: Delay, error: str, max_attempts: int
     state = yield from fail(queue, job, delay, error, max_attempts)
     if state is None:
         stopped = Cancelled("The job was cancelled while it ran.")
-        keep = int(conf.section(QueueSettings).FAILED_RESULT_TTL * 1000)
-        result = (payload.encoded_error(stopped), keep) if job.history else (b"", 0)
-        yield from fail(queue, job, 0, f"Cancelled: {stopped}", 1, result)
-        yield calls.DELETE(queue.key(""), job.id)
+        keep = int(conf.section(QueueSettings).FAILED_RESULT_TTL * 1000) if job.history else 0
+        stored = payload.encoded_error(stopped) if keep else b""
+        yield from settle(queue, [End(member(job), "cancel", error=stored, ttl_ms=keep)])
     return state or "dead"
 
 
@@ -182,12 +212,12 @@ def fail(
     most = conf.section(QueueSettings).MAX_ATTEMPTS if max_attempts is None else max_attempts
     whole_number("max_attempts", most, validation.LIMIT)
     wait = validation.milliseconds(delay)
-    (stored, ttl_ms), base = result, queue.key("")
+    stored, ttl_ms = result
     try:
-        step = calls.nack(base, job, delay=wait, attempts=most, reason=error, error=stored, ttl_ms=ttl_ms)
+        end = calls.retry(job, delay=wait, attempts=most, reason=error, error=stored, ttl_ms=ttl_ms)
     except AttributeError as mistake:
         raise _unclaimed(mistake) from mistake
-    answer = yield step
+    (answer,) = yield from settle(queue, [end])
     if not answer:
         raise lost(queue, [job])
     return None if answer == CANCELLED else _STATES[answer]
@@ -196,10 +226,10 @@ def fail(
 def snooze(queue: Primitive, job: Job, delay: Delay, *, expires: int, why: str, ttl_ms: int) -> Flow[bool]:
     """Return a job to run it later; False if it is to be cancelled instead, and was not returned."""
     wait = validation.milliseconds(delay)
-    answer = yield calls.snooze(queue.key(""), job, delay=wait, expires=expires, why=why, ttl_ms=ttl_ms)
+    (answer,) = yield from settle(queue, [calls.snooze(job, delay=wait, expires=expires, why=why, ttl_ms=ttl_ms)])
     if not answer:
         raise lost(queue, [job])
-    return bool(answer != CANCELLED)
+    return answer != CANCELLED
 
 
 def lost(queue: Primitive, jobs: list[Job]) -> LeaseLost:
@@ -224,11 +254,5 @@ def _acks(jobs: Iterable[Job], done_limit: int) -> list[Ack]:
         raise _unclaimed(error) from error
 
 
-def _asks(place: tuple[str, str]) -> bool:
-    """Note that scripts of the queue in this place need the rare keys."""
-    _have_rare_keys.add(place)
-    return True
-
-
-conf.on_change(_have_rare_keys.clear)  # an alias may lead to another server now
+conf.on_change(_features.clear)  # an alias may lead to another server now
 conf.on_change(_one_by_one.clear)

@@ -7,8 +7,8 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch
-from redis_kit.queues.jobs.job import Job, read
-from redis_kit.queues.store import calls
+from redis_kit.queues.jobs.job import Job, member, read
+from redis_kit.queues.store import calls, claim
 
 TTL_MS = 90 * 86_400_000  # for which the counts of a queue that hands over nothing are stored
 
@@ -36,10 +36,19 @@ def postpone(
     With ``holds`` another system has them: until it ends, or is due here again, a job counts for its limits. ``more``
     is done in the same round trip.
     """
+    if not jobs:
+        yield Batch([*more])
+        return []
+    worker, kind = jobs[0][0].token.partition("/")[0], "away" if holds else "later"
+    ends = [calls.End(member(job), kind, int(wait * 1000)) for job, wait in jobs]
     base = queue.key("")
-    steps = [calls.postpone(base, job, delay=int(wait * 1000), holds=holds) for job, wait in jobs]
-    replies = yield Batch([*steps, *more])
-    return [bool(reply) for reply in replies[: len(steps)]]
+
+    def step(features: bytes) -> ScriptCall:
+        return calls.settle(base, worker, ends=ends, features=features)
+
+    first, *_ = yield Batch([step(claim.features(queue)), *more])
+    answers = yield from claim.featured(queue, step, first)
+    return [bool(answer) for answer in answers]
 
 
 def version(job: Job) -> str:

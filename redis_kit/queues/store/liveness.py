@@ -8,7 +8,7 @@ from redis_kit.core.primitive import Primitive
 from redis_kit.queues import validation
 from redis_kit.queues.jobs import ids, message
 from redis_kit.queues.jobs.step import StepCall, step_of
-from redis_kit.queues.store import calls
+from redis_kit.queues.store import calls, results
 
 RETURNED = 100  # jobs in one call
 LONGEST = 86_400_000  # ms: threads can't wait for ever, and something else may have written a time far ahead
@@ -32,7 +32,8 @@ class HeartbeatReply(NamedTuple):
     ``command`` is what the worker is to do, "" for nothing; ``cancelled`` are those of its jobs to stop, ``held`` is a
     page of its claims that the server holds as running, ``unknown`` are the shapes of calls that workers returned;
     ``now`` is the server's time in seconds. ``since`` is since when it knows the worker, in ms: later than before if it
-    lost its data, or if the worker was silent for half a lease.
+    lost its data, or if the worker was silent for half a lease. ``endings`` is how many results are to be stored of
+    jobs that ended without their worker.
     """
 
     next_job: float | None
@@ -45,37 +46,45 @@ class HeartbeatReply(NamedTuple):
     unknown: list[str]
     now: float
     since: int
+    endings: int = 0
 
 
 def heartbeat(queue: Primitive, worker: str | None, about: str = "") -> Flow[HeartbeatReply]:
     """Keep a worker alive, and return the jobs of dead workers to the queue."""
-    return heartbeat_reply((yield calls.heartbeat(queue.key(""), worker_id(worker), about)))
+    reply = heartbeat_reply((yield calls.heartbeat(queue.key(""), worker_id(worker), about)))
+    if reply.endings:
+        yield from results.store_endings(queue)
+    return reply
 
 
 def sign_off(queue: Primitive, worker: str | None) -> Flow[int]:
     """Return all jobs of a worker to the queue, and remove it."""
     total = 0
     while True:
-        count: int = yield calls.sign_off(queue.key(""), worker_id(worker), RETURNED)
+        count: int
+        count, endings = yield calls.sign_off(queue.key(""), worker_id(worker), RETURNED)
         total += count
+        if endings:
+            yield from results.store_endings(queue)
         if count < RETURNED:
             return total
 
 
 def heartbeat_reply(reply: list[Any]) -> HeartbeatReply:
     """Return the script's reply by names."""
-    next_job, next_lease, returned, command, cancelled, held, unknown, now, since = reply[:9]
+    next_job, next_lease, returned, command, cancelled, held, unknown, now, since, endings = reply[:10]
     return HeartbeatReply(
         seconds(next_job),
         seconds(next_lease),
         returned,
-        poison(reply[9:]),
+        poison(reply[10:]),
         command.decode("utf-8", "replace"),
         [id.decode("utf-8", "surrogateescape") for id in cancelled],
         held,
         [row.split(b" ", 3)[-1].decode("utf-8", "replace") for row in unknown[1::2]],
         now / 1000,
         since,
+        endings,
     )
 
 

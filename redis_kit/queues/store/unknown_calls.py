@@ -9,10 +9,10 @@ from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues.jobs import call_shape
-from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.jobs.job import Job, member
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store import calls as moves
-from redis_kit.queues.store.claim import lost
+from redis_kit.queues.store.claim import lost, settle
 
 RETURNED, EXHAUSTED, CANCELLED = 2, 5, 6
 SHAPES = 100  # of calls, remembered for a queue
@@ -37,7 +37,9 @@ class UnknownCalls(NamedTuple):
 def defer(queue: Primitive, job: Job, shape: str, expires: int) -> Flow[int]:
     """Return a job, for workers that can run it. Raises LeaseLost."""
     longest = int(conf.section(QueueSettings).UNKNOWN_TASK_TTL * 1000)
-    answer: int = yield moves.defer(queue.key(""), job, call_shape.digest(shape), shape, expires, longest, SHAPES)
+    digest = call_shape.digest(shape)
+    end = moves.End(member(job), "unfit", longest, SHAPES, expires, shape, digest)
+    (answer,) = yield from settle(queue, [end], digest=digest)
     if not answer:
         raise lost(queue, [job])
     return answer

@@ -191,7 +191,7 @@ def test_call_that_has_ended_is_found_by_its_id_alone(mail, boss):
     job = attempt(mail)
     value = payload.dumps({"sum": 12, "api_key": "hunter2", "text": "y" * 300}, "x")
     ended = Ack(0, job.token.encode(), job.id.encode(), value, EVER)
-    calls.ack(mail.key(""), "w1", [ended]).run(connections.client())
+    mail.run_flow(claim.acknowledge(mail, "w1", [ended]))
     found = look(boss, result.id)
     assert cells(found, "Job in mail")["State"].startswith("successful 20")
     its = cells(found, "Result")

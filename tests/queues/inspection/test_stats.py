@@ -9,6 +9,7 @@ from redis_kit.queues.inspection import control_worker, list_workers, queue_coun
 from redis_kit.queues.store import calls
 from tests.fixtures.kit import SERVERS
 from tests.fixtures.process import wait_for
+from tests.queues.support.claiming import claim_again
 from tests.queues.support.minutes import count
 
 
@@ -98,7 +99,7 @@ def test_overdue_scheduled_job_waits_as_a_ready_one_does(queue, any_kit):
 def test_claim_that_is_repeated_counts_once(queue):
     queue.put_many(range(3))
     for again in (False, True, True):
-        calls.ack_and_claim(queue.key(""), "me", "token", 2, again=again).run(connections.client())
+        claim_again(queue, "token", 2, again=again)
     assert late(queue)[0] == 2
 
 

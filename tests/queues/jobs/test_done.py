@@ -13,6 +13,7 @@ from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.store import calls
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
+from tests.queues.support.claiming import settle
 
 
 @task(queue_name="mail", enqueue_on_commit=False, max_attempts=1)
@@ -86,7 +87,7 @@ def test_a_repeated_acknowledgement_is_noted_once(mail):
     (job,) = mail.claim(worker="w1")
     ack = ack_of(job, about=done.line(job))
     for _ in range(2):
-        calls.ack(mail.key(""), "w1", [ack], done_limit=200).run(connections.client())
+        settle(mail, "w1", acks=[ack], done_limit=200)
     assert len(kept(mail)) == 1
 
 
@@ -94,9 +95,8 @@ def test_jobs_end_with_results_and_the_ring_together(mail):
     results = [work.enqueue() for _ in range(2)]
     jobs = mail.claim(2, worker="w1")
     acks = [ack_of(job, b"1", 60_000, about=done.line(job, 0.5)) for job in jobs]
-    for rare in (True, False):
-        reply = calls.ack(mail.key(""), "w1", acks[rare : rare + 1], done_limit=200, rare=rare)
-        assert reply.run(connections.client()) is None
+    for ack in acks:
+        assert settle(mail, "w1", acks=[ack], done_limit=200) is None
     assert [info.run_time for info in kept(mail)] == [0.5, 0.5]
     assert [result.status for result in map(work.get_result, [result.id for result in results])] == ["SUCCESSFUL"] * 2
 
@@ -110,9 +110,9 @@ def test_ring_of_another_type_keeps_no_job_from_its_end(mail, kit):
 
 def test_without_the_option_an_acknowledgement_sends_what_it_did_before():
     job = Job("a", b"1", "w/c/1")
-    plain = calls.ack("rk:{q}:", "w", [ack_of(job)], rare=False).command
-    assert plain[2] == 7
-    assert plain[10:] == ("w", calls.lease(), 1, b"w/c/1/a", b"a")
+    plain = calls.settle("rk:{q}:", "w", acks=[ack_of(job)]).command
+    assert plain[2] == 8
+    assert plain[11:] == (b"0", "w", calls.lease(), 10_000, 0, 1, b"w/c/1/a", b"a")
 
 
 def test_ring_stays_empty_by_default(kit):

@@ -131,7 +131,7 @@ def ways(raw, queue, member):
     yield lambda: queue.sign_off(worker="w")
     yield lambda: [raw.zadd(queue.key("workers"), {"w": 1}), queue.heartbeat(worker="v"), silent(raw, queue)]
     yield lambda: source.run_flow(reaped(queue))
-    yield lambda: [source.put_back([member]), queue.sign_off(worker="w")]
+    yield lambda: [source.put_back([member.encode()]), queue.sign_off(worker="w")]
 
 
 def silent(raw, queue):

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from redis_kit.queues import Queue
+from redis_kit.queues.jobs.job import member
 from redis_kit.queues.jobs.lane import Lane
 from redis_kit.queues.jobs.unique import chosen
 from redis_kit.queues.store import calls, claim, enqueue, handover
@@ -102,7 +103,7 @@ class Model:
     def give_back(self, at):
         if self.running:
             job = self.take(at)
-            self.run(calls.return_claimed(self.queue.key(""), [job]))
+            assert self.run(claim.settle(self.queue, [calls.End(member(job), "return")])) == [1]
             self.late.add(job.id)
 
     def hand_over(self, at):

@@ -14,6 +14,7 @@ from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from tests.fixtures.process import wait_for
 from tests.queues.support import in_process, tasks
+from tests.queues.support.claiming import claim_again
 
 
 @pytest.fixture
@@ -103,13 +104,10 @@ def test_other_queues_go_on(queue):
 
 
 def test_claim_whose_answer_got_lost_is_repeated_in_a_pause(queue):
-    from redis_kit.core import connections
-    from redis_kit.queues.store import calls
-
     queue.put_many(range(3))
-    first = calls.ack_and_claim(queue.key(""), "me", "token", 2).run(connections.client())
+    first = claim_again(queue, "token", 2, again=False)
     queue.pause()
-    again = calls.ack_and_claim(queue.key(""), "me", "token", 2, again=True).run(connections.client())
+    again = claim_again(queue, "token", 2)
     assert again.partition(b"\n")[2] == first.partition(b"\n")[2] != b""
     assert again.startswith(b"-1.000 ")
 

@@ -13,6 +13,7 @@ from redis_kit.queues.store import handover
 from redis_kit.queues.store.handover import version
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, send_heartbeats
 from tests.queues.support.backup import Backup
+from tests.queues.support.claiming import claim_again
 from tests.queues.support.every_call import calls
 from tests.queues.support.tasks import remember
 
@@ -73,7 +74,7 @@ class Scene:
             lambda: queue.put(1, group="a", unique="w", replace=True),
             lambda: self.run(moves.SET_LIMIT(base, "group=a", "1 - ")),
             lambda: source.release([job]),
-            lambda: self.run(moves.postpone(base, job, delay=1000, holds=True)),
+            lambda: queue.run_flow(handover.postpone(queue, [(job, 1.0)], holds=True)),
             lambda: self.run(
                 moves.claim_by_id(base, "e", "c", other.id, version=version(other), token=other.token, about="{}")
             ),
@@ -98,6 +99,7 @@ class Scene:
             lambda: self.run(moves.send_command(base, "w", "quiet")),
             lambda: queue.pause(5),
             lambda: send_heartbeats([source]),
+            lambda: claim_again(queue, "token", 1),
         ]
 
     def run(self, step):

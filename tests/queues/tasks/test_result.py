@@ -40,6 +40,7 @@ from redis_kit.queues.tasks import discovery, registry
 from redis_kit.testing.jobs import drain
 from tests.fixtures.process import wait_for
 from tests.queues.support import tasks
+from tests.queues.support.claiming import settle
 from tests.queues.support.plain import tasks as calls
 from tests.queues.support.plain.tasks import task as plain_task
 
@@ -567,9 +568,9 @@ def test_recording_a_success_twice_gives_the_same_answer(queue, kit):
     result = calls.echo.enqueue(1)
     (job,) = queue.claim(worker="w")
     for _ in range(2):
-        assert kit_call(queue, moves.ack(queue.key(""), "w", [ack_of(job, b"1", 1000)])) is None
+        assert settle(queue, acks=[ack_of(job, b"1", 1000)]) is None
     late = ack_of(job._replace(token="w/x/0"), b"2", 1000)
-    assert kit_call(queue, moves.ack(queue.key(""), "w", [late])) == [1]
+    assert settle(queue, acks=[late]) == [-1]
     result.refresh()
     assert result.return_value == 1
 
@@ -587,9 +588,9 @@ def test_result_of_another_type_keeps_no_job_from_its_end(queue, kit, part):
     good, bad, failing = queue.claim(3, worker="w")
     for job in (bad, failing):
         kit.client.set(queue.key(f"{part}:{job.id}"), "not ours")
-    assert not kit_call(queue, moves.ack(queue.key(""), "w", [ack_of(job, b"1", 60_000) for job in (bad, good)]))
+    assert not settle(queue, acks=[ack_of(job, b"1", 60_000) for job in (bad, good)])
     told = {"delay": 0, "attempts": 1, "reason": "x", "error": b"[]", "ttl_ms": 60_000}
-    kit_call(queue, moves.nack(queue.key(""), failing, **told))
+    settle(queue, ends=[moves.retry(failing, **told)])
     assert queue.counts() == QueueCounts(0, 0, 0, 1)
     results[0].refresh()
     assert results[0].return_value == 1
@@ -809,6 +810,7 @@ try:
 except CommandError as error:
     assert error.returncode == 78 and "django-tasks" in str(error)
 from redis_kit.queues.dashboard import job_page
+
 assert job_page.redacted_arguments(queue.peek()[0].body) == repr("***")
 (job,) = queue.claim(10)
 queue.ack(job)

@@ -2,12 +2,14 @@
 -- claim, unless an earlier job of it is ready. Without a priority, as for jobs of later, only note in which lane they are.
 -- `text` has a line for the lane, and two for each of its limits that the caller knows: its name, and what the code allows, -
 -- for nothing.
--- needs  lanes, limits, parked, ready, sequence, place_of
+-- @keys lanes, limits, parked, ready, sequence
+-- needs  place_of, use_feature
 -- gives  note_rules, has_limits, put_in_lane
 local function note_rules(lines)
     for at = 2, #lines, 2 do
         local field, allowed = "code " .. lines[at], lines[at + 1]
         if (redis.call("HGET", limits, field) or "-") ~= allowed then
+            use_feature(64)
             redis.call("ZADD", parked, 0, "rule\n" .. lines[at])
             redis.call("ZADD", parked, 0, "todo\nfrom ")
             if allowed == "-" then redis.call("HDEL", limits, field) else redis.call("HSET", limits, field, allowed) end
@@ -28,6 +30,7 @@ local function put_in_lane(text, ids, priority)
     local lines, of_ids, members = {}, {}, {}
     for line in string.gmatch(text, "[^\n]+") do lines[#lines + 1] = line end
     local lane = lines[1]
+    use_feature(1)
     redis.call("ZCARD", parked)
     redis.call("ZCARD", ready)
     note_rules(lines)

@@ -1,7 +1,8 @@
--- The record of a job: its head, then its payload. A record with another head is all payload, and numbers out of range
--- are cut to size: a worker then reads the job and says what is wrong.
--- needs  jobs, record_head
--- gives  read_record, write_record
+-- The record of a job: its head, then its payload. A record with another head is all payload, and numbers out of range are cut to
+-- size: a worker then reads the job and says what is wrong. The payload of a job whose result is stored begins with its history: a
+-- line "~<enqueued>/<run after>/<backend>", to which each attempt adds " <begun>/<worker>".
+-- needs  record_head
+-- gives  read_record, uncounted
 local function read_record(record)
     local priority, attempts, crashes, due, start = string.match(record, "^(%-?%d+) (%d+) (%d+) (%d+)\n()")
     if not start then
@@ -11,7 +12,9 @@ local function read_record(record)
     return priority, math.min(1e6, attempts), math.min(1e6, crashes), math.min(2 ^ 53, due), string.sub(record, start)
 end
 
-local function write_record(id, priority, attempts, crashes, due, payload)
-    redis.call("HSET", jobs, id, record_head(priority, attempts, crashes, due) .. payload)
-    return true
+-- The record of a job as if its last attempt had not begun, due at `time`, or as before.
+local function uncounted(record, time)
+    local priority, attempts, crashes, due, payload = read_record(record)
+    payload = string.gsub(payload, "^(~[^\n]*) [^ \n]+\n", "%1\n")
+    return record_head(priority, math.max(0, attempts - 1), crashes, time or due) .. payload
 end

@@ -1,18 +1,23 @@
--- Take jobs from a worker, at most `limit`, and make those ready in their old place for which `is_ready`, called with the
--- id and the parts of the record, returns true. A worker with no job left is forgotten. Returns how many were taken.
--- needs  running, jobs, ready, workers, info, read_record, valid_place, wake, free_places
+-- Take jobs from a worker, at most `limit`, and make them ready in their old place. `change`, called with id and record, returns
+-- the new record, and the reason if the job is dead instead. One that was cancelled ends. A worker with no job left is
+-- forgotten. Returns how many were taken.
+-- @keys running, jobs, workers, info
+-- needs  valid_place, wake, move, end_cancelled, is_cancelled
 -- gives  return_jobs
-local function return_jobs(from, limit, is_ready)
+local function return_jobs(from, limit, change)
     local members = redis.call("ZRANGEBYLEX", running, "[" .. from .. "/", "(" .. from .. "0", "LIMIT", 0, limit)
     local wakes = false
     for _, member in ipairs(members) do
         local place, id = string.match(member, "^[^/]+/[^/]+/([^/]+)/(.*)$")
         local record = id and redis.call("HGET", jobs, id)
-        redis.call("ZREM", running, member)
-        if record and free_places({id}) > 0 then wakes = true end
-        if record and is_ready(id, read_record(record)) then
-            redis.call("ZADD", ready, valid_place(place), id)
-            wakes = true
+        if not record then
+            redis.call("ZREM", running, member)
+        elseif is_cancelled(id) then
+            wakes = end_cancelled(id, member, record) or wakes
+        else
+            local changed, reason = change(id, record)
+            local how = {member = member, record = changed, place = valid_place(place), reason = reason}
+            wakes = move(id, "running", reason and "dead" or "ready", how) or wakes
         end
     end
     if wakes then wake() end

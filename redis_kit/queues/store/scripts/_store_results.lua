@@ -1,5 +1,5 @@
--- Store the results of acknowledged jobs: from ARGV[at] on the number of each, the result, and the ms to store it. Their
--- keys are the last ones. One whose key is of a wrong type is not stored, or no job would end until that is gone. The
+-- Store the results of jobs that are done: from ARGV[at] on the number of each, the result, and the ms to store it. Their keys are
+-- from KEYS[key] on. One whose key is of a wrong type is not stored, or no job would end until that is gone. The
 -- number 0 stands for the stream of done jobs: then lines about the jobs follow, and how many jobs the stream keeps.
 -- needs  KEYS, ARGV, worker, store_result
 -- gives  note_done, store_results
@@ -13,10 +13,10 @@ local function note_done(done, most, lines, records)  -- empty lines are of jobs
     end
 end
 
-local function store_results(at, records)
-    local results = #KEYS - 2 * (#ARGV - at + 1) / 3 + 1
+local function store_results(at, key, records)
     for at = at, #ARGV, 3 do
-        local result, finished, record = KEYS[results], KEYS[results + 1], records[tonumber(ARGV[at])]
+        local result, finished, record = KEYS[key], KEYS[key + 1], records[tonumber(ARGV[at])]
+        key = key + 2
         if ARGV[at] == "0" then
             note_done(result, ARGV[at + 2], ARGV[at + 1], records)
         elseif record ~= nil then
@@ -26,6 +26,5 @@ local function store_results(at, records)
                 store_result(result, finished, ARGV[at + 2], callers, "SUCCESSFUL", record or "", "value", ARGV[at + 1])
             end
         end
-        results = results + 2
     end
 end

@@ -1,7 +1,8 @@
 -- Return the id of the job that has a unique key, or nil: a job that is neither done nor dead and, where the key is for
 -- "queued" jobs, has not begun. So nothing has to happen when a job begins or dies, and an entry that was left behind
 -- blocks nobody.
--- needs  unique, owners, jobs, dead, read_record
+-- @keys unique, owners, jobs, dead
+-- needs  read_record
 -- gives  unique_holder
 local function unique_holder(key)
     local id = redis.call("HGET", unique, key)

@@ -1,690 +1,183 @@
 #!lua flags=allow-oom
 -- Acknowledge jobs, make scheduled jobs ready that are due, and claim ready jobs. A paused queue gives none.
--- One script: workers acknowledge and claim in one round trip. Rare parts are inside their conditions.
+-- One script: workers acknowledge and claim in one round trip.
 --
--- KEYS[1]      workers    zset: worker -> when its lease ends, ms on the server's clock
--- KEYS[2]      info       hash: worker -> since when it is alive, ms, and what it reports about itself
--- KEYS[3]      running    zset of scores 0: worker/claim/place/id
--- KEYS[4]      jobs       hash: id -> record
--- KEYS[5]      ready      zset: id -> place
--- KEYS[6]      scheduled  zset: id -> when it is due, ms
--- KEYS[7]      sequence   counter of jobs that got ready
--- KEYS[8]      signal     list: one element while a worker is to wake up
--- KEYS[9]      paused     string  the queue is paused while it exists: since when, ms
--- KEYS[10]     answers    list: the last answers to the worker
--- KEYS[11]     minutes    hash: 4 * minute + what -> how many
--- KEYS[12]     owners     hash: id -> until when it has a unique key, and that key
--- KEYS[13]     repeats    zset: worker/claim of a repeated call -> when it was repeated, ms
--- KEYS[14]     lanes      hash: id -> its rank in its lane, and that
--- KEYS[15...]  unique     hash: unique key -> id; this and the next three only if the script asked for them
--- KEYS[16...]  limits     hash: limit -> what it allows, lane -> what it does
--- KEYS[17...]  parked     zset of scores 0: what waits for a limit
--- KEYS[18...]  results    of each acknowledged job that has one: the hash of the result, and the list for callers that wait for it
--- KEYS[18...]  done     stream: the latest done jobs; twice, if the queue keeps any
--- ARGV[1]      worker
--- ARGV[2]      claim        unique to this call; repeated, it gives the same jobs
--- ARGV[3]      limit        how many jobs, at most
--- ARGV[4]      lease        ms
--- ARGV[5]      information  what a new worker reports about itself
--- ARGV[6]      repeated     1 when the answer to the same call was lost, else 0
--- ARGV[7...]   acks         how many; worker/claim/place/id of each; the ids; the number, result and ms to store of those with one;
---                            for the stream of done jobs 0, a line about each, and how many it keeps
--- returns      one text: a line with ms to the next job or the end of a pause, to the end of another's lease (-1: never, or
---              it was not read), the time in s and us, and the numbers of acknowledged jobs whose claim was lost; then of
---              each job the lengths of place, id and record in 1, 4 and 4 bytes, and these three; or -1: nothing was done, as
---              there are unique keys or lanes, and their keys are missing
+-- @keys features, workers, info, jobs, running, ready, sequence, signal, answers, minutes, results...
+-- @if later
+-- @keys scheduled
+-- @end later
+-- @if paused
+-- @keys paused
+-- @end paused
+-- ARGV[1]    features     which the script was made for
+-- ARGV[2]    worker
+-- ARGV[3]    claim        unique to this call; repeated, it gives the same jobs
+-- ARGV[4]    limit        how many jobs, at most
+-- ARGV[5]    lease        ms
+-- ARGV[6]    information  what a new worker reports about itself
+-- ARGV[7...]  acks        how many; worker/claim/place/id of each; the ids; the number, result and ms to store of those with one;
+--                         for the stream of done jobs 0, a line about each, and how many it keeps
+-- returns    one text: a line with ms to the next job or the end of a pause, to the end of another's lease (-1: never, or
+--            it was not read), the time in s and us, and the numbers of acknowledged jobs whose claim was lost; then of
+--            each job the lengths of place, id and record in 1, 4 and 4 bytes, and these three. Or "FEATURES" and a number:
+--            nothing was done, as the queue uses other features. With `again` the call is repeated, as its answer was lost.
 
-local workers, info, running, jobs, ready, scheduled, sequence, signal, paused, answers, minutes = unpack(KEYS)
-local owners, repeats, lanes, unique, limits, parked = KEYS[12], KEYS[13], KEYS[14]
-local worker, limit, lease = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
-local information, owner, repeated, acks = ARGV[5], worker .. "/" .. ARGV[2], ARGV[6] == "1", tonumber(ARGV[7])
-local clock = redis.call("TIME")
+local used = redis.call("GET", features) or "0"
+if used ~= ARGV[1] then return "FEATURES " .. used end
+local worker, owner, limit, lease, information = ARGV[2], ARGV[2] .. "/" .. ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
+local count, clock = tonumber(ARGV[7]), redis.call("TIME")
 local now, first_field = clock[1] * 1000 + math.floor(clock[2] / 1000), math.floor(clock[1] / 60) * 4
--- Rare parts are included where they are needed, as the definition of a function takes time.
 local left, woken, waiting = (redis.call("ZSCORE", workers, worker) or 0) - now, redis.call("LLEN", signal), redis.call("ZCARD", ready)
-local is_short = left <= lease * 0.95 or left > lease or left % 1 > 0
-local pause, claimed, next_end, reply = -2, 0, -1, {"", "", "", "", ""}
-local coming, any_unique, was_repeated, any_lanes, lost, done, sum, list, at_ids, records, is_new, chosen
-local others = redis.call("EXISTS", scheduled, paused, owners, repeats, lanes)  -- most queues have none of them
-if others > 0 then
-    -- Read what most queues have none of, `others` of five keys: return when the next scheduled job is due, the ms to the end of
-    -- a pause (-1: none, -2: no pause), whether there are unique keys, whether the call was repeated, and whether jobs have
-    -- lanes.
-    local function read_others(others)
-        local coming = tonumber(redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2])
-        if others == 1 and coming then
-            return coming, -2, false, false, false
-        end
-        local any_lanes = redis.call("HLEN", lanes) > 0
-        if any_lanes and others == (coming and 2 or 1) then
-            return coming, -2, false, false, true
-        end
-        local any_unique = redis.call("HLEN", owners) > 0
-        return coming, redis.call("PTTL", paused), any_unique, redis.call("ZSCORE", repeats, owner), any_lanes
-    end
--- @include _rare_keys
-    coming, pause, any_unique, was_repeated, any_lanes = read_others(others)
-    if any_unique or any_lanes then
-        if not has_rare_keys(14, 8 + 2 * acks) then return -1 end
-        unique, limits, parked = KEYS[15], KEYS[16], KEYS[17]
-        -- @check_types unique, limits
-    end
-    limit = was_repeated and not repeated and 0 or limit  -- this comes in late
-end
-if any_lanes then
-    -- @check_types parked, running, jobs, minutes, sequence
-end
-local is_due = coming and coming <= now and pause == -2
-if is_short or repeated or is_due then
-    -- @check_types running, jobs, answers, minutes, info, sequence, repeats
--- @include _worker_lease
+local is_short, is_paused = left <= lease * 0.95 or left > lease or left % 1 > 0, false
+local claimed, next_end, reply, is_new, done, sum = 0, -1, {"", "", "", "", ""}, false, 0, nil
+local lost, pause, coming, records, chosen
+
+-- @if unique
+-- @check_types unique, owners
+-- @end unique
+-- @if marks
+-- @check_types cancels
+-- @end marks
+-- @if lanes
+-- @check_types lanes, limits, parked, running, jobs, minutes, sequence, scheduled
+-- @end lanes
+-- @if paused
+pause = redis.call("PTTL", paused)
+is_paused = pause ~= -2
+-- @end paused
+-- @if again
+-- @check_types repeats
+-- @end again
+-- @if repeats
+-- @keys repeats
+-- @if not again
+if redis.call("ZSCORE", repeats, owner) then limit = 0 end  -- this comes in late
+-- @end again
+-- @end repeats
+-- @if lanes|later
 -- @include _record_head
+-- @end lanes|later
+-- @if later
 -- @include _record
--- @include _ready_place
-    -- Make scheduled jobs ready whose time has come, at most 100. Returns when the next one is due, and how many are ready.
-    local function promote()
-        local due = redis.call("ZRANGEBYSCORE", scheduled, "-inf", now, "LIMIT", 0, 100)
-        local records, last, places = redis.call("HMGET", jobs, unpack(due)), redis.call("INCRBY", sequence, #due), {}
-        for at, id in ipairs(due) do
-            local priority = read_record(records[at] or "")
-            local turn = last - #due + at
-            places[#places + 1] = any_lanes and ready_place(id, priority, turn) or place_of(priority, turn)
-            places[#places + 1] = id
-        end
-        if #places > 0 then redis.call("ZADD", ready, unpack(places)) end
-        redis.call("ZREM", scheduled, unpack(due))
-        return tonumber(redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]), redis.call("ZCARD", ready)
-    end
-    if is_short then renew_lease(left) end  -- also one that ends too late: the clock went back
-    if is_due then coming, waiting = promote() end
-end
-if acks > 0 then
+-- @end later
+-- @if lanes|again
+-- @include _features
+-- @end lanes|again
+-- @if lanes
+-- @include _lanes
+-- @end lanes
 -- @include _count_minute
--- @include _ack_jobs
-    lost, done, sum, list, at_ids, records = ack_jobs(7)
+-- @include _move with begin, finish
+-- @if later
+coming = tonumber(redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2])
+if coming and coming <= now and not is_paused then
+    -- @check_types running, jobs, answers, minutes, info, sequence
+    coming, waiting = promote()
+end
+-- @end later
+if is_short then
+    -- @check_types running, jobs, answers, minutes, info, sequence
+-- @include _worker_lease
+    renew_lease(left)  -- also one that ends too late: the clock went back
+end
+if count > 0 then
+    local to_store = 8 + 2 * count
+    local members, ids = {unpack(ARGV, 8, 7 + count)}, {unpack(ARGV, 8 + count, to_store - 1)}
+    lost, done, sum, records = finish(members, ids, ARGV[to_store])
     if records then
 -- @include _store_result
 -- @include _store_results
-        store_results(8 + 2 * acks, records)
+        store_results(to_store, results, records)
     end
-    if done > 0 and (any_unique or any_lanes) then
--- @include _free_unique_key
--- @include _free_places
-        for at = at_ids, at_ids + done - 1 do free_unique_key(list[at], any_unique) end
-        if any_lanes then leave_lanes({unpack(list, at_ids, at_ids + done - 1)}) end
+    if lost[1] then limit = 0 end  -- first the caller learns of lost ones
+end
+-- @if again
+-- @keys repeats
+-- Add the jobs of a claim that is repeated, as its answer was lost, to a reply. Returns whether the claim was made before.
+-- For ten minutes it is known as repeated: the first call may still come in late, when nobody waits for its answer.
+local function repeat_claim()
+    local members = redis.call("ZRANGEBYLEX", running, "[" .. owner .. "/", "(" .. owner .. "0")
+    for _, member in ipairs(members) do
+        local place, id = string.match(member, "^[^/]+/[^/]+/([^/]+)/(.*)$")
+        local record = id and redis.call("HGET", jobs, id)
+        for _, item in ipairs(record and {struct.pack(">BII", #place, #id, #record), place, id, record} or {}) do
+            reply[#reply + 1] = item
+        end
+    end
+    redis.call("ZREMRANGEBYSCORE", repeats, "-inf", now - 600 * 1000)
+    local added = redis.call("ZADD", repeats, now, owner)
+    redis.call("PEXPIRE", repeats, 600 * 1000)
+    use_feature(32)
+    return added == 0 or #members > 0
+end
+if repeat_claim() then limit = 0 end
+-- @end again
+-- @if lanes
+-- @include _choose_jobs
+chosen, coming, waiting = choose_jobs(is_paused and 0 or limit)
+-- @end lanes
+if limit > 0 and waiting > 0 and not is_paused then
+    local counted = redis.call("HGET", minutes, first_field + 2)
+    local taken = chosen or redis.call("ZPOPMIN", ready, limit)
+    local USUAL = "^(%-?%d+ )(%d+)() %d+ (%d+)\n()"
+    local ids, members, written, attempt, size, begun, late, latest = {""}, {}, {}, nil, 0, 0, 0, 0
+    claimed = #taken / 2
+    for at = 1, claimed do
+        ids[at] = taken[2 * at - 1]
+    end
+    records = redis.pcall("HMGET", jobs, unpack(ids))
+    for at = 1, records.err and 0 or claimed do
+        local id, place, record = ids[at], taken[2 * at], records[at]
+        if record then
+            local priority, attempts, middle, due, start = string.match(record, USUAL)
+            if not priority or #priority > 5 or #attempts > 7 then
+                -- As in _record: numbers out of range are cut to size, and a record with another head is all payload.
+                local one, two, three, four, payload = string.match(record, "^(%-?%d+) (%d+) (%d+) (%d+)\n(.*)$")
+                one, two = math.max(-100, math.min(100, one or 0)), math.min(1e6, two or 0)
+                three, four = math.min(1e6, three or 0), math.min(2 ^ 53, four or 0)
+                record = string.format("%.0f %.0f %.0f %.0f\n", one, two, three, four) .. (payload or record)
+                priority, attempts, middle, due, start = string.match(record, USUAL)
+            end
+            local history = string.byte(record, start) == 126 and string.find(record, "\n", start, true)
+            if history then
+                attempt = attempt or string.format(" %.0f/", now) .. worker
+                record = string.sub(record, 1, history - 1) .. attempt .. string.sub(record, history)
+            end
+            record = priority .. (attempts == "0" and "1" or attempts + 1) .. string.sub(record, middle)
+            local lateness = now - due
+            if lateness < now then  -- else its time makes no sense
+                begun, late = begun + 1, lateness > 0 and late + lateness or late
+                latest = lateness > latest and lateness or latest
+            end
+            members[size + 1], members[size + 2] = 0, owner .. "/" .. place .. "/" .. id
+            written[size + 1], written[size + 2] = id, record
+            reply[2 * size + 2], reply[2 * size + 3] = struct.pack(">BII", #place, #id, #record), place
+            reply[2 * size + 4], reply[2 * size + 5] = id, record
+            size = size + 2
+        end
+    end
+    begin(taken, members, written, records.err and records)
+    if begun > 0 then
+        local before = counted and #counted == 24 and counted or string.rep("\0", 24)
+        local others, sum, greatest = struct.unpack(">I8I8I8", before)
+        latest = greatest > latest and greatest or latest
+        redis.call("HSET", minutes, first_field + 2, struct.pack(">I8I8I8", others + begun, sum + late, latest))
+        is_new = not counted
     end
 end
-if repeated then
-    -- Add the jobs of a claim that is repeated, as its answer was lost, to a reply. Returns whether the claim was made before.
-    -- For ten minutes it is known as repeated: the first call may still come in late, when nobody waits for its answer.
-    local function repeat_claim(reply)
-        local members = redis.call("ZRANGEBYLEX", running, "[" .. owner .. "/", "(" .. owner .. "0")
-        for _, member in ipairs(members) do
-            local place, id = string.match(member, "^[^/]+/[^/]+/([^/]+)/(.*)$")
-            local record = id and redis.call("HGET", jobs, id)
-            for _, item in ipairs(record and {struct.pack(">BII", #place, #id, #record), place, id, record} or {}) do
-                reply[#reply + 1] = item
-            end
-        end
-        redis.call("ZREMRANGEBYSCORE", repeats, "-inf", now - 600 * 1000)
-        local added = redis.call("ZADD", repeats, now, owner)
-        redis.call("PEXPIRE", repeats, 600 * 1000)
-        return added == 0 or #members > 0
-    end
-    limit = repeat_claim(reply) and 0 or limit
-end
-if any_lanes then
-    -- The limits of jobs. The limits of a lane are the words of its name. A limit is "<jobs that may run> <us between two
-    -- starts> <as it was written>", with a - for none: that which was set for its name, that which was set for all its values,
-    -- or that of the code.
-    local SLACK = 100000  -- us by which a start may be early, so that the starts after a late one are in time
-    local us, known, of_lane, holds = clock[1] * 1000000 + clock[2], {}, {}, {}
-
-    local function limit_of(name)
-        if known[name] == nil then
-            local all = string.gsub(string.gsub(name, "^(group=).*", "%1*"), "(&[^=]+=)[^&]*", "%1*")
-            local own, set, code = unpack(redis.call("HMGET", limits, "set " .. name, "set " .. all, "code " .. all))
-            local most, interval = string.match(own or set or code or "", "^([%d-]+) ([%d-]+)")
-            local limit = {name = name, most = tonumber(most), interval = tonumber(interval), used = 0, next = 0, coming = 0}
-            if limit.most then
-                limit.used = redis.call("ZLEXCOUNT", parked, "[run\n" .. name .. "\n", "(run\n" .. name .. "\11")
-            end
-            if limit.interval then
-                -- A start that is too far away is one of another rate, or of a clock that went back.
-                local stored = string.match(redis.call("HGET", limits, "next " .. name) or "", "^%d+$")
-                limit.next = tonumber(stored) or 0
-                if limit.next > us + SLACK + limit.interval then limit.next = us + SLACK end
-            end
-            known[name] = (limit.most or limit.interval) and limit
-        end
-        return known[name]
-    end
-
-    local function limits_of(lane)
-        if not of_lane[lane] then
-            of_lane[lane] = {}
-            for name in string.gmatch(lane, "%S+") do
-                table.insert(of_lane[lane], limit_of(name) or nil)
-            end
-        end
-        return of_lane[lane]
-    end
-
-    -- In which us a limit allows a start after `more` others, nil if it does so now.
-    local function starts_at(limit, more)
-        local at = (more > 0 and math.max(limit.next, us) + more * limit.interval or limit.next) - SLACK
-        return at > us and at or nil
-    end
-
-    -- The first limit that lets no job of a lane start, and in which us it will; no time if a job has to end first. With `planned`, jobs that got ready in this call count as started.
-    local function blocking(lane, planned)
-        for _, limit in ipairs(limits_of(lane)) do
-            local more = planned and limit.coming or 0
-            if limit.most and limit.used + more >= limit.most then
-                return limit
-            end
-            local at = limit.interval and starts_at(limit, more)
-            if at then return limit, at end
-        end
-    end
-
-    local function take_place(lane, id)
-        for _, limit in ipairs(limits_of(lane)) do
-            holds[#holds + 1], holds[#holds + 2] = 0, "run\n" .. limit.name .. "\n" .. id
-            limit.used, limit.taken = limit.used + 1, true
-            limit.next = limit.interval and math.max(limit.next, us) + limit.interval
-        end
-    end
-
-    local function write_limits()
-        if #holds > 0 then redis.call("ZADD", parked, unpack(holds)) end
-        local any
-        for _, limit in pairs(known) do
-            if limit and limit.taken and limit.interval then
-                any = redis.call("HSET", limits, "next " .. limit.name, string.format("%.0f", limit.next)) == 1 or any
-            end
-        end
-        for _, field in ipairs(any and redis.call("HRANDFIELD", limits, 5) or {}) do  -- more than are added
-            local past = string.sub(field, 1, 5) == "next " and tonumber(redis.call("HGET", limits, field))
-            if past and past < us then redis.call("HDEL", limits, field) end
-        end
-    end
-
-    -- Jobs with the same group and limits wait in a lane, in their order. Only the head of a lane is ready, so lanes take turns.
-    -- A lane is
-    --   ready <rank> <id>          its head is ready
-    --   timed <rank> <id> <limit>  its head is scheduled for when a rate allows it: at most one lane of a limit
-    --   waits <turn> <limit>       for its turn at a limit; none of its jobs is ready
-    -- and nothing while no job of it waits. `parked` has members of score 0:
-    --   job/<lane>/<rank>/<id>     a job that waits
-    --   run/<limit>/<id>           a running job that a limit counts
-    --   turn/<limit>/<turn>/<lane> a lane that waits for a limit; the turn of a timed lane is NOW
-    --   todo/lane <lane>, todo/limit <limit>, todo/from <limit>  what the next claim is to look at
-    -- with line feeds in place of the /. A rank is the place of a job without a lane, as text of 16 digits. Heads of lanes have
-    -- places of their own, before those of jobs of the same priority without a lane. A turn is a number of the counter.
-    local MOST = 100  -- lanes, and entries of what is to be looked at, in one call
-    local BLOCK, HALF, MIDDLE, NOW = 2 ^ 44, 2 ^ 43, 2 ^ 51, "0000000000000000"
-    local LEVELS = 128  -- above and below 0: more than there are priorities
-
-    -- Places of one level belong to jobs of one priority.
-    local function level_of(place)
-        local level = math.floor(((tonumber(place) or 0) + HALF) / BLOCK)
-        return level == level and math.max(-LEVELS, math.min(LEVELS, level)) or 0
-    end
-
-    local function range_of(kind, name, count, after)
-        local first = after and "(" .. after or "[" .. kind .. "\n" .. name .. "\n"
-        return redis.call("ZRANGEBYLEX", parked, first, "(" .. kind .. "\n" .. name .. "\11", "LIMIT", 0, count)
-    end
-
-    -- The turn in a place or rank.
-    local function turn_of(place)
-        local turn = (tonumber(place) or 0) % HALF
-        return turn == turn and turn or 0
-    end
-
-    local function rank_of(place)
-        return string.format("%016.0f", MIDDLE + level_of(place) * BLOCK + turn_of(place))
-    end
-
-    -- The place of the head of a lane, with the priority of a rank.
-    local function place_at(rank, turn)
-        return string.format("%.0f", level_of((tonumber(rank) or MIDDLE) - MIDDLE) * BLOCK - HALF + turn)
-    end
-
-    local function job_member(lane, rank, id)
-        return "job\n" .. lane .. "\n" .. rank .. "\n" .. id
-    end
-
-    local function turn_member(limit, turn, lane)
-        return "turn\n" .. limit .. "\n" .. (turn or NOW) .. "\n" .. lane
-    end
-
-    local states, changed = {}, {}  -- of lanes, each read once and written once
-
-    local function state_of(lane)
-        if states[lane] == nil then
-            local kind, rank, id, limit = string.match(redis.call("HGET", limits, "lane " .. lane) or "", "^(%l+) (%S+) (%S+) ?(%S*)$")
-            states[lane] = kind == "waits" and {kind = kind, turn = rank, limit = id} or kind and
-                {kind = kind, rank = rank, id = id, limit = limit} or false
-        end
-        return states[lane]
-    end
-
-    local function set_state(lane, state)
-        states[lane], changed[lane] = state, true
-    end
-
-    local function write_states()
-        for lane in pairs(changed) do
-            local state = states[lane]
-            if not state then
-                redis.call("HDEL", limits, "lane " .. lane)
-            elseif state.kind == "waits" then
-                redis.call("HSET", limits, "lane " .. lane, "waits " .. state.turn .. " " .. state.limit)
-            else
-                redis.call("HSET", limits, "lane " .. lane, state.kind .. " " .. state.rank .. " " .. state.id .. " " .. state.limit)
-            end
-        end
-    end
-
-    local function wait_turn(lane, limit)
-        local turn = string.format("%016.0f", redis.call("INCRBY", sequence, 1))
-        redis.call("ZADD", parked, 0, turn_member(limit.name, turn, lane))
-        set_state(lane, {kind = "waits", turn = turn, limit = limit.name})
-    end
-
-    -- The state of the lane of a limit that is timed, its name, and when its head is due, nil if that is ready by now. A lane that
-    -- is not timed any more is removed from there.
-    local function timed_lane(name)
-        local first = range_of("turn", name, 1)[1] or ""
-        local lane = string.match(first, "^turn\n[^\n]*\n[^\n]*\n(.*)$")
-        if not lane or first ~= turn_member(name, nil, lane) then
-            return nil
-        end
-        local state = state_of(lane)
-        if state and state.kind == "timed" and state.limit == name then
-            local time = redis.call("ZSCORE", scheduled, state.id)
-            if time or redis.call("ZSCORE", ready, state.id) then return state, lane, time end
-        end
-        redis.call("ZREM", parked, first)
-        return timed_lane(name)
-    end
-
-    local function add_ready(lane, rank, id, turn)
-        redis.call("ZADD", ready, place_at(rank, turn or redis.call("INCRBY", sequence, 1)), id)
-        for _, limit in ipairs(limits_of(lane)) do limit.coming = limit.coming + 1 end
-    end
-
-    -- Find out what a lane can do now, and have it do that. A lane that is new has the turn of its first job; one that waited for a
-    -- limit, `from`, the last one.
-    local function refresh_lane(lane, from)
-        local state, member = state_of(lane), range_of("job", lane, 1)[1]
-        local rank, id = string.match(member or "", "([^\n]*)\n([^\n]*)$")
-        if state and state.kind == "waits" then
-            if redis.call("ZSCORE", parked, turn_member(state.limit, state.turn, lane)) then return end
-        elseif state then
-            local key, place = ready, redis.call("ZSCORE", ready, state.id)
-            if not place then key, place = scheduled, redis.call("ZSCORE", scheduled, state.id) end
-            if place and member and rank < state.rank then  -- this one is to start first
-                redis.call("ZREM", key, state.id)
-                redis.call("ZREM", parked, member)
-                redis.call("ZADD", parked, 0, job_member(lane, state.rank, state.id))
-                redis.call("ZADD", key, key == ready and place_at(rank, turn_of(place)) or place, id)
-                set_state(lane, {kind = state.kind, rank = rank, id = id, limit = state.limit})
-            end
-            if place then return end
-            if state.kind == "timed" then
-                redis.call("ZREM", parked, turn_member(state.limit, nil, lane))
-                redis.call("ZADD", parked, 0, "todo\nlimit " .. state.limit)
-            end
-        end
-        if not member then
-            return set_state(lane, false)
-        end
-        local limit, at = blocking(lane, true)
-        if limit and (not at or timed_lane(limit.name)) then
-            return wait_turn(lane, limit)
-        end
-        redis.call("ZREM", parked, member)
-        if limit then
-            redis.call("ZADD", parked, 0, turn_member(limit.name, nil, lane))
-            redis.call("ZADD", scheduled, string.format("%.0f", math.ceil(at / 1000)), id)
-            return set_state(lane, {kind = "timed", rank = rank, id = id, limit = limit.name})
-        end
-        add_ready(lane, rank, id, not from and turn_of(rank))
-        set_state(lane, {kind = "ready", rank = rank, id = id, limit = ""})
-    end
-
-    -- Make heads of lanes ready that wait for a limit, as far as it allows.
-    local function admit(name)
-        local limit = limit_of(name)
-        for _ = 1, MOST do
-            local state, lane, time = timed_lane(name)
-            local at = limit and limit.interval and starts_at(limit, limit.coming)
-            if state and at then
-                if time then redis.call("ZADD", scheduled, string.format("%.0f", math.ceil(at / 1000)), state.id) end
-                return
-            elseif state then
-                if time then
-                    redis.call("ZREM", scheduled, state.id)
-                    add_ready(lane, state.rank, state.id)
-                end
-                return
-            elseif limit and limit.most and limit.used + limit.coming >= limit.most then
-                return
-            end
-            local first = range_of("turn", name, 1)[1]
-            if not first then return end
-            lane = string.match(first, "^turn\n[^\n]*\n[^\n]*\n(.*)$") or ""
-            redis.call("ZREM", parked, first)
-            set_state(lane, false)
-            refresh_lane(lane, name)
-        end
-        redis.call("ZADD", parked, 0, "todo\nlimit " .. name)
-    end
-
-    local function do_todo()
-        for _, entry in ipairs(redis.call("ZRANGEBYLEX", parked, "[todo\n", "(todo\11", "LIMIT", 0, MOST)) do
-            redis.call("ZREM", parked, entry)
-            local kind, name = string.match(entry, "^todo\n(%l+) (.*)$")
-            if kind == "lane" then
-                refresh_lane(name)
-            elseif kind == "limit" then
-                admit(name)
-            elseif kind == "from" then
-                for _ = 1, MOST do
-                    local following = redis.call("ZRANGEBYLEX", parked, "(turn\n" .. name .. "\11", "(turn\11", "LIMIT", 0, 1)[1]
-                    name = following and string.match(following, "^turn\n([^\n]*)")
-                    if not name then break end
-                    admit(name)
-                end
-                if name then redis.call("ZADD", parked, 0, "todo\nfrom " .. name) end
-            end
-        end
-    end
-
-    -- Choose up to `room` ready jobs, by priority, then in turn: one of each lane, and one of those without a lane. A lane whose head
-    -- is chosen gets its next job ready, with the last turn, and that one may be chosen, too. Heads that may not start now, and jobs
-    -- that are not the head of their lane, do not stay ready. Returns id and place of each chosen job, which is not ready any more;
-    -- when the next job is due; and how many were ready, or are to be looked at.
-    local WINDOW = 200  -- ready jobs that are read at least, after some were not the heads of their lanes
-
-    -- Free the places of a job that another system had, and did not begin in time.
-    local function leave_places(lane, id)
-        for name in string.gmatch(lane, "%S+") do
-            if redis.call("ZREM", parked, "run\n" .. name .. "\n" .. id) == 1 then
-                redis.call("ZADD", parked, 0, "todo\nlimit " .. name)
-            end
-        end
-    end
-
-    -- Add the ready jobs of a range to the heads of lanes, and those without a lane to the others. One that is in a lane, and not its
-    -- head, gets its place there instead; its lane is added to the strays. Returns whether the range may have more.
-    local function read_range(from, to, count, heads, others, strays)
-        local found, ids = redis.call("ZRANGEBYSCORE", ready, from, to, "WITHSCORES", "LIMIT", 0, count), {}
-        for at = 1, #found, 2 do ids[#ids + 1] = found[at] end
-        local of_ids = #ids > 0 and redis.call("HMGET", lanes, unpack(ids))
-        for at, id in ipairs(ids) do
-            local rank, lane = string.match(of_ids[at] or "", "^(%S+) (.*)$")
-            local state, place = lane and state_of(lane), found[2 * at]
-            if lane and #rank ~= 16 then
-                rank = rank_of(place)
-                redis.call("HSET", lanes, id, rank .. " " .. lane)
-                leave_places(lane, id)
-            end
-            local item = {id = id, text = place, turn = turn_of(place), lane = lane, rank = state and state.rank}
-            if not lane then
-                others[#others + 1] = item
-            elseif state and state.id == id then
-                local before = #heads
-                while before > 0 and heads[before].turn > item.turn do before = before - 1 end
-                table.insert(heads, before + 1, item)
-            else
-                redis.call("ZREM", ready, id)
-                redis.call("ZADD", parked, 0, job_member(lane, rank, id))
-                strays[lane] = true
-            end
-        end
-        return #ids == count
-    end
-
-    -- The heads of lanes in their turns, the jobs without a lane, and whether there may be more heads. Nil while each time jobs are
-    -- found which are not the heads of their lanes.
-    local function read_level(bounds, room)
-        for attempt = 0, 10 do
-            local heads, others, strays, count = {}, {}, {}, attempt == 0 and room or math.max(room, WINDOW)
-            local cut = read_range(bounds.from, bounds.middle, count, heads, others, strays)
-            read_range(bounds.middle_on, bounds.to, count, heads, others, strays)
-            if not next(strays) then return heads, others, cut end
-            for lane in pairs(strays) do refresh_lane(lane) end
-        end
-    end
-
-    local buffers, last_turn, free_turn = {}, 0, 0  -- jobs that wait in lanes, read ahead
-
-    -- A turn behind all others. `room` turns may be needed.
-    local function next_turn(room)
-        if last_turn == free_turn then
-            last_turn = redis.call("INCRBY", sequence, room)
-            free_turn = last_turn - room
-        end
-        free_turn = free_turn + 1
-        return free_turn
-    end
-
-    -- Return the next job of a lane, as it would be ready after all others of its priority.
-    local function following(lane, many, room)
-        local buffer = buffers[lane] or {at = 0, size = 0}
-        buffers[lane], buffer.at = buffer, buffer.at + 1
-        if buffer.at > #buffer and #buffer == buffer.size then
-            local more = range_of("job", lane, many, buffer[#buffer])
-            more.at, more.size, more.first, more.last = 1, many, buffer.first, buffer.last
-            buffers[lane], buffer = more, more
-        end
-        local member = buffer[buffer.at]
-        if not member then return nil end
-        local rank, id = string.match(member, "([^\n]*)\n([^\n]*)$")
-        if not id then -- of another program
-            redis.call("ZREM", parked, member)
-            return following(lane, many, room)
-        end
-        local turn = next_turn(room)
-        local text = place_at(rank, turn)
-        return {id = id, text = text, turn = turn, lane = lane, rank = rank, kind = "ready", limit = "", member = member}
-    end
-
-    -- The next job of a lane does not wait there any more.
-    local function unpark(item)
-        local buffer = buffers[item.lane]
-        buffer.first, buffer.last = buffer.first or item.member, item.member
-    end
-
-    local function remove_unparked()
-        for _, buffer in pairs(buffers) do
-            if buffer.first then redis.call("ZREMRANGEBYLEX", parked, "[" .. buffer.first, "[" .. buffer.last) end
-        end
-        buffers = {}
-    end
-
-    local function choose_jobs(room)
-        local chosen, leave, ended, ripe = {}, {}, {}, {}
-
-        local function count_waiting()
-            local todo = redis.call("ZLEXCOUNT", parked, "[todo\n", "(todo\11")
-            return tonumber(redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]), redis.call("ZCARD", ready) + #chosen / 2 + todo
-        end
-
-        -- A head had its turn: others that wait for the same limits may go on.
-        local function end_turn(item)
-            local state = state_of(item.lane)
-            if state and state.kind == "timed" then
-                ended[#ended + 1] = turn_member(state.limit, nil, item.lane)
-                ripe[state.limit] = true
-            end
-            for _, limit in ipairs(limits_of(item.lane)) do
-                limit.coming, ripe[limit.name] = math.max(0, limit.coming - 1), true
-            end
-        end
-
-        local function hold_back(item, limit)
-            if not item.member then
-                end_turn(item)
-                leave[#leave + 1] = item.id
-                redis.call("ZADD", parked, 0, job_member(item.lane, item.rank, item.id))
-            end
-            wait_turn(item.lane, limit)
-            ripe[limit.name] = true
-        end
-
-        if room == 0 then
-            return chosen, count_waiting()
-        end
-        -- The next job of a lane is ready, also in another level: that is read after this one.
-        local function make_ready(item)
-            local limit = blocking(item.lane)
-            if limit then
-                hold_back(item, limit)
-            else
-                unpark(item)
-                redis.call("ZADD", ready, item.text, item.id)
-            end
-        end
-
-        local function choose_head(item, level, heads, left)
-            chosen[#chosen + 1], chosen[#chosen + 2] = item.id, item.text
-            if item.member then unpark(item) else leave[#leave + 1] = item.id end
-            take_place(item.lane, item.id)
-            if not item.member then end_turn(item) end
-            local many = math.ceil((room - #chosen / 2) / math.max(1, left)) + 1
-            local next_head = following(item.lane, many, room)
-            set_state(item.lane, next_head or false)
-            if next_head and level_of(next_head.text) == level then
-                heads[#heads + 1] = next_head
-            elseif next_head then
-                make_ready(next_head)
-            end
-        end
-
-        -- Jobs without a lane take turns as if they were a lane. Returns false if not all jobs of the level were looked at.
-        local function choose_level(level, bounds)
-            local heads, others, cut = read_level(bounds, room - #chosen / 2)
-            if not heads then return false end
-            local field, at, other = "others " .. string.format("%.0f", level), 1, 1
-            local stored = #heads > 0 and #others > 0 and tonumber(redis.call("HGET", limits, field)) or 0
-            local first_turn = #others > 0 and math.max(stored, others[1].turn) or 0
-            local turn = first_turn
-            while #chosen < 2 * room and (heads[at] or others[other]) do
-                local head, plain = heads[at], others[other]
-                if head and (not plain or head.turn < turn) then
-                    at = at + 1
-                    local limit = blocking(head.lane)
-                    if limit then hold_back(head, limit) else choose_head(head, level, heads, #heads - at + 2) end
-                else
-                    other = other + 1
-                    chosen[#chosen + 1], chosen[#chosen + 2], leave[#leave + 1] = plain.id, plain.text, plain.id
-                    if head then turn = next_turn(room) end
-                end
-            end
-            for at = at, #heads do
-                if heads[at].member then make_ready(heads[at]) end
-            end
-            if turn ~= first_turn then redis.call("HSET", limits, field, string.format("%.0f", turn)) end
-            remove_unparked()  -- before the next level, where a job that came back may be parked among these
-            return not cut
-        end
-
-        do_todo()
-        local from, goes_on = "-inf", true
-        while goes_on and #chosen < 2 * room do
-            local first = redis.call("ZRANGEBYSCORE", ready, from, "+inf", "WITHSCORES", "LIMIT", 0, 1)[2]
-            if not first then break end
-            local level = level_of(first)
-            local middle, next_from = string.format("%.0f", level * BLOCK), string.format("%.0f", level * BLOCK + HALF)
-            local to = level < LEVELS and "(" .. next_from or "+inf"
-            goes_on = choose_level(level, {from = from, middle = "(" .. middle, middle_on = middle, to = to}) and level < LEVELS
-            from = next_from
-        end
-        if #leave > 0 then redis.call("ZREM", ready, unpack(leave)) end
-        if #ended > 0 then redis.call("ZREM", parked, unpack(ended)) end
-        write_limits()
-        for name in pairs(ripe) do admit(name) end
-        write_states()
-        return chosen, count_waiting()
-    end
-    chosen, coming, waiting = choose_jobs(pause == -2 and not lost and limit or 0)
-end
-if limit > 0 and waiting > 0 and pause == -2 and not lost then  -- first the caller learns of lost ones
-    -- Claim ready jobs, at most `limit`, or those that were chosen, and add them to a reply. Returns how many are no longer ready,
-    -- and whether they are the first that began in this minute. If a key is of a wrong type, nothing is changed.
-    local function take_ready(limit, worker, owner, reply, chosen)
-        local USUAL = "^(%-?%d+ )(%d+)() %d+ (%d+)\n()"
-        local counted, attempt = redis.call("HGET", minutes, first_field + 2), nil
-        local taken, ids, members, written = chosen or redis.call("ZPOPMIN", ready, limit), {""}, {0, ""}, {"", ""}
-        local size, begun, late, latest, claimed = 0, 0, 0, 0, #taken / 2
-        for at = 1, claimed do
-            ids[at] = taken[2 * at - 1]
-        end
-        local records = redis.pcall("HMGET", jobs, unpack(ids))
-        for at = 1, records.err and 0 or claimed do
-            local id, place, record = ids[at], taken[2 * at], records[at]
-            if record then
-                local priority, attempts, middle, due, start = string.match(record, USUAL)
-                if not priority or #priority > 5 or #attempts > 7 then
-                    -- As in _record: numbers out of range are cut to size, and a record with another head is all payload.
-                    local one, two, three, four, payload = string.match(record, "^(%-?%d+) (%d+) (%d+) (%d+)\n(.*)$")
-                    one, two = math.max(-100, math.min(100, one or 0)), math.min(1e6, two or 0)
-                    three, four = math.min(1e6, three or 0), math.min(2 ^ 53, four or 0)
-                    record = string.format("%.0f %.0f %.0f %.0f\n", one, two, three, four) .. (payload or record)
-                    priority, attempts, middle, due, start = string.match(record, USUAL)
-                end
-                local history = string.byte(record, start) == 126 and string.find(record, "\n", start, true)
-                if history then
-                    attempt = attempt or string.format(" %.0f/", now) .. worker
-                    record = string.sub(record, 1, history - 1) .. attempt .. string.sub(record, history)
-                end
-                record = priority .. (attempts == "0" and "1" or attempts + 1) .. string.sub(record, middle)
-                local lateness = now - due
-                if lateness < now then  -- else its time makes no sense
-                    begun, late = begun + 1, lateness > 0 and late + lateness or late
-                    latest = lateness > latest and lateness or latest
-                end
-                members[size + 1], members[size + 2] = 0, owner .. "/" .. place .. "/" .. id
-                written[size + 1], written[size + 2] = id, record
-                reply[2 * size + 2], reply[2 * size + 3] = struct.pack(">BII", #place, #id, #record), place
-                reply[2 * size + 4], reply[2 * size + 5] = id, record
-                size = size + 2
-            end
-        end
-        local added = records.err and records or size == 0 or redis.pcall("ZADD", running, unpack(members))
-        if type(added) == "table" then
-            for at = 1, claimed do redis.call("ZADD", ready, taken[2 * at], ids[at]) end
-            error(added)
-        end
-        if size > 0 then redis.call("HSET", jobs, unpack(written)) end
-        if begun > 0 then
-            local before = counted and #counted == 24 and counted or string.rep("\0", 24)
-            local others, sum, greatest = struct.unpack(">I8I8I8", before)
-            latest = greatest > latest and greatest or latest
-            redis.call("HSET", minutes, first_field + 2, struct.pack(">I8I8I8", others + begun, sum + late, latest))
-        end
-        return claimed, begun > 0 and not counted
-    end
-    claimed, is_new = take_ready(limit, worker, owner, reply, chosen)
-end
-if is_new or done and sum == done then
+if is_new or done > 0 and sum == done then
 -- @include _begin_minute
     begin_minute()
 end
-local more = waiting > claimed and pause == -2
+local more = waiting > claimed and not is_paused
 local wait = more and 0 or coming and math.max(0, coming - clock[1] * 1000 - clock[2] / 1000) or -1
-if pause ~= -2 then wait = pause < 0 and -1 or math.max(1, pause) end
+if is_paused then wait = pause < 0 and -1 or math.max(1, pause) end
 -- A worker that claims all it can hold does not wait for jobs; another one has to watch what is left.
 if claimed < limit and not more then
     if woken > 0 then redis.call("DEL", signal) end
-elseif woken == 0 and wait >= 0 and wait <= 2000 then
--- @include _wake
-    wake(woken)
+elseif woken == 0 and wait >= 0 and wait <= 2000 and not is_paused then
+    redis.call("RPUSH", signal, 1)
+    redis.call("PEXPIRE", signal, 10000)
 end
 if claimed == 0 or is_short then
 -- @include _next_lease_end

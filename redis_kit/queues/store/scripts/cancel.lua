@@ -2,58 +2,39 @@
 -- Cancel a job. One that waits is removed, and that is stored as its result, if it has one. The worker of a running job
 -- is told at its next heartbeat.
 --
--- KEYS[1]   jobs       hash: id -> record
--- KEYS[2]   ready      zset: id -> place
--- KEYS[3]   scheduled  zset: id -> when it is due, ms on the server's clock
--- KEYS[4]   dead       zset: id -> when it died, ms
--- KEYS[5]   cancels    hash: id -> 1 for jobs that are to be cancelled though they run
--- KEYS[6]   result     hash: what is stored about the call
--- KEYS[7]   finished   list: an element for each caller that waits for the result
--- KEYS[8]   unique     hash: unique key -> id
--- KEYS[9]   owners     hash: id -> until when it has a unique key, and that key
--- KEYS[10]  signal     list: one element while a worker is to wake up
--- KEYS[11]  paused     string  the queue is paused while it exists: since when, ms
--- KEYS[12]  lanes      hash: id -> its rank in its lane, and that
--- KEYS[13]  limits     hash: limit -> what it allows, lane -> what it does
--- KEYS[14]  parked     zset of scores 0: what waits for a limit
--- ARGV[1]   id         of the job
--- ARGV[2]   error      stored with the result
--- ARGV[3]   ttl_ms     to store it
--- returns   1 when it was cancelled, 2 when it runs and its worker will be told, 0 when it neither waits nor runs
+-- @keys jobs, result, finished, signal, paused
+-- ARGV[1]  id      of the job
+-- ARGV[2]  error   stored with the result
+-- ARGV[3]  ttl_ms  to store it
+-- returns  1 when it was cancelled, 2 when it runs and its worker will be told, 0 when it neither waits nor runs
 
-local jobs, ready, scheduled, dead, cancels, result, finished, unique, owners, signal, paused, lanes, limits, parked = unpack(KEYS)
 local id, error, ttl_ms = ARGV[1], ARGV[2], ARGV[3]
-local DAY = 24 * 3600 * 1000
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
+-- @include _features
 -- @include _store_result
--- @include _free_unique_key
--- @include _history
 -- @include _wake
--- @include _leave_lane
-local any_unique = has_unique_keys()
-local record = redis.call("HGET", jobs, id)
-local waits = redis.call("ZSCORE", ready, id) or redis.call("ZSCORE", scheduled, id) or waits_in_lane(id)
--- @check_types result, cancels, finished, signal, lanes, limits, parked
-if not record or redis.call("ZSCORE", dead, id) then
+-- @include _record_head
+-- @include _lanes
+-- @include _state_of
+-- @include _move with any, lanes, unique, marks
+local record, state = redis.call("HGET", jobs, id), state_of(id)
+-- @check_types result, cancels, finished, signal, dead, lanes, limits, parked, unique, owners
+if not record or state == "dead" then
     return 0
-elseif not waits then
+elseif state == "running" then
     -- Some that ended before a heartbeat took them make room.
     for _, other in ipairs(redis.call("HRANDFIELD", cancels, 10)) do
         if redis.call("HEXISTS", jobs, other) == 0 then redis.call("HDEL", cancels, other) end
     end
     redis.call("HSET", cancels, id, 1)
-    redis.call("PEXPIRE", cancels, DAY)
+    redis.call("PEXPIRE", cancels, 24 * 3600 * 1000)
+    use_feature(MARKS)
     return 2
 end
-redis.call("ZREM", ready, id)
-redis.call("ZREM", scheduled, id)
-if leave_lane(id) then wake() end
-redis.call("HDEL", cancels, id)
-redis.call("HDEL", jobs, id)
-free_unique_key(id, any_unique)
-if history_of(record) then
+if move(id, state, "gone", {}) then wake() end
+if string.match(record, "^[^\n]*\n~") then
     store_result(result, finished, ttl_ms, redis.call("HGET", result, "waiting"), "FAILED", record, "cancelled", error)
 end
 return 1

@@ -2,16 +2,7 @@
 -- Claim one job by its id, in the name of a worker of another system that was told to run it.
 -- One script: between the look at the job and the claim, another worker could take it.
 --
--- KEYS[1]  running    zset of scores 0: worker/claim/place/id
--- KEYS[2]  jobs       hash: id -> record
--- KEYS[3]  ready      zset: id -> place
--- KEYS[4]  scheduled  zset: id -> when it is due, ms on the server's clock
--- KEYS[5]  sequence   counter of jobs that got ready
--- KEYS[6]  workers    zset: worker -> when its lease ends, ms
--- KEYS[7]  info       hash: worker -> since when it is alive, ms, and what it reports about itself
--- KEYS[8]  answers    list: the last answers to the worker
--- KEYS[9]  lanes      hash: id -> its rank in its lane, and that
--- KEYS[10] parked     zset of scores 0: what waits for a limit
+-- @keys sequence, workers, info, answers
 -- ARGV[1]  worker
 -- ARGV[2]  claim        unique to this call; repeated, it gives the same job
 -- ARGV[3]  id           of the job
@@ -21,7 +12,6 @@
 -- ARGV[7]  information  what a new worker reports about itself
 -- returns  its place, its record, and the time in s and us; nothing if it runs elsewhere, has ended, or has changed
 
-local running, jobs, ready, scheduled, sequence, workers, info, answers, lanes, parked = unpack(KEYS)
 local worker, owner, id, version = ARGV[1], ARGV[1] .. "/" .. ARGV[2], ARGV[3], ARGV[4]
 local member, lease, information = ARGV[5] .. "/" .. ARGV[3], tonumber(ARGV[6]), ARGV[7]
 local clock = redis.call("TIME")
@@ -29,10 +19,11 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- @include _record_head
 -- @include _record
--- @include _history
 -- @include _worker_lease
+-- @include _lanes
+-- @include _move with any, lanes, unique, marks
 -- Give a job that is claimed by its id the places in its limits; the next claim looks at its lane.
-local function hold_places(id)
+local function hold_places()
     local lane = string.match(redis.call("HGET", lanes, id) or "", "^%S+ (.*)$")
     for name in string.gmatch(lane or "", "%S+") do
         redis.call("ZADD", parked, 0, "run\n" .. name .. "\n" .. id)
@@ -50,11 +41,12 @@ if before then
     return {string.match(before, "^[^/]+/[^/]+/([^/]+)/"), record, clock[1], clock[2]}
 end
 
-local priority, attempts, crashes, due, payload = read_record(record)
 local place, held = redis.call("ZSCORE", ready, id), redis.call("ZSCORE", running, member)
 if held then
-    place, attempts, payload = string.match(member, "^[^/]+/[^/]+/([^/]+)/"), attempts - 1, remove_attempt(payload)
-elseif not place and redis.call("ZSCORE", scheduled, id) then
+    place, record = string.match(member, "^[^/]+/[^/]+/([^/]+)/"), uncounted(record)
+end
+local priority, attempts, crashes, due, payload = read_record(record)
+if not place and redis.call("ZSCORE", scheduled, id) then
     place = string.format("%.0f", place_of(priority, redis.call("INCRBY", sequence, 1)))
 end
 if not place or string.format("%.0f %.0f", attempts, due) ~= version then
@@ -63,11 +55,9 @@ end
 if left <= lease * 0.95 or left > lease or left % 1 > 0 then
     renew_lease(left)
 end
-redis.call("ZREM", running, member)
-redis.call("ZREM", ready, id)
-redis.call("ZREM", scheduled, id)
-redis.call("ZADD", running, 0, owner .. "/" .. place .. "/" .. id)
-hold_places(id)
 payload = string.gsub(payload, "^(~[^\n]*)", "%1" .. string.format(" %.0f/", now) .. string.gsub(worker, "%%", "%%%%"), 1)
-write_record(id, priority, attempts + 1, crashes, due, payload)
-return {place, redis.call("HGET", jobs, id), clock[1], clock[2]}
+record = record_head(priority, attempts + 1, crashes, due) .. payload
+local claim = owner .. "/" .. place .. "/" .. id
+move(id, held and "running" or "scheduled", "running", {member = member, claim = claim, record = record, lane = "away"})
+hold_places()
+return {place, record, clock[1], clock[2]}

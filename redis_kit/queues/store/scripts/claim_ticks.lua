@@ -2,13 +2,7 @@
 -- Claim schedules that are due, for a short time in which their jobs are added.
 -- One script: of all workers that wake up for a tick, one gets it.
 --
--- KEYS[1]     due       zset: schedule -> when to look at it, ms
--- KEYS[2]     names     zset of scores 0: schedule
--- KEYS[3]     code      hash: schedule -> versions of the code that declare it, and its definition
--- KEYS[4]     stored    hash: schedule -> when its row was read, ms, and what it says
--- KEYS[5]     state     hash: schedule -> what became of its last ticks
--- KEYS[6]     versions  hash: version of the code -> since when and when last a worker had it, ms
--- KEYS[7]     watchers  zset: supervisor -> until when it wakes up for ticks, ms
+-- @keys due, names, code, stored, state, versions, watchers
 -- ARGV[1]     supervisor
 -- ARGV[2]     version   of its code, "" if that declares no schedule
 -- ARGV[3]     limit     schedules to claim, at most
@@ -20,7 +14,6 @@
 --             are, {what `versions` holds}, the claim, then of each claimed schedule its name, when it was due, and
 --             what `code`, `stored` and `state` hold of it, each "" for nothing
 
-local due, names, code, stored, state, versions, watchers = unpack(KEYS)
 local supervisor, version, limit, lease = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)

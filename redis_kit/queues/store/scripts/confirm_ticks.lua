@@ -2,15 +2,11 @@
 -- Record what became of claimed schedules, and when to look at them again.
 -- One script: whoever changed a schedule, or claimed it after the lease, is left alone.
 --
--- KEYS[1]     due       zset: schedule -> when to look at it, ms
--- KEYS[2]     names     zset of scores 0: schedule
--- KEYS[3]     code      hash: schedule -> versions of the code that declare it, and its definition
--- KEYS[4]     state     hash: schedule -> what became of its last ticks
+-- @keys due, names, code, state
 -- ARGV[1]     claim     see claim_ticks
 -- ARGV[2...]  rows      name of each, when to look at it, ms, "" for never, "-" to forget it; its state, "" to leave that
 -- returns     how many were recorded
 
-local due, names, code, state = unpack(KEYS)
 -- @check_types due, names, code, state
 local count = 0
 for at = 2, #ARGV, 3 do

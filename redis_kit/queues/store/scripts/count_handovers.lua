@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Count jobs that were handed over to another system, and those that it did not take.
 --
--- KEYS[1]  handovers  hash: sent, sent_at, failed, failed_at, error, to
+-- @keys handovers
 -- ARGV[1]  sent       how many it took
 -- ARGV[2]  failed     how many times it did not take one
 -- ARGV[3]  error      the last of these
@@ -9,7 +9,6 @@
 -- ARGV[5]  ttl_ms     to store it
 -- returns  1
 
-local handovers = KEYS[1]
 local clock = redis.call("TIME")
 local now = string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))
 for at, name in ipairs({"sent", "failed"}) do

@@ -1,14 +1,13 @@
 #!lua
 -- Add what a worker process counted of attempts since the last time, by task, to the present hour.
 --
--- KEYS[1]     tasks   hash: task -> its counts in its latest hour, see _run_counts
--- KEYS[2]     past    hash: task -> its counts in the hours before, the latest first
+-- @keys tasks, past
 -- ARGV[1]     hours   for which counts are kept, the present one among them
 -- ARGV[2]     most    tasks; those that come after them are counted together, as ""
 -- ARGV[3...]  counts  task and counts of each, as in a block
 -- returns     how many tasks there are
 
-local tasks, past, hours, most = KEYS[1], KEYS[2], tonumber(ARGV[1]), tonumber(ARGV[2])
+local hours, most = tonumber(ARGV[1]), tonumber(ARGV[2])
 local hour = math.floor(redis.call("TIME")[1] / 3600)
 
 -- @include _run_counts

@@ -2,10 +2,7 @@
 -- Store the schedules that the code of a process declares, and have those planned again that are new or have changed.
 -- One script: which of two releases of the code wins is decided by when the server saw them first.
 --
--- KEYS[1]     due       zset: schedule -> when to look at it, ms
--- KEYS[2]     names     zset of scores 0: schedule
--- KEYS[3]     code      hash: schedule -> versions of the code that declare it, that of the definition first, and the definition
--- KEYS[4]     versions  hash: version of the code -> since when and when last a worker had it, ms
+-- @keys due, names, code, versions
 -- ARGV[1]     version
 -- ARGV[2]     alive     ms after which a version counts as replaced
 -- ARGV[3]     longest   ms after which a version is forgotten
@@ -15,7 +12,6 @@
 --
 -- A release that was deployed later wins while it lives, even if a process of the other one starts again.
 
-local due, names, code, versions = unpack(KEYS)
 local version, alive, longest = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)

@@ -2,14 +2,11 @@
 -- Add up the minutes of past hours, each to one entry that lasts for 90 days. An hour that was added before stays.
 -- One script: two processes that add up at one time store the same.
 --
--- KEYS[1]  minutes  hash: 4 * minute + what -> how many
--- KEYS[2]  hours    hash: hour since 1970 -> jobs done, attempts failed, attempts begun, ms by which these were late,
---          together and at most, with spaces between; "folded" -> the last hour that was added up
+-- @keys minutes, hours
 -- ARGV[1]  most     hours that are added up at once
 -- ARGV[2]  kept     hours for which an entry lasts
 -- returns  how many hours are left to add up
 
-local minutes, hours = KEYS[1], KEYS[2]
 local most, kept = tonumber(ARGV[1]), tonumber(ARGV[2])
 local now = math.floor(redis.call("TIME")[1] / 3600)
 

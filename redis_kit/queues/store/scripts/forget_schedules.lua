@@ -2,14 +2,11 @@
 -- Forget the schedules of code that no worker has any more.
 -- One script: a worker that declares one at the same moment keeps it.
 --
--- KEYS[1]     due       zset: schedule -> when to look at it, ms
--- KEYS[2]     code      hash: schedule -> versions of the code that declare it, and its definition
--- KEYS[3]     versions  hash: version of the code -> since when and when last a worker had it, ms
+-- @keys due, code, versions
 -- ARGV[1]     alive     ms after which a version counts as gone
 -- ARGV[2...]  schedules
 -- returns     the names of the forgotten ones; the next worker that looks at them removes what is left
 
-local due, code, versions = unpack(KEYS)
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @check_types due, code, versions

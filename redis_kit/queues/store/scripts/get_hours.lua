@@ -1,13 +1,11 @@
 #!lua flags=no-writes
 -- Return what was counted in each of the last hours, this one among them.
 --
--- KEYS[1]  minutes  hash: 4 * minute + what -> how many, for 72 hours
--- KEYS[2]  hours    hash: hour since 1970 -> five numbers, as fold_hours.lua stores them; "folded" -> the last of these
+-- @keys minutes, hours
 -- ARGV[1]  count    hours
 -- returns  the present hour; of each hour, the earliest first: jobs done, attempts failed, attempts begun, ms by which
 --          these were late, together and at most
 
-local minutes, hours = KEYS[1], KEYS[2]
 local now = math.floor(redis.call("TIME")[1] / 3600)
 
 -- @include _minute_numbers

@@ -1,40 +1,22 @@
 #!lua flags=no-writes
 -- Return one job and its state.
 --
--- KEYS[1]  jobs       hash: id -> record
--- KEYS[2]  ready      zset: id -> place
--- KEYS[3]  scheduled  zset: id -> when it is due, ms on the server's clock
--- KEYS[4]  dead       zset: id -> when it died, ms
--- KEYS[5]  reasons    hash: id -> why it died
--- KEYS[6]  running    zset of scores 0: worker/claim/place/id
--- KEYS[7]  lanes      hash: id -> its rank in its lane, and that
--- KEYS[8]  limits     hash: limit -> what it allows, lane -> what it does
--- KEYS[9]  parked     zset of scores 0: what waits for a limit
+-- @keys jobs, ready, scheduled, dead, reasons, running, lanes, limits, parked
 -- ARGV[1]  id
 -- ARGV[2]  limit      how many running jobs are looked through for its worker
 -- returns  state, id, record, when it died or is to start in ms, or "", why or for which limit a ready job waits, or "", worker or ""; nothing
 --          without a job
 
-local jobs, ready, scheduled, dead, reasons, running, lanes, limits, parked = unpack(KEYS)
 local id, limit = ARGV[1], tonumber(ARGV[2])
--- @include _leave_lane
--- @include _awaited_limit
+-- @include _state_of
 local record = redis.call("HGET", jobs, id)
 if not record then
     return {}
 end
-local lane = lane_of(id)
-local awaited, timed = awaited_limit(lane or "")
-if redis.call("ZSCORE", ready, id) or waits_in_lane(id) then
-    return {"ready", id, record, "", awaited, ""}
-end
-local due = redis.call("ZSCORE", scheduled, id)
-if due then
-    return timed == id and {"ready", id, record, "", awaited, ""} or {"scheduled", id, record, due, "", ""}
-end
-local died = redis.call("ZSCORE", dead, id)
-if died then
-    return {"dead", id, record, died, redis.call("HGET", reasons, id) or "", ""}
+local state, moment = state_of(id)
+if state ~= "running" then
+    local reason = state == "dead" and redis.call("HGET", reasons, id) or state == "ready" and awaited_limit(lane_of(id) or "")
+    return {state, id, record, moment or "", reason or "", ""}
 end
 local worker, ending = "", "/" .. id
 for _, member in ipairs(redis.call("ZRANGE", running, 0, limit - 1)) do

@@ -1,12 +1,7 @@
 #!lua flags=no-writes
 -- Return what is stored about a job beyond its state: the result of its call, its unique key, and whether it is cancelled.
 --
--- KEYS[1]  result   hash: what is stored about the call
--- KEYS[2]  jobs     hash: id -> record
--- KEYS[3]  unique   hash: unique key -> id
--- KEYS[4]  owners   hash: id -> until when it has a unique key, and that key
--- KEYS[5]  cancels  hash: id -> 1 for jobs that are to be cancelled though they run
--- KEYS[6]  crashed  hash: id -> in how many crashes it was alone, and a line for each job that ran in another one
+-- @keys result, jobs, unique, owners, cancels, crashed
 -- ARGV[1]  id
 -- ARGV[2]  errors   how many, at most: those of the latest attempts
 -- ARGV[3]  bytes    longest text of a result that is returned; "" takes the place of a longer one
@@ -14,7 +9,6 @@
 --          progress, what cancelled it, and how often, when and why it snoozed, each "" without one; until when it has a unique key, and that key, or "";
 --          1 when it is to be cancelled; what is stored about its crashes, or ""; then the number of each attempt that failed and its error, the latest first
 
-local result, jobs, unique, owners, cancels, crashed = unpack(KEYS)
 local id, most, bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
 -- @include _history

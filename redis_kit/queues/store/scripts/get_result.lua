@@ -1,35 +1,24 @@
 #!lua flags=allow-oom
 -- Return what is stored about a call, and note that a caller waits for its end.
 --
--- KEYS[1]  result     hash: what is stored about the call
--- KEYS[2]  jobs       hash: id -> record
--- KEYS[3]  ready      zset: id -> place
--- KEYS[4]  scheduled  zset: id -> when it is due, ms on the server's clock
--- KEYS[5]  dead       zset: id -> when it died, ms
--- KEYS[6]  reasons    hash: id -> why it died
--- KEYS[7]  lanes      hash: id -> its rank in its lane, and that
--- KEYS[8]  limits     hash: limit -> what it allows, lane -> what it does
--- KEYS[9]  parked     zset of scores 0: what waits for a limit
+-- @keys result, jobs, reasons, endings
 -- ARGV[1]  id         of the job
 -- ARGV[2]  waits      1 when the caller waits, else 0
 -- returns  its status, "" when nothing is stored; when it ended, ms; its record; why it died; then what the result holds
 --
 -- While the job exists, it decides, and not what was stored at an earlier end: a dead job may run again.
 
-local result, jobs, ready, scheduled, dead, reasons, lanes, limits, parked = unpack(KEYS)
 local id, waits = ARGV[1], ARGV[2] == "1"
--- @include _leave_lane
+-- @include _state_of
 local record, fields = redis.call("HGET", jobs, id), redis.call("HGETALL", result)
 local status, at, reason = "", 0, ""
 
 if record then
-    local died = redis.call("ZSCORE", dead, id)
-    if died then
+    local state, died = state_of(id)
+    if state == "dead" then
         status, at, reason = "FAILED", died, redis.call("HGET", reasons, id) or ""
-    elseif redis.call("ZSCORE", ready, id) or redis.call("ZSCORE", scheduled, id) or waits_in_lane(id) then
-        status = "READY"
     else
-        status = "RUNNING"
+        status, died = state == "running" and "RUNNING" or "READY", nil
     end
     if waits and not died then
         local waiting = tonumber(redis.call("HGET", result, "waiting")) or 0
@@ -39,6 +28,8 @@ if record then
 else
     local stored = redis.call("HMGET", result, "status", "at", "record")
     status, at, record = stored[1] or "", stored[2] or 0, stored[3] or ""
+    local ended, last = string.match(redis.call("HGET", endings, id) or "", "^%l+ (%d+) [^\n]*\n(.*)$")
+    if ended then status, at, record = "FAILED", ended, last end  -- its result is stored in a moment
 end
 local reply = {status, at, record, reason}
 for _, part in ipairs(fields) do

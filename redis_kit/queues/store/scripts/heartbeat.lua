@@ -2,26 +2,7 @@
 -- Keep a worker alive, and return the jobs of dead workers to the queue.
 -- One script: a lease that is renewed and one that is over are compared at one moment.
 --
--- KEYS[1]   workers    zset: worker -> when its lease ends, ms on the server's clock
--- KEYS[2]   info       hash: worker -> since when it is alive, ms, and what it reports about itself
--- KEYS[3]   running    zset of scores 0: worker/claim/place/id
--- KEYS[4]   jobs       hash: id -> record
--- KEYS[5]   ready      zset: id -> place
--- KEYS[6]   scheduled  zset: id -> when it is due, ms
--- KEYS[7]   signal     list: one element while a worker is to wake up
--- KEYS[8]   dead       zset: id -> when it died, ms
--- KEYS[9]   reasons    hash: id -> why it died
--- KEYS[10]  answers    list: the last answers to the worker
--- KEYS[11]  paused     string  the queue is paused while it exists: since when, ms
--- KEYS[12]  orders     hash: worker -> what it is to do, taken with this call; worker/until -> when that is void, ms
--- KEYS[13]  cancels    hash: id -> 1 for jobs that are to be cancelled though they run
--- KEYS[14]  unique     hash: unique key -> id
--- KEYS[15]  owners     hash: id -> until when it has a unique key, and that key
--- KEYS[16]  unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
--- KEYS[17]  lanes      hash: id -> its rank in its lane, and that
--- KEYS[18]  parked     zset of scores 0: what waits for a limit
--- KEYS[19]  lost       hash: worker -> when it was lost, ms, its jobs, pid, its supervisor's pid, host
--- KEYS[20]  crashed    hash: id -> in how many crashes it was alone, and a line for each job that ran in another one
+-- @keys orders, unknown, signal, answers, paused, lost
 -- ARGV[1]   worker
 -- ARGV[2]   lease        ms
 -- ARGV[3]   information  what the worker reports about itself
@@ -31,31 +12,27 @@
 -- ARGV[7]   page         how many of its running jobs are listed, at most
 -- returns   ms to the next job, ms to the end of another's lease (-1: never), jobs returned, the worker's command or "",
 --           {ids of its jobs to cancel}, {worker/claim/place/id of its running jobs}, {what `unknown` holds}, the
---           time in ms, since when the worker is alive, then the id, the reason and the first bytes of the body of each job that was buried
+--           time in ms, since when the worker is alive, how many results others are to store, then the id, the reason and the first bytes of the body of each job that was buried
 --
 -- After an outage all leases are over, though no worker died. So if no worker was alive for a whole lease there is only
 -- notice: a lease from when the first of them was alive, marked by a half in its end. After it any worker may act.
 --
 -- A job was alone in a worker that says so. A program without a supervisor says nothing: there it was if it is the only one here.
 
-local workers, info, running, jobs, ready, scheduled, signal, dead, reasons, answers, paused = unpack(KEYS)
-local orders, cancels, unique, owners, unknown, lanes, parked, lost, crashed = unpack(KEYS, 12)
 local worker, lease, information, most, dead_limit = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- @include _record_head
 -- @include _record
--- @include _history
 -- @include _worker_lease
 -- @include _next_lease_end
 -- @include _wake
--- @include _free_unique_key
--- @include _bury_job
-local any_unique = has_unique_keys()
+-- @include _lanes
+-- @include _move with any, bury, lanes, unique, marks
+-- @include _endings
 -- @include _count_crash
 -- @include _valid_place
--- @include _free_places
 -- @include _return_jobs
 -- Return since when the server is available to all workers, as far as anybody can tell: those with heartbeats in time
 -- have seen it.
@@ -92,7 +69,7 @@ local function note_lost(from, jobs, report)
     end
     redis.call("HDEL", lost, oldest)
 end
--- @check_types running, ready, scheduled, dead, info, jobs, reasons, unknown, signal, lanes, parked, lost, crashed
+-- @check_types running, ready, scheduled, dead, info, jobs, reasons, unknown, signal, lanes, parked, lost, crashed, cancels, endings, unique, owners
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 local stored, cancelled = redis.call("HMGET", orders, worker, worker .. "/until"), {}
 local command = (tonumber(stored[2] or now) or 0) >= now and stored[1] or ""
@@ -113,7 +90,7 @@ if said_before ~= information then
 end
 local first = ARGV[6] == "" and "[" .. worker .. "/" or "(" .. ARGV[6]
 local claims = redis.call("ZRANGEBYLEX", running, first, "(" .. worker .. "0", "LIMIT", 0, ARGV[7])
-local reply, room = {0, 0, 0, command, cancelled, claims, redis.call("HGETALL", unknown), now, since}, 100
+local reply, room = {0, 0, 0, command, cancelled, claims, redis.call("HGETALL", unknown), now, since, 0}, 100
 
 -- The jobs that a dead worker held, with an empty name for this queue; "" for one that was alone.
 local function ran_beside(other, report)
@@ -133,10 +110,10 @@ for at = 1, #silent, 2 do
     elseif room > 0 then
         local report = redis.call("HGET", info, other) or ""
         local beside = ran_beside(other, report)
-        local taken = return_jobs(other, room, function(id, priority, attempts, crashes, _, payload)
-            local is_ready = count_crash(reply, beside, id, priority, attempts, crashes, payload)
-            reply[3] = reply[3] + (is_ready and 1 or 0)
-            return is_ready
+        local taken = return_jobs(other, room, function(id, record)
+            local changed, reason = count_crash(reply, beside, id, record)
+            reply[3] = reply[3] + (reason and 0 or 1)
+            return changed, reason
         end)
         note_lost(other, taken, report)
         room = room - taken
@@ -150,4 +127,6 @@ else
     reply[1] = pause < 0 and -1 or math.max(1, pause)
 end
 reply[2] = next_lease_end()
+if #silent > 0 then drop_oldest() end
+reply[10] = redis.call("HLEN", endings)
 return reply

@@ -2,14 +2,7 @@
 -- Return how many jobs have each state, and a page of those of one state: the ones after a place, in the order of _read_jobs.
 -- One script: the page belongs to the counts.
 --
--- KEYS[1]  jobs       hash: id -> record
--- KEYS[2]  ready      zset: id -> place
--- KEYS[3]  scheduled  zset: id -> when it is due, ms on the server's clock
--- KEYS[4]  dead       zset: id -> when it died, ms
--- KEYS[5]  reasons    hash: id -> why it died
--- KEYS[6]  running    zset of scores 0: worker/claim/place/id
--- KEYS[7]  limits     hash: limit -> what it allows, lane -> what it does
--- KEYS[8]  parked     zset of scores 0: what waits for a limit
+-- @keys running
 -- ARGV[1]  state
 -- ARGV[2]  after      the place after which the page begins; "" for the first page
 -- ARGV[3]  limit      how many, at most
@@ -18,13 +11,13 @@
 -- returns  how many are scheduled, ready, running, dead; those that wait for a limit are ready; {the place of each job}; {as peek
 --          returns it}
 
-local jobs, ready, scheduled, dead, reasons, running, limits, parked = unpack(KEYS)
 local state, after = ARGV[1], ARGV[2]
 local key = ({ready = ready, scheduled = scheduled, dead = dead, running = running})[state]
--- @include _awaited_limit
+-- @include _state_of
 -- @include _read_jobs
 local waiting = redis.call("ZCARD", ready)
-local held = redis.call("ZLEXCOUNT", parked, "[job\n", "(job\11")
+local held = redis.call("ZLEXCOUNT", parked, "[job\n", "(job\12")
+local timed = redis.call("ZLEXCOUNT", parked, "[job\11", "(job\12")
 
 -- A job that has left this state since is not found: the page begins where it was. No job is passed over for that.
 local function offset_after(score, member)
@@ -45,5 +38,5 @@ end
 local offset = offset_after(string.match(after, "^(%S+) (.*)$"))
 local page, places = read_jobs(state, key, offset, tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]))
 return {
-    redis.call("ZCARD", scheduled), waiting + held, redis.call("ZCARD", running), redis.call("ZCARD", dead), places, page
+    redis.call("ZCARD", scheduled) - timed, waiting + held, redis.call("ZCARD", running), redis.call("ZCARD", dead), places, page
 }

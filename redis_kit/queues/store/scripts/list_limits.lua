@@ -1,15 +1,13 @@
 #!lua flags=no-writes
 -- Return the limits of a queue that the code or somebody set, at most 100, and how far they are used.
 --
--- KEYS[1]  limits  hash: limit -> what it allows, lane -> what it does
--- KEYS[2]  parked  zset of scores 0: what waits for a limit
+-- @keys limits, parked
 -- ARGV[1]  after   name after which the list begins, "" for the first
 -- returns  the time in ms; then of each its name, what was set, what the code says, "" for each that there is not, how many
 --          jobs run, how many lanes wait for it, and in which ms it allows the next start, 0 for now
 --
 -- A limit for each value of an argument is listed under its name with a * for the value, and counts the jobs of all values.
 
-local limits, parked = unpack(KEYS)
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 

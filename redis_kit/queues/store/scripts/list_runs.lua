@@ -1,12 +1,11 @@
 #!lua flags=no-writes
 -- Return the counts of attempts by task, of the latest hours.
 --
--- KEYS[1]  tasks  hash: task -> its counts in its latest hour, see _run_counts
--- KEYS[2]  past   hash: task -> its counts in the hours before, the latest first
+-- @keys tasks, past
 -- ARGV[1]  hours  how many, the present one among them
 -- returns  the present hour since 1970, then of each task its name, and the blocks of these hours, "" without any
 
-local tasks, past, hours = KEYS[1], KEYS[2], tonumber(ARGV[1])
+local hours = tonumber(ARGV[1])
 local hour = math.floor(redis.call("TIME")[1] / 3600)
 
 -- @include _run_counts

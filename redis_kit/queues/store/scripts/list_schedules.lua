@@ -1,12 +1,6 @@
 -- Read schedules, by name or by when they are due next.
 --
--- KEYS[1]  due       zset: schedule -> when to look at it, ms
--- KEYS[2]  names     zset of scores 0: schedule
--- KEYS[3]  code      hash: schedule -> versions of the code that declare it, and its definition
--- KEYS[4]  stored    hash: schedule -> when its row was read, ms, and what it says
--- KEYS[5]  state     hash: schedule -> what became of its last ticks
--- KEYS[6]  versions  hash: version of the code -> since when and when last a worker had it, ms
--- KEYS[7]  watchers  zset: supervisor -> until when it wakes up for ticks, ms
+-- @keys due, names, code, stored, state, versions, watchers
 -- ARGV[1]  order     "due" or "names"
 -- ARGV[2]  offset
 -- ARGV[3]  limit
@@ -14,7 +8,6 @@
 --          how many supervisors wake up for ticks, then of each schedule its name, when it is due, and what `code`, `stored`
 --          and `state` hold of it, each "" for nothing
 
-local due, names, code, stored, state, versions, watchers = unpack(KEYS)
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local reply = {now, redis.call("ZCARD", names), redis.call("ZCARD", due), redis.call("HGETALL", versions), redis.call("ZCOUNT", watchers, now, "+inf")}

@@ -1,18 +1,18 @@
 #!lua flags=allow-oom
 -- Pause a queue, or change the end of its pause.
 --
--- KEYS[1]  paused  string  the queue is paused while it exists: since when, ms on the server's clock
--- KEYS[2]  signal  list: one element while a worker is to wake up
+-- @keys paused, signal
 -- ARGV[1]  time    length of the pause, ms; 0 until it is resumed
 -- returns  1
 --
 -- A worker is woken, so that it reads the end of the pause, until which it sleeps.
 
-local paused, signal = KEYS[1], KEYS[2]
 local time = tonumber(ARGV[1])
 local clock = redis.call("TIME")
 local since = redis.call("GET", paused) or string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))
+-- @include _features
 -- @check_types signal
+use_feature(PAUSED)
 
 if time == 0 then
     redis.call("SET", paused, since)

@@ -1,46 +1,36 @@
 #!lua flags=allow-oom
 -- Delete jobs of one state that no worker has, from the first on.
 --
--- KEYS[1]   jobs       hash: id -> record
--- KEYS[2]   ready      zset: id -> place
--- KEYS[3]   scheduled  zset: id -> when it is due, ms on the server's clock
--- KEYS[4]   dead       zset: id -> when it died, ms
--- KEYS[5]   reasons    hash: id -> why it died
--- KEYS[6]   unique     hash: unique key -> id
--- KEYS[7]   owners     hash: id -> until when it has a unique key, and that key
--- KEYS[8]   signal     list: one element while a worker is to wake up
--- KEYS[9]   paused     string  the queue is paused while it exists: since when, ms
--- KEYS[10]  lanes      hash: id -> its rank in its lane, and that
--- KEYS[11]  limits     hash: limit -> what it allows, lane -> what it does
--- KEYS[12]  parked     zset of scores 0: what waits for a limit
--- ARGV[1]   state      ready, scheduled or dead
--- ARGV[2]   limit      how many, at most
--- returns   how many were deleted
+-- @keys jobs, signal, paused
+-- ARGV[1]  state  ready, scheduled or dead
+-- ARGV[2]  limit  how many, at most
+-- returns  how many were deleted
 
-local jobs, ready, scheduled, dead, reasons, unique, owners, signal, paused, lanes, limits, parked = unpack(KEYS)
-local key = ({ready = ready, scheduled = scheduled, dead = dead})[ARGV[1]]
+local state, limit = ARGV[1], tonumber(ARGV[2])
 
--- @include _free_unique_key
 -- @include _wake
--- @include _leave_lane
-local any_unique = has_unique_keys()
-local ids = redis.call("ZRANGE", key, 0, ARGV[2] - 1)
--- @check_types jobs, reasons, lanes, limits, parked, signal
-if key == ready and #ids < tonumber(ARGV[2]) then
-    for _, member in ipairs(redis.call("ZRANGEBYLEX", parked, "[job\n", "(job\11", "LIMIT", 0, ARGV[2] - #ids)) do
+-- @include _record_head
+-- @include _lanes
+-- @include _state_of
+-- @include _move with any, lanes, unique, marks
+local key = ({ready = ready, scheduled = scheduled, dead = dead})[state]
+local ids = redis.call("ZRANGE", key, 0, limit - 1)
+-- @check_types jobs, ready, scheduled, dead, reasons, lanes, limits, parked, signal, unique, owners, cancels
+if state == "ready" and #ids < limit then
+    for _, member in ipairs(redis.call("ZRANGEBYLEX", parked, "[job\n", "(job\12", "LIMIT", 0, limit - #ids)) do
         ids[#ids + 1] = string.match(member, "[^\n]*$")
     end
+elseif state == "scheduled" then  -- after some that are ready, though they are there
+    local parked_there = math.min(5000, redis.call("ZLEXCOUNT", parked, "[job\11", "(job\12"))
+    ids = redis.call("ZRANGE", key, 0, limit + parked_there - 1)
 end
 
-if #ids > 0 then
-    redis.call("ZREM", key, unpack(ids))
-    redis.call("HDEL", jobs, unpack(ids))
-    redis.call("HDEL", reasons, unpack(ids))
-    local any_lanes, noted = redis.call("EXISTS", lanes) == 1, false
-    for _, id in ipairs(ids) do
-        free_unique_key(id, any_unique)
-        noted = any_lanes and leave_lane(id) or noted
+local count, wakes = 0, false
+for _, id in ipairs(ids) do
+    if count < limit and (state ~= "scheduled" or not is_parked(id)) then
+        wakes = move(id, state, "gone", {}) or wakes
+        count = count + 1
     end
-    if noted then wake() end
 end
-return #ids
+if wakes then wake() end
+return count

@@ -1,91 +1,80 @@
 #!lua
--- Add jobs: ready now, or scheduled for later.
+-- Add jobs: ready now, or with `delayed` scheduled, with `lane` in a lane. With `used` there is one, whose id may have been used.
 -- One script: a job must not be stored without a place, nor a place without its job.
 --
--- KEYS[1]      jobs       hash: id -> record
--- KEYS[2]      ready      zset: id -> place
--- KEYS[3]      sequence   counter of jobs that got ready
--- KEYS[4]      signal     list: one element while a worker is to wake up
--- KEYS[5]      paused     string  the queue is paused while it exists: since when, ms
--- KEYS[6...]   scheduled  zset: id -> when it is due, ms on the server's clock; only if ARGV[1] is not 0, or with the next ones
--- KEYS[7...]   lanes      hash: id -> its rank in its lane, and that; this and the next two only for jobs with a lane, or a used id
--- KEYS[8...]   limits     hash: limit -> what it allows, lane -> what it does
--- KEYS[9...]   parked     zset of scores 0: what waits for a limit
--- KEYS[10...]  dead       zset: id -> when it died, ms; this and the others only for an id that may have been used before
--- KEYS[11...]  reasons    hash: id -> why it died
--- KEYS[12...]  unique     hash: unique key -> id
--- KEYS[13...]  owners     hash: id -> until when it has a unique key, and that key
--- KEYS[14...]  cancels    hash: id -> 1 for running jobs to cancel
--- ARGV[1]      due        ms on the server's clock, or a + and the ms from now; 0 for now
--- ARGV[2]      priority   -100 to 100
--- ARGV[3]      id
--- ARGV[4]      payload
--- ARGV[5...]   others     id and payload of each further job; then the ids are new; last the lane, if they have one
--- returns      how many were added; a job whose id is in use is left as it is
+-- @keys jobs, ready, sequence, signal, paused
+-- ARGV[1]     due       ms on the server's clock, or a + and the ms from now; 0 for now
+-- ARGV[2]     priority  -100 to 100
+-- ARGV[3]     lane      see _put_in_lane; "" without one
+-- ARGV[4...]  added     id and payload of each job
+-- returns     how many were added; a job whose id is in use is left as it is
 
-local jobs, ready, sequence, signal, paused, scheduled, lanes, limits, parked = unpack(KEYS)
-local dead, reasons, unique, owners, cancels = unpack(KEYS, 10)
-local lane = #ARGV % 2 == 1 and table.remove(ARGV)
-local priority, id = ARGV[2], ARGV[3]
+local priority, lane, first = ARGV[2], ARGV[3], ARGV[4]
 -- @include _due_of
 -- @include _record_head
 local due, later = due_of(ARGV[1], redis.call("TIME"))
-local signals, died = redis.call("LLEN", signal), false
-local wakes = signals == 0 and (lane or not later or redis.call("ZCOUNT", scheduled, "-inf", due) == 0)
-if dead then
-    local in_use = redis.call("HEXISTS", jobs, id) == 1
-    died = redis.call("ZSCORE", dead, id)
-    if in_use and not died then
-        return 0
-    end
-    -- @check_types cancels
-    if died then
-        -- @check_types ready, scheduled, reasons, unique, owners, lanes
-    end
+local signals = redis.call("LLEN", signal)
+local wakes = signals == 0
+-- @if delayed
+-- @keys scheduled
+-- @include _features
+wakes = wakes and (not later or redis.call("ZCOUNT", scheduled, "-inf", due) == 0)
+-- @end delayed
+-- @if not delayed
+-- @if lane
+-- @include _features
+-- @end lane
+-- @end delayed
+-- @if used
+-- @keys endings
+-- @include _lanes
+-- @include _state_of
+-- @include _move with put, any
+local state = redis.call("HEXISTS", jobs, first) == 1 and state_of(first)
+if state and state ~= "dead" then
+    return 0
 end
-
-if lane then
-    -- @check_types jobs, lanes
-    if later then
-        -- @check_types scheduled
-    end
+-- @check_types cancels, endings
+if state then
+    -- @check_types ready, scheduled, reasons, unique, owners, lanes, limits, parked
 end
-local count, head, stored, placed = #ARGV / 2 - 1, new_head(priority, due), 0, 0
-local to = later and scheduled or ready
-local place = later and due or not lane and place_of(priority, redis.call("INCRBY", sequence, count) - count + 1)
-if lane then
+-- @end used
+-- @if not used
+-- @include _move with put
+-- @end used
+-- @if lane
 -- @include _put_in_lane
-    local ids = {}
-    for at = 3, #ARGV, 2 do
-        ids[#ids + 1], ARGV[at + 1] = ARGV[at], head .. ARGV[at + 1]
-    end
-    put_in_lane(lane, ids, not later and priority)
-    for _, id in ipairs(later and ids or {}) do redis.call("ZADD", scheduled, due, id) end
-    redis.call("HSET", jobs, unpack(ARGV, 3))
-elseif count == 1 then
-    stored, placed = redis.pcall("HSET", jobs, id, head .. ARGV[4]), redis.pcall("ZADD", to, place, id)
-else
-    local places = {}
-    for at = 3, #ARGV, 2 do
-        places[at - 2], places[at - 1] = later and place or place + (at - 3) / 2, ARGV[at]
-        ARGV[at + 1] = head .. ARGV[at + 1]
-    end
-    stored, placed = redis.pcall("HSET", jobs, unpack(ARGV, 3)), redis.pcall("ZADD", to, unpack(places))
+wakes = signals == 0  -- also for what the code allows now
+-- @check_types jobs, ready, sequence, lanes, limits, parked
+-- @end lane
+local count, head, to = (#ARGV - 3) / 2, new_head(priority, due), ready
+local place = later and due or place_of(priority, redis.call("INCRBY", sequence, count) - count + 1)
+local records, places = {}, {}
+for at = 1, 2 * count, 2 do
+    records[at], records[at + 1] = ARGV[3 + at], head .. ARGV[4 + at]
+    places[at], places[at + 1] = later and due or place + (at - 1) / 2, ARGV[3 + at]
 end
-if type(stored) == "table" or type(placed) == "table" then
--- @include _undo_put
-    local ids = {}
-    for at = 3, #ARGV, 2 do
-        ids[#ids + 1] = ARGV[at]
-    end
-    return undo_put(to, ids, stored, placed)
+-- @if delayed
+if later then
+    if redis.call("ZCARD", scheduled) == 0 then use_feature(LATER) end
+    to = scheduled
 end
-
-if dead then
--- @include _free_unique_key
--- @include _forget_earlier
-    forget_earlier(id, died)
+-- @end delayed
+-- @if used
+if state then move(first, "dead", "gone", {}) end
+redis.call("HDEL", cancels, first)
+redis.call("HDEL", endings, first)
+-- @end used
+-- @if lane
+local ids = {}
+for at = 1, count do ids[at] = ARGV[2 + 2 * at] end
+put_in_lane(lane, ids, not later and priority)
+if not later then
+    redis.call("HSET", jobs, unpack(records))
+    to = nil
 end
+-- @end lane
+if to then put(to, records, places) end
 if wakes then
 -- @include _wake
     wake(signals)

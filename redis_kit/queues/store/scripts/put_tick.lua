@@ -3,20 +3,7 @@
 -- failed and waits for its retry begins that now, in place of a new job.
 -- One script: of two workers that have the same tick, the second one must find the job of the first.
 --
--- KEYS[1]   jobs       hash: id -> record
--- KEYS[2]   ready      zset: id -> place
--- KEYS[3]   sequence   counter of jobs that got ready
--- KEYS[4]   signal     list: one element while a worker is to wake up
--- KEYS[5]   paused     string  the queue is paused while it exists: since when, ms
--- KEYS[6]   scheduled  zset: id -> when it is due, ms on the server's clock
--- KEYS[7]   dead       zset: id -> when it died, ms
--- KEYS[8]   ticks      hash: schedule -> its latest tick, ms, and the id of its latest job
--- KEYS[9]   unique     hash: unique key -> id
--- KEYS[10]  owners     hash: id -> until when it has a unique key, and that key
--- KEYS[11]  period     string  id of the job of this key's period, which lasts while it exists
--- KEYS[12]  lanes      hash: id -> its rank in its lane, and that
--- KEYS[13]  limits     hash: limit -> what it allows, lane -> what it does
--- KEYS[14]  parked     zset of scores 0: what waits for a limit
+-- @keys sequence, signal, paused, ticks, period
 -- ARGV[1]   schedule
 -- ARGV[2]   tick       ms, its name and not the time at which this runs; 0 for a run that somebody asked for
 -- ARGV[3]   overlap    "skip", "queue_one" or "allow"
@@ -30,15 +17,16 @@
 --           an earlier job waits, or runs and may have no other beside it, -2 when the tick is to wait for a running job;
 --           then the id of the job that there is
 
-local jobs, ready, sequence, signal, paused, scheduled, dead, ticks, unique, owners, period = unpack(KEYS)
-local lanes, limits, parked = unpack(KEYS, 12)
 local schedule, tick, overlap, priority, id, payload, key, ending, lane = unpack(ARGV)
 -- @include _record_head
 -- @include _record
 -- @include _unique_holder
 -- @include _due_of
--- @include _leave_lane
--- @include _ready_place
+-- @include _lanes
+-- @include _state_of
+-- @include _features
+-- @include _move with any, lanes, unique, marks
+-- @include _put_in_lane
 -- @include _wake
 -- @check_types jobs, ready, sequence, signal, scheduled, dead, ticks, unique, owners, lanes, limits, parked
 local latest, job = string.match(redis.call("HGET", ticks, schedule) or "", "^(%d+) (%S+)$")
@@ -47,7 +35,6 @@ if tick ~= "0" and tonumber(latest or 0) >= tonumber(tick) then
 end
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
--- @include _make_ready
 local function is_retry(record)
     local _, attempts, _, due = read_record(record)
     return attempts > 0 and due > now and redis.call("ZSCORE", scheduled, job)
@@ -59,12 +46,15 @@ end
 local record = job and overlap ~= "allow" and redis.call("HGET", jobs, job)
 if record and is_retry(record) then
     note_tick(job)
-    make_ready(job, record)
+    local priority, attempts, crashes, _, old = read_record(record)
+    local place = ready_place(job, priority, redis.call("INCRBY", sequence, 1))
+    move(job, "scheduled", "ready", {place = place, record = record_head(priority, attempts, crashes, now) .. old})
     wake()
     return {2, job}
-elseif record and not redis.call("ZSCORE", dead, job) then
-    local waits = redis.call("ZSCORE", ready, job) or redis.call("ZSCORE", scheduled, job) or waits_in_lane(job)
-    return {(waits or overlap == "skip") and -1 or -2, job}
+end
+local state = record and state_of(job)
+if state and state ~= "dead" then
+    return {(state ~= "running" or overlap == "skip") and -1 or -2, job}
 end
 local holder = key ~= "" and (redis.call("GET", period) or unique_holder(key))
 if holder then
@@ -75,18 +65,15 @@ elseif redis.call("HEXISTS", jobs, id) == 1 then
 end
 
 local due = due_of("0", clock)
-redis.call("HSET", jobs, id, new_head(priority, due) .. payload)
-if lane == "" then
-    redis.call("ZADD", ready, place_of(priority, redis.call("INCRBY", sequence, 1)), id)
-else
--- @include _put_in_lane
-    put_in_lane(lane, {id}, priority)
-end
+local place = lane == "" and place_of(priority, redis.call("INCRBY", sequence, 1))
+move(id, nil, lane == "" and "ready" or "parked", {record = new_head(priority, due) .. payload, place = place})
+if lane ~= "" then put_in_lane(lane, {id}, priority) end
 if key ~= "" and tonumber(ending) then
     redis.call("SET", period, id, "PX", ending)
 elseif key ~= "" then
     redis.call("HSET", owners, id, ending .. " " .. key)
     redis.call("HSET", unique, key, id)
+    use_feature(UNIQUE)
 end
 note_tick(id)
 wake()

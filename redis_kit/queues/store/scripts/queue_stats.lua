@@ -3,17 +3,7 @@
 --
 -- Without a first line of flags it runs whether or not the server refuses writes, and a write inside says which.
 --
--- KEYS[1]   scheduled  zset: id -> when it is due, ms on the server's clock
--- KEYS[2]   ready      zset: id -> place
--- KEYS[3]   running    zset of scores 0: worker/claim/place/id
--- KEYS[4]   dead       zset: id -> when it died, ms
--- KEYS[5]   jobs       hash: id -> record
--- KEYS[6]   minutes    hash: 4 * minute + what -> how many
--- KEYS[7]   paused     string  the queue is paused while it exists: since when, ms
--- KEYS[8]   workers    zset: worker -> when its lease ends, ms
--- KEYS[9]   info       hash: worker -> since when it is alive, ms, and what it reports about itself
--- KEYS[10]  unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
--- KEYS[11]  parked     zset of scores 0: what waits for a limit
+-- @keys scheduled, ready, running, dead, jobs, minutes, paused, workers, info, unknown, parked
 -- ARGV[1]   minutes    how many, this one among them
 -- returns  how many are scheduled, ready (with those that wait for a limit), running, dead; for how many ms the next ready job, the next scheduled one,
 --          or the first one of 100 lanes that wait for a limit has been due, the longest of these (-1: none is); the present minute since 1970; since when it is paused
@@ -22,7 +12,6 @@
 --          of these came, and when a worker could run it last, ...}; why the server refuses writes, or ""; jobs done, attempts failed, jobs begun, ms by which
 --          these were late, together and at most, in each minute, the earliest first
 
-local jobs, minutes, paused, unknown = KEYS[5], KEYS[6], KEYS[7], KEYS[10]
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local minute = math.floor(now / 60000)
@@ -30,32 +19,33 @@ local minute = math.floor(now / 60000)
 -- @include _record_head
 -- @include _record
 local reply = {}
-for at = 1, 4 do
-    reply[at] = redis.call("ZCARD", KEYS[at])
+for at, key in ipairs({scheduled, ready, running, dead}) do
+    reply[at] = redis.call("ZCARD", key)
 end
-reply[2] = reply[2] + redis.call("ZLEXCOUNT", KEYS[11], "[job\n", "(job\11")
-local record = redis.call("HGET", jobs, redis.call("ZRANGE", KEYS[2], 0, 0)[1] or "")
+reply[1] = reply[1] - redis.call("ZLEXCOUNT", parked, "[job\11", "(job\12")
+reply[2] = reply[2] + redis.call("ZLEXCOUNT", parked, "[job\n", "(job\12")
+local record = redis.call("HGET", jobs, redis.call("ZRANGE", ready, 0, 0)[1] or "")
 local _, _, _, due = read_record(record or "")
 -- A scheduled job gets ready with the next claim. If no worker claims, it waits as a ready job does.
-local time = tonumber(redis.call("ZRANGE", KEYS[1], 0, 0, "WITHSCORES")[2]) or now + 1
-local ready, overdue = record and math.max(0, now - due) or -1, now - time
+local time = tonumber(redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]) or now + 1
+local age, overdue = record and math.max(0, now - due) or -1, now - time
 local first, waiting = "[job\n", -1
 for _ = 1, reply[2] > 0 and 100 or 0 do
-    local member = redis.call("ZRANGEBYLEX", KEYS[11], first, "(job\11", "LIMIT", 0, 1)[1]
+    local member = redis.call("ZRANGEBYLEX", parked, first, "(job\11", "LIMIT", 0, 1)[1]
     local lane, id = string.match(member or "", "^job\n([^\n]*)\n[^\n]*\n(.*)$")
     if not lane then
         break
     end
-    local parked = redis.call("HGET", jobs, id)
-    waiting = parked and math.max(waiting, now - select(4, read_record(parked))) or waiting
+    local stored = redis.call("HGET", jobs, id)
+    waiting = stored and math.max(waiting, now - select(4, read_record(stored))) or waiting
     first = "(job\n" .. lane .. "\11"
 end
-reply[5], reply[6] = math.min(2 ^ 53, math.max(-1, ready, overdue, waiting)), minute
+reply[5], reply[6] = math.min(2 ^ 53, math.max(-1, age, overdue, waiting)), minute
 local since = redis.call("GET", paused)
 reply[7], reply[8] = since and (tonumber(since) or 0) or -1, math.max(-1, redis.call("PTTL", paused))
-reply[9], reply[10] = redis.call("ZCOUNT", KEYS[8], now, "+inf"), 0
-for _, worker in ipairs(redis.call("ZRANGEBYSCORE", KEYS[8], now, "+inf", "LIMIT", 0, 100)) do
-    local state = string.match(redis.call("HGET", KEYS[9], worker) or "", '"state": ?"(%l+)"')
+reply[9], reply[10] = redis.call("ZCOUNT", workers, now, "+inf"), 0
+for _, worker in ipairs(redis.call("ZRANGEBYSCORE", workers, now, "+inf", "LIMIT", 0, 100)) do
+    local state = string.match(redis.call("HGET", info, worker) or "", '"state": ?"(%l+)"')
     reply[10] = reply[10] + ((state == "quiet" or state == "stopping") and 1 or 0)
 end
 reply[11] = {}
@@ -65,7 +55,7 @@ for _, entry in ipairs(redis.call("HVALS", unknown)) do
         table.insert(reply[11], item)
     end
 end
-local written = redis.pcall("ZADD", KEYS[2], "XX", 0, "")  -- changes nothing
+local written = redis.pcall("ZADD", ready, "XX", 0, "")  -- changes nothing
 local refusal = type(written) == "table" and written.err or ""
 local reason = string.match(refusal, "%u+ ") or ""
 reply[12] = string.find("OOM READONLY MISCONF NOREPLICAS ", reason, 1, true) and refusal or ""

@@ -4,20 +4,13 @@
 -- One script: jobs must be in one state at any time, and the number of waiting jobs must fit.
 -- It wakes no worker: a wake-up may go to one that can't run them, each time. The caller wakes its own.
 --
--- KEYS[1]  jobs       hash: id -> record
--- KEYS[2]  ready      zset: id -> place
--- KEYS[3]  scheduled  zset: id -> when it is due, ms on the server's clock
--- KEYS[4]  dead       zset: id -> when it died, ms
--- KEYS[5]  sequence   counter of jobs that got ready
--- KEYS[6]  unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
--- KEYS[7]  deferred   zset: id/due of each job of this shape that was returned -> since when no worker runs it, ms
+-- @keys sequence, unknown, deferred
 -- ARGV[1]  digest     of the shape
 -- ARGV[2]  runs       1 when the caller runs these calls
 -- ARGV[3]  limit      how many jobs, at most, and each second: workers that can't run them are there, too
 -- returns  how many are ready now, how many wait, for how many ms the first of them does, and how many ms ago a worker
 --          said that it runs these calls; nothing when none was returned
 
-local jobs, ready, scheduled, dead, sequence, unknown, deferred = unpack(KEYS)
 local digest, runs, limit = ARGV[1], ARGV[2] == "1", tonumber(ARGV[3])
 local PAUSE, FORGOTTEN = 1000, 60000  -- ms
 local clock = redis.call("TIME")
@@ -25,8 +18,10 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- @include _record_head
 -- @include _record
+-- @include _lanes
+-- @include _move with any, lanes, unique, marks
 -- @include _unknown_calls
--- @check_types ready, scheduled, dead, jobs
+-- @check_types ready, scheduled, dead, jobs, lanes, parked
 local shape, _, _, known = read_unknown(digest)
 if not shape then
     return {}
@@ -56,9 +51,8 @@ local function recall()
         local record = id and redis.call("ZSCORE", scheduled, id) and redis.call("HGET", jobs, id)
         local priority, attempts, crashes, due, payload = read_record(record or "")
         if record and string.format("%.0f", due) == given then
-            redis.call("ZREM", scheduled, id)
-            write_record(id, priority, attempts, crashes, math.min(now, due), payload)
-            redis.call("ZADD", ready, place_of(priority, last - #entries + at), id)
+            local changed = record_head(priority, attempts, crashes, math.min(now, due)) .. payload
+            move(id, "scheduled", "ready", {record = changed, place = ready_place(id, priority, last - #entries + at)})
             moved = moved + 1
         end
     end

@@ -3,22 +3,11 @@
 -- again unless another job took it.
 -- One script: a job must be dead or ready, and have its unique key before another job takes it.
 --
--- KEYS[1]     dead      zset: id -> when it died, ms
--- KEYS[2]     reasons   hash: id -> why it died
--- KEYS[3]     jobs      hash: id -> record
--- KEYS[4]     ready     zset: id -> place
--- KEYS[5]     sequence  counter of jobs that got ready
--- KEYS[6]     signal    list: one element while a worker is to wake up
--- KEYS[7]     paused    string  the queue is paused while it exists: since when, ms
--- KEYS[8]     unique    hash: unique key -> id
--- KEYS[9]     owners    hash: id -> until when it has a unique key, and that key
--- KEYS[10]    cancels   hash: id -> 1 for jobs that are to be cancelled though they run
--- KEYS[11]    lanes     hash: id -> its rank in its lane, and that
+-- @keys sequence, signal, paused, endings
 -- ARGV[1]     limit     how many, at most, if no ids follow
 -- ARGV[2...]  ids       of the jobs to requeue
 -- returns     how many left the dead ones
 
-local dead, reasons, jobs, ready, sequence, signal, paused, unique, owners, cancels, lanes = unpack(KEYS)
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
@@ -26,33 +15,30 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record
 -- @include _wake
 -- @include _unique_holder
--- @include _ready_place
+-- @include _lanes
+-- @include _move with any, lanes, unique, marks
 -- @check_types dead
 local chosen = #ARGV > 1 and {unpack(ARGV, 2)} or redis.call("ZRANGE", dead, 0, ARGV[1] - 1)
 local signals, any_unique = redis.call("LLEN", signal), redis.call("HLEN", owners) > 0
--- @check_types reasons, jobs, unique, cancels, ready, lanes
-local any_lanes = redis.call("EXISTS", lanes) == 1
+-- @check_types reasons, jobs, unique, cancels, ready, lanes, parked, endings
 
-local moved, last = {}, redis.call("INCRBY", sequence, #chosen)
+local moved, last = 0, redis.call("INCRBY", sequence, #chosen)
 for at, id in ipairs(chosen) do
-    if redis.call("ZREM", dead, id) == 1 then
-        moved[#moved + 1] = id
-        local record = redis.call("HGET", jobs, id)
-        if record then
-            local priority, _, _, _, payload = read_record(record)
-            write_record(id, priority, 0, 0, now, payload)
-            local turn = last - #chosen + at
-            redis.call("ZADD", ready, any_lanes and ready_place(id, priority, turn) or place_of(priority, turn), id)
-            local key = string.match(any_unique and redis.call("HGET", owners, id) or "", "^%l+ (.*)$")
-            if key and not unique_holder(key) then
-                redis.call("HSET", unique, key, id)
-            end
+    local record = redis.call("ZSCORE", dead, id) and redis.call("HGET", jobs, id)
+    if record then
+        local priority, _, _, _, payload = read_record(record)
+        local place = ready_place(id, priority, last - #chosen + at)
+        move(id, "dead", "ready", {record = record_head(priority, 0, 0, now) .. payload, place = place})
+        redis.call("HDEL", endings, id)
+        local key = string.match(any_unique and redis.call("HGET", owners, id) or "", "^%l+ (.*)$")
+        if key and not unique_holder(key) then
+            redis.call("HSET", unique, key, id)
         end
+        moved = moved + 1
+    elseif record == false and redis.call("ZREM", dead, id) == 1 then
+        redis.call("HDEL", reasons, id)
+        moved = moved + 1
     end
 end
-if #moved > 0 then
-    redis.call("HDEL", reasons, unpack(moved))
-    redis.call("HDEL", cancels, unpack(moved))
-    wake(signals)
-end
-return #moved
+if moved > 0 then wake(signals) end
+return moved

@@ -1,14 +1,12 @@
 #!lua
 -- Store a command for a worker, which takes it with its next heartbeat.
 --
--- KEYS[1]  workers  zset: worker -> when its lease ends, ms on the server's clock
--- KEYS[2]  orders   hash: worker -> what it is to do; worker/until -> when that is void, ms on the server's clock
+-- @keys workers, orders
 -- ARGV[1]  worker
 -- ARGV[2]  command  quiet, work or stop
 -- ARGV[3]  ttl_ms   after which a command that was not taken is void
 -- returns  1 when it was stored, 0 when the worker does not exist or its lease is over
 
-local workers, orders = unpack(KEYS)
 -- @check_types orders
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)

@@ -1,20 +1,15 @@
 #!lua
 -- Set what a limit allows, in place of what the code says, or go back to that. The next claim looks at all that waits.
 --
--- KEYS[1]  limits    hash: limit -> what it allows, lane -> what it does
--- KEYS[2]  parked    zset of scores 0: what waits for a limit
--- KEYS[3]  signal    list: one element while a worker is to wake up
--- KEYS[4]  paused    string  the queue is paused while it exists: since when, ms
--- KEYS[5]  running   zset of scores 0: worker/claim/place/id
--- KEYS[6]  lanes     hash: id -> its rank in its lane, and that
+-- @keys limits, parked, signal, paused, running, lanes
 -- ARGV[1]  name     of the limit
 -- ARGV[2]  allowed  "<jobs that may run> <us between two starts> <as it was written>"; - to go back to the code
 -- returns  1 when that is a change, else 0
 
-local limits, parked, signal, paused, running, lanes = unpack(KEYS)
 local field, allowed = "set " .. ARGV[1], ARGV[2]
 
 -- @include _wake
+-- @include _features
 -- @check_types limits, parked, signal, running, lanes
 -- The jobs that run already count, too, if they are not too many.
 local function count_running()
@@ -34,6 +29,7 @@ if allowed == "-" then
 else
     redis.call("HSET", limits, field, allowed)
     redis.call("ZADD", parked, 0, "rule\n" .. ARGV[1])
+    use_feature(RULES)
     count_running()
 end
 if #redis.call("ZRANGEBYLEX", parked, "[turn\n", "(turn\11", "LIMIT", 0, 1) > 0 then

@@ -1,10 +1,7 @@
 #!lua flags=allow-oom
 -- Store how far a loop of a running job is, and its progress.
 --
--- KEYS[1]  running   zset of scores 0: worker/claim/place/id
--- KEYS[2]  cursor    hash: number of a loop -> how far it is
--- KEYS[3]  result    hash: what is stored about the call
--- KEYS[4]  jobs      hash: id -> record
+-- @keys running, cursor, result, jobs
 -- ARGV[1]  token     of the claim
 -- ARGV[2]  id        of the job
 -- ARGV[3]  number    of the loop
@@ -15,7 +12,6 @@
 -- ARGV[8]  crashed   1 if workers died with the job before: it goes on, so it is not what killed them; else 0
 -- returns  1 when it is stored, 0 when the claim was lost
 
-local running, cursor, result, jobs = unpack(KEYS)
 local token, id, number, position, progress = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -31,7 +27,7 @@ redis.call("PEXPIRE", cursor, ARGV[5])
 local record = ARGV[8] == "1" and redis.call("HGET", jobs, id)
 if record then
     local priority, attempts, _, due, payload = read_record(record)
-    write_record(id, priority, attempts, 0, due, payload)
+    redis.call("HSET", jobs, id, record_head(priority, attempts, 0, due) .. payload)
 end
 if progress ~= "" then
     redis.call("HSET", result, "progress", string.format("%.0f ", now) .. progress)

@@ -1,13 +1,13 @@
 #!lua
 -- Add lines to the log of a job, and keep the latest ones.
 --
--- KEYS[1]  log  list: lines that the job logged, the oldest first
+-- @keys log
 -- ARGV[1]  most    lines that are kept
 -- ARGV[2]  ttl_ms  to store them
 -- ARGV[3...]  lines
 -- returns  how many there are
 
-local log, most = KEYS[1], tonumber(ARGV[1])
+local most = tonumber(ARGV[1])
 redis.call("RPUSH", log, unpack(ARGV, 3))
 redis.call("LTRIM", log, -most, -1)
 redis.call("PEXPIRE", log, ARGV[2])

@@ -1,10 +1,7 @@
 #!lua
 -- Store the schedules of the database, and have those planned again that have changed.
 --
--- KEYS[1]     due       zset: schedule -> when to look at it, ms
--- KEYS[2]     names     zset of scores 0: schedule
--- KEYS[3]     stored    hash: schedule -> when its row was read, ms, and what it says
--- KEYS[4]     versions  hash: version of the code -> since when and when last a worker had it, ms; "stored" -> when all rows were stored
+-- @keys due, names, stored, versions
 -- ARGV[1]     read      when the rows were read, ms on this server's clock; 0 for one that was just saved
 -- ARGV[2]     all       1 with the last of all rows
 -- ARGV[3...]  rows      name of each, and what it says: "" if it was deleted
@@ -12,7 +9,6 @@
 --
 -- A row that was stored after all rows were read is newer than these say.
 
-local due, names, stored, versions = unpack(KEYS)
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @check_types due, names, stored, versions

@@ -3,28 +3,12 @@
 -- that was damaged and deleted does. Dead jobs of more than 30 days are deleted, at most ten.
 -- One script: a job is in no state only if all states are read at one moment.
 --
--- KEYS[1]   jobs       hash: id -> record
--- KEYS[2]   ready      zset: id -> place
--- KEYS[3]   scheduled  zset: id -> when it is due, ms on the server's clock
--- KEYS[4]   dead       zset: id -> when it died, ms
--- KEYS[5]   running    zset of scores 0: worker/claim/place/id
--- KEYS[6]   workers    zset: worker -> when its lease ends, ms
--- KEYS[7]   sequence   counter of jobs that got ready
--- KEYS[8]   signal     list: one element while a worker is to wake up
--- KEYS[9]   paused     string  the queue is paused while it exists: since when, ms
--- KEYS[10]  lanes      hash: id -> its rank in its lane, and that
--- KEYS[11]  limits     hash: limit -> what it allows, lane -> what it does
--- KEYS[12]  parked     zset of scores 0: what waits for a limit
--- KEYS[13]  reasons    hash: id -> why it died
--- KEYS[14]  unique     hash: unique key -> id
--- KEYS[15]  owners     hash: id -> until when it has a unique key, and that key
+-- @keys features, workers, sequence, signal, paused, repeats
 -- ARGV[1]   sample     how many jobs are looked at, by chance
 -- ARGV[2]   most       running jobs up to which it is done
 -- ARGV[3]   longest    the longest lease that any worker may have, ms
 -- returns   ids of the jobs that are ready again
 
-local jobs, ready, scheduled, dead, running, workers, sequence, signal, paused = unpack(KEYS)
-local lanes, limits, parked, reasons, unique, owners = unpack(KEYS, 10)
 local dead_limit = math.huge
 local sample, most, longest = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local clock = redis.call("TIME")
@@ -34,9 +18,10 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record
 -- @include _wake
 -- @include _valid_place
--- @include _leave_lane
--- @include _free_unique_key
--- @include _bury_job
+-- @include _lanes
+-- @include _state_of
+-- @include _move with any, bury, lanes, unique, marks
+-- @include _endings
 -- Note for the next claim what lanes and limits should look like but do not: no script leaves them like that, but a worker of an
 -- earlier release does, which knows no lanes, or a key that was damaged. At most 100 of each kind are looked at, by chance.
 -- Returns whether anything was noted. Turns of jobs without a lane are forgotten while nothing waits in a lane.
@@ -57,11 +42,11 @@ local function sweep_lanes(held)
         end
     end
     for _, member in ipairs(redis.call("ZRANDMEMBER", parked, 100)) do
-        local kind, name = string.match(member, "^(%l+)\n([^\n]*)")
+        local kind, mark, name = string.match(member, "^(%l+)([\n\11])([^\n]*)")
         local id = kind == "job" and string.match(member, "[^\n]*$")
         if kind == "turn" then
             note("limit", name)
-        elseif id and redis.call("HEXISTS", jobs, id) == 0 then
+        elseif id and (redis.call("HEXISTS", jobs, id) == 0 or mark == "\11" and not redis.call("ZSCORE", scheduled, id)) then
             redis.call("ZREM", parked, member)
         elseif id and redis.call("HEXISTS", limits, "lane " .. name) == 0 then
             note("lane", name)
@@ -85,13 +70,22 @@ local function sweep_lanes(held)
     end
     return noted
 end
+-- Which features the queue uses, by what there is of them.
+local function used_features()
+    local sum = 0
+    for at, key in ipairs({lanes, owners, cancels, scheduled, paused, repeats}) do
+        sum = sum + redis.call("EXISTS", key) * 2 ^ (at - 1)
+    end
+    local any_rule = #redis.call("ZRANGEBYLEX", parked, "[rule\n", "(rule\11", "LIMIT", 0, 1)
+    return string.format("%.0f", sum + any_rule * 64)
+end
+if (redis.call("GET", features) or "0") ~= used_features() then redis.call("SET", features, used_features()) end
 local chosen, count = redis.call("HRANDFIELD", jobs, sample), redis.call("ZCARD", running)
 if #chosen + count == 0 then
     return {}
 end
-local any_unique = has_unique_keys()
--- @check_types ready, scheduled, dead, workers, signal, sequence, lanes, limits, parked, reasons
-drop_oldest(any_unique)
+-- @check_types ready, scheduled, dead, workers, signal, sequence, lanes, limits, parked, reasons, unique, owners, cancels, endings
+drop_oldest()
 
 -- Scripts find a worker's jobs by their names alone, which holds where all scores are 0; and no lease is longer.
 for _, range in ipairs({{"-inf", "(0"}, {"(0", "+inf"}}) do
@@ -108,10 +102,6 @@ if count > most then
 end
 
 local back, held, alive = {}, {}, {}
-local function put_back(id, place)
-    redis.call("ZADD", ready, place, id)
-    back[#back + 1] = id
-end
 for _, member in ipairs(redis.call("ZRANGE", running, 0, -1)) do
     local worker, place, id = string.match(member, "^([^/]+)/[^/]+/([^/]+)/(.*)$")
     if worker and alive[worker] == nil then
@@ -120,8 +110,15 @@ for _, member in ipairs(redis.call("ZRANGE", running, 0, -1)) do
     if worker and alive[worker] then
         held[id] = true
     elseif #back < 100 then
-        redis.call("ZREM", running, member)
-        if id and redis.call("HEXISTS", jobs, id) == 1 then put_back(id, valid_place(place)) end
+        local record = id and redis.call("HGET", jobs, id)
+        if record and is_cancelled(id) then
+            end_cancelled(id, member, record)
+        elseif record then
+            move(id, "running", "ready", {member = member, place = valid_place(place)})
+            back[#back + 1] = id
+        else
+            redis.call("ZREM", running, member)
+        end
     end
 end
 local scores = {}
@@ -130,8 +127,10 @@ for at, key in ipairs({ready, scheduled, dead}) do
 end
 for at, id in ipairs(chosen) do
     local record = redis.call("HGET", jobs, id)
-    if record and not (held[id] or scores[1][at] or scores[2][at] or scores[3][at] or waits_in_lane(id)) and #back < 100 then
-        put_back(id, place_of(read_record(record), redis.call("INCRBY", sequence, 1)))
+    if record and not (held[id] or scores[1][at] or scores[2][at] or scores[3][at] or is_parked(id)) and #back < 100 then
+        local place = place_of(read_record(record), redis.call("INCRBY", sequence, 1))
+        move(id, nil, "ready", {place = place})
+        back[#back + 1] = id
     end
 end
 if sweep_lanes(held) or #back > 0 then

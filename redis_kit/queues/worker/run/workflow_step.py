@@ -187,7 +187,7 @@ def report_failure(source: Queue, step: StepCall, error: str) -> None:
 
 
 def _return(source: Queue, end: Ack) -> Flow[None]:
-    yield queue_calls.RETURN_CLAIMED(source.key(""), end.token + b"/" + end.id)
+    yield from claim.settle(source, [queue_calls.End(end.token + b"/" + end.id, "return")])
 
 
 def _filled(call: Message, step: StepCall, begun: Begun) -> Message:

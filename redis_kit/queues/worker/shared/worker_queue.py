@@ -11,10 +11,11 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call, Pop
 from redis_kit.queues.inspection.stats import refusal
 from redis_kit.queues.jobs.ack import Ack
-from redis_kit.queues.jobs.job import Job, State
+from redis_kit.queues.jobs.job import Job, State, member
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import whole
 from redis_kit.queues.store import calls, claim, enqueue, handover, results, unknown_calls
+from redis_kit.queues.store.calls import End
 from redis_kit.queues.store.claim import Claimed
 from redis_kit.queues.store.liveness import HeartbeatReply, heartbeat_reply
 from redis_kit.queues.validation import Delay
@@ -133,12 +134,11 @@ class WorkerQueue(Queue):
         return claimed
 
     def _release(self, jobs: Sequence[Job]) -> Flow[int]:
-        count: int = yield calls.return_claimed(self.key(""), jobs)
-        return count
+        return (yield from self._put_back([member(job) for job in jobs]))
 
     def _put_back(self, members: Sequence[bytes]) -> Flow[int]:
-        count: int = yield calls.RETURN_CLAIMED(self.key(""), *members)
-        return count
+        answers = yield from claim.settle(self, [End(member, "return") for member in members])
+        return sum(answer == 1 for answer in answers)
 
     def _served_since(self) -> Flow[float]:
         reply = yield calls.LIST_WORKERS(self.key(""), WORKERS, 0)
@@ -183,7 +183,11 @@ def _send_heartbeats(sources: Sequence[WorkerQueue]) -> Flow[list[HeartbeatReply
         calls.heartbeat(queue.key(""), queue.worker, queue.about, after=queue.after, page=PAGE) for queue in sources
     ]
     replies = yield Batch(steps, lenient=True)
-    return [reply if isinstance(reply, RedisFailure) else heartbeat_reply(reply) for reply in replies]
+    beats = [reply if isinstance(reply, RedisFailure) else heartbeat_reply(reply) for reply in replies]
+    for source, reply in zip(sources, beats, strict=True):
+        if not isinstance(reply, RedisFailure) and reply.endings:
+            yield from results.store_endings(source)
+    return beats
 
 
 def _reports(sources: Sequence[WorkerQueue]) -> Flow[list[Report | RedisFailure]]:

@@ -11,7 +11,7 @@ from typing import Any
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.queues.jobs.ack import Ack
-from redis_kit.queues.store import calls, claim
+from redis_kit.queues.store import calls, claim, results
 from redis_kit.queues.store.liveness import Poison, poison
 from redis_kit.queues.worker.run.outcome import record_unstoppable
 from redis_kit.queues.worker.shared import failpoints
@@ -181,7 +181,9 @@ def _take_jobs(
 ) -> Flow[tuple[int, list[Poison]]]:
     total, dead = 0, []
     while True:
-        taken, *dead_jobs = yield calls.reap(source.key(""), worker, started, beside)
+        taken, endings, *dead_jobs = yield calls.reap(source.key(""), worker, started, beside)
+        if endings:
+            yield from results.store_endings(source)
         total += taken
         dead += poison(dead_jobs)
         if taken < calls.TAKEN:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from redis_kit.core import connections, flow
+from redis_kit.core import connections, flow, scripts
 from redis_kit.core.client.single import Client
 from redis_kit.core.errors import KeyConflict, RedisUnavailable
 from redis_kit.queues import Queue, UnknownWorkflow, Workflow, chain, failures, group, keys, previous
@@ -45,9 +45,8 @@ def step(number):
 
 def test_scripts_name_no_other_keys():
     allowed = {*keys.WorkflowKeys._fields, *keys.WorkflowLists._fields}
-    named = {
-        name for path in SCRIPTS for name in re.findall(r"^-- KEYS\[\d+[.]*\] +(\w+)", path.read_text(), re.MULTILINE)
-    }
+    sources = [scripts.load("redis_kit.queues.store.workflows", path.stem).source for path in SCRIPTS]
+    named = {name for source in sources for name in re.findall(r"^-- KEYS\[\d+\] +(\w+)", source, re.MULTILINE)}
     assert named == allowed
 
 

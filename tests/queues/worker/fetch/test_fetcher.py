@@ -24,7 +24,7 @@ def holding(kit, proxy):
     queue = Queue("mail")
     queue.put_many(range(2))
     source = WorkerQueue("mail", worker="w", about="")
-    source.release([])  # the server learns the script
+    source.put_back([b"w/x/0/none"])  # the server learns the script
     fetcher = Fetcher([source], threads=1, board=StatusBoard(1), rotation=Rotation([1]))
     fetcher._ask([[]], 2)
     fetcher.next()

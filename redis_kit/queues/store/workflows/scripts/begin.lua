@@ -2,14 +2,7 @@
 -- Begin a step, and return the results that it is called with. A failed step begins again if its job was retried.
 -- One script: between the look at the state and its change, the workflow could be cancelled.
 --
--- KEYS[1]     meta     hash: name, status, ...
--- KEYS[2]     steps    hash: number -> node
--- KEYS[3]     states   hash: number -> for how many nodes it waits, or its state and since when, ms
--- KEYS[4]     groups   hash: active:<number> or failed:<number> -> how many members
--- KEYS[5]     due      zset: number of a step that may not be in its queue -> the step that made it due
--- KEYS[6]     active   zset: number of a step that is due or runs -> when it was last looked at, ms
--- KEYS[7]     values   hash: number -> result
--- KEYS[8]     errors   hash: number -> why it failed
+-- @keys meta, steps, states, groups, due, active, values, errors
 -- ARGV[1]     number   of the step
 -- ARGV[2]     most     bytes of results
 -- ARGV[3]     group    whose failures are wanted; "" for none
@@ -18,7 +11,6 @@
 --             beginning and error of each failure; 3 it has ended: its result, then number and node of the steps that
 --             are due since; 4 it was cancelled; 5 it is not due; 6 there are too many bytes
 
-local meta, steps, states, groups, due, active, values, errors = unpack(KEYS)
 local number = ARGV[1]
 local clock = redis.call("TIME")
 local now = string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))

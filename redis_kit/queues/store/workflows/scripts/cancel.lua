@@ -2,22 +2,13 @@
 -- Cancel a workflow: no step begins any more. Steps that are due or run are cancelled some at a time, so it is called
 -- until it returns none.
 --
--- KEYS[1]  meta    hash: name, status, ...
--- KEYS[2]  steps   hash: number -> node
--- KEYS[3]  states  hash: number -> for how many nodes it waits, or its state and since when, ms
--- KEYS[4]  groups  hash: active:<number> or failed:<number> -> how many members
--- KEYS[5]  due     zset: number of a step that may not be in its queue -> the step that made it due
--- KEYS[6]  active  zset: number of a step that is due or runs -> when it was last looked at, ms
--- KEYS[7]  values  hash: number -> result
--- KEYS[8]  errors  hash: number -> why it failed
--- KEYS[9]  ended   list: an element for each caller that waits for the end
+-- @keys meta, steps, states, groups, due, active, values, errors, ended
 -- ARGV[1]  failed  ms to store the workflow
 -- ARGV[2]  error   of the steps that are due or run
 -- ARGV[3]  limit   how many of these
 -- ARGV[4]  begins  1 to cancel it, 0 only to go on if it was cancelled
 -- returns  0 there is no workflow; 1 cancelled, now or before: the first line of each of some steps; 2 it has ended
 
-local meta, steps, states, groups, due, active, values, errors, ended = unpack(KEYS)
 local clock = redis.call("TIME")
 local now = string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))
 

@@ -1,17 +1,12 @@
 #!lua flags=allow-oom
 -- Return steps that are due or run and that were not looked at for a while, for a look at their jobs.
 --
--- KEYS[1]  meta    hash: name, status, ...
--- KEYS[2]  steps   hash: number -> node
--- KEYS[3]  states  hash: number -> for how many nodes it waits, or its state and since when, ms
--- KEYS[4]  due     zset: number of a step that may not be in its queue -> the step that made it due
--- KEYS[5]  active  zset: number of a step that is due or runs -> when it was last looked at, ms
+-- @keys meta, steps, states, due, active
 -- ARGV[1]  grace   ms for which a step is left alone
 -- ARGV[2]  limit   how many steps
 -- returns  status, "" without a workflow; then number, state and first line of the node of each, or the whole node if
 --          the step may not be in its queue
 
-local meta, steps, states, due, active = unpack(KEYS)
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 

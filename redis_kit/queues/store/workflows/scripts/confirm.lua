@@ -1,13 +1,11 @@
 #!lua flags=allow-oom
 -- Note that steps that were due are in their queues, and return further ones.
 --
--- KEYS[1]     due      zset: number of a step that may not be in its queue -> the step that made it due
--- KEYS[2]     steps    hash: number -> node
+-- @keys due, steps
 -- ARGV[1]     owner    the step that made them due, 0 for a caller
 -- ARGV[2...]  numbers  of the steps
 -- returns     number and node of further steps that are due since that step ended
 
-local due, steps = unpack(KEYS)
 
 -- @include _due_page
 -- @check_types due, steps

@@ -1,12 +1,7 @@
 #!lua
 -- Store nodes of a new workflow. With the last of them it starts; until then they expire.
 --
--- KEYS[1]     meta     hash: name, status, created and ended in ms, steps, next number, done, failed, waiting callers
--- KEYS[2]     steps    hash: number -> node
--- KEYS[3]     states   hash: number -> for how many nodes it waits, or its state and since when, ms
--- KEYS[4]     groups   hash: active:<number> or failed:<number> -> how many members
--- KEYS[5]     due      zset: number of a step that may not be in its queue -> the step that made it due
--- KEYS[6]     active   zset: number of a step that is due or runs -> when it was last looked at, ms
+-- @keys meta, steps, states, groups, due, active
 -- ARGV[1]     name
 -- ARGV[2]     count    of steps, 0 if more nodes follow
 -- ARGV[3]     next     number that is free
@@ -14,7 +9,6 @@
 -- ARGV[5...]  nodes    number, state and node of each, of 500 at most
 -- returns     number and node of steps that are due
 
-local meta, steps, states, groups, due, active = unpack(KEYS)
 local clock = redis.call("TIME")
 local now = string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))
 

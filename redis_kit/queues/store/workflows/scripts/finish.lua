@@ -2,15 +2,7 @@
 -- Record that a step succeeded, once, and make due what waited for it. Steps that it added run before these.
 -- One script: a step that is recorded as done and whose dependents were not counted down would stop its workflow.
 --
--- KEYS[1]     meta     hash: name, status, ...
--- KEYS[2]     steps    hash: number -> node
--- KEYS[3]     states   hash: number -> for how many nodes it waits, or its state and since when, ms
--- KEYS[4]     groups   hash: active:<number> or failed:<number> -> how many members
--- KEYS[5]     due      zset: number of a step that may not be in its queue -> the step that made it due
--- KEYS[6]     active   zset: number of a step that is due or runs -> when it was last looked at, ms
--- KEYS[7]     values   hash: number -> result
--- KEYS[8]     errors   hash: number -> why it failed
--- KEYS[9]     ended    list: an element for each caller that waits for the end
+-- @keys meta, steps, states, groups, due, active, values, errors, ended
 -- ARGV[1]     number   of the step
 -- ARGV[2]     value    its result; "" for none
 -- ARGV[3]     ttl_ms   to store a workflow that succeeded
@@ -21,7 +13,6 @@
 -- returns     0 there is no workflow; 1 recorded, now or before: number and node of steps that are due since; 2
 --             ignored, as the step was cancelled or has failed
 
-local meta, steps, states, groups, due, active, values, errors, ended = unpack(KEYS)
 local number, ttl_ms, failed_ttl_ms = ARGV[1], ARGV[3], ARGV[4]
 local clock = redis.call("TIME")
 local now = string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))

@@ -1,13 +1,11 @@
 #!lua flags=allow-oom
 -- Take a workflow off the list that does not exist. One that was just listed may be about to start.
 --
--- KEYS[1]  listed   zset: workflow -> when it was created, ms on the server's clock
--- KEYS[2]  checked  zset: workflow -> when to look at it, ms
+-- @keys listed, checked
 -- ARGV[1]  id
 -- ARGV[2]  age      ms since it was listed
 -- returns  1 when it is not in the lists any more, else 0
 
-local listed, checked = unpack(KEYS)
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 

@@ -1,14 +1,11 @@
 #!lua flags=no-writes
 -- Return nodes of a workflow in the order of their numbers.
 --
--- KEYS[1]  steps   hash: number -> node
--- KEYS[2]  states  hash: number -> for how many nodes it waits, or its state and since when, ms
--- KEYS[3]  errors  hash: number -> why it failed
+-- @keys steps, states, errors
 -- ARGV[1]  first    number
 -- ARGV[2]  last     number
 -- returns  number, beginning of the node, state and error of each
 
-local steps, states, errors = unpack(KEYS)
 -- @include _node_start
 local reply = {}
 for number = tonumber(ARGV[1]), tonumber(ARGV[2]) do

@@ -1,13 +1,11 @@
 #!lua flags=allow-oom
 -- Return what is known of a workflow as a whole, and note that a caller waits for its end.
 --
--- KEYS[1]  meta    hash: name, status, ...
--- KEYS[2]  active  zset: number of a step that is due or runs -> when it was last looked at, ms
+-- @keys meta, active
 -- ARGV[1]  waits   1 when the caller waits, else 0
 -- returns  status, name, created and ended in ms, steps, done, failed, next number, how many are due or run; nothing
 --          without a workflow
 
-local meta, active = unpack(KEYS)
 -- @check_types meta, active
 local fields = {"status", "name", "created", "ended", "steps", "done", "failed", "next", "waiting"}
 local known = redis.call("HMGET", meta, unpack(fields))

@@ -1,14 +1,12 @@
 #!lua
 -- Add a workflow to the list of workflows, and to those that workers look at. The oldest in the list make room.
 --
--- KEYS[1]  listed   zset: workflow -> when it was created, ms on the server's clock
--- KEYS[2]  checked  zset: workflow -> when to look at it, ms
+-- @keys listed, checked
 -- ARGV[1]  id
 -- ARGV[2]  most     how many are listed
 -- ARGV[3]  first    ms until the first look
 -- returns  nothing
 
-local listed, checked = unpack(KEYS)
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 

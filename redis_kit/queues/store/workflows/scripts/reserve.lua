@@ -1,12 +1,11 @@
 #!lua
 -- Reserve numbers for nodes that a running step adds.
 --
--- KEYS[1]  meta   hash: name, status, ...
+-- @keys meta
 -- ARGV[1]  count  how many
 -- ARGV[2]  most   nodes that a workflow may have
 -- returns  the first of them; 0 if the workflow does not run, -1 if it would have too many
 
-local meta = KEYS[1]
 if redis.call("HGET", meta, "status") ~= "running" then
     return 0
 end

@@ -1,18 +1,10 @@
 #!lua
 -- Make some of the steps due that failed or were cancelled.
 --
--- KEYS[1]  meta    hash: name, status, ...
--- KEYS[2]  steps   hash: number -> node
--- KEYS[3]  states  hash: number -> for how many nodes it waits, or its state and since when, ms
--- KEYS[4]  groups  hash: active:<number> or failed:<number> -> how many members
--- KEYS[5]  due     zset: number of a step that may not be in its queue -> the step that made it due
--- KEYS[6]  active  zset: number of a step that is due or runs -> when it was last looked at, ms
--- KEYS[7]  values  hash: number -> result
--- KEYS[8]  errors  hash: number -> why it failed
+-- @keys meta, steps, states, groups, due, active, values, errors
 -- ARGV[1]  limit   how many
 -- returns  -1 if it does not exist, else how many had failed; how many are due now; then number and node of some
 
-local meta, steps, states, groups, due, active, values, errors = unpack(KEYS)
 local clock = redis.call("TIME")
 local now = string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))
 

@@ -1,0 +1,14 @@
+-- What the keys of a workflow hold, and the lists of all workflows. A script names those that it uses; times are in ms on the
+-- server's clock.
+--
+-- meta     hash: name, status, created and ended, steps, next number, done, failed, waiting callers
+-- steps    hash: number -> node
+-- states   hash: number -> for how many nodes it waits, or its state and since when
+-- groups   hash: active:<number> or failed:<number> -> how many members
+-- due      zset: number of a step that may not be in its queue -> the step that made it due
+-- active   zset: number of a step that is due or runs -> when it was last looked at
+-- values   hash: number -> result
+-- errors   hash: number -> why it failed
+-- ended    list: an element for each caller that waits for the end
+-- listed   zset: workflow -> when it was created
+-- checked  zset: workflow -> when to look at it
