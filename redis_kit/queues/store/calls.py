@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from redis_kit.core import conf, scripts
-from redis_kit.core.scripts import Script, ScriptCall
+from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues.jobs import ids as identity
 from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.jobs.job import Job, member
@@ -26,6 +26,7 @@ FEATURES = {1: "lanes", 2: "unique", 4: "marks", 8: "later", 16: "paused", 32: "
 CHANGED = b"FEATURES "  # how the reply begins of a script that did nothing, as the queue uses other features
 
 
+@lru_cache(maxsize=1000)
 def parts_of(features: bytes) -> frozenset[str]:
     """Return the parts of scripts for the features in use, given as what their key holds."""
     number = int(features) if features.isdigit() and len(features) < 4 else 0
@@ -36,7 +37,7 @@ class QueueScript:
     """A script over the keys of one queue. It names them, also those of the parts of it that a call needs."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        self._script = partial(scripts.load, "redis_kit.queues.store", name)
         self._keys = lru_cache(maxsize=256)(self._made)
 
     def __call__(
@@ -51,9 +52,6 @@ class QueueScript:
         """Return the step for the queue whose keys begin with ``base``, or for one job of it, with ``more`` keys."""
         keys = self._made(base, worker, job, parts) if job else self._keys(base, worker, "", parts)
         return self._script(parts)([*keys, *more], args)
-
-    def _script(self, parts: frozenset[str]) -> Script:
-        return scripts.load("redis_kit.queues.store", self._name, parts)
 
     def _made(self, base: str, worker: str, job: str, parts: frozenset[str]) -> list[str]:
         names = dict.fromkeys(OF_ONE, job) | dict.fromkeys(OF_WORKER, worker)
@@ -312,9 +310,10 @@ def _flat(acks: Sequence[Ack], done_limit: int) -> list[Any]:
 
 def _keys_of(base: str, acks: Sequence[Ack], done_limit: int) -> list[str]:
     """Return the keys of the results of jobs that are done, and twice the stream of these."""
-    more = [
-        of_one(base, part, ack.id.decode("utf-8", "surrogateescape")) for ack in acks if ack.value for part in OF_JOB
-    ]
+    more: list[str] = []
+    for ack in acks:
+        if ack.value:
+            more += [of_one(base, part, ack.id.decode("utf-8", "surrogateescape")) for part in OF_JOB]
     return more + [f"{base}done"] * 2 if acks and done_limit else more
 
 

@@ -128,12 +128,13 @@ def featured(queue: Primitive, step: Callable[[bytes], ScriptCall], reply: Any =
 
     One round trip, and another one after the first use of a feature, for each process.
     """
+    place = queue.using, queue.key("")
     while True:
         if reply is None:
-            reply = yield step(features(queue))
+            reply = yield step(_features.get(place, b"0"))
         if not isinstance(reply, bytes) or not reply.startswith(calls.CHANGED):
             return reply
-        _features[queue.using, queue.key("")], reply = reply[len(calls.CHANGED) :], None
+        _features[place], reply = reply[len(calls.CHANGED) :], None
 
 
 def features(queue: Primitive) -> bytes:

@@ -121,7 +121,7 @@ class Scene:
             self.run(calls.sweep(base))
         elif act == "take over":
             parts = {"version": handover.version(self.job), "token": self.job.token, "about": "{}"}
-            assert queue.run_flow(handover.claim_job(queue, "w", "c2", id, **parts))
+            assert queue.run_flow(handover.claim_by_id(queue, "w", "c2", id, **parts))
         queue.run_flow(results.store_endings(queue))
 
     def run(self, step):

@@ -7,7 +7,7 @@ from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.jobs.shard import shard_names, shard_of_id
 
 # What may be there in the end. Those that expire by themselves are not looked at.
-LASTING = ("jobs", "dead", "reasons", "sequence", "minutes")
+LASTING = ("features", "jobs", "dead", "reasons", "sequence", "minutes")
 CHUNK = 1000
 
 
