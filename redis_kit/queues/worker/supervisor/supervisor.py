@@ -131,6 +131,8 @@ class Supervisor:
                 self._run_turn()
             for child in self.children:
                 child.signal(signal.SIGKILL)
+            with suppress(Interrupted):
+                self._reaper.run()  # the last children may have ended too soon after its last run
             if not (self.children or self._restarting or self._reaper.owing):
                 with suppress(Interrupted):
                     self._heartbeat.forget_unused()
