@@ -2,12 +2,12 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple, cast
 from uuid import UUID
 
-from redis_kit.autocomplete.inspection import SCOPED, SEARCH, UNIQUE, IndexInfo, describe, generations_of
+from redis_kit.autocomplete.inspection import SCOPED, SEARCH, UNIQUE, IndexInfo, describe, generations_of, requested
 from redis_kit.autocomplete.settings import AutocompleteSettings
 from redis_kit.autocomplete.words import checked_text, query_words, spans, spellings
 from redis_kit.core import conf, scripts
@@ -25,6 +25,8 @@ BATCH = 50  # entries in one call: the server does nothing else for some millise
 LIMIT = (1, 100)
 BLOCKS, CALLS = 64, 20  # blocks, each of some nine terms, that one call of a search reads, and calls
 MOST_WEIGHT, LONGEST_ID, LONGEST_RECORD = 10**12, 128, 7000
+_decode = json.JSONDecoder().raw_decode
+_new: Callable[[type["Hit"], tuple[Any, ...]], "Hit"] = tuple.__new__  # faster than Hit()
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 Identity = str | int | UUID
@@ -197,21 +199,19 @@ class Autocomplete(Primitive):
         shape, parameters, words = generations.shape, generations.parameters, tuple(query_words(text))
         level, block, calls = b"0", b"", CALLS
         while calls:
-            active = [key for each in shape.active for key in generations.keys(each, parameters)]
-            args: list[Argument] = [str(parameters), str(shape), int(guard), self.scope, self._prefix(self.scope)]
+            keys, known = requested(generations.state, shape)
+            args: list[Argument] = [str(parameters), known, "1" if guard else "0", self.scope, self._prefix(self.scope)]
             args += [limit, BLOCKS, level, block, *(words or ("",))]
-            reply = yield SEARCH([generations.state, *active], args)
+            reply = yield SEARCH(keys, args)
             if not isinstance(reply, bytes):
                 reason, *details = reply
                 if reason != b"stale":
                     return None
                 shape = generations.learn(*details)
                 continue
-            level, block, *records = reply.split(b"\3", 2)
-            parts = records[0].decode("utf-8", "surrogatepass").split("\3") if records else []
-            for id, record in zip(parts[::2], parts[1::2], strict=True):
-                if record:  # else it was evicted
-                    hits.setdefault(id, _hit(id, record, words))
+            level, block, records = reply.split(b"\3", 2)
+            if records:
+                hits |= {hit[0]: hit for hit in _hits(records.decode("utf-8", "surrogatepass"), words)}
             calls = calls - 1 if block and len(hits) < limit else 0
         return list(hits.values())[:limit]
 
@@ -254,12 +254,11 @@ class Autocomplete(Primitive):
         return (yield from self.generations.rebuild(entries, write, progress=progress))
 
 
-def _hit(id: str, record: str, words: tuple[str, ...]) -> Hit:
-    content = record[record.rfind("\1") + 1 :]
-    if content[0] == '"' and "\\" not in content:  # a text alone, which needs no parser
-        return Hit(id, content[1:-1], None, words)
-    text, payload = loaded if isinstance(loaded := json.loads(content), list) else (loaded, None)
-    return Hit(id, text, payload, words)
+def _hits(reply: str, words: tuple[str, ...]) -> Iterator[Hit]:
+    parts = "\3".join(reply.split("\1")[4::4]).split("\3")  # of each record its content, its id, and the next weight
+    contents, _end = _decode(f"[{','.join(parts[::3])}]")
+    for id, content in zip(parts[1::3], contents, strict=True):
+        yield _new(Hit, (id, content, None, words) if type(content) is str else (id, *content, words))
 
 
 def _packed(text: str, payload: Any) -> bytes:

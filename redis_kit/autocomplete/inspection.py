@@ -1,10 +1,11 @@
 """The state of an index."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from redis_kit.core import scripts
 from redis_kit.core.flow import Flow
-from redis_kit.core.indexes.generations import Generation, Generations
+from redis_kit.core.indexes.generations import Generation, Generations, Shape
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
 
@@ -46,9 +47,20 @@ def generations_of(index: Primitive, parameters: IndexParameters) -> Generations
     start = index.key("")
 
     def keys(generation: Generation, _parameters: IndexParameters) -> dict[str, int]:
-        return {f"{start}{part}:{generation.id}": 0 for part in ("terms", "entries", "scopes")}
+        return dict.fromkeys(_keys(start, generation), 0)
 
     return Generations(index, parameters, keys)
+
+
+@lru_cache(maxsize=1024)
+def requested(state: str, shape: Shape) -> tuple[list[str], str]:
+    """Return the keys that a search reads, and the text of the shape. A search has no time to make them each time."""
+    start = state.removesuffix("state")
+    return [state, *(key for each in shape.active for key in _keys(start, each))], str(shape)
+
+
+def _keys(start: str, generation: Generation) -> list[str]:
+    return [f"{start}{part}:{generation.id}" for part in ("terms", "entries", "scopes")]
 
 
 def describe(index: Primitive) -> Flow[IndexInfo | None]:
@@ -56,10 +68,10 @@ def describe(index: Primitive) -> Flow[IndexInfo | None]:
     generations, reply = generations_of(index, SCOPED), [b"stale"]
     while reply[0] == b"stale":
         shape = generations.shape
-        keys = [key for each in shape.active for key in generations.keys(each, SCOPED)]
-        probe = SEARCH([generations.state, *keys], ["", str(shape), 1, "", "", 1, 1, 0, "", "\1"])
+        keys, known = requested(generations.state, shape)
+        probe = SEARCH(keys, ["", known, 1, "", "", 1, 1, 0, "", "\1"])
         calls = [Call("GET", generations.lease), Call("HGET", generations.state, "parameters")]
-        calls += [Call("HLEN", key) for key in keys[1:]]
+        calls += [Call("HLEN", key) for key in keys[2:]]
         reply, lease, parameters, *counts = yield Batch([probe, *calls])
         if reply[0] == b"stale":
             generations.learn(None, reply[2])

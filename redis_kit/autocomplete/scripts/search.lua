@@ -14,7 +14,7 @@
 -- ARGV[9]      block       after which to go on in this level; "" for the first one
 -- ARGV[10]     word        by which terms are found; "" for all
 -- ARGV[11...]  others      further words, the longest first; each begins a word of its own
--- returns      the level and block to go on with, and the id and the record of each entry, with \3 between all of these;
+-- returns      the level and block to go on with, and the record and the id of each entry, with \3 between all of these;
 --              or a list: a reason why nothing was read, and the stored parameters and shape
 
 local limit, budget, terms, entries, scopes = tonumber(ARGV[6]), tonumber(ARGV[7]), unpack(KEYS, 2)
@@ -85,6 +85,6 @@ for _, byte in ipairs(order) do
         after = read_level("\1" .. number .. string.char(byte) .. ARGV[10], byte == first and ARGV[9] or "")
     end
 end
-local parts, records = {level, after}, #ids > 0 and redis.call("HMGET", entries, unpack(fields)) or {}
-for place, id in ipairs(ids) do parts[2 * place + 1], parts[2 * place + 2] = id, records[place] or "" end
-return table.concat(parts, "\3") -- one text, as clients take long to read many
+local parts, records = {}, #ids > 0 and redis.call("HMGET", entries, unpack(fields)) or {} -- some may be evicted
+for place, id in ipairs(ids) do parts[#parts + 1] = records[place] and records[place] .. "\3" .. id or nil end
+return level .. "\3" .. after .. "\3" .. table.concat(parts, "\3") -- one text, as clients take long to read many

@@ -73,6 +73,9 @@ class Shape(NamedTuple):
         return self.shadow is not None and self.shadow.id == token
 
 
+_NONE = Shape()
+
+
 def names(component: str) -> str:
     """Return the sorted set of the names of all indexes of a component."""
     return f"{conf.section(KitSettings).PREFIX}:{{{component}:indexes}}:names"
@@ -150,7 +153,7 @@ class Generations:
     @property
     def shape(self) -> Shape:
         """Return the shape that this process has seen last."""
-        return _shapes.get(self._place, Shape())
+        return _shapes.get(self._place, _NONE)
 
     def learn(self, parameters: bytes | None, shape: bytes | None) -> Shape:
         """Return the stored shape, and remember it. Raises ParameterMismatch for other parameters than the code's."""
