@@ -49,7 +49,7 @@ class HourFolding:
     """Adds up what queues counted in the minutes of past hours. One round trip each minute."""
 
     def __init__(self, queues: Sequence[Queue]) -> None:
-        self.due = 0.0
+        self.due = monotonic() + FOLD_INTERVAL
         self._queues = queues
 
     def run(self) -> None:
