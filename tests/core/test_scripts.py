@@ -90,7 +90,7 @@ def test_script_that_the_server_lost_is_sent_again_with_its_source(kit, twin, co
     assert queue.counts().ready == 3
 
 
-def test_one_round_trip_repeats_all_of_a_batch_that_the_server_lost(kit, trips):
+def test_one_round_trip_repeats_all_of_a_batch_that_the_server_lost(kit, tries):
     kit.client.script_flush()
     first, second = (Script(name, f"-- KEYS[1] one\nreturn '{name}'") for name in ("first", "second"))
     assert Batch([first(["a"]), Call("ECHO", "x"), second(["a"])]).run(connections.client()) == [
@@ -98,12 +98,12 @@ def test_one_round_trip_repeats_all_of_a_batch_that_the_server_lost(kit, trips):
         b"x",
         b"second",
     ]
-    assert len(trips) == 2
+    assert len(tries) == 2
 
 
-def test_error_that_no_repeat_mends_is_raised_as_it_is(kit, trips):
+def test_error_that_no_repeat_mends_is_raised_as_it_is(kit, tries):
     script = Script("bad", "-- KEYS[1] one\nreturn redis.error_reply('BAD luck')")
     kit.client.script_load(script.source)
     with pytest.raises(CommandFailed, match="BAD luck"):
         script(["a"]).run(connections.client())
-    assert len(trips) == 1
+    assert len(tries) == 1

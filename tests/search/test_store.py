@@ -92,8 +92,6 @@ def test_keys_of_a_rebuild_that_was_killed_are_deleted(index, kit, monkeypatch):
 
 def test_large_documents_are_written_in_parts(index, trips):
     documents = {str(n): index.document(Page(title=" ".join(f"w{n}x{m}" for m in range(3000)))) for n in range(4)}
-    index.write({"0": documents["0"]}, [], "w")  # the server knows the scripts now
-    index.write({}, ["0"], "w")
     trips.clear()
     index.write(documents, [], "w")
     assert len(trips) == 1 + 2 * 4

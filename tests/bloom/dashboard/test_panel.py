@@ -38,7 +38,6 @@ def test_filters_are_shown_with_their_fill_and_error(kit, trips):
     seen.add_many(range(250))
     seen.rebuild(range(250))
     BloomFilter("new", 1000).add(1)
-    content()  # the server knows the scripts now
     trips.clear()
     figures = {part.label: part.value for part in content() if isinstance(part, Figure)}
     assert len(trips) == 2

@@ -67,7 +67,6 @@ def test_small_groups_and_chains_are_drawn_step_by_step(waiting):
 
 def test_step_in_a_paused_queue_says_so(waiting, boss, trips):
     Queue("default").pause()
-    workflows.paused_queues(workflows.nodes(waiting.id, 1000))  # the server knows the scripts from now on
     trips.clear()
     paused = workflows.paused_queues(workflows.nodes(waiting.id, 1000))
     assert (paused, len(trips)) == ({"default"}, 3)
