@@ -30,9 +30,8 @@ class RecentList(Primitive):
         self, name: str, owner: str | int | UUID, size: int = 100, using: str | None = None, **unknown: Any
     ) -> None:
         super().__init__(name, using=using or conf.section(AutocompleteSettings).USING, unknown=unknown or NOTHING)
-        if isinstance(owner, bool) or not isinstance(
-            owner, str | int | UUID
-        ):  # None would be one list of all strangers
+        # None would be one list of all who are not logged in.
+        if isinstance(owner, bool) or not isinstance(owner, str | int | UUID):
             raise InvalidValue(f"The owner of a list must be text, an int or a UUID, not {shortened(owner)}.")
         self.owner, self.size = str(owner), whole_number("size", size, (1, 1000))
         self._encoded_owner = encode(self.owner)

@@ -49,6 +49,9 @@ class TaskTimeout(BaseException):
     """
 
 
+CANCELLED_WHILE_RUNNING = "The job was cancelled while it ran."
+
+
 class Cancelled(BaseException):
     """A job was cancelled, while it waited or ran: the error of its result. Raised inside a task, as TaskTimeout is."""
 

@@ -99,13 +99,13 @@ class RowIndex(ModelIndex):
     def update(self, rows: Iterable[Any]) -> None:
         """Mark rows as changed whose change sends no signal, as that of ``bulk_create()``. They are written soon.
 
-        ``rows`` has instances or primary keys. One round trip. Call it after the commit. Raises InvalidValue for what
-        is no primary key, such as that of a row that was not saved.
+        ``rows`` has instances or primary keys. One round trip. Call it after the commit. Raises InvalidValue for a
+        value that can't be a primary key, such as that of a row that was not saved.
         """
         pks = [row.pk if isinstance(row, Model) else row for row in rows]
         for pk in pks:
             if next(self._parsed([pk]), None) is None:
-                raise InvalidValue(f"{shortened(pk)} is no primary key of {self.model._meta.label}.")
+                raise InvalidValue(f"{shortened(pk)} is not a primary key of {self.model._meta.label}.")
         self.commit([self.key_of(pk) for pk in pks])
 
     def refresh(self) -> int:

@@ -12,7 +12,7 @@ from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.queues import validation
-from redis_kit.queues.errors import Cancelled, LeaseLost
+from redis_kit.queues.errors import CANCELLED_WHILE_RUNNING, Cancelled, LeaseLost
 from redis_kit.queues.jobs import done as done_jobs
 from redis_kit.queues.jobs import payload
 from redis_kit.queues.jobs.ack import Ack, ack_of
@@ -196,7 +196,7 @@ def nack(queue: Primitive, job: Job, delay: Delay, error: str, max_attempts: int
     """Record a failed attempt. A job that was cancelled while it ran is deleted in place of another attempt."""
     state = yield from fail(queue, job, delay, error, max_attempts)
     if state is None:
-        stopped = Cancelled("The job was cancelled while it ran.")
+        stopped = Cancelled(CANCELLED_WHILE_RUNNING)
         keep = int(conf.section(QueueSettings).FAILED_RESULT_TTL * 1000) if job.history else 0
         stored = payload.encoded_error(stopped) if keep else b""
         yield from settle(queue, [End(member(job), "cancel", error=stored, ttl_ms=keep)])

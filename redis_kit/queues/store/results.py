@@ -10,7 +10,7 @@ from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Pop
 from redis_kit.core.values.numbers import seconds
 from redis_kit.core.values.sequences import batched
-from redis_kit.queues.errors import Cancelled, WorkerLost
+from redis_kit.queues.errors import CANCELLED_WHILE_RUNNING, Cancelled, WorkerLost
 from redis_kit.queues.jobs import payload
 from redis_kit.queues.keys import of_one
 from redis_kit.queues.settings import QueueSettings
@@ -47,7 +47,7 @@ def store_endings(queue: Primitive) -> Flow[None]:
         kind, _, reason = ending.decode("utf-8", "replace").split(" ", 2)
         error = payload.encoded_traceback(path_of(WorkerLost), reason)
         if kind == "cancelled":
-            error = payload.encoded_error(Cancelled("The job was cancelled while it ran."))
+            error = payload.encoded_error(Cancelled(CANCELLED_WHILE_RUNNING))
         name = id.decode("utf-8", "surrogateescape")
         steps.append(calls.STORE_ENDING(base, id, error, ttl_ms, job=name))
     if steps:

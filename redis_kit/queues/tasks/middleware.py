@@ -80,7 +80,7 @@ def listed() -> str:
 
 
 def problems() -> Iterator[Problem]:
-    """Yield what can't be imported or is no middleware. Imports all of them."""
+    """Yield a problem for each path that can't be imported or does not name a middleware. Imports all of them."""
     for path in conf.valid_options(QueueSettings).MIDDLEWARE:
         try:
             _imported(path)

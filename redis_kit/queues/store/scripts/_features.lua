@@ -1,6 +1,6 @@
 -- Which features a queue uses: the sum of 1 for lanes, 2 unique keys, 4 marks of jobs to cancel, 8 scheduled jobs, 16 a pause,
--- 32 repeated claims and 64 limits that were ever set. Scripts that workers call at each job are made of the parts for these, and begin with a look at the number.
--- The first use sets it in the script that does it; a sweep takes off what is no longer there.
+-- 32 repeated claims and 64 limits that were ever set. Scripts that workers call at each job are made of the parts for these, and
+-- begin with a look at the number. The first use sets it in the script that does it; a sweep takes off what is no longer there.
 -- @keys features
 -- needs  nothing
 -- gives  use_feature

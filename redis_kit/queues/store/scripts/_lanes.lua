@@ -1,5 +1,5 @@
--- What becomes of lanes and limits when the state of a job changes; see _take_turns for what they are. Limits for which lanes wait
--- are noted for the next claim.
+-- What becomes of lanes and limits when the state of a job changes; see _choose_jobs for what they are. Limits for which
+-- lanes wait are noted for the next claim.
 -- @keys lanes, limits, parked
 -- needs  place_of
 -- gives  note_limit, free_places, leave_lane, ready_place

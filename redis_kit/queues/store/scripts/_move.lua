@@ -7,7 +7,8 @@
 --   gone       in none of them, and not stored: it is done, cancelled or deleted
 --
 -- A script includes the parts for the changes that it makes: put, later, begin and finish for many jobs at once, and any for one,
--- with delay if it may be scheduled, and bury if it may be dead. What features keep of a job is changed here, too, so no script can forget one of them.
+-- with delay if it may be scheduled, and bury if it may be dead. What features keep of a job is changed here, too, so no script
+-- can forget one of them.
 -- @keys jobs, running
 -- needs  count_minute, free_places, leave_lane, lanes, ready_place, place_of, read_record, use_feature, now, dead_limit, first_field
 -- gives  put, promote, begin, finish, move, drop_oldest

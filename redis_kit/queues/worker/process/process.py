@@ -134,7 +134,7 @@ class WorkerProcess:
         return done
 
     def _run_duties(self) -> None:
-        """Do what may wait for a database, and therefore is no duty of the supervisor."""
+        """Do what may wait for a database. The supervisor has no time for that."""
         duties = Duties(self._relay)
         while not self._stopping.wait(max(0.0, duties.next - monotonic())):
             duties.run()

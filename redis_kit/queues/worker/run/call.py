@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from asgiref.sync import sync_to_async
 
-from redis_kit.queues.errors import Cancelled, InvalidMiddleware, TaskTimeout
+from redis_kit.queues.errors import CANCELLED_WHILE_RUNNING, Cancelled, InvalidMiddleware, TaskTimeout
 from redis_kit.queues.tasks import middleware
 from redis_kit.queues.tasks.registry import is_coroutine
 from redis_kit.queues.worker.run.attempt import Attempt
@@ -39,7 +39,7 @@ class Call:
             error.args = error.args or (f"{task.module_path} ran for more than {task.timeout} s",)
             raise
         except Cancelled as error:
-            error.args = error.args or ("The job was cancelled while it ran.",)
+            error.args = error.args or (CANCELLED_WHILE_RUNNING,)
             raise
         attempt.has_returned = True
         failpoints.reach("called")

@@ -19,6 +19,7 @@ from redis_kit.core.steps import Call
 from redis_kit.core.terminal import rounded_duration
 from redis_kit.queues import signals
 from redis_kit.queues.errors import (
+    CANCELLED_WHILE_RUNNING,
     Cancelled,
     CorruptMessage,
     Expired,
@@ -90,8 +91,7 @@ class FailedAttempt(NamedTuple):
 
     def as_cancelled(self) -> "FailedAttempt":
         """Return what is to be recorded in its place for a job that was cancelled while it ran."""
-        error = Cancelled("The job was cancelled while it ran.")
-        return failed(self.source, self.job, error, task=self.task, recorder=self.recorder, final=True)
+        return cancelled_attempt(self.source, self.job, task=self.task, recorder=self.recorder)
 
     def plain(self) -> "FailedAttempt":
         """Return a shorter form, for when the whole could not be recorded."""
@@ -192,6 +192,13 @@ def failed(
         most, delay = (1, 0.0) if wait is None else (most, wait)
     text, step = reason(error), step_of(job.body)
     return FailedAttempt(source, job, task, error, recorder, text, stored, delay, most, of, final, killed, step, trace)
+
+
+def cancelled_attempt(
+    source: WorkerQueue, job: Job, *, task: Task[..., Any] | None, recorder: ResultRecorder | None
+) -> FailedAttempt:
+    """Return what is to be recorded of an attempt whose job was cancelled while it ran."""
+    return failed(source, job, Cancelled(CANCELLED_WHILE_RUNNING), task=task, recorder=recorder, final=True)
 
 
 def _wait(job: Job, error: BaseException, task: Task[..., Any] | None, recorder: ResultRecorder | None) -> float | None:

@@ -14,7 +14,7 @@ from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.store import unknown_calls
 from redis_kit.queues.worker.run.attempt import Attempt, Failed, failed_with
 from redis_kit.queues.worker.run.middleware import Kind, Middleware, WorkerContext
-from redis_kit.queues.worker.run.outcome import FailedAttempt, failed
+from redis_kit.queues.worker.run.outcome import FailedAttempt, cancelled_attempt, failed
 from redis_kit.queues.worker.shared.logs import guarded
 
 logger = logging.getLogger("redis_kit.worker")
@@ -71,8 +71,7 @@ class SnoozedJob(NamedTuple):
             guarded("The log of a snoozed job", self._log, None)
             send_safely(signals.job_snoozed, SnoozedJob, queue=source.queue_name, job=job, task=task, delay=self.delay)
             return None
-        error = Cancelled("The job was cancelled while it ran.")
-        return failed(source, job, error, task=task, recorder=attempt.recorder, final=True)
+        return cancelled_attempt(source, job, task=task, recorder=attempt.recorder)
 
     def _log(self) -> None:
         ending = f": {self.said!a}" if self.said else "."
