@@ -9,6 +9,9 @@ from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
     from redis_kit.queues.database.once import once
+    from redis_kit.queues.engine.job import Job, JobInfo, PauseInfo, QueueCounts
+    from redis_kit.queues.engine.progress import Progress
+    from redis_kit.queues.engine.queue import Queue
     from redis_kit.queues.errors import (
         Cancelled,
         CorruptMessage,
@@ -31,9 +34,6 @@ if TYPE_CHECKING:
         UnknownWorkflow,
         WorkerLost,
     )
-    from redis_kit.queues.jobs.job import Job, JobInfo, PauseInfo, QueueCounts
-    from redis_kit.queues.jobs.progress import Progress
-    from redis_kit.queues.queue import Queue
     from redis_kit.queues.tasks.current_job import aprogress, cancelled, progress
     from redis_kit.queues.tasks.declared_limits import Limit
     from redis_kit.queues.tasks.middleware import OutgoingCall
@@ -112,9 +112,9 @@ __getattr__, __dir__ = lazily(
             ),
             *("Retry", "Snooze", "TaskTimeout", "UnknownTask", "UnknownWorkflow", "WorkerLost"),
         ),
-        "jobs.job": ("Job", "JobInfo", "PauseInfo", "QueueCounts"),
-        "jobs.progress": ("Progress",),
-        "queue": ("Queue",),
+        "engine.job": ("Job", "JobInfo", "PauseInfo", "QueueCounts"),
+        "engine.progress": ("Progress",),
+        "engine.queue": ("Queue",),
         "tasks.current_job": ("aprogress", "cancelled", "progress"),
         "tasks.declared_limits": ("Limit",),
         "tasks.middleware": ("OutgoingCall",),

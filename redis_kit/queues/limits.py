@@ -1,8 +1,8 @@
 """The limits of a queue at run time: list, change, reset."""
 
-from redis_kit.queues.queue import Queue
-from redis_kit.queues.store import lane_limits
-from redis_kit.queues.store.lane_limits import LimitInfo
+from redis_kit.queues.engine import lane_limits
+from redis_kit.queues.engine.lane_limits import LimitInfo
+from redis_kit.queues.engine.queue import Queue
 
 __all__ = ["LimitInfo", "alist_limits", "areset_limit", "aset_limit", "list_limits", "reset_limit", "set_limit"]
 

@@ -3,7 +3,7 @@
 import logging
 
 from redis_kit.core.values.numbers import seconds, whole_number
-from redis_kit.queues.jobs import log_line
+from redis_kit.queues.engine import log_line
 
 LINES = (1, 1000)
 TTL = (1.0, 2_592_000.0)  # seconds

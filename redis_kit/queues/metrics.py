@@ -16,12 +16,12 @@ from redis_kit.core.metrics.families import (
     seen_to_restart,
     since_block,
 )
+from redis_kit.queues.engine import run_counts
+from redis_kit.queues.engine.run_counts import TaskStats
 from redis_kit.queues.inspection import task_runs
 from redis_kit.queues.inspection.stats import Errors, QueueStats, read_names, read_reports
 from redis_kit.queues.inspection.task_runs import ByTask
 from redis_kit.queues.inspection.workers import HOUR, WorkerInfo, read_lost, read_workers
-from redis_kit.queues.jobs import run_counts
-from redis_kit.queues.jobs.run_counts import TaskStats
 
 QUEUE = ("queue",)
 JOBS = Metric(

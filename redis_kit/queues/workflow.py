@@ -11,12 +11,12 @@ from redis_kit.core.steps import Pop
 from redis_kit.core.values.numbers import seconds
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues import signals, validation
+from redis_kit.queues.engine import history, message
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.engine.results import AGAIN, WAIT
 from redis_kit.queues.errors import UnknownWorkflow
-from redis_kit.queues.jobs import history, message
 from redis_kit.queues.keys import WorkflowKeys
-from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings, whole
-from redis_kit.queues.store.results import AGAIN, WAIT
 from redis_kit.queues.store.workflows import calls, transitions
 from redis_kit.queues.store.workflows.transitions import Added
 

@@ -8,11 +8,11 @@ from asgiref.sync import async_to_sync
 from django.db import transaction
 
 from redis_kit.core.client import addresses
+from redis_kit.queues.engine import ids
+from redis_kit.queues.engine.job import Job
+from redis_kit.queues.engine.shards import shard_names
 from redis_kit.queues.errors import Retry
 from redis_kit.queues.inspection import queue_counts, queue_names
-from redis_kit.queues.jobs import ids
-from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.jobs.shard import shard_names
 from redis_kit.queues.tasks.enqueue import WaitingCall
 from redis_kit.queues.worker.run.event_loop import EventLoop
 from redis_kit.queues.worker.run.hand_over import NoClaims

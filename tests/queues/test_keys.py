@@ -4,15 +4,15 @@ import re
 from pathlib import Path
 
 from redis_kit.core import scripts
-from redis_kit.queues import Queue, keys, store
+from redis_kit.queues import Queue, engine, keys
 
 PARTS = frozenset(("lanes", "unique", "marks", "later", "lane", "used"))
-SCRIPTS = sorted((Path(store.__file__).parent / "scripts").glob("[!_]*.lua"))
+SCRIPTS = sorted((Path(engine.__file__).parent / "scripts").glob("[!_]*.lua"))
 
 
 def test_scripts_name_no_other_keys():
     allowed = {*keys.QueueKeys._fields, *keys.OF_ONE, *keys.OF_WORKER, *keys.ScheduleKeys._fields} - {"done"}
-    sources = [scripts.load("redis_kit.queues.store", path.stem, PARTS).source for path in SCRIPTS]
+    sources = [scripts.load("redis_kit.queues.engine", path.stem, PARTS).source for path in SCRIPTS]
     named = {name for source in sources for name in re.findall(r"^-- KEYS\[\d+\] +(\w+)", source, re.MULTILINE)}
     assert named == allowed
 

@@ -10,8 +10,8 @@ import pytest
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import MARGIN
 from redis_kit.queues import Queue, task
+from redis_kit.queues.engine import log_line
 from redis_kit.queues.inspection.lookup import look_up
-from redis_kit.queues.jobs import log_line
 from redis_kit.queues.logs import JobLogHandler
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess

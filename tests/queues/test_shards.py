@@ -11,10 +11,10 @@ from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisUnavail
 from redis_kit.queues import LeaseLost, Queue, QueueCounts, chain, group, signals, task
 from redis_kit.queues.database import relay as relays
 from redis_kit.queues.database.models import OutboxMessage
+from redis_kit.queues.engine import ids
+from redis_kit.queues.engine.shards import shard_for, shard_names
 from redis_kit.queues.inspection import list_workers, queue_counts, queue_names, queue_stats
 from redis_kit.queues.inspection.stats import older_shards
-from redis_kit.queues.jobs import ids
-from redis_kit.queues.jobs.shard import shard_for, shard_names
 from redis_kit.queues.limits import list_limits, set_limit
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import enqueue, registry

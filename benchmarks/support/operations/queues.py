@@ -10,10 +10,10 @@ from redis_kit.core import flow
 from redis_kit.core.flow import Flow
 from redis_kit.queues import Job, Queue
 from redis_kit.queues.database import outbox
+from redis_kit.queues.engine import calls, enqueue
+from redis_kit.queues.engine.ids import this_process
+from redis_kit.queues.engine.unique import PutResult
 from redis_kit.queues.inspection import list_workers, queue_stats
-from redis_kit.queues.jobs.ids import this_process
-from redis_kit.queues.jobs.unique import PutResult
-from redis_kit.queues.store import calls, enqueue
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, send_heartbeats
 
 BATCH = 100

@@ -19,11 +19,11 @@ from redis_kit.core.steps import Call
 from redis_kit.core.text import shortened
 from redis_kit.queues import validation
 from redis_kit.queues.celery.stored_message import StoredMessage
-from redis_kit.queues.jobs.shard import shard_for
-from redis_kit.queues.jobs.unique import UniqueKey, chosen
-from redis_kit.queues.queue import Queue
+from redis_kit.queues.engine import calls, enqueue
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.engine.shards import shard_for
+from redis_kit.queues.engine.unique import UniqueKey, chosen
 from redis_kit.queues.settings import CELERY
-from redis_kit.queues.store import calls, enqueue
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.shared.worker_queue import PatientQueue
 

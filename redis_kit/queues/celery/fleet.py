@@ -16,10 +16,9 @@ from redis_kit.core import conf
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.queues.celery import shutdown
-from redis_kit.queues.jobs import ids
-from redis_kit.queues.jobs.job import Job, member
+from redis_kit.queues.engine import claim, handover, ids
+from redis_kit.queues.engine.job import Job, member
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.store import claim, handover
 from redis_kit.queues.tasks import discovery
 from redis_kit.queues.worker.process.process import start_thread
 from redis_kit.queues.worker.run.hand_over import NoClaims

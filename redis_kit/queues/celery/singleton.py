@@ -16,8 +16,8 @@ from redis_kit.core.steps import Batch, Call
 from redis_kit.core.text import shortened
 from redis_kit.locks import Lock, LockNotAcquired
 from redis_kit.locks.decorators.name_template import NameTemplate
-from redis_kit.queues.jobs import payload
-from redis_kit.queues.jobs.unique import digest
+from redis_kit.queues.engine import payload
+from redis_kit.queues.engine.unique import digest
 from redis_kit.queues.settings import QueueSettings
 
 logger = logging.getLogger("redis_kit")

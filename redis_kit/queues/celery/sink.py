@@ -10,11 +10,10 @@ from redis_kit.queues.celery.broker import TaskCall
 from redis_kit.queues.celery.publisher import Publisher, project_app
 from redis_kit.queues.celery.stored_message import StoredMessage
 from redis_kit.queues.celery.tasks import RUN
-from redis_kit.queues.jobs import history
-from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.jobs.message import Message
+from redis_kit.queues.engine import handover, history
+from redis_kit.queues.engine.job import Job
+from redis_kit.queues.engine.message import Message
 from redis_kit.queues.settings import options_of
-from redis_kit.queues.store import handover
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.run.sink import Sink
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue

@@ -8,8 +8,8 @@ from kombu.entity import Queue as Destination
 
 from redis_kit.core.errors import ConfigurationError, InvalidValue
 from redis_kit.core.tracing import spans
-from redis_kit.queues.jobs import message
-from redis_kit.queues.jobs.message import Message
+from redis_kit.queues.engine import message
+from redis_kit.queues.engine.message import Message
 from redis_kit.queues.settings import CELERY
 
 EMBEDDED = {

@@ -11,10 +11,10 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.logs.masking import without_secrets
 from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Link, Panel, Table, Tile
 from redis_kit.queues.dashboard.job_page import moment
+from redis_kit.queues.engine.handover import HandOvers
 from redis_kit.queues.inspection import stats
 from redis_kit.queues.inspection.stats import hand_overs, queue_names
 from redis_kit.queues.settings import QueueSettings, options_of
-from redis_kit.queues.store.handover import HandOvers
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.run.sink import sinks_of_backends
 

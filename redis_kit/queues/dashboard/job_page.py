@@ -12,15 +12,15 @@ from redis_kit.core.logs.masking import HIDDEN, is_secret, without_secrets
 from redis_kit.core.panels import MOST_ROWS, Content, Lines, Link, Listing, Meter, Table, Words
 from redis_kit.core.text import contained
 from redis_kit.queues.dashboard.actions import JobTarget
+from redis_kit.queues.engine import message
+from redis_kit.queues.engine import payload as serializers
+from redis_kit.queues.engine.history import History
+from redis_kit.queues.engine.log_line import LogLine
+from redis_kit.queues.engine.message import tags_of, task_of
+from redis_kit.queues.engine.progress import Progress
+from redis_kit.queues.engine.step import step_of
 from redis_kit.queues.errors import CorruptMessage, UnknownTask
 from redis_kit.queues.inspection.lookup import AttemptError, JobDetails
-from redis_kit.queues.jobs import message
-from redis_kit.queues.jobs import payload as serializers
-from redis_kit.queues.jobs.history import History
-from redis_kit.queues.jobs.log_line import LogLine
-from redis_kit.queues.jobs.message import tags_of, task_of
-from redis_kit.queues.jobs.progress import Progress
-from redis_kit.queues.jobs.step import step_of
 from redis_kit.queues.tasks import registry
 
 FIRST = _("First jobs of %s")

@@ -12,12 +12,12 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import grouped
 from redis_kit.queues.dashboard.actions import NAMED, JobTarget, existing, retried
 from redis_kit.queues.dashboard.job_page import OF_STATES
+from redis_kit.queues.engine import bulk
+from redis_kit.queues.engine.job import JobInfo, State
+from redis_kit.queues.engine.message import task_of
+from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.inspection import job_pages
 from redis_kit.queues.inspection.job_pages import JobFilter
-from redis_kit.queues.jobs.job import JobInfo, State
-from redis_kit.queues.jobs.message import task_of
-from redis_kit.queues.queue import Queue
-from redis_kit.queues.store import bulk
 
 MOST = 1000  # jobs that one button changes
 TEXTS = ("task", "error", "tag")  # of a filter

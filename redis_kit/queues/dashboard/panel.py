@@ -13,11 +13,11 @@ from redis_kit.core.panels import MOST_ROWS, Content, Field, Panel, Search, Tabl
 from redis_kit.core.panels.ranges import range_of
 from redis_kit.queues.dashboard import actions, job_page, queues_page
 from redis_kit.queues.dashboard.actions import GroupTarget, JobTarget, LimitTarget, effect_of_retrying_dead
+from redis_kit.queues.engine import ids
 from redis_kit.queues.inspection import stats
 from redis_kit.queues.inspection.failures import inspect
 from redis_kit.queues.inspection.lookup import look_up
 from redis_kit.queues.inspection.stats import Errors, queue_names, queue_stats
-from redis_kit.queues.jobs import ids
 from redis_kit.queues.settings import whole
 
 HOUR = 60  # minutes of the trend on the overview

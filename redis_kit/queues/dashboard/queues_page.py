@@ -24,16 +24,15 @@ from redis_kit.queues.dashboard import job_page
 from redis_kit.queues.dashboard.actions import GroupTarget, LimitTarget
 from redis_kit.queues.dashboard.job_page import moment
 from redis_kit.queues.database.outbox import waiting
+from redis_kit.queues.engine import calls, job, lane_limits, manage, shards
+from redis_kit.queues.engine.job import JobInfo, PauseInfo, QueueCounts, State, cause
+from redis_kit.queues.engine.lane_limits import LimitInfo
+from redis_kit.queues.engine.message import task_of
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.engine.unknown_calls import UnknownCalls
 from redis_kit.queues.inspection import stats
 from redis_kit.queues.inspection.failures import Findings, Group
 from redis_kit.queues.inspection.stats import QueueHistory, QueueStats, read_history
-from redis_kit.queues.jobs import job
-from redis_kit.queues.jobs.job import JobInfo, PauseInfo, QueueCounts, State, cause
-from redis_kit.queues.jobs.message import task_of
-from redis_kit.queues.queue import Queue
-from redis_kit.queues.store import calls, lane_limits, manage, shards
-from redis_kit.queues.store.lane_limits import LimitInfo
-from redis_kit.queues.store.unknown_calls import UnknownCalls
 from redis_kit.queues.tasks import registry
 
 OVERDUE = timedelta(minutes=1)  # for a call in the outbox

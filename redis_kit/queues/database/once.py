@@ -17,7 +17,7 @@ from django.utils.timezone import now
 from redis_kit.core.errors import ConfigurationError, InvalidValue
 from redis_kit.core.text import shortened
 from redis_kit.queues import validation
-from redis_kit.queues.jobs import payload
+from redis_kit.queues.engine import payload
 from redis_kit.queues.validation import Delay
 
 if TYPE_CHECKING:

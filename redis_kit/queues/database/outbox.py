@@ -18,8 +18,8 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import Call
 from redis_kit.core.values.sequences import batched
-from redis_kit.queues.jobs.lane import Lane
-from redis_kit.queues.jobs.unique import UniqueKey, digest
+from redis_kit.queues.engine.lane import Lane
+from redis_kit.queues.engine.unique import UniqueKey, digest
 from redis_kit.queues.keys import relay_key
 
 PERIOD = 600_000  # ms for which Redis knows that it got a call, so that a repeat adds none, even if the job is done

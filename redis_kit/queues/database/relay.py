@@ -22,12 +22,12 @@ from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import signals
 from redis_kit.queues.database import outbox
 from redis_kit.queues.database.outbox import PERIOD, has_older, key_of, rows
-from redis_kit.queues.jobs.lane import Lane
-from redis_kit.queues.jobs.unique import PutResult, UniqueKey
+from redis_kit.queues.engine import enqueue
+from redis_kit.queues.engine.lane import Lane
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.engine.unique import PutResult, UniqueKey
 from redis_kit.queues.keys import of_one
-from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import whole
-from redis_kit.queues.store import enqueue
 
 SETTLED = timedelta(seconds=3)  # that a process has to send what it stored, before a worker does
 SAFE = timedelta(seconds=10)  # after which a server does not lose a call any more

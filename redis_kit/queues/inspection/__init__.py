@@ -1,5 +1,8 @@
 """How queues and workers are doing, for dashboards and metrics. Nothing here changes a job."""
 
+from redis_kit.queues.engine.handover import HandOvers
+from redis_kit.queues.engine.run_counts import Percentiles, TaskStats
+from redis_kit.queues.engine.unknown_calls import UnknownCalls
 from redis_kit.queues.inspection.stats import (
     QueueHistory,
     QueueStats,
@@ -26,9 +29,6 @@ from redis_kit.queues.inspection.workers import (
     list_workers,
     lost_workers,
 )
-from redis_kit.queues.jobs.run_counts import Percentiles, TaskStats
-from redis_kit.queues.store.handover import HandOvers
-from redis_kit.queues.store.unknown_calls import UnknownCalls
 
 __all__ = [
     "HandOvers",

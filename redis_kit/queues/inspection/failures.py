@@ -7,10 +7,9 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import CombinedBatch
-from redis_kit.queues.jobs import job
-from redis_kit.queues.jobs.job import Cause, JobInfo, cause
-from redis_kit.queues.queue import Queue
-from redis_kit.queues.store import manage, shards
+from redis_kit.queues.engine import job, manage, shards
+from redis_kit.queues.engine.job import Cause, JobInfo, cause
+from redis_kit.queues.engine.queue import Queue
 
 MOST = 1000  # dead jobs looked at
 

@@ -11,14 +11,13 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import validation
+from redis_kit.queues.engine import calls, done, job, manage, shards
+from redis_kit.queues.engine import done as done_jobs
+from redis_kit.queues.engine.done import DoneJob
+from redis_kit.queues.engine.job import JobInfo, QueueCounts, State
+from redis_kit.queues.engine.message import tags_of, task_of
 from redis_kit.queues.inspection import failures
 from redis_kit.queues.inspection.failures import Group
-from redis_kit.queues.jobs import done, job
-from redis_kit.queues.jobs import done as done_jobs
-from redis_kit.queues.jobs.done import DoneJob
-from redis_kit.queues.jobs.job import JobInfo, QueueCounts, State
-from redis_kit.queues.jobs.message import tags_of, task_of
-from redis_kit.queues.store import calls, manage, shards
 
 DONE: State = "done"
 LOOKED_THROUGH = 1000  # jobs in one call, for those that match

@@ -9,16 +9,15 @@ from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import validation
+from redis_kit.queues.engine import calls, history, job, job_logs, log_line, manage, payload, shards
+from redis_kit.queues.engine import progress as stored_progress
+from redis_kit.queues.engine.history import History
+from redis_kit.queues.engine.job import JobInfo, Record
+from redis_kit.queues.engine.log_line import LogLine
+from redis_kit.queues.engine.progress import Progress
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.engine.shards import shard_of_id
 from redis_kit.queues.errors import CorruptMessage
-from redis_kit.queues.jobs import history, job, log_line, payload
-from redis_kit.queues.jobs import progress as stored_progress
-from redis_kit.queues.jobs.history import History
-from redis_kit.queues.jobs.job import JobInfo, Record
-from redis_kit.queues.jobs.log_line import LogLine
-from redis_kit.queues.jobs.progress import Progress
-from redis_kit.queues.jobs.shard import shard_of_id
-from redis_kit.queues.queue import Queue
-from redis_kit.queues.store import calls, job_logs, manage, shards
 
 MOST_ERRORS = 10
 MOST_LINES = 100  # of the log

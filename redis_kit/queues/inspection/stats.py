@@ -14,15 +14,14 @@ from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call, CombinedBatch
 from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import whole_number
-from redis_kit.queues.jobs.job import PauseInfo, QueueCounts, pause
-from redis_kit.queues.jobs.shard import shard_names
+from redis_kit.queues.engine import calls, enqueue, handover, hourly, shards, unknown_calls
+from redis_kit.queues.engine.handover import HandOvers
+from redis_kit.queues.engine.job import PauseInfo, QueueCounts, pause
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.engine.shards import shard_names, summed
+from redis_kit.queues.engine.unknown_calls import UnknownCalls
 from redis_kit.queues.keys import names_key
-from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings, whole
-from redis_kit.queues.store import calls, enqueue, handover, hourly, shards, unknown_calls
-from redis_kit.queues.store.handover import HandOvers
-from redis_kit.queues.store.shards import summed
-from redis_kit.queues.store.unknown_calls import UnknownCalls
 
 MINUTES = (1, 4320)
 IDLE = 1440  # minutes without an attempt after which an empty shard that gets no more jobs is forgotten

@@ -8,10 +8,9 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.values.numbers import whole_number
-from redis_kit.queues.jobs import run_counts
-from redis_kit.queues.jobs.run_counts import TaskStats
-from redis_kit.queues.queue import Queue
-from redis_kit.queues.store import hourly, shards
+from redis_kit.queues.engine import hourly, run_counts, shards
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.engine.run_counts import TaskStats
 
 ByTask = dict[tuple[str, str], TaskStats]  # by queue and task
 

@@ -13,10 +13,10 @@ from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import Batch, CombinedBatch
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues import validation
+from redis_kit.queues.engine import calls, shards
+from redis_kit.queues.engine.message import task_of
+from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.inspection.stats import TOGETHER, Errors, bases, of_each, over, read_chosen
-from redis_kit.queues.jobs.message import task_of
-from redis_kit.queues.queue import Queue
-from redis_kit.queues.store import calls, shards
 
 logger = logging.getLogger("redis_kit")
 _log_limit = LogRateLimit()

@@ -10,13 +10,13 @@ from redis_kit.core.activity import Fields, current_fields, current_work
 from redis_kit.core.errors import InvalidValue, PoolExhausted, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.text import shortened
+from redis_kit.queues.engine import progress as stored_progress
+from redis_kit.queues.engine.job import Job
+from redis_kit.queues.engine.message import task_of
 from redis_kit.queues.errors import LeaseLost
-from redis_kit.queues.jobs import progress as stored_progress
-from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.jobs.message import task_of
 
 if TYPE_CHECKING:
-    from redis_kit.queues.queue import Queue
+    from redis_kit.queues.engine.queue import Queue
 
 INTERVAL = 0.1  # seconds between two reports that are sent
 
@@ -135,7 +135,7 @@ def _reporting(done: Any, total: Any, note: Any) -> CurrentJob | None:
 
 
 def _report(current: CurrentJob, done: float, total: float | None, note: str) -> Flow[None]:
-    from redis_kit.queues.store import calls
+    from redis_kit.queues.engine import calls
 
     keep = current.result_ttl(failed=True) if current.result_ttl else 0
     text = stored_progress.dumps(done, total, note)

@@ -22,16 +22,16 @@ from redis_kit.core.values.sequences import batched
 from redis_kit.queues import signals, validation
 from redis_kit.queues.database import outbox
 from redis_kit.queues.database.outbox import OutboxCall
+from redis_kit.queues.engine import enqueue as flows
+from redis_kit.queues.engine import ids, message
+from redis_kit.queues.engine.lane import Lane
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.engine.shards import shard_for
+from redis_kit.queues.engine.step import StepCall
+from redis_kit.queues.engine.unique import PutResult, UniqueKey
 from redis_kit.queues.errors import InvalidArguments
 from redis_kit.queues.framework import heard, task_enqueued
-from redis_kit.queues.jobs import ids, message
-from redis_kit.queues.jobs.lane import Lane
-from redis_kit.queues.jobs.shard import shard_for
-from redis_kit.queues.jobs.step import StepCall
-from redis_kit.queues.jobs.unique import PutResult, UniqueKey
-from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.store import enqueue as flows
 from redis_kit.queues.tasks import declared_limits, expiry, middleware, registry, unique
 from redis_kit.queues.tasks.options import outbox_of
 from redis_kit.queues.tasks.result import EnqueuedJob, RedisTaskResult

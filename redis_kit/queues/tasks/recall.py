@@ -13,9 +13,9 @@ from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch
 from redis_kit.core.terminal import rounded_duration
+from redis_kit.queues.engine import unknown_calls
+from redis_kit.queues.engine.unknown_calls import Recalled, UnknownCalls
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.store import unknown_calls
-from redis_kit.queues.store.unknown_calls import Recalled, UnknownCalls
 from redis_kit.queues.tasks import discovery, registry
 
 logger = logging.getLogger("redis_kit.worker")

@@ -16,9 +16,9 @@ from django.utils.module_loading import import_string
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues import framework
+from redis_kit.queues.engine import call_shape, message
+from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import UnfitArguments, UnknownBackend, UnknownTask
-from redis_kit.queues.jobs import call_shape, message
-from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import discovery
 from redis_kit.queues.tasks.options import outbox_of

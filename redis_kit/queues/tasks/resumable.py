@@ -14,9 +14,9 @@ from redis_kit.core.errors import InvalidValue, PoolExhausted, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import whole_number
+from redis_kit.queues.engine import payload
+from redis_kit.queues.engine import progress as stored_progress
 from redis_kit.queues.errors import Cancelled, CorruptMessage, Interrupted, LeaseLost
-from redis_kit.queues.jobs import payload
-from redis_kit.queues.jobs import progress as stored_progress
 from redis_kit.queues.tasks import current_job
 from redis_kit.queues.tasks.current_job import CurrentJob
 
@@ -132,7 +132,7 @@ class _Loop(Generic[Row]):
 
     def read(self, job: CurrentJob) -> Flow[bytes | None]:
         """Read how far an earlier run of this loop came."""
-        from redis_kit.queues.store import cursors
+        from redis_kit.queues.engine import cursors
 
         return (yield from cursors.read(job.queue, job.job, self._number))
 
@@ -191,7 +191,7 @@ class _Loop(Generic[Row]):
                 await self.job.queue.arun_flow(self._save(self.job))
 
     def _save(self, job: CurrentJob) -> Flow[None]:
-        from redis_kit.queues.store import cursors
+        from redis_kit.queues.engine import cursors
 
         keep = job.result_ttl(failed=True) if job.result_ttl else 0
         total = None if self.total is None else max(self.total, self._done)

@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from redis_kit.core.text import shortened
 from redis_kit.queues import framework
+from redis_kit.queues.engine.unique import Until
 from redis_kit.queues.errors import InvalidArguments, InvalidTask
-from redis_kit.queues.jobs.unique import Until
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks.declared_limits import Limit
 from redis_kit.queues.tasks.options import OnCancel, check_function, check_options, copy

@@ -28,7 +28,7 @@ from django.test.utils import override_settings
 from redis_kit.core import connections
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Queue, QueueCounts
-from redis_kit.queues.jobs.shard import shard_of_id
+from redis_kit.queues.engine.shards import shard_of_id
 from tests.chaos.queues import tasks
 from tests.chaos.queues.support import history
 from tests.chaos.queues.support.executions import SECOND, Run, runs

@@ -29,8 +29,8 @@ from django.test.utils import override_settings
 from redis_kit.core import connections
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues import Queue
-from redis_kit.queues.store import schedules as store
-from redis_kit.queues.store.schedules import Schedules
+from redis_kit.queues.engine import schedules as store
+from redis_kit.queues.engine.schedules import Schedules
 from redis_kit.queues.tasks.schedules import definition, target
 from redis_kit.queues.tasks.schedules.definition import Definition
 from tests.chaos.queues.support.workers import Fleet, wait_until

@@ -13,7 +13,7 @@ from kombu import Queue as Destination
 from redis_kit.core.errors import InvalidValue
 from redis_kit.queues import NotSerializable, Queue, QueueCounts
 from redis_kit.queues.celery.sink import CelerySink
-from redis_kit.queues.jobs import ids, message
+from redis_kit.queues.engine import ids, message
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.testing.jobs import drain
 from tests.fixtures.process import wait_for

@@ -13,9 +13,9 @@ from redis_kit.queues import NotTaken, Queue, QueueCounts, limits
 from redis_kit.queues.celery import fleet as celery_fleet
 from redis_kit.queues.celery.broker import TaskCall
 from redis_kit.queues.celery.publisher import Publisher
+from redis_kit.queues.engine.shards import shard_of_id
 from redis_kit.queues.inspection import hand_overs
 from redis_kit.queues.inspection.lookup import look_up
-from redis_kit.queues.jobs.shard import shard_of_id
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.testing.jobs import drain
 from tests.chaos.queues.handovers import messages

@@ -10,8 +10,8 @@ from redis_kit.core import flow
 from redis_kit.core.panels import Figure, Table
 from redis_kit.queues import Queue
 from redis_kit.queues.dashboard.handovers_page import HandOversPanel
+from redis_kit.queues.engine import handover
 from redis_kit.queues.inspection import hand_overs
-from redis_kit.queues.store import handover
 from redis_kit.queues.tasks import registry
 
 

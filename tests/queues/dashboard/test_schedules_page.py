@@ -10,8 +10,8 @@ from redis_kit.core.panels import MOST_ROWS, Viewer
 from redis_kit.queues import Queue
 from redis_kit.queues.dashboard.schedules_page import SchedulesPanel, figures
 from redis_kit.queues.database.models import Schedule
-from redis_kit.queues.store import schedules as store
-from redis_kit.queues.store.schedules import Schedules
+from redis_kit.queues.engine import schedules as store
+from redis_kit.queues.engine.schedules import Schedules
 from redis_kit.queues.tasks.schedules import control
 from redis_kit.queues.tasks.schedules.definition import made
 from redis_kit.testing.jobs import drain

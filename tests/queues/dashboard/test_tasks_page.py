@@ -7,9 +7,8 @@ import pytest
 from redis_kit.core import connections
 from redis_kit.queues import Queue
 from redis_kit.queues.dashboard import tasks_page
+from redis_kit.queues.engine import hourly, run_counts
 from redis_kit.queues.inspection import task_history
-from redis_kit.queues.jobs import run_counts
-from redis_kit.queues.store import hourly
 from tests.dashboard.support.attacks import SAMPLE, harmless_links
 from tests.dashboard.support.html import page, rows
 from tests.fixtures.dashboard import ADMIN

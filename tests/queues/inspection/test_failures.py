@@ -3,10 +3,10 @@
 import pytest
 
 from redis_kit.queues import Queue
+from redis_kit.queues.engine import manage
+from redis_kit.queues.engine.job import Cause, cause
+from redis_kit.queues.engine.message import task_of
 from redis_kit.queues.inspection import failures
-from redis_kit.queues.jobs.job import Cause, cause
-from redis_kit.queues.jobs.message import task_of
-from redis_kit.queues.store import manage
 from tests.queues.support.putting import die
 
 
@@ -59,7 +59,7 @@ def test_task_is_read_from_the_beginning_of_a_body(body, name):
 
 def test_large_jobs_are_read_no_further_than_needed(queue):
     from redis_kit.core import connections
-    from redis_kit.queues.jobs.job import stored
+    from redis_kit.queues.engine.job import stored
 
     die(queue, "ValueError: no", size=100_000)
     reply = manage.heads_step(queue, 10).run(connections.client())

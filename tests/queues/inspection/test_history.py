@@ -8,9 +8,9 @@ from asgiref.sync import async_to_sync
 from redis_kit.core import connections
 from redis_kit.core.errors import InvalidValue
 from redis_kit.queues import Queue
+from redis_kit.queues.engine import hourly
 from redis_kit.queues.inspection import aqueue_history, queue_history
 from redis_kit.queues.keys import QueueKeys
-from redis_kit.queues.store import hourly
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.queues.worker.supervisor.maintenance import HourFolding
 
@@ -114,7 +114,7 @@ def test_damaged_entries_count_as_nothing(kit, mail):
 
 def test_shards_are_added_up(kit):
     kit.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"SHARDS": 2}}})
-    from redis_kit.queues.jobs.shard import shard_names
+    from redis_kit.queues.engine.shards import shard_names
 
     for name in shard_names("mail"):
         counted(kit, QueueKeys.of(Queue(name).key("")), now(kit) - 2, done=1, begun=1, late=1000, latest=1000)

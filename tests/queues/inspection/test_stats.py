@@ -5,8 +5,8 @@ import pytest
 from redis_kit.core import connections
 from redis_kit.core.errors import InvalidValue
 from redis_kit.queues import Queue
+from redis_kit.queues.engine import calls
 from redis_kit.queues.inspection import control_worker, list_workers, queue_counts, queue_stats
-from redis_kit.queues.store import calls
 from tests.fixtures.kit import SERVERS
 from tests.fixtures.process import wait_for
 from tests.queues.support.claiming import claim_again

@@ -12,6 +12,9 @@ from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.core.flow import run
 from redis_kit.core.metrics.families import Histogram
 from redis_kit.queues import Queue, metrics
+from redis_kit.queues.engine import hourly, run_counts
+from redis_kit.queues.engine.job import Job
+from redis_kit.queues.engine.shards import shard_names
 from redis_kit.queues.inspection import (
     atask_history,
     atask_stats,
@@ -20,11 +23,7 @@ from redis_kit.queues.inspection import (
     task_stats,
 )
 from redis_kit.queues.inspection.task_runs import latest_hours
-from redis_kit.queues.jobs import run_counts
-from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.jobs.shard import shard_names
 from redis_kit.queues.metrics import BOUNDS, RUN_TIME, QueueMetrics
-from redis_kit.queues.store import hourly
 from redis_kit.queues.worker.run.statistics import TaskStatistics
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from tests.queues.support.task_hours import put_back

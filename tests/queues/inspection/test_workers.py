@@ -7,8 +7,8 @@ import pytest
 
 from redis_kit.core import connections
 from redis_kit.queues import Queue
+from redis_kit.queues.engine import calls
 from redis_kit.queues.inspection import alost_workers, lost_workers
-from redis_kit.queues.store import calls
 
 pytestmark = pytest.mark.once
 

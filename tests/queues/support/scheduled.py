@@ -5,8 +5,8 @@ from contextlib import suppress
 from typing import Any
 
 from redis_kit.core.errors import RedisUnavailable
-from redis_kit.queues.store import schedules as store
-from redis_kit.queues.store.schedules import Schedules
+from redis_kit.queues.engine import schedules as store
+from redis_kit.queues.engine.schedules import Schedules
 from redis_kit.queues.tasks.schedules import definition, state
 from redis_kit.queues.tasks.schedules.scheduler import Scheduler
 

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from redis_kit.queues import Queue, chain, task
+from redis_kit.queues.engine import message
+from redis_kit.queues.engine.message import tags_of
+from redis_kit.queues.engine.step import StepCall, step_of
 from redis_kit.queues.inspection.job_pages import Wanted, first_jobs
-from redis_kit.queues.jobs import message
-from redis_kit.queues.jobs.message import tags_of
-from redis_kit.queues.jobs.step import StepCall, step_of
 
 NAME = "shop.tasks." + "x" * 90
 LONG = tuple(f"{number}{'é' * 19}" for number in range(5))  # 39 bytes each

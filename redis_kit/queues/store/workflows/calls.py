@@ -7,7 +7,7 @@ from urllib.parse import quote, unquote
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.queues.jobs.step import MOST_STEPS, StepCall
+from redis_kit.queues.engine.step import MOST_STEPS, StepCall
 from redis_kit.queues.keys import WorkflowKeys, WorkflowLists
 from redis_kit.queues.settings import QueueSettings
 

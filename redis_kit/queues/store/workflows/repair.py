@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call
 from redis_kit.core.values.sequences import batched
-from redis_kit.queues.jobs.step import StepCall
+from redis_kit.queues.engine.step import StepCall
 from redis_kit.queues.keys import QueueKeys, WorkflowKeys, WorkflowLists
 from redis_kit.queues.store.workflows import calls, transitions
 from redis_kit.queues.store.workflows.calls import StepJob, read_node

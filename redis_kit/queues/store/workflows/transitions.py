@@ -13,14 +13,13 @@ from django.utils import timezone
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call
 from redis_kit.core.values.sequences import batched
+from redis_kit.queues.engine import calls as queue_calls
+from redis_kit.queues.engine import enqueue, history, payload
+from redis_kit.queues.engine.lane import Lane
+from redis_kit.queues.engine.shards import Shard
+from redis_kit.queues.engine.step import StepCall
 from redis_kit.queues.errors import Cancelled
-from redis_kit.queues.jobs import history, payload
-from redis_kit.queues.jobs.lane import Lane
-from redis_kit.queues.jobs.step import StepCall
 from redis_kit.queues.keys import WorkflowLists
-from redis_kit.queues.store import calls as queue_calls
-from redis_kit.queues.store import enqueue
-from redis_kit.queues.store.shards import Shard
 from redis_kit.queues.store.workflows import calls
 from redis_kit.queues.store.workflows.calls import Node, StepJob
 

@@ -14,13 +14,13 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.text import did_you_mean
 from redis_kit.queues.database.models import Schedule
+from redis_kit.queues.engine import calls
+from redis_kit.queues.engine import schedules as store
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.engine.schedules import Page, Schedules, StoredSchedule, Versions
+from redis_kit.queues.engine.shards import shard_of_id
 from redis_kit.queues.errors import InvalidSchedule
-from redis_kit.queues.jobs.shard import shard_of_id
-from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.store import calls
-from redis_kit.queues.store import schedules as store
-from redis_kit.queues.store.schedules import Page, Schedules, StoredSchedule, Versions
 from redis_kit.queues.tasks.schedules import state, target
 from redis_kit.queues.tasks.schedules.definition import Definition, loaded
 from redis_kit.queues.tasks.schedules.plan import LATE, upcoming

@@ -17,8 +17,8 @@ from redis_kit.core.keys import encode
 from redis_kit.core.text import did_you_mean, number, shortened
 from redis_kit.core.values.numbers import is_number, is_whole
 from redis_kit.queues import validation
+from redis_kit.queues.engine import message, payload
 from redis_kit.queues.errors import InvalidSchedule
-from redis_kit.queues.jobs import message, payload
 from redis_kit.queues.tasks.schedules import cron
 
 Kind = Literal["task", "celery"]

@@ -10,9 +10,9 @@ from django.utils import timezone
 
 from redis_kit.core.errors import RedisFailure, RedisKitError
 from redis_kit.queues.database.models import Schedule
-from redis_kit.queues.jobs.message import Message
-from redis_kit.queues.store import schedules
-from redis_kit.queues.store.schedules import Schedules
+from redis_kit.queues.engine import schedules
+from redis_kit.queues.engine.message import Message
+from redis_kit.queues.engine.schedules import Schedules
 from redis_kit.queues.tasks import discovery
 from redis_kit.queues.tasks import registry as tasks
 from redis_kit.queues.tasks.schedules import definition, registry, target

@@ -17,10 +17,10 @@ from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.signals import send_safely
 from redis_kit.queues import signals
+from redis_kit.queues.engine import enqueue, schedules
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.engine.schedules import ClaimedTicks, Confirmation, Schedules, StoredSchedule
 from redis_kit.queues.errors import UnknownTask
-from redis_kit.queues.queue import Queue
-from redis_kit.queues.store import enqueue, schedules
-from redis_kit.queues.store.schedules import ClaimedTicks, Confirmation, Schedules, StoredSchedule
 from redis_kit.queues.tasks.schedules import plan as planning
 from redis_kit.queues.tasks.schedules import registry, state, target
 from redis_kit.queues.tasks.schedules.definition import Definition, loaded

@@ -14,14 +14,13 @@ from django.utils.module_loading import import_string
 
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.scripts import ScriptCall
+from redis_kit.queues.engine import calls, history, ids, message
+from redis_kit.queues.engine.lane import Lane, lane_of
+from redis_kit.queues.engine.message import Message
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.engine.shards import shard_for
+from redis_kit.queues.engine.unique import UniqueKey
 from redis_kit.queues.errors import GiveUp
-from redis_kit.queues.jobs import history, ids, message
-from redis_kit.queues.jobs.lane import Lane, lane_of
-from redis_kit.queues.jobs.message import Message
-from redis_kit.queues.jobs.shard import shard_for
-from redis_kit.queues.jobs.unique import UniqueKey
-from redis_kit.queues.queue import Queue
-from redis_kit.queues.store import calls
 from redis_kit.queues.tasks import enqueue, registry
 from redis_kit.queues.tasks.options import copy
 from redis_kit.queues.tasks.schedules.definition import Definition

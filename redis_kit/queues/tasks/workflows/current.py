@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from contextvars import ContextVar, Token
 
 from redis_kit.core.flow import Flow
+from redis_kit.queues.engine.step import MOST_STEPS, StepCall
 from redis_kit.queues.errors import InvalidWorkflow
-from redis_kit.queues.jobs.step import MOST_STEPS, StepCall
 from redis_kit.queues.store.workflows import calls
 from redis_kit.queues.store.workflows.calls import Node
 from redis_kit.queues.tasks.parts import Group, Part

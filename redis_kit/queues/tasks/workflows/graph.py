@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from redis_kit.queues.engine.step import FAILURES, MOST_STEPS
 from redis_kit.queues.errors import InvalidWorkflow
-from redis_kit.queues.jobs.step import FAILURES, MOST_STEPS
 from redis_kit.queues.tasks.parts import Chain, Group, Part, Placeholder, Result, Step, failures
 
 DEEPEST = 20  # chains and groups inside each other

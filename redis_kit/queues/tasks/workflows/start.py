@@ -6,11 +6,11 @@ from django.db import transaction
 
 from redis_kit.core import conf
 from redis_kit.queues import validation
+from redis_kit.queues.engine import ids
+from redis_kit.queues.engine.shards import shard_for
+from redis_kit.queues.engine.step import StepCall
 from redis_kit.queues.errors import InvalidWorkflow
 from redis_kit.queues.framework import BACKEND
-from redis_kit.queues.jobs import ids
-from redis_kit.queues.jobs.shard import shard_for
-from redis_kit.queues.jobs.step import StepCall
 from redis_kit.queues.store.workflows import transitions
 from redis_kit.queues.store.workflows.calls import Node, StepJob
 from redis_kit.queues.tasks import declared_limits

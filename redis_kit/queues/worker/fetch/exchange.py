@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.logs.rate_limit import LogRateLimit
-from redis_kit.queues.store.claim import MOST_ACKS, Claimed, lost
+from redis_kit.queues.engine.claim import MOST_ACKS, Claimed, lost
 from redis_kit.queues.worker.fetch.claimed_jobs import NOW, Watchdog
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.done import Done, RecentAcks

@@ -11,9 +11,9 @@ from time import monotonic, sleep
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.values.event_queue import EventQueue
 from redis_kit.queues.database.relay import OutboxRelay
-from redis_kit.queues.jobs import ids
-from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.store.handover import version
+from redis_kit.queues.engine import ids
+from redis_kit.queues.engine.handover import version
+from redis_kit.queues.engine.job import Job
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.fetch.exchange import Rotation
 from redis_kit.queues.worker.fetch.fetcher import Fetcher, Listener

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from redis_kit.queues.engine import message
+from redis_kit.queues.engine.job import Job
+from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import CorruptMessage, InvalidWorkflow, NotSerializable, PayloadTooLarge, UnknownTask
-from redis_kit.queues.jobs import message
-from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks.task import Task, extended
 from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of

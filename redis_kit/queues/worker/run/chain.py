@@ -7,8 +7,8 @@ from typing import Any
 from redis_kit.core.signals import send_safely
 from redis_kit.core.tracing import spans
 from redis_kit.queues import signals
+from redis_kit.queues.engine import cursors
 from redis_kit.queues.errors import Retry, Snooze, WorkerLost
-from redis_kit.queues.store import cursors
 from redis_kit.queues.tasks import current_job, expiry
 from redis_kit.queues.tasks.current_job import CurrentJob
 from redis_kit.queues.worker.run.attempt import ISOLATED, SUCCEEDED, Attempt, Failed

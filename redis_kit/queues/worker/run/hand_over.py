@@ -5,9 +5,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
+from redis_kit.queues.engine.ack import ack_of
+from redis_kit.queues.engine.job import Job
 from redis_kit.queues.errors import NotTaken
-from redis_kit.queues.jobs.ack import ack_of
-from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.tasks import expiry
 from redis_kit.queues.worker.run.attempt import Attempt
 from redis_kit.queues.worker.run.middleware import Kind, Middleware, WorkerContext

@@ -11,7 +11,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.values.sequences import batched
-from redis_kit.queues.store import job_logs
+from redis_kit.queues.engine import job_logs
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 

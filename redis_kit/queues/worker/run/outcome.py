@@ -18,6 +18,10 @@ from redis_kit.core.signals import send_safely
 from redis_kit.core.steps import Call
 from redis_kit.core.terminal import rounded_duration
 from redis_kit.queues import signals
+from redis_kit.queues.engine import message
+from redis_kit.queues.engine.ack import ack_of
+from redis_kit.queues.engine.job import Job, State, read
+from redis_kit.queues.engine.step import StepCall, step_of
 from redis_kit.queues.errors import (
     CANCELLED_WHILE_RUNNING,
     Cancelled,
@@ -29,10 +33,6 @@ from redis_kit.queues.errors import (
     TaskTimeout,
     UnknownTask,
 )
-from redis_kit.queues.jobs import message
-from redis_kit.queues.jobs.ack import ack_of
-from redis_kit.queues.jobs.job import Job, State, read
-from redis_kit.queues.jobs.step import StepCall, step_of
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import registry, retry
 from redis_kit.queues.tasks.current_job import log_fields

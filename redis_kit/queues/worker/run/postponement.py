@@ -8,10 +8,9 @@ from redis_kit.core.logs.error_text import text_of
 from redis_kit.core.signals import send_safely
 from redis_kit.core.terminal import rounded_duration
 from redis_kit.queues import signals, validation
+from redis_kit.queues.engine import call_shape, unknown_calls
+from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import Cancelled, Interrupted, NewerMessage, Snooze
-from redis_kit.queues.jobs import call_shape
-from redis_kit.queues.jobs.message import Message
-from redis_kit.queues.store import unknown_calls
 from redis_kit.queues.worker.run.attempt import Attempt, Failed, failed_with
 from redis_kit.queues.worker.run.middleware import Kind, Middleware, WorkerContext
 from redis_kit.queues.worker.run.outcome import FailedAttempt, cancelled_attempt, failed

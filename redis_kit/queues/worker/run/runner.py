@@ -16,8 +16,8 @@ from django.db.backends.signals import connection_created
 
 from redis_kit.core.errors import CommandFailed, RedisFailure
 from redis_kit.core.logs.error_text import cut_frames, described
+from redis_kit.queues.engine.job import Job
 from redis_kit.queues.errors import LeaseLost
-from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.worker.run.attempt import ISOLATED, SUCCEEDED, Attempt, Failed, Isolated, Succeeded
 from redis_kit.queues.worker.run.chain import Chains
 from redis_kit.queues.worker.run.hand_over import Claims, HandedOver, HandOvers

@@ -14,11 +14,11 @@ from redis_kit.core.flow import single
 from redis_kit.core.logs.error_text import described
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues import framework
+from redis_kit.queues.engine import handover
+from redis_kit.queues.engine.job import Job
+from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import CorruptMessage, NotTaken
-from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.settings import CELERY, QUEUE_OPTIONS, options_of
-from redis_kit.queues.store import handover
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue

@@ -10,9 +10,8 @@ from redis_kit.core.errors import CommandFailed, KeyConflict, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import TolerantCombinedBatch
-from redis_kit.queues.jobs import run_counts
-from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.store import hourly
+from redis_kit.queues.engine import hourly, run_counts
+from redis_kit.queues.engine.job import Job
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 

@@ -13,15 +13,14 @@ from typing import Any, NamedTuple, TypeVar
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
+from redis_kit.queues.engine import calls as queue_calls
+from redis_kit.queues.engine import claim, message, payload
+from redis_kit.queues.engine import step as steps
+from redis_kit.queues.engine.ack import Ack
+from redis_kit.queues.engine.message import Message
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.engine.step import StepCall
 from redis_kit.queues.errors import Cancelled, PayloadTooLarge, UnknownWorkflow
-from redis_kit.queues.jobs import message, payload
-from redis_kit.queues.jobs import step as steps
-from redis_kit.queues.jobs.ack import Ack
-from redis_kit.queues.jobs.message import Message
-from redis_kit.queues.jobs.step import StepCall
-from redis_kit.queues.queue import Queue
-from redis_kit.queues.store import calls as queue_calls
-from redis_kit.queues.store import claim
 from redis_kit.queues.store.workflows import calls, transitions
 from redis_kit.queues.store.workflows.transitions import Begun, Failure
 from redis_kit.queues.tasks import result as results

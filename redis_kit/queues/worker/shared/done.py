@@ -5,10 +5,10 @@ from collections.abc import Callable, Collection, Sequence
 from threading import Lock
 from typing import NamedTuple
 
-from redis_kit.queues.jobs import done
-from redis_kit.queues.jobs.ack import Ack, ack_of
-from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.queue import Queue
+from redis_kit.queues.engine import done
+from redis_kit.queues.engine.ack import Ack, ack_of
+from redis_kit.queues.engine.job import Job
+from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.settings import options_of
 
 MOST = 20_000  # acknowledgements

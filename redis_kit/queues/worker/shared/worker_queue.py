@@ -9,15 +9,15 @@ from typing import Any, NamedTuple, TypeVar
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call, Pop
+from redis_kit.queues.engine import calls, claim, enqueue, handover, results, unknown_calls
+from redis_kit.queues.engine.ack import Ack
+from redis_kit.queues.engine.calls import End
+from redis_kit.queues.engine.claim import Claimed
+from redis_kit.queues.engine.job import Job, State, member
+from redis_kit.queues.engine.liveness import HeartbeatReply, heartbeat_reply
+from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.inspection.stats import refusal
-from redis_kit.queues.jobs.ack import Ack
-from redis_kit.queues.jobs.job import Job, State, member
-from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import whole
-from redis_kit.queues.store import calls, claim, enqueue, handover, results, unknown_calls
-from redis_kit.queues.store.calls import End
-from redis_kit.queues.store.claim import Claimed
-from redis_kit.queues.store.liveness import HeartbeatReply, heartbeat_reply
 from redis_kit.queues.validation import Delay
 from redis_kit.queues.worker.options import LoneJob
 

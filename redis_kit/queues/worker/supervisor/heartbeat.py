@@ -11,8 +11,8 @@ from redis_kit.core.errors import AuthenticationFailed, RedisFailure
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.signals import send_safely
 from redis_kit.queues import signals
+from redis_kit.queues.engine.liveness import HeartbeatReply, Poison
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.store.liveness import HeartbeatReply, Poison
 from redis_kit.queues.worker.run.workflow_step import report_failure
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import counted

@@ -9,8 +9,8 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch
-from redis_kit.queues.queue import Queue
-from redis_kit.queues.store import calls, hourly
+from redis_kit.queues.engine import calls, hourly
+from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.worker.shared.logs import counted
 
 logger = logging.getLogger("redis_kit.worker")

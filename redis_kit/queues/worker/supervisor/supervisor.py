@@ -21,7 +21,7 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import Call
-from redis_kit.queues.jobs import ids
+from redis_kit.queues.engine import ids
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks.recall import Recall
 from redis_kit.queues.tasks.schedules.scheduler import Scheduler

@@ -10,7 +10,7 @@ from redis_kit.core import connections, flow, scripts
 from redis_kit.core.client.single import Client
 from redis_kit.core.errors import KeyConflict, RedisUnavailable
 from redis_kit.queues import Queue, UnknownWorkflow, Workflow, chain, failures, group, keys, previous
-from redis_kit.queues.jobs.step import StepCall
+from redis_kit.queues.engine.step import StepCall
 from redis_kit.queues.store import workflows
 from redis_kit.queues.store.workflows import calls, repair, transitions
 from redis_kit.queues.tasks.parts import Group

@@ -14,8 +14,8 @@ from django.utils import timezone
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.queues import InvalidSchedule, Queue, framework, periodic
 from redis_kit.queues.database.models import Schedule
-from redis_kit.queues.store import schedules as store
-from redis_kit.queues.store.schedules import Schedules
+from redis_kit.queues.engine import schedules as store
+from redis_kit.queues.engine.schedules import Schedules
 from redis_kit.queues.tasks import enqueue
 from redis_kit.queues.tasks.schedules import control, cron, rows, words
 from redis_kit.queues.tasks.schedules.definition import made

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from redis_kit.queues import Queue
-from redis_kit.queues.store import schedules as store
-from redis_kit.queues.store.schedules import Schedules
+from redis_kit.queues.engine import schedules as store
+from redis_kit.queues.engine.schedules import Schedules
 from redis_kit.queues.tasks.schedules import state
 from tests.fixtures.process import wait_for
 from tests.queues.support.journal import LASTING

@@ -3,7 +3,7 @@
 import pytest
 
 from redis_kit.queues import GiveUp, Queue, QueueCounts, Retry, Snooze, signals, task
-from redis_kit.queues.jobs import ids
+from redis_kit.queues.engine import ids
 from redis_kit.queues.worker.run.attempt import Attempt
 from redis_kit.queues.worker.run.chain import MIDDLEWARE, Chains
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue

@@ -6,8 +6,8 @@ import pytest
 
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues import NotTaken, Queue, QueueCounts
+from redis_kit.queues.engine import handover
 from redis_kit.queues.settings import options_of
-from redis_kit.queues.store import handover
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.run import sink
