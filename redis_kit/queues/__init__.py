@@ -34,13 +34,13 @@ if TYPE_CHECKING:
         UnknownWorkflow,
         WorkerLost,
     )
+    from redis_kit.queues.features.schedules.periodic import periodic
     from redis_kit.queues.tasks.current_job import aprogress, cancelled, progress
     from redis_kit.queues.tasks.declared_limits import Limit
     from redis_kit.queues.tasks.middleware import OutgoingCall
     from redis_kit.queues.tasks.parts import chain, failures, group, previous
     from redis_kit.queues.tasks.result import EnqueuedJob
     from redis_kit.queues.tasks.resumable import resumable
-    from redis_kit.queues.tasks.schedules.periodic import periodic
     from redis_kit.queues.tasks.task import Task, task
     from redis_kit.queues.tasks.workflows.current import current_workflow
     from redis_kit.queues.worker.run.attempt import Attempt
@@ -120,7 +120,7 @@ __getattr__, __dir__ = lazily(
         "tasks.middleware": ("OutgoingCall",),
         "tasks.resumable": ("resumable",),
         "tasks.result": ("EnqueuedJob",),
-        "tasks.schedules.periodic": ("periodic",),
+        "features.schedules.periodic": ("periodic",),
         "tasks.task": ("Task", "task"),
         "tasks.workflows.current": ("current_workflow",),
         "tasks.parts": ("chain", "failures", "group", "previous"),

@@ -37,7 +37,6 @@ class QueueKeys(NamedTuple):
     signal: str
     paused: str
     handovers: str
-    ticks: str
     lanes: str
     limits: str
     parked: str
@@ -50,18 +49,6 @@ class QueueKeys(NamedTuple):
     def of(cls, base: str) -> "QueueKeys":
         """Return the keys of the queue whose keys begin with ``base``."""
         return cls(*(base + part for part in cls._fields))
-
-
-class ScheduleKeys(NamedTuple):
-    """The keys of all schedules. They are in a slot of their own."""
-
-    due: str
-    names: str
-    code: str
-    stored: str
-    state: str
-    versions: str
-    watchers: str
 
 
 def of_one(base: str, part: str, name: str) -> str:

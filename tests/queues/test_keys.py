@@ -11,7 +11,7 @@ SCRIPTS = sorted((Path(engine.__file__).parent / "scripts").glob("[!_]*.lua"))
 
 
 def test_scripts_name_no_other_keys():
-    allowed = {*keys.QueueKeys._fields, *keys.OF_ONE, *keys.OF_WORKER, *keys.ScheduleKeys._fields} - {"done"}
+    allowed = {*keys.QueueKeys._fields, *keys.OF_ONE, *keys.OF_WORKER, "names"} - {"done"}
     sources = [scripts.load("redis_kit.queues.engine", path.stem, PARTS).source for path in SCRIPTS]
     named = {name for source in sources for name in re.findall(r"^-- KEYS\[\d+\] +(\w+)", source, re.MULTILINE)}
     assert named == allowed

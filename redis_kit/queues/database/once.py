@@ -23,7 +23,7 @@ from redis_kit.queues.validation import Delay
 if TYPE_CHECKING:
     from django.db.models import QuerySet
 
-    from redis_kit.queues.database.models import OnceKey
+    from redis_kit.queues.models import OnceKey
 
 LONGEST = 255  # characters of a key
 ONE_IN = 100  # first times after which expired keys are deleted
@@ -123,7 +123,7 @@ def _block(key: str, using: str, keep: Delay | None) -> Iterator[Occurrence]:
 
 
 def _occurrence(key: str, using: str, keep: Delay | None) -> Occurrence:
-    from redis_kit.queues.database.models import OnceKey
+    from redis_kit.queues.models import OnceKey
 
     digest, expires = _digest(key), None
     if keep is not None:
@@ -148,7 +148,7 @@ def _delete_expired(using: str) -> None:
 
 
 def _keys(using: str) -> "QuerySet[OnceKey]":
-    from redis_kit.queues.database.models import OnceKey
+    from redis_kit.queues.models import OnceKey
 
     return OnceKey._base_manager.using(using)
 

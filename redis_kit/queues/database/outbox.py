@@ -65,7 +65,7 @@ def store_many(alias: str, calls: Sequence[OutboxCall]) -> list[int]:
 def _row(call: OutboxCall) -> Any:
     if not apps.is_installed("redis_kit"):
         raise ConfigurationError("The outbox needs a table: add 'redis_kit' to INSTALLED_APPS, and run migrate.")
-    from redis_kit.queues.database.models import OutboxMessage
+    from redis_kit.queues.models import OutboxMessage
 
     return OutboxMessage(
         queue=call.queue,
@@ -141,6 +141,6 @@ def take_turn(alias: str, worker: str, ttl_ms: int) -> Flow[bool]:
 
 def rows(alias: str) -> Any:
     """Return the rows of an outbox."""
-    from redis_kit.queues.database.models import OutboxMessage
+    from redis_kit.queues.models import OutboxMessage
 
     return OutboxMessage._base_manager.using(alias)

@@ -36,8 +36,8 @@ def parts_of(features: bytes) -> frozenset[str]:
 class QueueScript:
     """A script over the keys of one queue. It names them, also those of the parts of it that a call needs."""
 
-    def __init__(self, name: str) -> None:
-        self._script = partial(scripts.load, "redis_kit.queues.engine", name)
+    def __init__(self, name: str, package: str = "redis_kit.queues.engine") -> None:
+        self._script = partial(scripts.load, package, name)
         self._keys = lru_cache(maxsize=256)(self._made)
 
     def __call__(
@@ -74,10 +74,6 @@ LIST_ENDINGS, STORE_ENDING = map(QueueScript, ("list_endings", "store_ending"))
 CLAIM_BY_ID = QueueScript("claim_by_id")
 COUNT_HANDOVERS, GET_HANDOVERS = map(QueueScript, ("count_handovers", "get_handovers"))
 PAUSE, RESUME, GET_PAUSE = map(QueueScript, ("pause", "resume", "get_pause"))
-CLAIM_TICKS, CONFIRM_TICKS, PUT_TICK = map(QueueScript, ("claim_ticks", "confirm_ticks", "put_tick"))
-DECLARE_SCHEDULES, STORE_SCHEDULES, LIST_SCHEDULES, FORGET_SCHEDULES = map(
-    QueueScript, ("declare_schedules", "store_schedules", "list_schedules", "forget_schedules")
-)
 SET_LIMIT, LIST_LIMITS = map(QueueScript, ("set_limit", "list_limits"))
 TAKEN = 200  # jobs in one call
 COMMAND_TTL = 60_000  # ms
@@ -146,24 +142,6 @@ def put_unique(
     name, until, replace = key
     text = lane.text if lane else ""
     return PUT_UNIQUE(base, _when(delay, due), priority, *job, name, until, int(replace), int(own), text, job=name)
-
-
-def put_tick(
-    base: str,
-    job: tuple[str, bytes],
-    unique: UniqueKey | None,
-    *,
-    schedule: str,
-    tick: int,
-    overlap: str,
-    priority: int,
-    lane: InLane = None,
-) -> ScriptCall:
-    """Return the step that adds the job of a schedule's tick; ``tick`` is 0 for a run that somebody asked for."""
-    key, until = (unique.key, unique.until) if unique else ("", "")
-    return PUT_TICK(
-        base, schedule, tick, overlap, priority, *job, key, until, lane.text if lane else "", job=key or "-"
-    )
 
 
 class End(NamedTuple):

@@ -29,10 +29,10 @@ from django.test.utils import override_settings
 from redis_kit.core import connections
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues import Queue
-from redis_kit.queues.engine import schedules as store
-from redis_kit.queues.engine.schedules import Schedules
-from redis_kit.queues.tasks.schedules import definition, target
-from redis_kit.queues.tasks.schedules.definition import Definition
+from redis_kit.queues.features.schedules import definition, target
+from redis_kit.queues.features.schedules import store as store
+from redis_kit.queues.features.schedules.definition import Definition
+from redis_kit.queues.features.schedules.store import Schedules
 from tests.chaos.queues.support.workers import Fleet, wait_until
 from tests.fixtures.process import UNBOUNDED, Server
 from tests.queues.support.journal import Journal

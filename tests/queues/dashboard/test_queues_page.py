@@ -12,10 +12,10 @@ from redis_kit.core.panels.ranges import RANGES
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.dashboard import queues_page
 from redis_kit.queues.database import outbox
-from redis_kit.queues.database.models import OutboxMessage
 from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.job import PauseInfo
 from redis_kit.queues.inspection.stats import queue_stats
+from redis_kit.queues.models import OutboxMessage
 from redis_kit.testing.jobs import drain
 from tests.dashboard.support.attacks import FEW, harmless_links, without_titles
 from tests.dashboard.support.html import page, refused, row_buttons, said, whole_page

@@ -12,7 +12,7 @@ from django.utils.timezone import now
 from redis_kit.core.errors import ConfigurationError, InvalidValue
 from redis_kit.queues import NotSerializable, PayloadTooLarge, Queue, once, task
 from redis_kit.queues.database import once as module
-from redis_kit.queues.database.models import OnceKey
+from redis_kit.queues.models import OnceKey
 from redis_kit.testing.jobs import drain
 from tests.app.models import Place
 

@@ -11,8 +11,8 @@ from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.queues import Queue, signals, task
 from redis_kit.queues.database import outbox
 from redis_kit.queues.database import relay as relays
-from redis_kit.queues.database.models import OutboxMessage
 from redis_kit.queues.framework import TaskResultDoesNotExist, TaskResultStatus
+from redis_kit.queues.models import OutboxMessage
 from redis_kit.queues.tasks import enqueue, registry
 from redis_kit.testing.jobs import drain
 from tests.app.models import Place

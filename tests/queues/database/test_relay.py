@@ -9,9 +9,9 @@ from django.utils.timezone import now
 
 from redis_kit.queues import Queue, task
 from redis_kit.queues.database import outbox
-from redis_kit.queues.database.models import OutboxMessage
 from redis_kit.queues.database.relay import INTERVAL, TURN, OutboxRelay
 from redis_kit.queues.keys import relay_key
+from redis_kit.queues.models import OutboxMessage
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess

@@ -7,7 +7,7 @@ import pytest
 from django.db import connections
 
 from redis_kit.queues import once
-from redis_kit.queues.database.models import OnceKey
+from redis_kit.queues.models import OnceKey
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
--- What the keys of a queue hold, and those of all schedules. A script names those that it uses; all times are in ms on the
--- server's clock, where nothing else is said.
+-- What the keys of a queue hold. A script names those that it uses; all times are in ms on the server's clock, where nothing
+-- else is said.
 --
 -- jobs       hash: id -> record, see _record
 -- ready      zset: id -> place
@@ -38,11 +38,3 @@
 -- tasks      hash: task -> its counts in its latest hour, see _run_counts
 -- past       hash: task -> its counts in the hours before, the latest first
 -- handovers  hash: sent, sent_at, failed, failed_at, error, to
--- ticks      hash: schedule -> its latest tick, and the id of its latest job
--- names      zset of scores 0: schedule
--- due        zset: schedule -> when to look at it
--- code       hash: schedule -> versions of the code that declare it, that of the definition first, and the definition
--- stored     hash: schedule -> when its row was read, and what it says
--- state      hash: schedule -> what became of its last ticks
--- versions   hash: version of the code -> since when and when last a worker had it; "stored" -> when all rows were stored
--- watchers   zset: supervisor -> until when it wakes up for ticks

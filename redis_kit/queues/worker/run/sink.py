@@ -15,16 +15,16 @@ from redis_kit.core.logs.error_text import described
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues import framework
 from redis_kit.queues.engine import handover
+from redis_kit.queues.engine.feature import named_sinks
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import CorruptMessage, NotTaken
-from redis_kit.queues.settings import CELERY, QUEUE_OPTIONS, options_of
+from redis_kit.queues.settings import QUEUE_OPTIONS, options_of
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
-PATHS = {CELERY: "redis_kit.queues.celery.sink.CelerySink"}
 FIRST, LONGEST = 0.5, 30.0  # seconds until another system that does not answer is asked again
 SHORTEST, MOST = 1.0, 600.0  # seconds until a job that another system refused is handed over again
 
@@ -219,7 +219,7 @@ class Routes:
     def of(self, number: int, call: Message, alias: str | None) -> Route | None:
         """Return the route of a call, given the number of its queue and its backend; None if it runs here."""
         name = call.sink
-        if name and name not in PATHS:  # a message never makes a worker import a module
+        if name and name not in named_sinks():  # a message never makes a worker import a module
             raise CorruptMessage(f"a message for the unknown sink {name[:100]!a}")
         if self.used and not name:
             name = options_of(self._sources[number].name).SINK or self._by_backend.get(alias or "", "")
@@ -269,9 +269,9 @@ def sinks_of_backends() -> dict[str, str]:
 def load(name: str) -> type[Sink]:
     """Return the class of a sink, by its word or dotted path. Raises ConfigurationError."""
     try:
-        kind: Any = import_string(PATHS.get(name, name))
+        kind: Any = import_string(named_sinks().get(name, name))
     except ImportError as error:
-        if name in PATHS:
+        if name in named_sinks():
             wrong = f"The sink {name!r} needs the package {name}: pip install 'django-redis-kit[{name}]'"
             raise ConfigurationError(f"{wrong} ({error}).") from error
         raise ConfigurationError(f"The sink {name!r} of {QUEUE_OPTIONS} can't be imported: {error}.") from error

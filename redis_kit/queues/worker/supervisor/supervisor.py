@@ -22,13 +22,13 @@ from redis_kit.core.flow import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import Call
 from redis_kit.queues.engine import ids
+from redis_kit.queues.engine.feature import Duty, features
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks.recall import Recall
-from redis_kit.queues.tasks.schedules.scheduler import Scheduler
 from redis_kit.queues.tasks.workflows.caretaker import Caretaker
 from redis_kit.queues.worker.options import LoneJob, Options
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.duties import Duties, Duty
+from redis_kit.queues.worker.shared.duties import Duties
 from redis_kit.queues.worker.shared.logs import counted, running
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage
 from redis_kit.queues.worker.shared.worker_queue import PatientQueue, WorkerQueue
@@ -91,7 +91,7 @@ class Supervisor:
         self._log_limit = LogRateLimit()
         self._outage = Outage()
         self._signals = Signals(self._enforce_deadlines)
-        self.queues = [WorkerQueue(name, worker=self.id, about="", call=self._call_server) for name in options.sources]
+        self.queues = [WorkerQueue(name, worker=self.id, about="", call=self.call_server) for name in options.sources]
         self._lone_jobs: deque[LoneJob] = deque()  # those that are to get a process of their own
         self._backoff = RespawnBackoff()
         self._lone_backoff = RespawnBackoff()
@@ -112,9 +112,8 @@ class Supervisor:
             HourFolding(self.queues),
             Caretaker(self.queues[0].run_flow),
         ]
-        if not options.burst:
-            queue = options.queues[0]
-            duties.append(Scheduler(self.id, queue, call=self._call_server, fork=self._helper.start))
+        for feature in features():
+            duties += feature.duties(self)
         if self._files:
             duties.append(FileWatch(self._files, self._restart))
         self._duties = Duties(*duties)
@@ -172,7 +171,7 @@ class Supervisor:
         if failed:
             sleep(AGAIN)
 
-    def _call_server(self, call: Callable[[], Answer]) -> Answer:
+    def call_server(self, call: Callable[[], Answer]) -> Answer:
         """Make a call to the server, which a signal to stop ends early, and log the begin and end of an outage."""
         try:
             answer = self._signals.call(call)
@@ -183,6 +182,10 @@ class Supervisor:
             raise
         self._outage.say(None)
         return answer
+
+    def start_helper(self, work: Callable[[], None]) -> None:
+        """See Supervision."""
+        self._helper.start(work)
 
     def _ping(self) -> None:
         queue = PatientQueue(self.options.queues[0])
@@ -200,7 +203,7 @@ class Supervisor:
             logger.log(level, "Stopped without an answer from Redis. It held no jobs.")
 
     def _fork(self, options: Options) -> Child:
-        child = fork(options, supervisor=self.id, in_child=self._release_resources, call=self._call_server)
+        child = fork(options, supervisor=self.id, in_child=self._release_resources, call=self.call_server)
         self.children.append(child)
         return child
 

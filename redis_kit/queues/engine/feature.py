@@ -1,0 +1,97 @@
+"""Features of the queues: what each brings to tasks, workers, pages and checks.
+
+A feature is a folder of ``redis_kit.queues.features`` and a line of the list there. The engine and the workers ask all
+features of the list, and know none of them by its name. A feature imports its modules in its methods, or names them by
+dotted paths: one that nobody uses costs no import.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any, ClassVar, Protocol
+
+from django.core.checks import CheckMessage
+from django.utils.module_loading import import_string
+
+FEATURES = "redis_kit.queues.features"
+
+
+class Duty(Protocol):
+    """Work that is due at some time.
+
+    It raises RedisUnavailable and AuthenticationFailed: it runs again soon, and no other duty asks that server in the
+    same turn.
+    """
+
+    @property
+    def due(self) -> float:
+        """Return when to run it next, on the monotonic clock; inf for not before something happens."""
+
+    def run(self) -> None:
+        """Do what is due, and set when it is due next."""
+
+
+class Supervision(Protocol):
+    """A supervisor, as far as the duties of features use it."""
+
+    id: str
+
+    @property
+    def options(self) -> Any:
+        """Return the options of the worker."""
+
+    @property
+    def queues(self) -> Sequence[Any]:
+        """Return all queues that its worker processes work on, shards each for itself."""
+
+    def call_server(self, call: Callable[[], Any]) -> Any:
+        """Make a call to the server, which a signal to stop ends early."""
+
+    def start_helper(self, work: Callable[[], None]) -> None:
+        """Run a function in a process of its own, unless one is at work."""
+
+
+class Feature:
+    """The base of features. Each part is optional."""
+
+    #: Dotted paths of panels of the dashboard.
+    panels: ClassVar[tuple[str, ...]] = ()
+    #: Sinks that are named by a word, as dotted paths.
+    sinks: ClassVar[Mapping[str, str]] = {}
+    #: Functions that send a call to another system, by the name of that system, as dotted paths.
+    senders: ClassVar[Mapping[str, str]] = {}
+
+    def ready(self) -> None:
+        """Connect signals; called once when Django has loaded. Must not talk to a server."""
+
+    def register_admin(self, site: Any) -> None:
+        """Register models with the admin."""
+
+    def checks(self) -> Iterable[CheckMessage]:
+        """Return messages for ``manage.py check``. Must not talk to a server."""
+        return ()
+
+    def duties(self, supervisor: Supervision) -> Iterable[Duty]:
+        """Return the duties of a supervisor."""
+        return ()
+
+
+@cache
+def features() -> tuple[Feature, ...]:
+    """Return the features, in the order of their list."""
+    listed: Sequence[str] = import_module(FEATURES).FEATURES
+    return tuple(import_string(path)() for path in listed)
+
+
+def named_sinks() -> dict[str, str]:
+    """Return the dotted paths of the sinks that are named by a word."""
+    return {name: path for feature in features() for name, path in feature.sinks.items()}
+
+
+def sender(system: str) -> Callable[..., Any]:
+    """Return the function that sends a call to another system. Raises ImportError if no feature can."""
+    paths = {name: path for feature in features() for name, path in feature.senders.items()}
+    if system not in paths:
+        raise ImportError(f"no feature sends calls to {system!r}")
+    send: Callable[..., Any] = import_string(paths[system])
+    return send
