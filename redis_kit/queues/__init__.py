@@ -35,17 +35,17 @@ if TYPE_CHECKING:
         WorkerLost,
     )
     from redis_kit.queues.features.schedules.periodic import periodic
+    from redis_kit.queues.features.workflows.current import current_workflow
+    from redis_kit.queues.features.workflows.parts import chain, failures, group, previous
+    from redis_kit.queues.features.workflows.workflow import Workflow
     from redis_kit.queues.tasks.current_job import aprogress, cancelled, progress
     from redis_kit.queues.tasks.declared_limits import Limit
     from redis_kit.queues.tasks.middleware import OutgoingCall
-    from redis_kit.queues.tasks.parts import chain, failures, group, previous
     from redis_kit.queues.tasks.result import EnqueuedJob
     from redis_kit.queues.tasks.resumable import resumable
     from redis_kit.queues.tasks.task import Task, task
-    from redis_kit.queues.tasks.workflows.current import current_workflow
     from redis_kit.queues.worker.run.attempt import Attempt
     from redis_kit.queues.worker.run.sink import Sink
-    from redis_kit.queues.workflow import Workflow
 
 __all__ = [
     "Attempt",
@@ -122,10 +122,10 @@ __getattr__, __dir__ = lazily(
         "tasks.result": ("EnqueuedJob",),
         "features.schedules.periodic": ("periodic",),
         "tasks.task": ("Task", "task"),
-        "tasks.workflows.current": ("current_workflow",),
-        "tasks.parts": ("chain", "failures", "group", "previous"),
+        "features.workflows.current": ("current_workflow",),
+        "features.workflows.parts": ("chain", "failures", "group", "previous"),
         "worker.run.attempt": ("Attempt",),
         "worker.run.sink": ("Sink",),
-        "workflow": ("Workflow",),
+        "features.workflows.workflow": ("Workflow",),
     },
 )

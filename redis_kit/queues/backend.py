@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from redis_kit.queues.engine.queue import Queue
     from redis_kit.queues.engine.unique import PutResult
     from redis_kit.queues.tasks.enqueue import NewCall, PackedCall
-    from redis_kit.queues.tasks.parts import Part
-    from redis_kit.queues.workflow import Workflow
 
 
 @dataclass(frozen=True)
@@ -143,18 +141,6 @@ class RedisTaskBackend(BaseTaskBackend):
         new = self._new(task, call, calls)
         await task_enqueue.asend_many(call, new, task_enqueue.Transport(self._stored, self._sent_many, type(self)))
         return [each.result for each in new]
-
-    def enqueue_workflow(self, part: "Part") -> "Workflow":
-        """Start a workflow. See Part.enqueue()."""
-        from redis_kit.queues.tasks.workflows import start
-
-        return start.enqueue(part)
-
-    async def aenqueue_workflow(self, part: "Part") -> "Workflow":
-        """See enqueue_workflow()."""
-        from redis_kit.queues.tasks.workflows import start
-
-        return await start.aenqueue(part)
 
     def get_result(self, result_id: str) -> RedisTaskResult:
         """Return the result of a call. One round trip.

@@ -14,11 +14,11 @@ from redis_kit.core.text import contained
 from redis_kit.queues.dashboard.actions import JobTarget
 from redis_kit.queues.engine import message
 from redis_kit.queues.engine import payload as serializers
+from redis_kit.queues.engine.feature import features
 from redis_kit.queues.engine.history import History
 from redis_kit.queues.engine.log_line import LogLine
 from redis_kit.queues.engine.message import tags_of, task_of
 from redis_kit.queues.engine.progress import Progress
-from redis_kit.queues.engine.step import step_of
 from redis_kit.queues.errors import CorruptMessage, UnknownTask
 from redis_kit.queues.inspection.lookup import AttemptError, JobDetails
 from redis_kit.queues.tasks import registry
@@ -90,11 +90,10 @@ def _job(title: Any, target: JobTarget, details: JobDetails) -> Table:
     record, job = details.record, details.job
     body = record.body if record else b""
     first = Link(FIRST % target.queue, "queues", {"queue": target.queue})
-    step = step_of(body)
-    workflow = step and Link(_("Workflow %s") % step.workflow, "workflows", {"id": step.workflow})
+    lines = [line for feature in features() for line in feature.job_lines(body)]
     labels = tags(target.queue, job.state if job else "done", tags_of(body))
     cells: list[tuple[Any, Any]] = [
-        (_("Job"), Lines((target.id, task_of(body), first, workflow, labels))),
+        (_("Job"), Lines((target.id, task_of(body), first, *lines, labels))),
         (_("State"), Lines(_state(details))),
         (_("Priority"), record and record.priority),
         (_("Attempts"), record and _counted(record.attempts, details.history)),

@@ -13,6 +13,8 @@ from typing import Any, ClassVar, Protocol
 from django.core.checks import CheckMessage
 from django.utils.module_loading import import_string
 
+from redis_kit.core.errors import ConfigurationError
+
 FEATURES = "redis_kit.queues.features"
 
 
@@ -58,6 +60,15 @@ class Feature:
     panels: ClassVar[tuple[str, ...]] = ()
     #: Sinks that are named by a word, as dotted paths.
     sinks: ClassVar[Mapping[str, str]] = {}
+    #: The field that this feature adds to messages, by the version of these messages.
+    message_fields: ClassVar[Mapping[int, str]] = {}
+    #: Middleware around attempts of jobs, as dotted paths. By ``route`` a job may leave this worker, ``begin`` is
+    #: around all that happens once it stays, and ``task`` around the call of its task.
+    route: ClassVar[tuple[str, ...]] = ()
+    begin: ClassVar[tuple[str, ...]] = ()
+    task: ClassVar[tuple[str, ...]] = ()
+    #: The class of calls of a task that are parts of something larger, as a dotted path; see Task.step().
+    step_class: ClassVar[str] = ""
     #: Functions that send a call to another system, by the name of that system, as dotted paths.
     senders: ClassVar[Mapping[str, str]] = {}
 
@@ -71,6 +82,13 @@ class Feature:
         """Return messages for ``manage.py check``. Must not talk to a server."""
         return ()
 
+    def death_hook(self, source: Any, body: bytes) -> Callable[[str], object] | None:
+        """Return what to call with the reason if a job dies, given its queue and its body or the beginning of that."""
+
+    def job_lines(self, body: bytes) -> Iterable[Any]:
+        """Return what the page of a job shows below its id."""
+        return ()
+
     def duties(self, supervisor: Supervision) -> Iterable[Duty]:
         """Return the duties of a supervisor."""
         return ()
@@ -81,6 +99,31 @@ def features() -> tuple[Feature, ...]:
     """Return the features, in the order of their list."""
     listed: Sequence[str] = import_module(FEATURES).FEATURES
     return tuple(import_string(path)() for path in listed)
+
+
+@cache
+def message_fields() -> dict[int, str]:
+    """Return the fields that features add to messages, by version."""
+    return {version: field for feature in features() for version, field in feature.message_fields.items()}
+
+
+def death_hooks(source: Any, body: bytes) -> Sequence[Callable[[str], object]]:
+    """Return what to call with the reason if a job dies; see Feature."""
+    hooks = [feature.death_hook(source, body) for feature in features()]
+    return [hook for hook in hooks if hook]
+
+
+def middleware(place: str) -> list[Any]:
+    """Return the middleware of all features for a place: route, begin or task."""
+    return [import_string(path) for feature in features() for path in getattr(feature, place)]
+
+
+def step_class() -> Any:
+    """Return the class of steps. Raises ConfigurationError without a feature that has one."""
+    paths = [feature.step_class for feature in features() if feature.step_class]
+    if not paths:
+        raise ConfigurationError("No feature of redis_kit.queues makes steps of tasks.")
+    return import_string(paths[0])
 
 
 def named_sinks() -> dict[str, str]:

@@ -7,22 +7,21 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.queues import validation
 from redis_kit.queues.engine import calls, ids, message, results
-from redis_kit.queues.engine.step import StepCall, step_of
 
 RETURNED = 100  # jobs in one call
 LONGEST = 86_400_000  # ms: threads can't wait for ever, and something else may have written a time far ahead
 
 
 class Poison(NamedTuple):
-    """A job that is dead since too many workers died with it, and the reason; ``task`` is "" if it names none.
+    """A job that is dead since too many workers died with it, the reason, and the beginning of its body.
 
-    ``step`` is the step of a workflow whose job it was, if any.
+    ``task`` is "" if it names none.
     """
 
     id: str
     reason: str
     task: str
-    step: StepCall | None = None
+    head: bytes = b""
 
 
 class HeartbeatReply(NamedTuple):
@@ -91,7 +90,7 @@ def poison(reply: Sequence[bytes]) -> list[Poison]:
     """Return the jobs that a script buried: id, reason and the beginning of the body of each."""
     parts = zip(reply[::3], reply[1::3], reply[2::3], strict=True)
     return [
-        Poison(id.decode("utf-8", "surrogateescape"), reason.decode(), message.task_of(body), step_of(body))
+        Poison(id.decode("utf-8", "surrogateescape"), reason.decode(), message.task_of(body), body)
         for id, reason, body in parts
     ]
 

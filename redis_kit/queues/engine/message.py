@@ -8,17 +8,24 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from redis_kit.queues.engine import payload
-from redis_kit.queues.engine import step as steps
-from redis_kit.queues.engine.step import StepCall
+from redis_kit.queues.engine.feature import message_fields
 from redis_kit.queues.errors import CorruptMessage, NewerMessage
+
+
+class Extra(NamedTuple):
+    """What a feature stores with a call: JSON under a field, in messages of a version that is the feature's own."""
+
+    version: int
+    field: str
+    content: Any
 
 
 class Message(NamedTuple):
     """One call of a task. After ``expires`` ms beyond its time it need not begin; 0 is for ever.
 
     ``sink`` is the system to which it is handed over, whatever the options of its queue; ``options`` are for that one.
-    ``step`` is the step of a workflow whose call this is, if any; ``trace`` the context of its span, see core.tracing;
-    ``headers`` what middleware of the project added.
+    ``extra`` is what a feature stored with the call, in its own form; ``trace`` the context of its span, see
+    core.tracing; ``headers`` what middleware of the project added.
     """
 
     task: str
@@ -27,15 +34,13 @@ class Message(NamedTuple):
     expires: int = 0
     sink: str = ""
     options: Mapping[str, Any] = {}
-    step: StepCall | None = None
+    extra: Any = None
     trace: Mapping[str, Any] = {}
     headers: Mapping[str, Any] = {}
 
 
-VERSION = 2  # the latest that this release reads
-PLAIN, OF_STEP = 1, 2  # versions that it writes: workers that know no workflows leave the second to others
+PLAIN = 1  # the version of a message without an extra: workers that do not know the feature leave others alone
 _KINDS = {"task": str, "args": list, "kwargs": dict, "expires": int, "sink": str, "options": dict}
-_BEFORE_TAGS = ("v", "workflow")  # what dumps() writes between the task and the tags
 _TASK = re.compile(rb'\{"task":("(?:[^"\\]|\\.)*")')
 
 
@@ -47,15 +52,15 @@ def dumps(
     expires: int = 0,
     sink: str = "",
     options: Mapping[str, Any] | None = None,
-    step: StepCall | None = None,
+    extra: Extra | None = None,
     trace: Mapping[str, str] | None = None,
     tags: Sequence[str] = (),
     headers: Mapping[str, Any] | None = None,
 ) -> bytes:
     """Return a call as JSON. Raises NotSerializable naming the place, such as ``args[1]['x']``, and PayloadTooLarge."""
     call: dict[str, Any] = {"task": task}
-    if step:
-        call |= {"v": OF_STEP, "workflow": step.dump()}  # first: the beginning of a body tells which step it is
+    if extra:
+        call |= {"v": extra.version, extra.field: extra.content}  # first: features read the beginning of a body
     if tags:
         call["tags"] = list(tags)  # also in the beginning; see tags_of()
     if args:
@@ -100,10 +105,7 @@ def loads(body: bytes) -> Message:
     if not isinstance(content, dict):
         raise CorruptMessage(f"not a task's message: {type(content).__name__} in place of an object")
     version: Any = content.get("v", PLAIN)
-    if isinstance(version, int) and VERSION < version < 2**31:
-        raise NewerMessage(version)
-    if version not in (PLAIN, OF_STEP):
-        raise CorruptMessage(f"a message of version {version!a}, which does not exist")
+    extra = None if version == PLAIN else _extra(content, version)
     task: Any = content.get("task")
     sink, options = content.get("sink", ""), content.get("options", {})
     call = Message(task, content.get("args", []), content.get("kwargs", {}), content.get("expires", 0), sink, options)
@@ -113,7 +115,7 @@ def loads(body: bytes) -> Message:
         call = call._replace(trace=trace if isinstance(trace, dict) else {})
     if headers := content.get("headers"):
         call = call._replace(headers=headers if isinstance(headers, dict) else {})
-    return call if version == PLAIN else call._replace(step=_step(content))
+    return call if extra is None else call._replace(extra=extra)
 
 
 def _damaged(call: Message) -> CorruptMessage:
@@ -123,11 +125,20 @@ def _damaged(call: Message) -> CorruptMessage:
     return CorruptMessage(f"not a task's message: {name!r} is {type(value).__name__}, not {kind.__name__}")
 
 
-def _step(content: dict[str, Any]) -> StepCall:
-    try:
-        return steps.load(content.get("workflow"))
-    except ValueError as error:
-        raise CorruptMessage(f"not a message of a workflow: {error}") from error
+def reads(version: object) -> bool:
+    """Return whether this process reads messages of a version."""
+    return isinstance(version, int) and (version == PLAIN or version in message_fields())
+
+
+def _extra(content: dict[str, Any], version: object) -> Any:
+    if not isinstance(version, int) or not PLAIN < version < 2**31:
+        raise CorruptMessage(f"a message of version {version!a}, which does not exist")
+    if not reads(version):
+        raise NewerMessage(version)
+    field = message_fields()[version]
+    if content.get(field) is None:
+        raise CorruptMessage(f"a message of version {version} without {field!r}")
+    return content[field]
 
 
 def task_of(body: bytes) -> str:
@@ -149,7 +160,7 @@ def tags_of(body: bytes) -> tuple[str, ...]:
             value, at = _decode(text, colon + 1)
             if name == "tags" and isinstance(value, list):
                 return tuple(tag for tag in value if isinstance(tag, str))
-            if name not in _BEFORE_TAGS:
+            if name != "v" and name not in message_fields().values():
                 break
     return ()
 

@@ -2,5 +2,6 @@
 
 FEATURES = (
     "redis_kit.queues.features.schedules.feature.Schedules",
+    "redis_kit.queues.features.workflows.feature.Workflows",
     "redis_kit.queues.features.celery.feature.Celery",
 )

@@ -25,9 +25,9 @@ from redis_kit.queues.database.outbox import OutboxCall
 from redis_kit.queues.engine import enqueue as flows
 from redis_kit.queues.engine import ids, message
 from redis_kit.queues.engine.lane import Lane
+from redis_kit.queues.engine.message import Extra
 from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.engine.shards import shard_for
-from redis_kit.queues.engine.step import StepCall
 from redis_kit.queues.engine.unique import PutResult, UniqueKey
 from redis_kit.queues.errors import InvalidArguments
 from redis_kit.queues.framework import heard, task_enqueued
@@ -142,7 +142,7 @@ def packed_calls(task: Task[..., Any], calls: Iterable[Any]) -> list[tuple[Any, 
     return new
 
 
-def body_of(task: Task[..., Any], args: Any, kwargs: Any, step: StepCall | None = None) -> bytes:
+def body_of(task: Task[..., Any], args: Any, kwargs: Any, extra: Extra | None = None) -> bytes:
     """Return the message of a call, with the context of its span. Raises NotSerializable and PayloadTooLarge."""
     expires = 0 if task.expires is None else expiry.milliseconds(task.expires)
     trace = headers = None
@@ -150,10 +150,10 @@ def body_of(task: Task[..., Any], args: Any, kwargs: Any, step: StepCall | None 
         trace = spans.tracer().sent(task.module_path, task.queue_name)
     if conf.section(QueueSettings).MIDDLEWARE and (call := middleware.outgoing(task, args, kwargs)):
         args, kwargs, headers = call.args, call.kwargs, call.headers
-    if not (step or trace or headers):
+    if not (extra or trace or headers):
         return message.dumper(task.module_path, expires=expires, tags=tuple(task.tags))(args, kwargs)
     return message.dumps(
-        task.module_path, args, kwargs, expires=expires, step=step, trace=trace, tags=task.tags, headers=headers
+        task.module_path, args, kwargs, expires=expires, extra=extra, trace=trace, tags=task.tags, headers=headers
     )
 
 

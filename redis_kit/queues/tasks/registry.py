@@ -80,7 +80,7 @@ def can_run(shape: str) -> bool:
     """Return whether this process can run calls of a shape."""
     match call_shape.parts(shape):
         case (None, version):
-            return isinstance(version, int) and version <= message.VERSION
+            return message.reads(version)
         case (str(name), int(count), *names):
             try:
                 find_for(Message(name, [None] * count, dict.fromkeys(names)))

@@ -137,7 +137,7 @@ class Exchanger:
             self._failures[number] = 0
             recorded = [item for at, item in enumerate(batch) if at not in claimed.lost] if claimed.lost else batch
             if recorded:
-                self.recent.add([item.step or item.ended for item in recorded])
+                self.recent.add([item.again or item.ended for item in recorded])
             yield Reply(number, room, claimed, recorded)
             for at in claimed.lost:
                 logger.warning("An outcome could not be recorded: %s", lost(queue, [batch[at].job]))

@@ -29,7 +29,8 @@ class Attempt:
     headers: Mapping[str, Any]
     recorder: ResultRecorder | None = None
     unknown: UnknownTask | None = None  # why this worker has no task for the call
-    step: Any = None  # of a workflow
+    repeatable: Callable[[Any], Any] | None = None  # returns what records its success again, given the acknowledgement
+    extra: Any = None  # what the feature of ``call.extra`` knows of it
     context: Any = None  # for a task that takes one
     value = b""  # what the task returned, as it is stored
     seconds: float | None = None  # for which the task ran

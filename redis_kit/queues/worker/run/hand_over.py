@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple, Protocol
 
 from redis_kit.queues.engine.ack import ack_of
@@ -10,7 +11,7 @@ from redis_kit.queues.engine.job import Job
 from redis_kit.queues.errors import NotTaken
 from redis_kit.queues.tasks import expiry
 from redis_kit.queues.worker.run.attempt import Attempt
-from redis_kit.queues.worker.run.middleware import Kind, Middleware, WorkerContext
+from redis_kit.queues.worker.run.middleware import Middleware, WorkerContext
 from redis_kit.queues.worker.run.outcome import FailedAttempt, failed
 from redis_kit.queues.worker.run.sink import Answer, Route, Routes
 from redis_kit.queues.worker.shared import failpoints
@@ -65,15 +66,15 @@ class HandedOver(NamedTuple):
 class HandOver(Middleware):
     """Ends the attempts of jobs that another system runs."""
 
-    @staticmethod
-    def is_used(kind: Kind, worker: WorkerContext) -> bool:
-        """See Middleware."""
-        return not kind.has_step and (kind.has_sink or worker.routes.used)
-
     def __call__(self, attempt: Attempt) -> Any:
         """See Middleware."""
-        route = route_of(self.worker.routes, attempt)
+        route = None if attempt.call.extra else route_of(self.worker.routes, attempt)
         return HandedOver(route) if route else self.call_next(attempt)
+
+    @classmethod
+    def usage(cls, worker: WorkerContext) -> "attrgetter[Any]":
+        """See Middleware. Without a queue or backend that has a sink, only messages that name one leave."""
+        return cls.is_used if worker.routes.used else attrgetter("call.sink")
 
 
 def route_of(routes: Routes, attempt: Attempt) -> Route | None:
@@ -127,7 +128,7 @@ class HandOvers:
     def _goes(self, attempt: Attempt, route: Route) -> bool:
         with suppress(Exception):  # it is recorded when a thread begins the job
             self._load(attempt)
-            if attempt.call.step or expiry.expired(attempt.job, attempt.call):
+            if attempt.call.extra or expiry.expired(attempt.job, attempt.call):
                 return False
             return route_of(self._worker.routes, attempt) is route
         return False

@@ -1,6 +1,7 @@
 """Attempts that do not count: the job goes back to its queue."""
 
 import logging
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from redis_kit.core.errors import InvalidValue
@@ -12,7 +13,7 @@ from redis_kit.queues.engine import call_shape, unknown_calls
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import Cancelled, Interrupted, NewerMessage, Snooze
 from redis_kit.queues.worker.run.attempt import Attempt, Failed, failed_with
-from redis_kit.queues.worker.run.middleware import Kind, Middleware, WorkerContext
+from redis_kit.queues.worker.run.middleware import Middleware
 from redis_kit.queues.worker.run.outcome import FailedAttempt, cancelled_attempt, failed
 from redis_kit.queues.worker.shared.logs import guarded
 
@@ -103,10 +104,7 @@ Postponed = UnfitJob | SnoozedJob | InterruptedJob
 class UnknownCalls(Middleware):
     """Ends attempts for which this worker has no task, or one that takes other arguments."""
 
-    @staticmethod
-    def is_used(kind: Kind, worker: WorkerContext) -> bool:
-        """See Middleware."""
-        return not kind.is_known
+    is_used = attrgetter("unknown")
 
     def __call__(self, attempt: Attempt) -> Any:
         """See Middleware."""

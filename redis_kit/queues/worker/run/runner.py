@@ -179,7 +179,7 @@ class JobRunner:
         )
         if attempt.announcements:
             done = done._replace(announce=partial(_call_all, attempt.announcements))
-        return done._replace(step=attempt.step.repeatable(done.ended)) if attempt.step else done
+        return done._replace(again=attempt.repeatable(done.ended)) if attempt.repeatable else done
 
     def _give_back(self, postponed: Postponed, *, again: bool = False) -> None:
         try:

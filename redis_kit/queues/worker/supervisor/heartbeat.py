@@ -11,9 +11,9 @@ from redis_kit.core.errors import AuthenticationFailed, RedisFailure
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.signals import send_safely
 from redis_kit.queues import signals
+from redis_kit.queues.engine.feature import death_hooks
 from redis_kit.queues.engine.liveness import HeartbeatReply, Poison
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.worker.run.workflow_step import report_failure
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import counted
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE
@@ -215,12 +215,12 @@ class Heartbeat:
 
 
 def announce_death(source: WorkerQueue, job: Poison) -> None:
-    """Announce that a job is dead as its processes died; its workflow, if it has one, learns of it."""
+    """Announce that a job is dead as its processes died, and call the hooks of features."""
     task = f" ({job.task})" if job.task else ""
     logger.error("Job %a of queue %a%s is dead: %a", job.id, source.name, task, job.reason)
     send_safely(signals.job_dead, Heartbeat, queue=source.queue_name, id=job.id, reason="poison")
-    if job.step:
-        report_failure(source, job.step, job.reason)
+    for hook in death_hooks(source, job.head):
+        hook(job.reason)
 
 
 class ServerClock:

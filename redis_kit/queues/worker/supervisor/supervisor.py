@@ -25,7 +25,6 @@ from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.feature import Duty, features
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks.recall import Recall
-from redis_kit.queues.tasks.workflows.caretaker import Caretaker
 from redis_kit.queues.worker.options import LoneJob, Options
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.duties import Duties
@@ -110,7 +109,6 @@ class Supervisor:
             recall,
             Sweep(self.queues, self._heartbeat.note_swept),
             HourFolding(self.queues),
-            Caretaker(self.queues[0].run_flow),
         ]
         for feature in features():
             duties += feature.duties(self)

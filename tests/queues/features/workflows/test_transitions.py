@@ -9,13 +9,13 @@ import pytest
 from redis_kit.core import connections, flow, scripts
 from redis_kit.core.client.single import Client
 from redis_kit.core.errors import KeyConflict, RedisUnavailable
-from redis_kit.queues import Queue, UnknownWorkflow, Workflow, chain, failures, group, keys, previous
-from redis_kit.queues.engine.step import StepCall
-from redis_kit.queues.store import workflows
-from redis_kit.queues.store.workflows import calls, repair, transitions
-from redis_kit.queues.tasks.parts import Group
-from redis_kit.queues.tasks.workflows.graph import Graph
-from redis_kit.queues.tasks.workflows.start import packed
+from redis_kit.queues import Queue, UnknownWorkflow, Workflow, chain, failures, group, previous
+from redis_kit.queues.features import workflows
+from redis_kit.queues.features.workflows import calls, keys, repair, transitions
+from redis_kit.queues.features.workflows.graph import Graph
+from redis_kit.queues.features.workflows.parts import Group
+from redis_kit.queues.features.workflows.start import packed
+from redis_kit.queues.features.workflows.step import StepCall
 from redis_kit.testing.jobs import drain
 from tests.queues.support import workflow_tasks
 from tests.queues.support.workflow_tasks import ran, report, split, work
@@ -45,7 +45,7 @@ def step(number):
 
 def test_scripts_name_no_other_keys():
     allowed = {*keys.WorkflowKeys._fields, *keys.WorkflowLists._fields}
-    sources = [scripts.load("redis_kit.queues.store.workflows", path.stem).source for path in SCRIPTS]
+    sources = [scripts.load("redis_kit.queues.features.workflows", path.stem).source for path in SCRIPTS]
     named = {name for source in sources for name in re.findall(r"^-- KEYS\[\d+\] +(\w+)", source, re.MULTILINE)}
     assert named == allowed
 

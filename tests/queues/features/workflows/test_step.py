@@ -3,24 +3,24 @@
 import pytest
 
 from redis_kit.queues.engine import message
-from redis_kit.queues.engine import step as steps
-from redis_kit.queues.engine.step import StepCall, filled, step_of
 from redis_kit.queues.errors import CorruptMessage, NewerMessage
+from redis_kit.queues.features.workflows import step as steps
+from redis_kit.queues.features.workflows.step import StepCall, filled, step_of
 
 CALL = StepCall("abc-DEF_12", 7, True, ((0, 3), ("rows", [4, [5, 3]]), ("failed", {"failures": 2})))
 
 
 def test_message_of_a_step_comes_back_as_it_was_and_its_beginning_names_it():
-    body = message.dumps("shop.tasks.pay", [None], {"rows": None, "failed": None}, step=CALL)
-    assert message.loads(body).step == CALL
+    body = message.dumps("shop.tasks.pay", [None], {"rows": None, "failed": None}, extra=CALL.extra())
+    assert steps.of_call(message.loads(body)) == CALL
     assert step_of(body[:512])[:2] == CALL[:2]
     assert (CALL.numbers(), CALL.group()) == ([3, 4, 5], 2)
     assert step_of(message.dumps("shop.tasks.pay", [1], {})) is None
 
 
 def test_worker_without_workflows_leaves_steps_to_others(monkeypatch):
-    body = message.dumps("shop.tasks.pay", [], {}, step=CALL)
-    monkeypatch.setattr(message, "VERSION", 1)
+    body = message.dumps("shop.tasks.pay", [], {}, extra=CALL.extra())
+    monkeypatch.setattr(message, "message_fields", dict)
     with pytest.raises(NewerMessage, match="version 2"):
         message.loads(body)
 
@@ -28,7 +28,6 @@ def test_worker_without_workflows_leaves_steps_to_others(monkeypatch):
 @pytest.mark.parametrize(
     "damaged",
     [
-        None,
         [],
         ["a b", 1, 0, []],
         ["a", "1", 0, []],
@@ -41,7 +40,12 @@ def test_worker_without_workflows_leaves_steps_to_others(monkeypatch):
 def test_damaged_step_is_a_corrupt_message(damaged):
     body = message.payload.dumps({"task": "x", "v": 2, "workflow": damaged})
     with pytest.raises(CorruptMessage, match="not a message of a workflow"):
-        message.loads(body)
+        steps.of_call(message.loads(body))
+
+
+def test_message_of_a_step_without_one_is_corrupt():
+    with pytest.raises(CorruptMessage, match="version 2 without 'workflow'"):
+        message.loads(message.payload.dumps({"task": "x", "v": 2}))
 
 
 def test_arguments_are_filled_with_results_and_none_for_what_failed():

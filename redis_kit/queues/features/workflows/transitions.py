@@ -17,11 +17,11 @@ from redis_kit.queues.engine import calls as queue_calls
 from redis_kit.queues.engine import enqueue, history, payload
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.shards import Shard
-from redis_kit.queues.engine.step import StepCall
 from redis_kit.queues.errors import Cancelled
-from redis_kit.queues.keys import WorkflowLists
-from redis_kit.queues.store.workflows import calls
-from redis_kit.queues.store.workflows.calls import Node, StepJob
+from redis_kit.queues.features.workflows import calls
+from redis_kit.queues.features.workflows.calls import Node, StepJob
+from redis_kit.queues.features.workflows.keys import WorkflowLists
+from redis_kit.queues.features.workflows.step import StepCall
 
 PUT = 100  # jobs in one round trip
 RETRIED = 200  # steps in one call

@@ -8,17 +8,16 @@ from redis_kit.core import conf
 from redis_kit.queues import validation
 from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.shards import shard_for
-from redis_kit.queues.engine.step import StepCall
 from redis_kit.queues.errors import InvalidWorkflow
-from redis_kit.queues.framework import BACKEND
-from redis_kit.queues.store.workflows import transitions
-from redis_kit.queues.store.workflows.calls import Node, StepJob
+from redis_kit.queues.features.workflows import transitions
+from redis_kit.queues.features.workflows.calls import Node, StepJob
+from redis_kit.queues.features.workflows.graph import Graph, Vertex, is_source
+from redis_kit.queues.features.workflows.parts import Group, Part, Step, backend_of, steps_of
+from redis_kit.queues.features.workflows.step import StepCall
+from redis_kit.queues.features.workflows.workflow import Workflow, aannounce, announce
 from redis_kit.queues.tasks import declared_limits
 from redis_kit.queues.tasks.enqueue import WaitingCall, body_of, check_call
-from redis_kit.queues.tasks.parts import Group, Part, Step, steps_of
 from redis_kit.queues.tasks.task import Task, extended
-from redis_kit.queues.tasks.workflows.graph import Graph, Vertex, is_source
-from redis_kit.queues.workflow import Workflow, aannounce, announce
 
 
 def enqueue(part: Part) -> Workflow:
@@ -78,7 +77,7 @@ def _job(vertex: Vertex, step: Step, workflow: str) -> StepJob:
     args = [None if place in places else value for place, value in enumerate(step.args)]
     kwargs = {name: None if name in places else value for name, value in step.kwargs.items()}
     call = StepCall(workflow, vertex.number, vertex.keeps, tuple(vertex.sources))
-    body = body_of(task, args, kwargs, call)
+    body = body_of(task, args, kwargs, call.extra())
     lane = declared_limits.lane_of_call(task, args, kwargs)
     queue = shard_for(task.queue_name, lane=lane) or task.queue_name
     id = ids.of_step(workflow, vertex.number, queue)
@@ -102,10 +101,7 @@ def _check_limits(task: Task[..., Any], step: Step) -> None:
 
 def _validated(task: Task[..., Any]) -> str:
     """Return the alias of a task's backend. Raises InvalidWorkflow if a step can't call the task."""
-    backend = task.get_backend()
-    if not hasattr(backend, "enqueue_workflow"):
-        kind = f"{type(backend).__module__}.{type(backend).__qualname__}"
-        raise InvalidWorkflow(f"The backend of {task.module_path}, {kind}, knows no workflows; use {BACKEND}.")
+    backend = backend_of(task)
     if task.unique is not False:
         raise InvalidWorkflow(f"{task.module_path} is unique, so it can't be a step: its job may be another call's.")
     _ = backend.chosen

@@ -24,13 +24,13 @@ from redis_kit.core.panels import (
     Table,
     Tile,
 )
-from redis_kit.queues.dashboard import workflow_graph as graph
 from redis_kit.queues.dashboard.panel import MANAGE, button
-from redis_kit.queues.dashboard.workflow_graph import STATES
 from redis_kit.queues.errors import UnknownWorkflow
-from redis_kit.queues.inspection import workflows
-from redis_kit.queues.inspection.workflows import list_workflows
-from redis_kit.queues.workflow import NodeInfo, StepInfo, Workflow, WorkflowStatus
+from redis_kit.queues.features.workflows import diagram as graph
+from redis_kit.queues.features.workflows import inspection as workflows
+from redis_kit.queues.features.workflows.diagram import STATES
+from redis_kit.queues.features.workflows.inspection import list_workflows
+from redis_kit.queues.features.workflows.workflow import NodeInfo, StepInfo, Workflow, WorkflowStatus
 
 SLUG = "workflows"
 MOST_DRAWN = 2000  # nodes that are read for a drawing
@@ -57,6 +57,11 @@ def _effect_of_retry(value: str) -> str:
         "%(count)d failed steps run again, and then the steps that wait for them.",
         failed,
     ) % {"count": failed}
+
+
+def link(workflow: str) -> Link:
+    """Return the link from the page of a step's job."""
+    return Link(_("Workflow %s") % workflow, SLUG, {"id": workflow})
 
 
 class WorkflowsPanel(Panel):

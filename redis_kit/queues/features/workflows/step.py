@@ -3,6 +3,10 @@
 import re
 from typing import Any, NamedTuple
 
+from redis_kit.queues.engine.message import Extra, Message
+from redis_kit.queues.errors import CorruptMessage
+
+OF_STEP, FIELD = 2, "workflow"  # the version of messages of steps, and their field
 FAILURES = "failures"
 MOST_STEPS = 10_000  # of one workflow, with its groups
 _WORKFLOW = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -27,6 +31,10 @@ class StepCall(NamedTuple):
         """Return it in JSON's types."""
         return [self.workflow, self.number, int(self.keeps), [list(pair) for pair in self.sources]]
 
+    def extra(self) -> Extra:
+        """Return it as a message holds it."""
+        return Extra(OF_STEP, FIELD, self.dump())
+
     def numbers(self) -> list[int]:
         """Return the steps whose results are arguments, each once."""
         return list(dict.fromkeys(number for _, source in self.sources for number in _numbers(source)))
@@ -42,6 +50,14 @@ def load(content: Any) -> StepCall:
         case [str(workflow), int(number), int(keeps), list(pairs)] if _WORKFLOW.fullmatch(workflow):
             return StepCall(workflow, number, bool(keeps), tuple(map(_pair, pairs)))
     raise ValueError("not a step of a workflow")
+
+
+def of_call(call: Message) -> StepCall:
+    """Return the step that a message of a step has. Raises CorruptMessage."""
+    try:
+        return load(call.extra)
+    except ValueError as error:
+        raise CorruptMessage(f"not a message of a workflow: {error}") from error
 
 
 def step_of(body: bytes) -> StepCall | None:

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from contextvars import ContextVar, Token
 
 from redis_kit.core.flow import Flow
-from redis_kit.queues.engine.step import MOST_STEPS, StepCall
 from redis_kit.queues.errors import InvalidWorkflow
-from redis_kit.queues.store.workflows import calls
-from redis_kit.queues.store.workflows.calls import Node
-from redis_kit.queues.tasks.parts import Group, Part
-from redis_kit.queues.tasks.workflows.graph import Graph
-from redis_kit.queues.tasks.workflows.start import packed
-from redis_kit.queues.workflow import Workflow
+from redis_kit.queues.features.workflows import calls
+from redis_kit.queues.features.workflows.calls import Node
+from redis_kit.queues.features.workflows.graph import Graph
+from redis_kit.queues.features.workflows.parts import Group, Part
+from redis_kit.queues.features.workflows.start import packed
+from redis_kit.queues.features.workflows.step import MOST_STEPS, StepCall
+from redis_kit.queues.features.workflows.workflow import Workflow
 
 MOST_ADDED = 1000  # steps
 MOST_BYTES = 1024 * 1024

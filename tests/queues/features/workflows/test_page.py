@@ -6,10 +6,10 @@ from asgiref.sync import async_to_sync
 from redis_kit.core import component
 from redis_kit.core.panels import Figure
 from redis_kit.queues import Queue, chain, failures, group, previous
-from redis_kit.queues.dashboard.workflow_graph import drawing
-from redis_kit.queues.dashboard.workflows_page import WorkflowsPanel
-from redis_kit.queues.inspection import workflows
-from redis_kit.queues.keys import WorkflowLists
+from redis_kit.queues.features.workflows import inspection as workflows
+from redis_kit.queues.features.workflows.diagram import drawing
+from redis_kit.queues.features.workflows.keys import WorkflowLists
+from redis_kit.queues.features.workflows.page import WorkflowsPanel
 from redis_kit.testing.jobs import drain
 from tests.dashboard.support.attacks import FEW, harmless_links, without_titles
 from tests.dashboard.support.html import page, row_buttons, rows, said, whole_page

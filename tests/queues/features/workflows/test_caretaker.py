@@ -3,9 +3,9 @@
 from time import monotonic
 
 from redis_kit.queues import Queue
-from redis_kit.queues.keys import WorkflowKeys, WorkflowLists
-from redis_kit.queues.store.workflows.calls import CHECKED_WORKFLOWS
-from redis_kit.queues.tasks.workflows.caretaker import INTERVAL, SOON, Caretaker
+from redis_kit.queues.features.workflows.calls import CHECKED_WORKFLOWS
+from redis_kit.queues.features.workflows.caretaker import INTERVAL, SOON, Caretaker
+from redis_kit.queues.features.workflows.keys import WorkflowKeys, WorkflowLists
 
 
 def test_many_workflows_are_looked_at_one_run_after_the_other(kit):

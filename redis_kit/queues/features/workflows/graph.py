@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from redis_kit.queues.engine.step import FAILURES, MOST_STEPS
 from redis_kit.queues.errors import InvalidWorkflow
-from redis_kit.queues.tasks.parts import Chain, Group, Part, Placeholder, Result, Step, failures
+from redis_kit.queues.features.workflows.parts import Chain, Group, Part, Placeholder, Result, Step, failures
+from redis_kit.queues.features.workflows.step import FAILURES, MOST_STEPS
 
 DEEPEST = 20  # chains and groups inside each other
 

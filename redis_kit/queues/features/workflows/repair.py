@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call
 from redis_kit.core.values.sequences import batched
-from redis_kit.queues.engine.step import StepCall
-from redis_kit.queues.keys import QueueKeys, WorkflowKeys, WorkflowLists
-from redis_kit.queues.store.workflows import calls, transitions
-from redis_kit.queues.store.workflows.calls import StepJob, read_node
+from redis_kit.queues.features.workflows import calls, transitions
+from redis_kit.queues.features.workflows.calls import StepJob, read_node
+from redis_kit.queues.features.workflows.keys import WorkflowKeys, WorkflowLists
+from redis_kit.queues.features.workflows.step import StepCall
+from redis_kit.queues.keys import QueueKeys
 
 NOBODY = -1  # made no step due
 SAMPLE = 10  # workflows of the list that are looked at, whether they have expired

@@ -1,7 +1,9 @@
 """The parts of a workflow: steps, chains and groups. Nothing here reads or writes Redis."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from django.utils.module_loading import import_string
 
 from redis_kit.core.text import shortened
 from redis_kit.queues import framework
@@ -9,7 +11,10 @@ from redis_kit.queues.errors import InvalidWorkflow
 from redis_kit.queues.framework import BACKEND
 
 if TYPE_CHECKING:
-    from redis_kit.queues.workflow import Workflow
+    from redis_kit.queues.features.workflows.workflow import Workflow
+
+
+START = "redis_kit.queues.features.workflows.start"  # by its name, as it imports this module and a Redis client
 
 
 class Placeholder:
@@ -59,25 +64,18 @@ class Part:
         InvalidArguments, NotSerializable, PayloadTooLarge before anything is sent, and RedisUnavailable. After a commit
         that one is logged in place of being raised.
         """
-        started: Workflow = self._starter("enqueue_workflow")(self)
+        backend_of(self.first().task)
+        started: Workflow = import_string(f"{START}.enqueue")(self)
         return started
 
     async def aenqueue(self) -> "Workflow":
         """See enqueue(). The workflow starts now: Django has no transactions in asynchronous code."""
-        started: Workflow = await self._starter("aenqueue_workflow")(self)
+        backend_of(self.first().task)
+        started: Workflow = await import_string(f"{START}.aenqueue")(self)
         return started
 
     def __or__(self, other: object) -> NoReturn:
         raise TypeError("Parts of a workflow can't be joined by |. Write chain(first, second).")
-
-    def _starter(self, name: str) -> Callable[["Part"], Any]:
-        task = self.first().task
-        backend = task.get_backend()
-        if starter := getattr(backend, name, None):
-            method: Callable[[Part], Any] = starter
-            return method
-        kind = f"{type(backend).__module__}.{type(backend).__qualname__}"
-        raise InvalidWorkflow(f"The backend of {task.module_path}, {kind}, knows no workflows; use {BACKEND}.")
 
     def first(self) -> "Step":
         """Return the step that comes first in its text."""
@@ -181,6 +179,15 @@ def several(parts: Iterable[Any], name: str) -> list[Part]:
     if not given:
         raise InvalidWorkflow(f"A {name} needs at least one step.")
     return given
+
+
+def backend_of(task: Any) -> Any:
+    """Return the backend of a task. Raises InvalidWorkflow if it knows no workflows."""
+    backend = task.get_backend()
+    if isinstance(backend, import_string(BACKEND)):
+        return backend
+    kind = f"{type(backend).__module__}.{type(backend).__qualname__}"
+    raise InvalidWorkflow(f"The backend of {task.module_path}, {kind}, knows no workflows; use {BACKEND}.")
 
 
 def steps_of(part: Part) -> Iterator[Step]:

@@ -6,12 +6,12 @@ from typing import NamedTuple
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call, CombinedBatch
-from redis_kit.queues import workflow as handles
 from redis_kit.queues.engine import calls as of_queue
 from redis_kit.queues.engine.queue import Queue
-from redis_kit.queues.keys import WorkflowLists
-from redis_kit.queues.store.workflows import calls
-from redis_kit.queues.workflow import NodeInfo, Workflow, WorkflowStatus
+from redis_kit.queues.features.workflows import calls
+from redis_kit.queues.features.workflows import workflow as handles
+from redis_kit.queues.features.workflows.keys import WorkflowLists
+from redis_kit.queues.features.workflows.workflow import NodeInfo, Workflow, WorkflowStatus
 
 
 class Listing(NamedTuple):

@@ -18,12 +18,12 @@ from redis_kit.queues import (
     group,
     previous,
 )
+from redis_kit.queues.features.workflows import transitions
+from redis_kit.queues.features.workflows.graph import Graph
+from redis_kit.queues.features.workflows.parts import Group
+from redis_kit.queues.features.workflows.start import packed
 from redis_kit.queues.framework import BUNDLED
-from redis_kit.queues.store.workflows import transitions
 from redis_kit.queues.tasks import registry
-from redis_kit.queues.tasks.parts import Group
-from redis_kit.queues.tasks.workflows.graph import Graph
-from redis_kit.queues.tasks.workflows.start import packed
 from redis_kit.testing.jobs import drain
 from tests.queues.support import workflow_tasks
 from tests.queues.support.workflow_tasks import add, limited, ran, report, split, total, unique, unstorable, work
@@ -259,7 +259,7 @@ def test_step_that_no_worker_knows_waits_and_then_fails(kit, monkeypatch):
 def test_worker_of_a_release_without_workflows_leaves_steps_to_others(kit, monkeypatch):
     workflow = chain(work.step(1), work.step(2)).enqueue()
     with monkeypatch.context() as old:
-        old.setattr(registry.message, "VERSION", 1)
+        old.setattr(registry.message, "message_fields", dict)
         drain()
     assert (Queue("default").counts().scheduled, ran) == (1, [])
     Queue("default").run_now(workflow.steps()[0].id)

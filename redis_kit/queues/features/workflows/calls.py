@@ -7,8 +7,8 @@ from urllib.parse import quote, unquote
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.queues.engine.step import MOST_STEPS, StepCall
-from redis_kit.queues.keys import WorkflowKeys, WorkflowLists
+from redis_kit.queues.features.workflows.keys import WorkflowKeys, WorkflowLists
+from redis_kit.queues.features.workflows.step import MOST_STEPS, StepCall
 from redis_kit.queues.settings import QueueSettings
 
 NONE = "-"
@@ -27,7 +27,7 @@ class WorkflowScript:
     """A script over the keys of one workflow, or over the lists of all. Its header names them, in their order."""
 
     def __init__(self, name: str) -> None:
-        self._script = scripts.load("redis_kit.queues.store.workflows", name)
+        self._script = scripts.load(__package__, name)
         self._parts = _KEY.findall(self._script.source)
 
     def __call__(self, id: str | None, *args: Any) -> ScriptCall:

@@ -8,6 +8,7 @@ that the step has ended, and the jobs that became due are added again, which doe
 import logging
 from collections.abc import Callable, Sequence
 from contextvars import Token
+from operator import attrgetter
 from threading import Event
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,23 +16,22 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.queues.engine import calls as queue_calls
 from redis_kit.queues.engine import claim, message, payload
-from redis_kit.queues.engine import step as steps
 from redis_kit.queues.engine.ack import Ack
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.engine.queue import Queue
-from redis_kit.queues.engine.step import StepCall
 from redis_kit.queues.errors import Cancelled, PayloadTooLarge, UnknownWorkflow
-from redis_kit.queues.store.workflows import calls, transitions
-from redis_kit.queues.store.workflows.transitions import Begun, Failure
+from redis_kit.queues.features.workflows import calls, current, transitions
+from redis_kit.queues.features.workflows import step as steps
+from redis_kit.queues.features.workflows.current import CurrentWorkflow
+from redis_kit.queues.features.workflows.step import StepCall, of_call
+from redis_kit.queues.features.workflows.transitions import Begun, Failure
+from redis_kit.queues.features.workflows.workflow import announce
 from redis_kit.queues.tasks import result as results
-from redis_kit.queues.tasks.workflows import current
-from redis_kit.queues.tasks.workflows.current import CurrentWorkflow
 from redis_kit.queues.worker.run.attempt import SUCCEEDED, Attempt, Failed
-from redis_kit.queues.worker.run.middleware import Kind, Middleware, WorkerContext
+from redis_kit.queues.worker.run.middleware import Middleware
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.done import RecordedEnd
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, until_answered
-from redis_kit.queues.workflow import announce
 
 logger = logging.getLogger("redis_kit.worker")
 Answer = TypeVar("Answer")
@@ -130,15 +130,12 @@ class WorkflowStep:
 class WorkflowSteps(Middleware):
     """Asks the workflow of a step before its task runs, and tells it when the task has succeeded."""
 
-    @staticmethod
-    def is_used(kind: Kind, worker: WorkerContext) -> bool:
-        """See Middleware."""
-        return kind.has_step
+    is_used = attrgetter("call.extra")
 
     def __call__(self, attempt: Attempt) -> Any:
         """See Middleware."""
-        call: Any = attempt.call.step
-        attempt.step = step = WorkflowStep(attempt.source, call, self.worker.given_up)
+        step = WorkflowStep(attempt.source, of_call(attempt.call), self.worker.given_up)
+        attempt.repeatable, attempt.extra = step.repeatable, step
         answer = step.begin(attempt.call)
         if isinstance(answer, Ended):
             if answer.error:
@@ -159,15 +156,12 @@ class WorkflowSteps(Middleware):
 class StepResults(Middleware):
     """Takes in what the task of a step returned, and the steps that it added."""
 
-    @staticmethod
-    def is_used(kind: Kind, worker: WorkerContext) -> bool:
-        """See Middleware."""
-        return kind.has_step
+    is_used = attrgetter("call.extra")
 
     def __call__(self, attempt: Attempt) -> Any:
         """See Middleware."""
         returned = self.call_next(attempt)
-        attempt.step.returned(returned, attempt.value)
+        attempt.extra.returned(returned, attempt.value)
         return returned
 
 

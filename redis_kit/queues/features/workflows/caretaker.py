@@ -7,7 +7,7 @@ from typing import Any
 
 from redis_kit.core.errors import AuthenticationFailed, RedisFailure, RedisUnavailable
 from redis_kit.core.logs.rate_limit import LogRateLimit
-from redis_kit.queues.store.workflows import calls, repair
+from redis_kit.queues.features.workflows import calls, repair
 
 logger = logging.getLogger("redis_kit.worker")
 INTERVAL = 15.0  # seconds between two runs

@@ -15,10 +15,10 @@ from redis_kit.queues.engine import history, message
 from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.engine.results import AGAIN, WAIT
 from redis_kit.queues.errors import UnknownWorkflow
-from redis_kit.queues.keys import WorkflowKeys
+from redis_kit.queues.features.workflows import calls, transitions
+from redis_kit.queues.features.workflows.keys import WorkflowKeys
+from redis_kit.queues.features.workflows.transitions import Added
 from redis_kit.queues.settings import QueueSettings, whole
-from redis_kit.queues.store.workflows import calls, transitions
-from redis_kit.queues.store.workflows.transitions import Added
 
 State = Literal["running", "successful", "failed", "cancelled"]
 StepState = Literal["waiting", "due", "running", "successful", "failed", "cancelled"]

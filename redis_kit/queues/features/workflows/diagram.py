@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from redis_kit.core.panels import Box, Graph
-from redis_kit.queues.workflow import NodeInfo, StepInfo
+from redis_kit.queues.features.workflows.workflow import NodeInfo, StepInfo
 
 MOST_MEMBERS = 8  # of a group that is drawn
 LONGEST_ROW = 6  # steps, each with one before and one after it, that are drawn
