@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from redis_kit.queues.database.once import once
     from redis_kit.queues.engine.job import Job, JobInfo, PauseInfo, QueueCounts
     from redis_kit.queues.engine.progress import Progress
     from redis_kit.queues.engine.queue import Queue
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
         UnknownWorkflow,
         WorkerLost,
     )
+    from redis_kit.queues.features.once.once import once
+    from redis_kit.queues.features.resumable.loop import resumable
     from redis_kit.queues.features.schedules.periodic import periodic
     from redis_kit.queues.features.workflows.current import current_workflow
     from redis_kit.queues.features.workflows.parts import chain, failures, group, previous
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from redis_kit.queues.tasks.declared_limits import Limit
     from redis_kit.queues.tasks.middleware import OutgoingCall
     from redis_kit.queues.tasks.result import EnqueuedJob
-    from redis_kit.queues.tasks.resumable import resumable
     from redis_kit.queues.tasks.task import Task, task
     from redis_kit.queues.worker.run.attempt import Attempt
     from redis_kit.queues.worker.run.sink import Sink
@@ -98,7 +98,7 @@ __all__ = [
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "database.once": ("once",),
+        "features.once.once": ("once",),
         "errors": (
             *("Cancelled", "CorruptMessage", "Expired", "GiveUp", "InvalidArguments", "InvalidTask", "LeaseLost"),
             *(
@@ -118,7 +118,7 @@ __getattr__, __dir__ = lazily(
         "tasks.current_job": ("aprogress", "cancelled", "progress"),
         "tasks.declared_limits": ("Limit",),
         "tasks.middleware": ("OutgoingCall",),
-        "tasks.resumable": ("resumable",),
+        "features.resumable.loop": ("resumable",),
         "tasks.result": ("EnqueuedJob",),
         "features.schedules.periodic": ("periodic",),
         "tasks.task": ("Task", "task"),

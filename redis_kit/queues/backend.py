@@ -129,8 +129,8 @@ class RedisTaskBackend(BaseTaskBackend):
 
         call = self._validated(task)
         new = self._new(task, call, calls)
-        transport = task_enqueue.Transport(self._stored, self._sent_many, type(self))
-        task_enqueue.send_many(call, new, transport, waits=self.chosen.ENQUEUE_ON_COMMIT)
+        stages = task_enqueue.Stages(self._stored, self._sent_many, type(self))
+        task_enqueue.send_many(call, new, stages, waits=self.chosen.ENQUEUE_ON_COMMIT)
         return [each.result for each in new]
 
     async def aenqueue_many(self, task: Any, calls: Iterable[Any]) -> list[Any]:
@@ -139,7 +139,7 @@ class RedisTaskBackend(BaseTaskBackend):
 
         call = self._validated(task)
         new = self._new(task, call, calls)
-        await task_enqueue.asend_many(call, new, task_enqueue.Transport(self._stored, self._sent_many, type(self)))
+        await task_enqueue.asend_many(call, new, task_enqueue.Stages(self._stored, self._sent_many, type(self)))
         return [each.result for each in new]
 
     def get_result(self, result_id: str) -> RedisTaskResult:

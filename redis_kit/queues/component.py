@@ -28,7 +28,6 @@ class Queues(Component):
         "redis_kit.queues.dashboard.job_list_page.JobsPanel",
         "redis_kit.queues.dashboard.tasks_page.TasksPanel",
         "redis_kit.queues.dashboard.workers_page.WorkersPanel",
-        "redis_kit.queues.dashboard.handovers_page.HandOversPanel",
     )
     metrics = ("redis_kit.queues.metrics.QueueMetrics",)
     permissions = (("manage_queues", "Can manage queues and their jobs"),)

@@ -18,10 +18,10 @@ from redis_kit.core.metrics.families import (
 )
 from redis_kit.queues.engine import run_counts
 from redis_kit.queues.engine.run_counts import TaskStats
-from redis_kit.queues.inspection import task_runs
-from redis_kit.queues.inspection.stats import Errors, QueueStats, read_names, read_reports
-from redis_kit.queues.inspection.task_runs import ByTask
-from redis_kit.queues.inspection.workers import HOUR, WorkerInfo, read_lost, read_workers
+from redis_kit.queues.reports import task_runs
+from redis_kit.queues.reports.stats import Errors, QueueStats, read_names, read_reports
+from redis_kit.queues.reports.task_runs import ByTask
+from redis_kit.queues.reports.workers import HOUR, WorkerInfo, read_lost, read_workers
 
 QUEUE = ("queue",)
 JOBS = Metric(

@@ -16,8 +16,8 @@ from redis_kit.queues.inspection import (
     queue_names,
     queue_stats,
 )
-from redis_kit.queues.inspection.failures import inspect
-from redis_kit.queues.inspection.lookup import look_up
+from redis_kit.queues.reports.failures import inspect
+from redis_kit.queues.reports.lookup import look_up
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from tests.fixtures.process import wait_for

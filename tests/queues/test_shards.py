@@ -9,14 +9,14 @@ import pytest
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisUnavailable
 from redis_kit.queues import LeaseLost, Queue, QueueCounts, chain, group, signals, task
-from redis_kit.queues.database import relay as relays
 from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.shards import shard_for, shard_names
+from redis_kit.queues.features.outbox import relay as relays
 from redis_kit.queues.features.schedules import control
 from redis_kit.queues.inspection import list_workers, queue_counts, queue_names, queue_stats
-from redis_kit.queues.inspection.stats import older_shards
 from redis_kit.queues.limits import list_limits, set_limit
 from redis_kit.queues.models import OutboxMessage
+from redis_kit.queues.reports.stats import older_shards
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import enqueue, registry
 from redis_kit.queues.worker.options import Options

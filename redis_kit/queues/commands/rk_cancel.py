@@ -13,7 +13,7 @@ from redis_kit.queues.commands.base import QueueCommand, identifier
 from redis_kit.queues.engine import manage
 from redis_kit.queues.engine.ids import in_full, queue_of
 from redis_kit.queues.engine.queue import Queue
-from redis_kit.queues.inspection.lookup import look_up
+from redis_kit.queues.reports.lookup import look_up
 from redis_kit.queues.settings import whole
 
 REMOVED, STOPPING, ENDED, DEAD, NOT_FOUND = "removed", "stopping", "ended", "dead", "not found"

@@ -14,10 +14,10 @@ from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import QueueCommand, jobs, unreadable
 from redis_kit.queues.engine.hourly import HOURS
 from redis_kit.queues.engine.run_counts import TaskStats
-from redis_kit.queues.engine.unknown_calls import UnknownCalls
-from redis_kit.queues.inspection.stats import Errors, QueueStats, queue_names, queue_stats
-from redis_kit.queues.inspection.task_runs import stored_runs
-from redis_kit.queues.inspection.workers import DEAD, HOUR, UNRESPONSIVE, LostWorker, WorkerInfo, workers_and_lost
+from redis_kit.queues.reports.stats import Errors, QueueStats, queue_names, queue_stats
+from redis_kit.queues.reports.task_runs import stored_runs
+from redis_kit.queues.reports.unknown_calls import UnknownCalls
+from redis_kit.queues.reports.workers import DEAD, HOUR, UNRESPONSIVE, LostWorker, WorkerInfo, workers_and_lost
 
 MINUTES = 6  # five full ones and the current one
 INTERVAL = 2.0  # seconds between two updates of --watch

@@ -4,23 +4,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from django.utils.timezone import is_naive, localtime
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.logs import error_text
 from redis_kit.core.logs.masking import HIDDEN, is_secret, without_secrets
 from redis_kit.core.panels import MOST_ROWS, Content, Lines, Link, Listing, Meter, Table, Words
-from redis_kit.core.text import contained
 from redis_kit.queues.dashboard.actions import JobTarget
 from redis_kit.queues.engine import message
 from redis_kit.queues.engine import payload as serializers
 from redis_kit.queues.engine.feature import features
 from redis_kit.queues.engine.history import History
-from redis_kit.queues.engine.log_line import LogLine
 from redis_kit.queues.engine.message import tags_of, task_of
 from redis_kit.queues.engine.progress import Progress
 from redis_kit.queues.errors import CorruptMessage, UnknownTask
-from redis_kit.queues.inspection.lookup import AttemptError, JobDetails
+from redis_kit.queues.reports.lookup import AttemptError, JobDetails
 from redis_kit.queues.tasks import registry
 
 FIRST = _("First jobs of %s")
@@ -61,8 +58,9 @@ def content(wanted: tuple[str, str], details: JobDetails | None) -> Iterator[Con
     yield from _texts(details)
     if details.history and details.history.begun:
         yield _attempts(details, details.history)
-    if details.log:
-        yield _log(details.log)
+    for feature in features():
+        if feature.name in details.extras:
+            yield from feature.job_sections(details.extras[feature.name])
     for failure in filter(None, (details.result.cancelled, *details.result.errors)):
         yield _traceback(failure)
 
@@ -215,16 +213,6 @@ def _attempts(details: JobDetails, about: History) -> Table:
 def _failed(failure: AttemptError) -> Lines:
     summary = error_text.summary_of(failure.kind, failure.traceback)
     return error(failure.kind.removeprefix("builtins."), summary)
-
-
-def _log(lines: Sequence[LogLine]) -> Listing:
-    return Listing(_("Log"), "\n".join(map(_logged, lines))[-LONGEST:])
-
-
-def _logged(line: LogLine) -> str:
-    at = line.at if is_naive(line.at) else localtime(line.at)
-    about = f"{at.isoformat(sep=' ', timespec='milliseconds')[:23]} {line.attempt} {line.level} {line.logger}"
-    return contained(f"{about}: {without_secrets(line.text)}")
 
 
 def _traceback(failure: AttemptError) -> Listing:

@@ -16,8 +16,8 @@ from redis_kit.queues.engine import bulk
 from redis_kit.queues.engine.job import JobInfo, State
 from redis_kit.queues.engine.message import task_of
 from redis_kit.queues.engine.queue import Queue
-from redis_kit.queues.inspection import job_pages
-from redis_kit.queues.inspection.job_pages import JobFilter
+from redis_kit.queues.reports import job_pages
+from redis_kit.queues.reports.job_pages import JobFilter
 
 MOST = 1000  # jobs that one button changes
 TEXTS = ("task", "error", "tag")  # of a filter

@@ -6,9 +6,7 @@ from operator import mul
 from time import time
 from typing import Any, NamedTuple
 
-from django.db import DatabaseError, transaction
 from django.utils import timezone
-from django.utils.connection import ConnectionDoesNotExist
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
@@ -23,19 +21,16 @@ from redis_kit.core.text import grouped
 from redis_kit.queues.dashboard import job_page
 from redis_kit.queues.dashboard.actions import GroupTarget, LimitTarget
 from redis_kit.queues.dashboard.job_page import moment
-from redis_kit.queues.database.outbox import waiting
 from redis_kit.queues.engine import calls, job, lane_limits, manage, shards
 from redis_kit.queues.engine.job import JobInfo, PauseInfo, QueueCounts, State, cause
 from redis_kit.queues.engine.lane_limits import LimitInfo
 from redis_kit.queues.engine.message import task_of
 from redis_kit.queues.engine.queue import Queue
-from redis_kit.queues.engine.unknown_calls import UnknownCalls
-from redis_kit.queues.inspection import stats
-from redis_kit.queues.inspection.failures import Findings, Group
-from redis_kit.queues.inspection.stats import QueueHistory, QueueStats, read_history
-from redis_kit.queues.tasks import registry
+from redis_kit.queues.reports import stats
+from redis_kit.queues.reports.failures import Findings, Group
+from redis_kit.queues.reports.stats import QueueHistory, QueueStats, read_history
+from redis_kit.queues.reports.unknown_calls import UnknownCalls
 
-OVERDUE = timedelta(minutes=1)  # for a call in the outbox
 QUEUES = _("Queues")
 TASKS_IN_HINT = 5
 QUEUE_BUTTONS = ("resume", "pause", "retry_dead")
@@ -98,21 +93,6 @@ def refusals(reports: Mapping[str, QueueStats]) -> Iterator[Figure]:
     """Yield for how many queues the server refuses writes, if there are any, and why."""
     if refused := [report.refused for report in reports.values() if report.refused]:
         yield Figure(_("Redis refuses writes"), len(refused), hint=refused[0], alarm=True)
-
-
-def outbox() -> Iterator[Figure]:
-    """Yield how many calls wait in each outbox of the tasks that this process knows. Two statements for each."""
-    for alias in registry.outboxes():
-        title = _("Outbox (%s)") % alias
-        try:
-            with transaction.atomic(using=alias):
-                count, oldest = waiting(alias)
-        except (DatabaseError, ConnectionDoesNotExist) as error:
-            yield Figure(title, None, hint=str(error), alarm=True)
-            continue
-        age = timezone.now() - oldest if oldest else timedelta(0)
-        hint = _("The oldest call has waited for %d s. A worker sends them.") % age.total_seconds() if oldest else ""
-        yield Figure(title, count, hint=hint, alarm=age > OVERDUE)
 
 
 def queues(reports: Mapping[str, QueueStats], *, slug: str, title: Any = QUEUES) -> Iterator[Table]:

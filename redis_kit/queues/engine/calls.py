@@ -59,7 +59,7 @@ class QueueScript:
         return [of_one(base, part, names[part]) if part in names else base + part for part in keys]
 
 
-PUT, PUT_UNIQUE, RECALL, PUT_BATCH = map(QueueScript, ("put", "put_unique", "recall", "put_batch"))
+PUT, PUT_UNIQUE, PUT_BATCH = map(QueueScript, ("put", "put_unique", "put_batch"))
 SETTLE, ACK_AND_CLAIM = map(QueueScript, ("settle", "ack_and_claim"))
 HEARTBEAT, SIGN_OFF, REAP, SWEEP = map(QueueScript, ("heartbeat", "sign_off", "reap", "sweep"))
 LIST_LOST_WORKERS = QueueScript("list_lost_workers")
@@ -69,10 +69,9 @@ COUNT, QUEUE_STATS, LIST_WORKERS, SEND_COMMAND = map(
 REQUEUE, RUN_NOW, DELETE, PURGE, CANCEL = map(QueueScript, ("requeue", "run_now", "delete", "purge", "cancel"))
 GET_JOB, GET_JOB_DETAILS, PEEK = map(QueueScript, ("get_job", "get_job_details", "peek"))
 LIST_JOBS = QueueScript("list_jobs")
-GET_RESULT, STORE_PROGRESS, STORE_CURSOR = map(QueueScript, ("get_result", "store_progress", "store_cursor"))
+GET_RESULT, STORE_PROGRESS = map(QueueScript, ("get_result", "store_progress"))
 LIST_ENDINGS, STORE_ENDING = map(QueueScript, ("list_endings", "store_ending"))
 CLAIM_BY_ID = QueueScript("claim_by_id")
-COUNT_HANDOVERS, GET_HANDOVERS = map(QueueScript, ("count_handovers", "get_handovers"))
 PAUSE, RESUME, GET_PAUSE = map(QueueScript, ("pause", "resume", "get_pause"))
 SET_LIMIT, LIST_LIMITS = map(QueueScript, ("set_limit", "list_limits"))
 TAKEN = 200  # jobs in one call
@@ -203,17 +202,7 @@ def claim_by_id(base: str, worker: str, claim: str, id: str, *, version: str, to
 
 def store_progress(base: str, job: Job, *, progress: bytes, ttl_ms: int) -> ScriptCall:
     """Return the step that stores the progress of a running job for ``ttl_ms``."""
-    return STORE_PROGRESS(base, *_claimed(job), progress, ttl_ms, job=job.id)
-
-
-def store_cursor(
-    base: str, job: Job, number: int, position: tuple[bytes, int], progress: tuple[bytes, int], *, crashed: bool
-) -> ScriptCall:
-    """Return the step that stores how far a loop of a running job is, and its progress, each for a number of ms.
-
-    If workers died with the job before (``crashed``), these crashes no longer count.
-    """
-    return STORE_CURSOR(base, *_claimed(job), number, *position, *progress, int(crashed), job=job.id)
+    return STORE_PROGRESS(base, *claim_of(job), progress, ttl_ms, job=job.id)
 
 
 def cancel(base: str, id: str, *, error: bytes, ttl_ms: int) -> ScriptCall:
@@ -299,5 +288,6 @@ def _cut(reason: str) -> bytes:
     return reason[:REASON].encode("utf-8", "backslashreplace")
 
 
-def _claimed(job: Job) -> tuple[bytes, bytes]:
+def claim_of(job: Job) -> tuple[bytes, bytes]:
+    """Return the claim and the id of a job, as scripts take them."""
     return job.token.encode("utf-8", "surrogateescape"), job.id.encode("utf-8", "surrogateescape")

@@ -16,7 +16,7 @@ from redis_kit.queues.engine import calls, payload
 from redis_kit.queues.engine import done as done_jobs
 from redis_kit.queues.engine.ack import Ack, ack_of
 from redis_kit.queues.engine.calls import End
-from redis_kit.queues.engine.job import Job, State, claimed, member
+from redis_kit.queues.engine.job import Job, State, claimed, member, read
 from redis_kit.queues.engine.liveness import heartbeat_reply, seconds, worker_id
 from redis_kit.queues.errors import CANCELLED_WHILE_RUNNING, Cancelled, LeaseLost
 from redis_kit.queues.settings import QueueSettings, options_of
@@ -230,6 +230,24 @@ def snooze(queue: Primitive, job: Job, delay: Delay, *, expires: int, why: str, 
     if not answer:
         raise lost(queue, [job])
     return answer != CANCELLED
+
+
+def version(job: Job) -> str:
+    """Return what tells a claimed job from the same one at a later time: attempts begun before, and when it was due."""
+    return f"{job.attempt - 1} {round(job.due * 1000)}"
+
+
+def claim_by_id(
+    queue: Primitive, worker: str, claim: str, id: str, *, version: str, token: str, about: str
+) -> Flow[Job | None]:
+    """Claim one job that was handed over; None if there is nothing to run. A repeat with the same claim is safe."""
+    reply = yield calls.claim_by_id(queue.key(""), worker, claim, id, version=version, token=token, about=about)
+    if not reply:
+        return None
+    place, record, second, microsecond = reply
+    parts, held = read(record), f"{worker}/{claim}/{place.decode()}"
+    moment = int(second) + int(microsecond) / 1e6
+    return Job(id, parts.body, held, parts.attempts, parts.crashes, parts.priority, parts.due, parts.history, moment)
 
 
 def lost(queue: Primitive, jobs: list[Job]) -> LeaseLost:

@@ -8,7 +8,8 @@ dotted paths: one that nobody uses costs no import.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any, ClassVar, Protocol
+from threading import Event
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 from django.core.checks import CheckMessage
 from django.utils.module_loading import import_string
@@ -33,6 +34,14 @@ class Duty(Protocol):
         """Do what is due, and set when it is due next."""
 
 
+@runtime_checkable
+class Listener(Protocol):
+    """A duty that hears the replies to heartbeats of worker processes that claim jobs."""
+
+    def heard(self, queue: Any, reply: Any) -> None:
+        """Take the reply for a queue."""
+
+
 class Supervision(Protocol):
     """A supervisor, as far as the duties of features use it."""
 
@@ -46,6 +55,9 @@ class Supervision(Protocol):
     def queues(self) -> Sequence[Any]:
         """Return all queues that its worker processes work on, shards each for itself."""
 
+    def wake_children(self, queues: set[str]) -> None:
+        """Have the worker processes ask these queues for jobs."""
+
     def call_server(self, call: Callable[[], Any]) -> Any:
         """Make a call to the server, which a signal to stop ends early."""
 
@@ -53,11 +65,45 @@ class Supervision(Protocol):
         """Run a function in a process of its own, unless one is at work."""
 
 
+class Process(NamedTuple):
+    """A process that runs jobs: a worker process, one of Celery, or that of a test.
+
+    ``sources`` are its queues, ``worker`` is its id. ``report`` sends words to its supervisor, if it has one.
+    """
+
+    kind: Literal["worker", "celery", "test"]
+    worker: str
+    sources: Sequence[Any]
+    stopping: Event
+    burst: bool = False
+    report: Callable[..., object] = lambda *words: None
+
+
+class ProcessPart:
+    """What a feature has in a process that runs jobs. ``run`` is called in a thread of its own, if it is not None."""
+
+    run: Callable[[], object] | None = None
+
+    def begin(self) -> None:
+        """Do what comes before the first job."""
+
+    def flush(self) -> None:
+        """Send what was gathered: Celery may end its process after any job."""
+
+    def close(self) -> None:
+        """Do what is left as the process ends."""
+        self.flush()
+
+
 class Feature:
-    """The base of features. Each part is optional."""
+    """The base of features. Each part is optional, but the name."""
+
+    name: ClassVar[str]
 
     #: Dotted paths of panels of the dashboard.
     panels: ClassVar[tuple[str, ...]] = ()
+    #: The module that stores calls in a database until they are sent; see tasks.enqueue.
+    transport: ClassVar[str] = ""
     #: Sinks that are named by a word, as dotted paths.
     sinks: ClassVar[Mapping[str, str]] = {}
     #: The field that this feature adds to messages, by the version of these messages.
@@ -85,6 +131,24 @@ class Feature:
     def death_hook(self, source: Any, body: bytes) -> Callable[[str], object] | None:
         """Return what to call with the reason if a job dies, given its queue and its body or the beginning of that."""
 
+    def process_part(self, process: Process) -> ProcessPart | None:
+        """Return the part of the feature in a process that runs jobs."""
+
+    def process_duties(self, process: Process) -> Iterable[Duty]:
+        """Return the duties of a worker process: those that may wait for a database, which a supervisor can't."""
+        return ()
+
+    def queue_figures(self) -> Iterable[Any]:
+        """Return figures of the dashboard about all queues."""
+        return ()
+
+    def job_step(self, base: str, id: str) -> Any:
+        """Return the step that reads what the page of a job shows, given the beginning of the queue's keys."""
+
+    def job_sections(self, reply: Any) -> Iterable[Any]:
+        """Return what the page of a job shows, given the reply to job_step()."""
+        return ()
+
     def job_lines(self, body: bytes) -> Iterable[Any]:
         """Return what the page of a job shows below its id."""
         return ()
@@ -105,6 +169,20 @@ def features() -> tuple[Feature, ...]:
 def message_fields() -> dict[int, str]:
     """Return the fields that features add to messages, by version."""
     return {version: field for feature in features() for version, field in feature.message_fields.items()}
+
+
+def process_parts(process: Process) -> dict[str, ProcessPart]:
+    """Return the parts of features in a process, by the names of the features."""
+    parts = {feature.name: feature.process_part(process) for feature in features()}
+    return {name: part for name, part in parts.items() if part}
+
+
+def transport() -> Any:
+    """Return what stores calls until they are sent. Raises ConfigurationError without a feature that does."""
+    paths = [feature.transport for feature in features() if feature.transport]
+    if not paths:
+        raise ConfigurationError("No feature of redis_kit.queues has an outbox.")
+    return import_module(paths[0])
 
 
 def death_hooks(source: Any, body: bytes) -> Sequence[Callable[[str], object]]:

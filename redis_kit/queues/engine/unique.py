@@ -17,6 +17,7 @@ ALLOWED = (
     f"'done', 'queued', or a time of more than 0 and at most {validation.LONGEST_DELAY:,} seconds, as a number or a "
     "timedelta"
 )
+PERIOD = 600_000  # ms for which Redis knows that it got a call, so that a repeat adds none
 
 
 class UniqueKey(NamedTuple):
@@ -64,3 +65,8 @@ def digest(domain: str, text: str) -> str:
     """Return 22 characters that stand for a text in a key of Redis. Texts of two domains never share them."""
     hashed = hashlib.sha256(f"{domain}\0{text}".encode("utf-8", "surrogatepass")).digest()
     return urlsafe_b64encode(hashed[:16])[:22].decode()
+
+
+def key_of_call(job: str) -> UniqueKey:
+    """Return a unique key by which Redis knows for some time that it got the call of this job, even if that is done."""
+    return UniqueKey(digest("outbox", job), str(PERIOD))

@@ -160,7 +160,7 @@ def _cities() -> list[str]:
 
 
 def _waiting() -> int:
-    from redis_kit.queues.database.outbox import waiting
+    from redis_kit.queues.features.outbox.store import waiting
 
     return waiting("default")[0]
 

@@ -13,8 +13,9 @@ from redis_kit.queues import LeaseLost, Queue, QueueCounts
 from redis_kit.queues.backend import RedisTaskBackend
 from redis_kit.queues.engine import calls as moves
 from redis_kit.queues.errors import CorruptMessage
-from redis_kit.queues.inspection import alist_workers, control_worker, list_workers, workers
-from redis_kit.queues.inspection.stats import queue_counts
+from redis_kit.queues.inspection import alist_workers, control_worker, list_workers
+from redis_kit.queues.reports import workers
+from redis_kit.queues.reports.stats import queue_counts
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.testing.jobs import drain
 from tests.queues.support.duties import sweep

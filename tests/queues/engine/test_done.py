@@ -9,7 +9,7 @@ from redis_kit.queues.engine import calls, done
 from redis_kit.queues.engine.ack import ack_of
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.inspection import task_stats
-from redis_kit.queues.inspection.job_pages import Wanted, latest_done
+from redis_kit.queues.reports.job_pages import Wanted, latest_done
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from tests.queues.support.claiming import settle

@@ -7,10 +7,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from redis_kit.queues import Queue
-from redis_kit.queues.engine import calls, claim, enqueue, handover
+from redis_kit.queues.engine import calls, claim, enqueue
 from redis_kit.queues.engine.job import member
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.unique import chosen
+from redis_kit.queues.features.handover import store as handover
 
 LANES = ("", "group=a", "group=b", "task=t group=a", "task=t group=b", "task=t")
 LANES = (*LANES, "group=a task=u", "task=t task=u queue", "queue")
@@ -115,8 +116,8 @@ class Model:
     def claim_by_id(self, at):
         if self.away:
             job = self.away.pop(list(self.away)[at % len(self.away)])
-            more = {"version": handover.version(job), "token": job.token, "about": "{}"}
-            self.running[job.id] = self.run(handover.claim_by_id(self.queue, "w", f"c{next(NUMBERS)}", job.id, **more))
+            more = {"version": claim.version(job), "token": job.token, "about": "{}"}
+            self.running[job.id] = self.run(claim.claim_by_id(self.queue, "w", f"c{next(NUMBERS)}", job.id, **more))
 
     def run_now(self, at):
         if self.away:

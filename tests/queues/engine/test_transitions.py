@@ -5,8 +5,9 @@ from itertools import product
 import pytest
 
 from redis_kit.queues import Queue, task
-from redis_kit.queues.engine import calls, claim, handover, liveness, results
+from redis_kit.queues.engine import calls, claim, liveness, results
 from redis_kit.queues.engine.job import member
+from redis_kit.queues.features.handover import store as handover
 
 FEATURES = ("plain", "unique", "limit", "result", "mark")
 WAITING = ("ready", "scheduled")
@@ -120,8 +121,8 @@ class Scene:
             keys.zrem(queue.key("workers"), "w")
             self.run(calls.sweep(base))
         elif act == "take over":
-            parts = {"version": handover.version(self.job), "token": self.job.token, "about": "{}"}
-            assert queue.run_flow(handover.claim_by_id(queue, "w", "c2", id, **parts))
+            parts = {"version": claim.version(self.job), "token": self.job.token, "about": "{}"}
+            assert queue.run_flow(claim.claim_by_id(queue, "w", "c2", id, **parts))
         queue.run_flow(results.store_endings(queue))
 
     def run(self, step):

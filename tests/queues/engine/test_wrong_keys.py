@@ -7,10 +7,11 @@ import pytest
 from redis_kit.core.errors import KeyConflict
 from redis_kit.queues import LeaseLost, Queue
 from redis_kit.queues.engine import calls as moves
-from redis_kit.queues.engine import handover
-from redis_kit.queues.engine.handover import version
+from redis_kit.queues.engine.claim import version
 from redis_kit.queues.engine.ids import this_process
 from redis_kit.queues.engine.unique import chosen
+from redis_kit.queues.features.handover import store as handover
+from redis_kit.queues.features.resumable import store as cursors
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, send_heartbeats
 from tests.queues.support.backup import Backup
 from tests.queues.support.claiming import claim_again
@@ -88,7 +89,7 @@ class Scene:
             lambda: self.run(moves.cancel(base, other.id, error=b"[]", ttl_ms=1000)),
             lambda: self.run(moves.cancel(base, "x", error=b"[]", ttl_ms=1000)),
             lambda: self.run(moves.store_progress(base, job, progress=b"1", ttl_ms=1000)),
-            lambda: self.run(moves.store_cursor(base, job, 0, (b"1", 1000), (b"1", 1000), crashed=True)),
+            lambda: self.run(cursors.store_cursor(base, job, 0, (b"1", 1000), (b"1", 1000), crashed=True)),
             lambda: source.snooze(job, 5, expires=0, why="", ttl_ms=1000),
             lambda: source.snooze(other, 5, expires=0, why="", ttl_ms=1000),
             lambda: source.fail(job, delay=0, max_attempts=1, **failure),

@@ -28,8 +28,6 @@
 -- parked     zset of scores 0: what waits for a limit
 -- result     hash: what is stored about a call
 -- finished   list: an element for each caller that waits for the result
--- cursor     hash: number of a loop -> how far it is
--- log        list: lines that a job logged, the oldest first
 -- done       stream: the latest done jobs
 -- unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
 -- deferred   zset: id/due of each job of a shape that was returned -> since when no worker runs it
@@ -37,4 +35,3 @@
 -- hours      hash: hour since 1970 -> jobs done, attempts failed, attempts begun, ms by which these were late, together and at most; "folded" -> the last hour that was added up
 -- tasks      hash: task -> its counts in its latest hour, see _run_counts
 -- past       hash: task -> its counts in the hours before, the latest first
--- handovers  hash: sent, sent_at, failed, failed_at, error, to

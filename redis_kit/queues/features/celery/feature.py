@@ -15,6 +15,7 @@ from redis_kit.queues.settings import CELERY, QUEUE_OPTIONS, QueueSettings
 class Celery(Feature):
     """A sink, a task backend, and bases of Celery's tasks."""
 
+    name = "celery"
     senders = {CELERY: "redis_kit.queues.features.celery.publisher.send_tick"}
     sinks = {CELERY: "redis_kit.queues.features.celery.sink.CelerySink"}
 

@@ -15,17 +15,16 @@ from typing import Any
 from redis_kit.core import conf
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
-from redis_kit.queues.engine import claim, handover, ids
+from redis_kit.queues.engine import claim, ids
+from redis_kit.queues.engine.feature import Process, process_parts
 from redis_kit.queues.engine.job import Job, member
 from redis_kit.queues.features.celery import shutdown
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import discovery
 from redis_kit.queues.worker.process.process import start_thread
-from redis_kit.queues.worker.run.hand_over import NoClaims
-from redis_kit.queues.worker.run.job_logs import JobLogs
+from redis_kit.queues.worker.run.endings import NoClaims
 from redis_kit.queues.worker.run.middleware import WorkerContext
 from redis_kit.queues.worker.run.runner import JobRunner
-from redis_kit.queues.worker.run.sink import Routes
 from redis_kit.queues.worker.run.timeouts import Timeouts
 from redis_kit.queues.worker.shared.done import Done
 from redis_kit.queues.worker.shared.logs import guarded
@@ -54,15 +53,14 @@ class Fleet:
         self._last, self._beats = 0.0, False
         self._given_up, self._outage = Event(), Outage()
         self._deadlines = Timeouts()
-        self._logs = JobLogs(self._sources, self._given_up)
+        self._parts = process_parts(Process("celery", self._worker, self._sources, self._given_up))
         context = WorkerContext(
             self._sources,
             StatusBoard(1),
-            Routes([], {}),  # it has come to where it runs
             deadlines=self._deadlines,
             given_up=self._given_up,
             stops=shutdown.stops,
-            logs=self._logs,
+            parts=self._parts,
         )
         self._runner = JobRunner(context, NoClaims())
         if get_ident() not in sys._current_frames():
@@ -78,7 +76,7 @@ class Fleet:
         source = self._sources[number]
         with self._busy(number):
             given = {"version": version, "token": token, "about": source.about}
-            steps = partial(handover.claim_by_id, source, self._worker, token_urlsafe(6), id, **given)
+            steps = partial(claim.claim_by_id, source, self._worker, token_urlsafe(6), id, **given)
             job: Job | None = self._answered(lambda: source.run_flow(steps()))
             if job is None:
                 logger.info("Job %a of queue %a was handed over and is not to run any more.", id, queue)
@@ -89,12 +87,16 @@ class Fleet:
                     self._end(source, done)
             finally:
                 self._held.discard(member(job))
-                guarded("The logs of jobs", self._logs.report, None)  # Celery may end this process at any time
+                self._flush()  # Celery may end this process at any time
 
     def close(self) -> None:
         """End its threads. Jobs that run now are ready again when its lease is over."""
         self._given_up.set()
         self._deadlines.stop()
+
+    def _flush(self) -> None:
+        for name, part in self._parts.items():
+            guarded(f"The end of {name}", part.flush, None)
 
     def _end(self, source: WorkerQueue, done: Done) -> None:
         def ack() -> Flow[bool]:
@@ -152,7 +154,7 @@ class Fleet:
                     break
             for number in used:
                 self._beat(number)
-            guarded("The logs of jobs", self._logs.report, None)
+            self._flush()
         else:
             return
         for source in list(self._sources):

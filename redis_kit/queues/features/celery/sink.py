@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from redis_kit.queues import backend, framework
-from redis_kit.queues.engine import handover, history
+from redis_kit.queues.engine import history
+from redis_kit.queues.engine.claim import version
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.features.celery.broker import Message as CeleryMessage
@@ -58,7 +59,7 @@ class CelerySink(Sink):
             return StoredMessage.loads(call, job.id), None
         options = _traced(self._options(queue.queue_name, job), call)
         if self._is_ours(job, call):
-            claim = [queue.name, job.id, handover.version(job), job.token]
+            claim = [queue.name, job.id, version(job), job.token]
             options["ignore_result"] = True
             return TaskCall(RUN, claim, {}, job.id, options), max(AGAIN, job.claimed - job.due)
         if call.expires:

@@ -17,6 +17,7 @@ from redis_kit.queues.engine.feature import Duty, Feature, Supervision
 class Schedules(Feature):
     """Supervisors add the jobs of ticks. Rows of schedules are stored when they change."""
 
+    name = "schedules"
     panels = ("redis_kit.queues.features.schedules.page.SchedulesPanel",)
 
     def ready(self) -> None:

@@ -10,6 +10,7 @@ from redis_kit.queues.engine.feature import Duty, Feature, Supervision
 class Workflows(Feature):
     """A step of a workflow asks it before its task runs, and reports the end."""
 
+    name = "workflows"
     panels = ("redis_kit.queues.features.workflows.page.WorkflowsPanel",)
     message_fields = {2: "workflow"}
     begin = ("redis_kit.queues.features.workflows.middleware.WorkflowSteps",)

@@ -10,17 +10,14 @@ from typing import Any
 from redis_kit.core.signals import send_safely
 from redis_kit.core.tracing import spans
 from redis_kit.queues import signals
-from redis_kit.queues.engine import cursors
 from redis_kit.queues.engine.feature import middleware
 from redis_kit.queues.errors import Retry, Snooze, WorkerLost
 from redis_kit.queues.tasks import current_job, expiry
 from redis_kit.queues.tasks.current_job import CurrentJob
 from redis_kit.queues.worker.run.attempt import ISOLATED, SUCCEEDED, Attempt, Failed
 from redis_kit.queues.worker.run.call import Call
-from redis_kit.queues.worker.run.hand_over import HandOver
 from redis_kit.queues.worker.run.middleware import Handler, Middleware, WorkerContext
 from redis_kit.queues.worker.run.outcome import most_attempts
-from redis_kit.queues.worker.run.postponement import UnknownCalls
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import guarded
 
@@ -47,7 +44,7 @@ class Crashes(Middleware):
 
     def __call__(self, attempt: Attempt) -> Any:
         """See Middleware."""
-        if attempt.job.attempt > most_attempts(attempt.task):
+        if not attempt.unknown and attempt.job.attempt > most_attempts(attempt.task):
             error = WorkerLost("its process died in the last of its attempts")
             return Failed(error, attempt.task, final=True)
         return ISOLATED if self.worker.isolates else self.call_next(attempt)
@@ -58,6 +55,8 @@ class Presence(Middleware):
 
     def __call__(self, attempt: Attempt) -> Any:
         """See Middleware. From here on, an error is that of the task."""
+        if attempt.unknown:
+            raise attempt.unknown  # no feature took it
         worker, source, job, task = self.worker, attempt.source, attempt.job, attempt.task
         key, started = (attempt.number, job.id), monotonic()
         hard = None if task.timeout is None else started + task.timeout + AFTER
@@ -71,7 +70,8 @@ class Presence(Middleware):
             attempt.recorder.keeps if attempt.recorder else None,
             interruptible=task.on_cancel == "raise",
             stops=worker.stops,
-            log=partial(worker.logs.add, key) if worker.logs else None,
+            parts=worker.parts,
+            number=attempt.number,
         )
         if attempt.recorder:
             attempt.recorder.begin(attempt.call)
@@ -85,8 +85,9 @@ class Presence(Middleware):
             attempt.seconds = monotonic() - started
             worker.running.pop(key, None)
             current_job.end(tokens)
-        if current.loops:
-            attempt.announcements += (partial(_forget_loops, attempt),)
+        if current.ends:
+            ends = [partial(end, current) for end in current.ends]
+            attempt.announcements += tuple(partial(guarded, "The end of a task", end, None) for end in ends)
         if signals.job_succeeded.receivers:
             said = {"queue": source.queue_name, "job": job, "task": task}
             attempt.announcements += (partial(send_safely, signals.job_succeeded, Presence, **said),)
@@ -131,11 +132,12 @@ class Chains:
     def __init__(self, worker: WorkerContext) -> None:
         self._worker, self._call = worker, Call(worker)
         tracing = [Tracing] if spans.tracer() else []
-        self.links: list[type[Middleware]] = [
-            *(Expiry, HandOver, UnknownCalls, *middleware("route"), Crashes),
+        links: list[type[Middleware]] = [
+            *(Expiry, *middleware("route"), Crashes),
             *(*middleware("begin"), Presence, *middleware("task"), Results, *tracing),
         ]
-        self._uses = [link.usage(worker) for link in self.links]
+        usage = [(link, is_used) for link in links if (is_used := link.usage(worker))]
+        self.links, self._uses = [link for link, _ in usage], [is_used for _, is_used in usage]
         self._chains: dict[tuple[bool, ...], Handler] = {}  # by which links an attempt uses
 
     def of(self, attempt: Attempt) -> Handler:
@@ -148,8 +150,3 @@ class Chains:
         for link in reversed(list(compress(self.links, used))):
             chain = link(chain, self._worker)
         return chain
-
-
-def _forget_loops(attempt: Attempt) -> None:
-    forget = cursors.forget(attempt.source, attempt.job)
-    guarded("The place of a loop", partial(attempt.source.run_flow, forget), None)

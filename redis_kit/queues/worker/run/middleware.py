@@ -6,11 +6,10 @@ from operator import attrgetter
 from threading import Event
 from typing import Any, ClassVar
 
+from redis_kit.queues.engine.feature import ProcessPart
 from redis_kit.queues.tasks.current_job import CurrentJob
 from redis_kit.queues.worker.run.attempt import Attempt
 from redis_kit.queues.worker.run.event_loop import EventLoop
-from redis_kit.queues.worker.run.job_logs import JobLogs
-from redis_kit.queues.worker.run.sink import Routes
 from redis_kit.queues.worker.run.statistics import TaskStatistics
 from redis_kit.queues.worker.run.timeouts import JobKey, Timeouts
 from redis_kit.queues.worker.shared.status_board import StatusBoard
@@ -28,12 +27,11 @@ class WorkerContext:
 
     sources: Sequence[WorkerQueue]
     board: StatusBoard
-    routes: Routes
     deadlines: Timeouts = field(default_factory=Timeouts)
     coroutines: EventLoop = field(default_factory=EventLoop)
     given_up: Event = field(default_factory=Event)
     stops: Callable[[], bool] = lambda: False
-    logs: JobLogs | None = None
+    parts: dict[str, ProcessPart] = field(default_factory=dict)  # of features, by their names
     statistics: TaskStatistics | None = None
     isolates: bool = False
     running: dict[JobKey, CurrentJob] = field(default_factory=dict)
@@ -56,6 +54,6 @@ class Middleware:
         raise NotImplementedError
 
     @classmethod
-    def usage(cls, worker: WorkerContext) -> "attrgetter[Any]":
-        """Return ``is_used``; a link that needs more than an attempt to tell overrides this."""
+    def usage(cls, worker: WorkerContext) -> "attrgetter[Any] | None":
+        """Return ``is_used``, or None in a worker that does not need the link. One that has to look overrides this."""
         return cls.is_used

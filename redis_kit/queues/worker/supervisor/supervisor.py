@@ -22,9 +22,8 @@ from redis_kit.core.flow import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import Call
 from redis_kit.queues.engine import ids
-from redis_kit.queues.engine.feature import Duty, features
+from redis_kit.queues.engine.feature import Duty, Listener, features
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.tasks.recall import Recall
 from redis_kit.queues.worker.options import LoneJob, Options
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.duties import Duties
@@ -97,21 +96,20 @@ class Supervisor:
         self._helper = Helper(self._release_resources)
         self._files = autoreload.Files() if options.reload else None
         self._reaper = Reaper()
-        recall = Recall(self._wake_children)
         reports = options.health_port is not None or options.metrics_port is not None
-        self._heartbeat = Heartbeat(self, recall.report, reports=reports)
+        self._heartbeat = Heartbeat(self, reports=reports)
         self._probes = Probes(
             options, self._heartbeat, lambda: self.children, lambda: not (self.quiet or self._stopping)
         )
         duties: list[Duty] = [
             self._heartbeat,
             self._reaper,
-            recall,
             Sweep(self.queues, self._heartbeat.note_swept),
             HourFolding(self.queues),
         ]
         for feature in features():
             duties += feature.duties(self)
+        self._heartbeat.listeners = [duty for duty in duties if isinstance(duty, Listener)]
         if self._files:
             duties.append(FileWatch(self._files, self._restart))
         self._duties = Duties(*duties)
@@ -326,8 +324,8 @@ class Supervisor:
         for child in self.children:
             child.channel.flush()
             for word, *arguments in child.channel.heard():
-                if word == "outbox":
-                    self._probes.note_outbox(float(arguments[0]))
+                if word == "waits":
+                    self._probes.note_wait(arguments[0], float(arguments[1]))
                 if word == "alone":
                     number, id, token, version = arguments
                     self._lone_jobs.append(LoneJob(child.sources[int(number)].name, id, token, version))
@@ -377,7 +375,8 @@ class Supervisor:
         self._reaper.add(child, crashed=crashed, then=partial(self._end_lone_job, job) if job else None)
         child.close()
 
-    def _wake_children(self, queues: set[str]) -> None:
+    def wake_children(self, queues: set[str]) -> None:
+        """See Supervision."""
         for child in self.children if not (self.quiet or self._stopping) else ():
             for source in child.sources if not child.recycling else ():
                 if source.name in queues:

@@ -15,7 +15,7 @@ from redis_kit.queues.features.celery import fleet as celery_fleet
 from redis_kit.queues.features.celery.broker import TaskCall
 from redis_kit.queues.features.celery.publisher import Publisher
 from redis_kit.queues.inspection import hand_overs
-from redis_kit.queues.inspection.lookup import look_up
+from redis_kit.queues.reports.lookup import look_up
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.testing.jobs import drain
 from tests.chaos.queues.handovers import messages
@@ -76,7 +76,7 @@ def test_work_of_a_fleet(project, journal, settings, monkeypatch):
     assert coroutine.return_value == 7
     assert slow.wait_until_finished(10)
     assert slow.errors[-1].exception_class_path.endswith("TaskTimeout")
-    wait_for(lambda: [line.text for line in look_up(["default"], talking.id)[1].log] == ["hello"])
+    wait_for(lambda: b"hello" in b"".join(look_up(["default"], talking.id)[1].extras["logs"]))
     failing.refresh()
     assert (failing.status, failing.attempts) == ("READY", 1)  # it is retried later
     assert Queue("default").run_now(failing.id)

@@ -10,9 +10,9 @@ from redis_kit.queues.features.celery import broker
 from redis_kit.queues.features.celery import publisher as apps
 from redis_kit.queues.features.celery.broker import TaskCall
 from redis_kit.queues.features.celery.publisher import Publisher
+from redis_kit.queues.features.handover import routes
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
-from redis_kit.queues.worker.run import sink
 from redis_kit.testing.jobs import drain
 from tests.fixtures.process import wait_for
 from tests.queues.support import fleet, tasks
@@ -81,7 +81,7 @@ def test_kind_of_the_broker_is_found_out_once(project, mail, monkeypatch):
 
 
 def test_jobs_are_sent_once_though_the_broker_was_down(project, mail, make_server, monkeypatch, caplog, tmp_path):
-    monkeypatch.setattr(sink, "FIRST", 0.05)
+    monkeypatch.setattr(routes, "FIRST", 0.05)
     monkeypatch.setattr(broker, "TIMEOUT", 0.5)
     monkeypatch.setitem(broker.LIMITS, "redis", {"socket_timeout": 0.5, "socket_connect_timeout": 0.5})
     server = make_server(tcp=True, persistence=True, data_dir=tmp_path / "broker")

@@ -11,7 +11,7 @@ from redis_kit.queues.engine import calls, ids, liveness
 from redis_kit.queues.engine.ack import Ack
 from redis_kit.queues.engine.liveness import poison
 from redis_kit.queues.inspection import acontrol_worker, control_worker, list_workers, queue_stats
-from redis_kit.queues.inspection.lookup import look_up
+from redis_kit.queues.reports.lookup import look_up
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.shared.channel import pair
 from redis_kit.queues.worker.shared.status_board import StatusBoard
