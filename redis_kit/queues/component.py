@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
@@ -26,7 +27,6 @@ class Queues(Component):
     panels = (
         "redis_kit.queues.dashboard.panel.QueuesPanel",
         "redis_kit.queues.dashboard.job_list_page.JobsPanel",
-        "redis_kit.queues.dashboard.tasks_page.TasksPanel",
         "redis_kit.queues.dashboard.workers_page.WorkersPanel",
     )
     metrics = ("redis_kit.queues.metrics.QueueMetrics",)
@@ -41,6 +41,11 @@ class Queues(Component):
         """Return the panels of queues, and then those of features."""
         paths = [path for feature in features() for path in feature.panels]
         return [*super().load_panels(), *(import_string(path)() for path in paths)]
+
+    def load_metrics(self) -> list[Any]:
+        """Return the sources of metrics of queues, and then those of features."""
+        paths = [path for feature in features() for path in feature.metrics]
+        return [*super().load_metrics(), *(import_string(path)() for path in paths)]
 
     def checks(self) -> Iterator[CheckMessage]:
         """Yield what does not exist: modules in options, packages. And the problems of our backends in ``TASKS``."""

@@ -5,22 +5,27 @@ from typing import TYPE_CHECKING
 from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from redis_kit.queues.engine.run_counts import Percentiles, TaskStats
     from redis_kit.queues.features.handover.inspection import ahand_overs, hand_overs
     from redis_kit.queues.features.handover.store import HandOvers
+    from redis_kit.queues.features.statistics.counts import Percentiles, TaskStats
+    from redis_kit.queues.features.statistics.history import aqueue_history, queue_history
+    from redis_kit.queues.features.statistics.inspection import (
+        TaskHistory,
+        atask_history,
+        atask_stats,
+        task_history,
+        task_stats,
+    )
     from redis_kit.queues.reports.stats import (
         QueueHistory,
         QueueStats,
         aqueue_counts,
-        aqueue_history,
         aqueue_names,
         aqueue_stats,
         queue_counts,
-        queue_history,
         queue_names,
         queue_stats,
     )
-    from redis_kit.queues.reports.task_runs import TaskHistory, atask_history, atask_stats, task_history, task_stats
     from redis_kit.queues.reports.unknown_calls import UnknownCalls
     from redis_kit.queues.reports.workers import (
         LostWorker,
@@ -70,8 +75,9 @@ __all__ = [
 __getattr__, __dir__ = lazily(
     __name__,
     {
+        "features.statistics.history": ("aqueue_history", "queue_history"),
         "features.handover.store": ("HandOvers",),
-        "engine.run_counts": (
+        "features.statistics.counts": (
             "Percentiles",
             "TaskStats",
         ),
@@ -80,11 +86,9 @@ __getattr__, __dir__ = lazily(
             "QueueHistory",
             "QueueStats",
             "aqueue_counts",
-            "aqueue_history",
             "aqueue_names",
             "aqueue_stats",
             "queue_counts",
-            "queue_history",
             "queue_names",
             "queue_stats",
         ),
@@ -92,7 +96,7 @@ __getattr__, __dir__ = lazily(
             "ahand_overs",
             "hand_overs",
         ),
-        "reports.task_runs": (
+        "features.statistics.inspection": (
             "TaskHistory",
             "atask_history",
             "atask_stats",

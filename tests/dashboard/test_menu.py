@@ -34,7 +34,7 @@ def test_pages_stand_in_the_groups_of_their_components(kit):
         "Overview": ["Overview"],
         "Locks and semaphores": ["Locks and semaphores"],
         "Throttles": ["Throttles"],
-        "Queues": ["Queues", "Jobs", "Tasks", "Workers", "Hand-overs", "Schedule", "Workflows"],
+        "Queues": ["Queues", "Jobs", "Workers", "Tasks", "Hand-overs", "Schedule", "Workflows"],
         "Visitors": ["Page views", "Sign-ins"],
         "Filters and indexes": ["Bloom filters", "Autocomplete", "Search", "Facets"],
         "Servers": ["Keys", "Server", "Logs", "Audit log"],

@@ -10,6 +10,7 @@ from redis_kit.core.errors import InvalidValue, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.steps import Batch
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.queues import validation
 from redis_kit.queues.engine import calls, payload
@@ -230,6 +231,29 @@ def snooze(queue: Primitive, job: Job, delay: Delay, *, expires: int, why: str, 
     if not answer:
         raise lost(queue, [job])
     return answer != CANCELLED
+
+
+def postpone(
+    queue: Primitive, jobs: Sequence[tuple[Job, float]], *, holds: bool, more: Sequence[ScriptCall] = ()
+) -> Flow[list[bool]]:
+    """Return claimed jobs, each for some seconds, without counting the attempt. False for those whose claim is over.
+
+    With ``holds`` another system has them: until it ends, or is due here again, a job counts for its limits. ``more``
+    is done in the same round trip.
+    """
+    if not jobs:
+        yield Batch([*more])
+        return []
+    worker, kind = jobs[0][0].token.partition("/")[0], "away" if holds else "later"
+    ends = [End(member(job), kind, int(wait * 1000)) for job, wait in jobs]
+    base = queue.key("")
+
+    def step(used: bytes) -> ScriptCall:
+        return calls.settle(base, worker, ends=ends, features=used)
+
+    first, *_ = yield Batch([step(features(queue)), *more])
+    answers = yield from featured(queue, step, first)
+    return [bool(answer) for answer in answers]
 
 
 def version(job: Job) -> str:

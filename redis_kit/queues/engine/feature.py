@@ -83,9 +83,9 @@ class ProcessPart:
     """What a feature has in a process that runs jobs. ``run`` is called in a thread of its own, if it is not None."""
 
     run: Callable[[], object] | None = None
-
-    def begin(self) -> None:
-        """Do what comes before the first job."""
+    #: Called after each attempt that succeeded or failed: the number of its queue, its task, the seconds for which that
+    #: ran, the job, and whether it failed.
+    note: Callable[..., object] | None = None
 
     def flush(self) -> None:
         """Send what was gathered: Celery may end its process after any job."""
@@ -109,10 +109,16 @@ class Feature:
     #: The field that this feature adds to messages, by the version of these messages.
     message_fields: ClassVar[Mapping[int, str]] = {}
     #: Middleware around attempts of jobs, as dotted paths. By ``route`` a job may leave this worker, ``begin`` is
-    #: around all that happens once it stays, and ``task`` around the call of its task.
+    #: around all that happens once it stays, and ``task`` around the call of its task and its result,
+    #: ``call`` around the call alone.
     route: ClassVar[tuple[str, ...]] = ()
     begin: ClassVar[tuple[str, ...]] = ()
     task: ClassVar[tuple[str, ...]] = ()
+    call: ClassVar[tuple[str, ...]] = ()
+    #: A module with a view of ``rk_queues``: NAME, add_argument() and show().
+    queue_view: ClassVar[str] = ""
+    #: Dotted paths of subclasses of MetricSource.
+    metrics: ClassVar[tuple[str, ...]] = ()
     #: The class of calls of a task that are parts of something larger, as a dotted path; see Task.step().
     step_class: ClassVar[str] = ""
     #: Functions that send a call to another system, by the name of that system, as dotted paths.
@@ -128,6 +134,9 @@ class Feature:
         """Return messages for ``manage.py check``. Must not talk to a server."""
         return ()
 
+    def call_context(self, task: Any) -> Mapping[str, str] | None:
+        """Return what to send with a call, for the process that runs it; only called with ``TRACING``."""
+
     def death_hook(self, source: Any, body: bytes) -> Callable[[str], object] | None:
         """Return what to call with the reason if a job dies, given its queue and its body or the beginning of that."""
 
@@ -141,6 +150,9 @@ class Feature:
     def queue_figures(self) -> Iterable[Any]:
         """Return figures of the dashboard about all queues."""
         return ()
+
+    def hours(self, queue: str, count: int) -> Any:
+        """Return the flow that reads the numbers of a queue by hour, of this many hours."""
 
     def job_step(self, base: str, id: str) -> Any:
         """Return the step that reads what the page of a job shows, given the beginning of the queue's keys."""
@@ -177,6 +189,16 @@ def process_parts(process: Process) -> dict[str, ProcessPart]:
     return {name: part for name, part in parts.items() if part}
 
 
+def queue_views() -> list[Any]:
+    """Return the views of ``rk_queues`` that features bring."""
+    return [import_module(feature.queue_view) for feature in features() if feature.queue_view]
+
+
+def call_context(task: Any) -> Mapping[str, str] | None:
+    """Return the context of a call that is sent now, if a feature has one."""
+    return next(filter(None, (feature.call_context(task) for feature in features())), None)
+
+
 def transport() -> Any:
     """Return what stores calls until they are sent. Raises ConfigurationError without a feature that does."""
     paths = [feature.transport for feature in features() if feature.transport]
@@ -192,7 +214,7 @@ def death_hooks(source: Any, body: bytes) -> Sequence[Callable[[str], object]]:
 
 
 def middleware(place: str) -> list[Any]:
-    """Return the middleware of all features for a place: route, begin or task."""
+    """Return the middleware of all features for a place: route, begin, task or call."""
     return [import_string(path) for feature in features() for path in getattr(feature, place)]
 
 

@@ -4,6 +4,7 @@ Middleware, panels and figures come in this order.
 """
 
 FEATURES = (
+    "redis_kit.queues.features.statistics.feature.Statistics",
     "redis_kit.queues.features.handover.feature.HandOvers",
     "redis_kit.queues.features.unknown.feature.UnknownTasks",
     "redis_kit.queues.features.schedules.feature.Schedules",
@@ -12,5 +13,6 @@ FEATURES = (
     "redis_kit.queues.features.resumable.feature.Resumable",
     "redis_kit.queues.features.once.feature.OnceKeys",
     "redis_kit.queues.features.logs.feature.Logs",
+    "redis_kit.queues.features.traces.feature.Traces",
     "redis_kit.queues.features.celery.feature.Celery",
 )

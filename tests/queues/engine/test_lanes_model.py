@@ -11,7 +11,6 @@ from redis_kit.queues.engine import calls, claim, enqueue
 from redis_kit.queues.engine.job import member
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.unique import chosen
-from redis_kit.queues.features.handover import store as handover
 
 LANES = ("", "group=a", "group=b", "task=t group=a", "task=t group=b", "task=t")
 LANES = (*LANES, "group=a task=u", "task=t task=u queue", "queue")
@@ -110,7 +109,7 @@ class Model:
     def hand_over(self, at):
         if self.running:
             job = self.take(at)
-            assert self.run(handover.postpone(self.queue, [(job, 60.0)], holds=True)) == [True]
+            assert self.run(claim.postpone(self.queue, [(job, 60.0)], holds=True)) == [True]
             self.away[job.id] = job
 
     def claim_by_id(self, at):

@@ -129,7 +129,7 @@ def _reaped(queue, job):
 
 @pytest.mark.parametrize("through", ["sign_off", "heartbeat", "reap", "release", "postpone"])
 def test_cancelled_job_whose_worker_ends_is_gone_as_cancelled(queue, kit, through):
-    from redis_kit.queues.features.handover import store as handover
+    from redis_kit.queues.engine import claim
     from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
     result = task(unique=True, concurrency=1)(work).enqueue()
@@ -144,7 +144,7 @@ def test_cancelled_job_whose_worker_ends_is_gone_as_cancelled(queue, kit, throug
     elif through == "release":
         WorkerQueue("default", worker="w", about="").release([job])
     else:
-        assert queue.run_flow(handover.postpone(queue, [(job, 60.0)], holds=True)) == [True]
+        assert queue.run_flow(claim.postpone(queue, [(job, 60.0)], holds=True)) == [True]
     queue.heartbeat(worker="v")
     result.refresh()
     assert result.status == "FAILED"

@@ -7,7 +7,6 @@ import pytest
 from redis_kit.queues import Queue, task
 from redis_kit.queues.engine import calls, claim, liveness, results
 from redis_kit.queues.engine.job import member
-from redis_kit.queues.features.handover import store as handover
 
 FEATURES = ("plain", "unique", "limit", "result", "mark")
 WAITING = ("ready", "scheduled")
@@ -103,7 +102,7 @@ class Scene:
             end = calls.End(member(self.job), "unfit", 60_000, 9, 0, "shape", "d")
             queue.run_flow(claim.settle(queue, [end], digest="d"))
         elif act in ("later", "away"):
-            queue.run_flow(handover.postpone(queue, [(self.job, 60.0)], holds=act == "away"))
+            queue.run_flow(claim.postpone(queue, [(self.job, 60.0)], holds=act == "away"))
         elif act == "return":
             queue.run_flow(claim.settle(queue, [calls.End(member(self.job), "return")]))
         elif act == "sign off":

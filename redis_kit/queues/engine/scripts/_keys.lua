@@ -32,6 +32,3 @@
 -- unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
 -- deferred   zset: id/due of each job of a shape that was returned -> since when no worker runs it
 -- minutes    hash: 4 * minute + what -> how many, for 72 hours
--- hours      hash: hour since 1970 -> jobs done, attempts failed, attempts begun, ms by which these were late, together and at most; "folded" -> the last hour that was added up
--- tasks      hash: task -> its counts in its latest hour, see _run_counts
--- past       hash: task -> its counts in the hours before, the latest first

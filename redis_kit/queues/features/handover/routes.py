@@ -14,6 +14,7 @@ from redis_kit.core.flow import single
 from redis_kit.core.logs.error_text import described
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues import framework
+from redis_kit.queues.engine import claim
 from redis_kit.queues.engine.feature import ProcessPart, named_sinks
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.message import Message
@@ -156,7 +157,7 @@ class Route:
         guarded("The count of a failure", self.report, None)
 
     def _postpone(self, jobs: Sequence[tuple[Job, float]], *, holds: bool) -> None:
-        postponed = self._source.run_flow(store.postpone(self._source, jobs, holds=holds, more=self._counts()))
+        postponed = self._source.run_flow(claim.postpone(self._source, jobs, holds=holds, more=self._counts()))
         for (job, _), is_here in zip(jobs, postponed, strict=True):
             if not is_here:
                 logger.debug("Queue %a: job %a is not claimed here any more.", self._source.name, job.id)

@@ -1,15 +1,12 @@
 """Jobs that another system runs, as flows: those that it took, and those that it did not."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.core.steps import Batch
-from redis_kit.queues.engine import calls, claim
+from redis_kit.queues.engine import calls
 from redis_kit.queues.engine.calls import QueueScript
-from redis_kit.queues.engine.job import Job, member
 
 COUNT_HANDOVERS, GET_HANDOVERS = QueueScript("count_handovers", __package__), QueueScript("get_handovers", __package__)
 TTL_MS = 90 * 86_400_000  # for which the counts of a queue that hands over nothing are stored
@@ -28,29 +25,6 @@ class HandOvers(NamedTuple):
     failed_at: float | None
     error: str
     to: str
-
-
-def postpone(
-    queue: Primitive, jobs: Sequence[tuple[Job, float]], *, holds: bool, more: Sequence[ScriptCall] = ()
-) -> Flow[list[bool]]:
-    """Return claimed jobs, each for some seconds, without counting the attempt. False for those whose claim is over.
-
-    With ``holds`` another system has them: until it ends, or is due here again, a job counts for its limits. ``more``
-    is done in the same round trip.
-    """
-    if not jobs:
-        yield Batch([*more])
-        return []
-    worker, kind = jobs[0][0].token.partition("/")[0], "away" if holds else "later"
-    ends = [calls.End(member(job), kind, int(wait * 1000)) for job, wait in jobs]
-    base = queue.key("")
-
-    def step(features: bytes) -> ScriptCall:
-        return calls.settle(base, worker, ends=ends, features=features)
-
-    first, *_ = yield Batch([step(claim.features(queue)), *more])
-    answers = yield from claim.featured(queue, step, first)
-    return [bool(answer) for answer in answers]
 
 
 def count(queue: Primitive, *, sent: int, failed: int, error: str, to: str) -> ScriptCall:

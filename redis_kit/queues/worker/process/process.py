@@ -20,7 +20,6 @@ from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.run.middleware import WorkerContext
 from redis_kit.queues.worker.run.outcome import record_unstoppable
 from redis_kit.queues.worker.run.runner import JobRunner
-from redis_kit.queues.worker.run.statistics import TaskStatistics
 from redis_kit.queues.worker.run.timeouts import JobKey, Timeouts
 from redis_kit.queues.worker.shared.channel import Channel
 from redis_kit.queues.worker.shared.done import Done
@@ -80,7 +79,7 @@ class WorkerProcess:
         self._events: EventQueue[str] = EventQueue()
         self._given_up, self._stopping = Event(), Event()
         self._isolated: dict[str, Event] = {}  # set when the job of this claim has ended, in a process of its own
-        self._deadlines, self._statistics = Timeouts(), TaskStatistics(self.sources, self._stopping)
+        self._deadlines = Timeouts()
         process = Process("worker", self.worker, self.sources, self._stopping, options.burst, self._report)
         self._parts = process_parts(process)
         self._fetcher = Fetcher(
@@ -97,7 +96,6 @@ class WorkerProcess:
             given_up=self._given_up,
             stops=self._stops,
             parts=self._parts,
-            statistics=self._statistics,
         )
         isolate = self._isolate if channel and not options.lone_job else None
         self._processor = JobRunner(context, self._fetcher, isolate=isolate)
@@ -153,7 +151,6 @@ class WorkerProcess:
         threads: dict[str, Callable[[], object]] = {
             "watch": self._fetcher.watch,
             "deadlines": self._deadlines.run,
-            "statistics": self._statistics.run,
             **{name: part.run for name, part in self._parts.items() if part.run},
         }
         if self._duties and not self.options.burst:
@@ -229,7 +226,6 @@ class WorkerProcess:
         self._deadlines.stop()
         unsent = self._fetcher.flush_all()
         self._processor.close()
-        guarded("The statistics of tasks", self._statistics.report, None)
         self._end_cancelled()
         for number, source in enumerate(self.sources):
             if number in unsent:  # its jobs that are done would run again; the supervisor sends what is on the board

@@ -8,10 +8,9 @@ from time import monotonic
 from typing import Any
 
 from redis_kit.core.signals import send_safely
-from redis_kit.core.tracing import spans
 from redis_kit.queues import signals
 from redis_kit.queues.engine.feature import middleware
-from redis_kit.queues.errors import Retry, Snooze, WorkerLost
+from redis_kit.queues.errors import WorkerLost
 from redis_kit.queues.tasks import current_job, expiry
 from redis_kit.queues.tasks.current_job import CurrentJob
 from redis_kit.queues.worker.run.attempt import ISOLATED, SUCCEEDED, Attempt, Failed
@@ -111,17 +110,6 @@ class Results(Middleware):
         return returned
 
 
-class Tracing(Middleware):
-    """Runs the task in a span of its own."""
-
-    def __call__(self, attempt: Attempt) -> Any:
-        """See Middleware."""
-        call, job, queue = attempt.call, attempt.job, attempt.queue_name
-        with spans.tracer().running(call.task, queue, job.id, job.attempt, call.trace, postponed=(Retry, Snooze)):
-            attempt.trace = spans.ids()
-            return self.call_next(attempt)
-
-
 class Chains:
     """The chains of a process, of the kit's middleware and that of features. Call is the end of each.
 
@@ -131,10 +119,9 @@ class Chains:
 
     def __init__(self, worker: WorkerContext) -> None:
         self._worker, self._call = worker, Call(worker)
-        tracing = [Tracing] if spans.tracer() else []
         links: list[type[Middleware]] = [
             *(Expiry, *middleware("route"), Crashes),
-            *(*middleware("begin"), Presence, *middleware("task"), Results, *tracing),
+            *(*middleware("begin"), Presence, *middleware("task"), Results, *middleware("call")),
         ]
         usage = [(link, is_used) for link in links if (is_used := link.usage(worker))]
         self.links, self._uses = [link for link, _ in usage], [is_used for _, is_used in usage]

@@ -10,7 +10,6 @@ from redis_kit.queues.engine.feature import ProcessPart
 from redis_kit.queues.tasks.current_job import CurrentJob
 from redis_kit.queues.worker.run.attempt import Attempt
 from redis_kit.queues.worker.run.event_loop import EventLoop
-from redis_kit.queues.worker.run.statistics import TaskStatistics
 from redis_kit.queues.worker.run.timeouts import JobKey, Timeouts
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
@@ -32,7 +31,6 @@ class WorkerContext:
     given_up: Event = field(default_factory=Event)
     stops: Callable[[], bool] = lambda: False
     parts: dict[str, ProcessPart] = field(default_factory=dict)  # of features, by their names
-    statistics: TaskStatistics | None = None
     isolates: bool = False
     running: dict[JobKey, CurrentJob] = field(default_factory=dict)
 

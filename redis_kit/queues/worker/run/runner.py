@@ -76,6 +76,7 @@ class JobRunner:
         worker.isolates = isolate is not None
         self.worker, self.claims, self._isolate = worker, claims, isolate
         self._chains = Chains(worker)
+        self._notes = [part.note for part in worker.parts.values() if part.note]
         self._backends: dict[str, Any] = {}
 
     def cancel(self, job: JobKey) -> None:
@@ -152,10 +153,11 @@ class JobRunner:
         except BaseException as error:
             cut_frames(error, HERE)
             ending = ending_of(attempt, error)
-        statistics, seconds = self.worker.statistics, attempt.seconds
-        if statistics and seconds is not None and isinstance(ending, (Succeeded, Failed)):
+        seconds = attempt.seconds
+        if self._notes and seconds is not None and isinstance(ending, (Succeeded, Failed)):
             path, failed_now = attempt.call.task, ending is not SUCCEEDED
-            statistics.add(attempt.number, path, seconds, attempt.job, failed=failed_now)
+            for note in self._notes:
+                note(attempt.number, path, seconds, attempt.job, failed=failed_now)
         try:
             return ending
         finally:

@@ -34,7 +34,7 @@ from redis_kit.queues.worker.supervisor import autoreload, os_signals
 from redis_kit.queues.worker.supervisor.autoreload import FileWatch
 from redis_kit.queues.worker.supervisor.child import SPARE, Child, Helper, fork
 from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat
-from redis_kit.queues.worker.supervisor.maintenance import HourFolding, Sweep
+from redis_kit.queues.worker.supervisor.maintenance import Sweep
 from redis_kit.queues.worker.supervisor.os_signals import Interrupted, Signals
 from redis_kit.queues.worker.supervisor.probes import Probes
 from redis_kit.queues.worker.supervisor.reaper import Reaper
@@ -105,7 +105,6 @@ class Supervisor:
             self._heartbeat,
             self._reaper,
             Sweep(self.queues, self._heartbeat.note_swept),
-            HourFolding(self.queues),
         ]
         for feature in features():
             duties += feature.duties(self)

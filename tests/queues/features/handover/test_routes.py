@@ -196,7 +196,7 @@ class Source:
         (self.job,) = self.queue.claim(worker="here")
 
     def postpone(self, seconds=60.0):
-        return all(self.queue.run_flow(handover.postpone(self.queue, [(self.job, seconds)], holds=True)))
+        return all(self.queue.run_flow(claims.postpone(self.queue, [(self.job, seconds)], holds=True)))
 
     def claim(self, claim="c", *, worker="there", attempts=0):
         version = claims.version(self.job._replace(attempt=attempts + 1))

@@ -4,7 +4,6 @@ import pytest
 
 from redis_kit.queues import Queue, limits
 from redis_kit.queues.engine import calls, claim
-from redis_kit.queues.features.handover import store as handover
 
 ENDS = {
     "cancel": lambda queue: queue.cancel("first"),
@@ -28,7 +27,7 @@ def queue(kit):
 def hand_over(queue, *, holds=True):
     """Claim the first job and hand it over."""
     (job,) = queue.claim(9, worker="here")
-    assert queue.run_flow(handover.postpone(queue, [(job, 60.0)], holds=holds)) == [True]
+    assert queue.run_flow(claim.postpone(queue, [(job, 60.0)], holds=holds)) == [True]
     return job
 
 

@@ -8,9 +8,11 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.values.numbers import whole_number
-from redis_kit.queues.engine import hourly, run_counts, shards
+from redis_kit.queues.engine import shards
 from redis_kit.queues.engine.queue import Queue
-from redis_kit.queues.engine.run_counts import TaskStats
+from redis_kit.queues.features.statistics import counts as counts_of
+from redis_kit.queues.features.statistics import store
+from redis_kit.queues.features.statistics.counts import TaskStats
 
 ByTask = dict[tuple[str, str], TaskStats]  # by queue and task
 
@@ -32,7 +34,7 @@ class StoredRuns(NamedTuple):
         """Return the statistics of the tasks that ran in these hours, by queue and task; ``only`` of one if given."""
         sums = {
             queue: {
-                task: run_counts.stats(run_counts.summed(stored))
+                task: counts_of.stats(counts_of.summed(stored))
                 for task, stored in by_task.items()
                 if only in ("", task)
             }
@@ -43,12 +45,12 @@ class StoredRuns(NamedTuple):
     def history(self, task: str, hours: int) -> TaskHistory:
         """Return the statistics of a task in all these queues by hour."""
         stored = [blocks for by_task in self.blocks.values() for blocks in by_task.get(task, [])]
-        counts = run_counts.by_hour(stored)
+        counts = counts_of.by_hour(stored)
         first = self.hour - hours + 1
-        return TaskHistory(self.hour, [run_counts.stats(counts[first + at]) for at in range(hours)])
+        return TaskHistory(self.hour, [counts_of.stats(counts[first + at]) for at in range(hours)])
 
 
-def task_stats(queue: str, *, hours: int = hourly.HOURS, using: str = "default") -> dict[str, TaskStats]:
+def task_stats(queue: str, *, hours: int = store.HOURS, using: str = "default") -> dict[str, TaskStats]:
     """Return the statistics of a queue's tasks by their names, of the last hours, 1 to 72, the present one among them.
 
     Workers count attempts that ended, and send their counts every five seconds. A percentile is the longest time that
@@ -58,13 +60,13 @@ def task_stats(queue: str, *, hours: int = hourly.HOURS, using: str = "default")
     return stored_runs([queue], hours, using).stats()[queue]
 
 
-async def atask_stats(queue: str, *, hours: int = hourly.HOURS, using: str = "default") -> dict[str, TaskStats]:
+async def atask_stats(queue: str, *, hours: int = store.HOURS, using: str = "default") -> dict[str, TaskStats]:
     """See task_stats()."""
     runs: StoredRuns = await Queue(queue, using=using).arun_flow(read_runs([queue], hours, using))
     return runs.stats()[queue]
 
 
-def task_history(queue: str, task: str, *, hours: int = hourly.HOURS, using: str = "default") -> TaskHistory:
+def task_history(queue: str, task: str, *, hours: int = store.HOURS, using: str = "default") -> TaskHistory:
     """Return the statistics of one task of a queue in each of the last hours, 1 to 72, the present one among them.
 
     An hour without an attempt has no percentiles. It costs as much as task_stats(), and raises InvalidValue.
@@ -72,7 +74,7 @@ def task_history(queue: str, task: str, *, hours: int = hourly.HOURS, using: str
     return stored_runs([queue], hours, using).history(task, hours)
 
 
-async def atask_history(queue: str, task: str, *, hours: int = hourly.HOURS, using: str = "default") -> TaskHistory:
+async def atask_history(queue: str, task: str, *, hours: int = store.HOURS, using: str = "default") -> TaskHistory:
     """See task_history()."""
     runs: StoredRuns = await Queue(queue, using=using).arun_flow(read_runs([queue], hours, using))
     return runs.history(task, hours)
@@ -86,10 +88,10 @@ def stored_runs(queues: Sequence[str], hours: int, using: str = "default") -> St
 
 def read_runs(queues: Iterable[str], hours: int, using: str) -> Flow[StoredRuns]:
     """See stored_runs(). Those of a damaged key are left out."""
-    whole_number("hours", hours, (1, hourly.HOURS))
+    whole_number("hours", hours, (1, store.HOURS))
     names = yield from shards.existing(queues)
     places = [(queue, name) for queue, several in names.items() for name in several]
-    steps = [hourly.list_runs(Queue(name, using=using).key(""), hours) for _, name in places]
+    steps = [store.list_runs(Queue(name, using=using).key(""), hours) for _, name in places]
     replies = (yield CombinedBatch(steps, lenient=True)) if steps else []
     present = 0
     blocks: dict[str, dict[str, list[bytes]]] = {queue: {} for queue in names}
@@ -99,16 +101,19 @@ def read_runs(queues: Iterable[str], hours: int, using: str) -> Flow[StoredRuns]
         present = max(present, reply[0])
         for task, stored in zip(reply[1::2], reply[2::2], strict=True):
             blocks[queue].setdefault(task.decode("utf-8", "replace"), []).append(stored)
-    return StoredRuns(present or int(time.time() // run_counts.HOUR), blocks)
+    return StoredRuns(present or int(time.time() // counts_of.HOUR), blocks)
 
 
-def latest_hours(queues: Iterable[str], using: str) -> Flow[tuple[ByTask, ByTask]]:
-    """Return the statistics of the present hour and of the one before, also of tasks that ran in neither of them."""
+def latest_hours(queues: Iterable[str], using: str) -> Flow[tuple[int, ByTask, ByTask]]:
+    """Return the present hour since 1970, its statistics and those of the hour before.
+
+    They have all tasks, also those that ran in neither of them.
+    """
     runs = yield from read_runs(queues, 2, using)
     hours = {
-        (queue, task): run_counts.by_hour(stored)
+        (queue, task): counts_of.by_hour(stored)
         for queue, by_task in runs.blocks.items()
         for task, stored in by_task.items()
     }
-    present = {key: run_counts.stats(counts[runs.hour]) for key, counts in hours.items()}
-    return present, {key: run_counts.stats(counts[runs.hour - 1]) for key, counts in hours.items()}
+    present = {key: counts_of.stats(counts[runs.hour]) for key, counts in hours.items()}
+    return runs.hour, present, {key: counts_of.stats(counts[runs.hour - 1]) for key, counts in hours.items()}

@@ -23,8 +23,8 @@ from redis_kit.core.panels import (
 )
 from redis_kit.core.panels.ranges import label
 from redis_kit.queues.dashboard.panel import MANAGE, QueueChoicePanel
-from redis_kit.queues.engine.run_counts import TaskStats
-from redis_kit.queues.reports.task_runs import TaskHistory, stored_runs
+from redis_kit.queues.features.statistics.counts import TaskStats
+from redis_kit.queues.features.statistics.inspection import TaskHistory, stored_runs
 
 SLUG = "tasks"
 RANGES = ((_("This hour"), 1), (_("6 hours"), 6), (_("24 hours"), 24), (_("72 hours"), 72))

@@ -6,8 +6,9 @@ import pytest
 
 from redis_kit.core import connections
 from redis_kit.queues import Queue
-from redis_kit.queues.dashboard import tasks_page
-from redis_kit.queues.engine import hourly, run_counts
+from redis_kit.queues.features.statistics import counts as run_counts
+from redis_kit.queues.features.statistics import page as tasks_page
+from redis_kit.queues.features.statistics import store as hourly
 from redis_kit.queues.inspection import task_history
 from tests.dashboard.support.attacks import SAMPLE, harmless_links
 from tests.dashboard.support.html import page, rows

@@ -11,20 +11,21 @@ from redis_kit.core import connections
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.core.flow import run
 from redis_kit.core.metrics.families import Histogram
-from redis_kit.queues import Queue, metrics
-from redis_kit.queues.engine import hourly, run_counts
+from redis_kit.queues import Queue
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.shards import shard_names
+from redis_kit.queues.features.statistics import counts as run_counts
+from redis_kit.queues.features.statistics import metrics
+from redis_kit.queues.features.statistics import store as hourly
+from redis_kit.queues.features.statistics.counter import TaskStatistics
+from redis_kit.queues.features.statistics.inspection import latest_hours
+from redis_kit.queues.features.statistics.metrics import BOUNDS, RUN_TIME, TASK_FAILED, TaskMetrics
 from redis_kit.queues.inspection import (
     atask_history,
     atask_stats,
-    queue_stats,
     task_history,
     task_stats,
 )
-from redis_kit.queues.metrics import BOUNDS, RUN_TIME, QueueMetrics
-from redis_kit.queues.reports.task_runs import latest_hours
-from redis_kit.queues.worker.run.statistics import TaskStatistics
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from tests.queues.support.task_hours import put_back
 
@@ -49,8 +50,8 @@ def count(queue, *attempts, task=SEND):
     """Send the counts of attempts, given as run time, wait and whether they failed."""
     statistics = TaskStatistics([queue], Clock())
     for run_time, wait, failed in attempts:
-        statistics.add(0, task, run_time, JOB._replace(claimed=1e9 + wait), failed=failed)
-    statistics.report()
+        statistics.note(0, task, run_time, JOB._replace(claimed=1e9 + wait), failed=failed)
+    statistics.flush()
 
 
 def test_classes_hold_every_time_and_each_is_a_step_longer():
@@ -161,15 +162,15 @@ def test_counts_that_a_full_server_refuses_are_sent_again(mail, kit, caplog):
     statistics = TaskStatistics([mail, WorkerQueue("video", worker="w1", about="")], Clock())
     kit.client.set(WorkerQueue("video", worker="w1", about="").key("tasks"), "x")
     for number in range(2):
-        statistics.add(number, SEND, 0.1, JOB, failed=False)
+        statistics.note(number, SEND, 0.1, JOB, failed=False)
     kit.client.config_set("maxmemory", 1)
     try:
-        statistics.report()
+        statistics.flush()
     finally:
         kit.client.config_set("maxmemory", 0)
     assert not caplog.messages
     for _ in range(2):
-        statistics.report()
+        statistics.flush()
     assert task_stats("mail")[SEND].runs == 1
     (line,) = caplog.messages  # of the counts that another type of key refuses for good
     assert line.startswith("Counts for the statistics of tasks were dropped: The key ")
@@ -177,17 +178,17 @@ def test_counts_that_a_full_server_refuses_are_sent_again(mail, kit, caplog):
 
 def test_counts_wait_while_the_server_does_not_answer(mail, kit, monkeypatch):
     statistics = TaskStatistics([mail], Clock())
-    statistics.add(0, SEND, 0.1, JOB, failed=False)
+    statistics.note(0, SEND, 0.1, JOB, failed=False)
     with monkeypatch.context() as away:
         away.setattr(WorkerQueue, "run_flow", unanswered(indeterminate=False))
-        statistics.report()
-    statistics.report()
+        statistics.flush()
+    statistics.flush()
     assert task_stats("mail")[SEND].runs == 1
-    statistics.add(0, SEND, 0.1, JOB, failed=False)
+    statistics.note(0, SEND, 0.1, JOB, failed=False)
     with monkeypatch.context() as away:
         away.setattr(WorkerQueue, "run_flow", unanswered(indeterminate=True))
-        statistics.report()  # the server may have added these
-    statistics.report()
+        statistics.flush()  # the server may have added these
+    statistics.flush()
     assert task_stats("mail")[SEND].runs == 1
 
 
@@ -204,11 +205,11 @@ def test_counts_of_all_queues_and_shards_take_one_round_trip(kit, trips):
     statistics = TaskStatistics(sources, Clock())
     for _ in range(2):
         for number in range(3):
-            statistics.add(number, SEND, 0.1, JOB, failed=False)
+            statistics.note(number, SEND, 0.1, JOB, failed=False)
         trips.clear()
-        statistics.report()
+        statistics.flush()
     assert len(trips) == 1
-    statistics.report()
+    statistics.flush()
     assert len(trips) == 1
     assert task_stats("mail")[SEND].runs == 4
 
@@ -228,7 +229,7 @@ def test_twin_returns_the_same(mail, kit):
 def test_metrics_are_a_histogram_of_the_present_hour(mail, kit):
     Queue("mail").put("x")
     count(mail, (0.1, 0, False), (0.003, 0, False), (2000, 0, True))
-    samples = run(QueueMetrics().read("default", 100), connections.client())
+    samples = run(TaskMetrics().read("default", 100), connections.client())
     ((labels, value),) = [(sample.labels, sample.value) for sample in samples if sample.metric == RUN_TIME]
     assert labels == ("mail", SEND)
     assert isinstance(value, Histogram)
@@ -251,15 +252,14 @@ def test_counters_of_tasks_are_seen_to_restart(minute, shown, mail, kit):
     count(mail, (0.1, 0, True))
     put_back(mail, 1, SEND)
     count(mail, (0.1, 0, True))
-    present, before = run(latest_hours(["mail"], "default"), connections.client())
-    queues = {"mail": queue_stats(["mail"])["mail"]._replace(minute=minute)}
-    histogram, failures = [sample.value for sample in metrics._tasks(present, before, queues, 100)]
+    _, present, before = run(latest_hours(["mail"], "default"), connections.client())
+    histogram, failures = [sample.value for sample in metrics.samples(present, before, ["mail"], minute, 100)]
     assert (histogram.buckets[-1][1], failures) == (shown, shown)
 
 
 def task_counters():
     """Return the attempts and the failures of the only task, as Prometheus gets them."""
-    samples = run(QueueMetrics().read("default", 100), connections.client())
+    samples = run(TaskMetrics().read("default", 100), connections.client())
     (runs,) = [sample.value.buckets[-1][1] for sample in samples if sample.metric == RUN_TIME]
-    (failures,) = [sample.value for sample in samples if sample.metric == metrics.TASK_FAILED]
+    (failures,) = [sample.value for sample in samples if sample.metric == TASK_FAILED]
     return runs, failures

@@ -10,8 +10,10 @@ from redis_kit.core.errors import CommandFailed, KeyConflict, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import TolerantCombinedBatch
-from redis_kit.queues.engine import hourly, run_counts
+from redis_kit.queues.engine.feature import ProcessPart
 from redis_kit.queues.engine.job import Job
+from redis_kit.queues.features.statistics import counts as run_counts
+from redis_kit.queues.features.statistics import store
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
@@ -22,7 +24,7 @@ logger = logging.getLogger("redis_kit.worker")
 Counts = dict[tuple[int, str], dict[int, float]]  # by the number of the queue, and the task
 
 
-class TaskStatistics:
+class TaskStatistics(ProcessPart):
     """Counts lie here for up to five seconds, so the death of a process loses as much.
 
     Counts that the server did not take are sent again, unless it may have added them: nothing is counted twice.
@@ -35,7 +37,7 @@ class TaskStatistics:
         self._attempts: list[tuple[int, str, float, float, float, bool]] = []  # that were not added up yet
         self._log_limit = LogRateLimit()
 
-    def add(self, number: int, task: str, run_time: float, job: Job, *, failed: bool) -> None:
+    def note(self, number: int, task: str, run_time: float, job: Job, *, failed: bool) -> None:
         """Count an attempt of a job of this queue, which took this time in seconds."""
         self._attempts.append((number, task, run_time, job.due, job.claimed, failed))
         if len(self._attempts) >= MOST:
@@ -52,10 +54,10 @@ class TaskStatistics:
     def run(self) -> None:
         """Send what was counted every five seconds, until the worker stops."""
         while not self._stopping.wait(EVERY):
-            guarded("The statistics of tasks", self.report, None)
+            guarded("The statistics of tasks", self.flush, None)
 
-    def report(self) -> None:
-        """Send what was counted since the last report. One round trip, on a Cluster one for each node, or none."""
+    def flush(self) -> None:
+        """Send what was counted since the last call. One round trip, on a Cluster one for each node, or none."""
         self._add_up()
         with self._lock:
             counts, self._counts = self._counts, {}
@@ -90,7 +92,7 @@ class TaskStatistics:
 
 def _send(sources: Sequence[WorkerQueue], by_queue: Mapping[int, Counts]) -> Flow[list[Any]]:
     steps = [
-        hourly.count_runs(sources[number].key(""), {task: sums for (_, task), sums in counts.items()})
+        store.count_runs(sources[number].key(""), {task: sums for (_, task), sums in counts.items()})
         for number, counts in by_queue.items()
     ]
     replies: list[Any] = yield TolerantCombinedBatch(steps)

@@ -7,11 +7,14 @@ import pytest
 from redis_kit.core.errors import KeyConflict
 from redis_kit.queues import LeaseLost, Queue
 from redis_kit.queues.engine import calls as moves
+from redis_kit.queues.engine import claim
 from redis_kit.queues.engine.claim import version
 from redis_kit.queues.engine.ids import this_process
 from redis_kit.queues.engine.unique import chosen
 from redis_kit.queues.features.handover import store as handover
 from redis_kit.queues.features.resumable import store as cursors
+from redis_kit.queues.features.schedules import store as schedules
+from redis_kit.queues.inspection import queue_history
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, send_heartbeats
 from tests.queues.support.backup import Backup
 from tests.queues.support.claiming import claim_again
@@ -54,12 +57,13 @@ class Scene:
         about = {"schedule": "s", "overlap": "allow", "priority": 0}
 
         def tick(id, key, number):
-            return moves.put_tick(base, (id, b"1"), key, tick=number, **about)
+            return schedules.put_tick(base, (id, b"1"), key, tick=number, **about)
 
         job, other, dead = self.jobs
         failure = {"result": (b"[]", 60_000), "error": "e"}
         return [
             *calls(queue, source, job),
+            lambda: queue_history(queue.name),
             lambda: queue.put(1, unique="u", replace=True),
             lambda: queue.put(1, unique="v"),
             lambda: queue.put(1, unique="p", unique_until=5),
@@ -75,7 +79,7 @@ class Scene:
             lambda: queue.put(1, group="a", unique="w", replace=True),
             lambda: self.run(moves.SET_LIMIT(base, "group=a", "1 - ")),
             lambda: source.release([job]),
-            lambda: queue.run_flow(handover.postpone(queue, [(job, 1.0)], holds=True)),
+            lambda: queue.run_flow(claim.postpone(queue, [(job, 1.0)], holds=True)),
             lambda: self.run(
                 moves.claim_by_id(base, "e", "c", other.id, version=version(other), token=other.token, about="{}")
             ),

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.queues.engine import run_counts
 from redis_kit.queues.engine.calls import QueueScript
+from redis_kit.queues.features.statistics import counts as run_counts
 
 HOURS = 72  # for which counts are stored
 MOST_TASKS = 100  # of a queue
-COUNT_RUNS, LIST_RUNS = QueueScript("count_runs"), QueueScript("list_runs")
+COUNT_RUNS, LIST_RUNS = QueueScript("count_runs", __package__), QueueScript("list_runs", __package__)
 KEPT_HOURS = 90 * 24
 AT_ONCE = 12  # hours that one call adds up, of 71 at most
-FOLD_HOURS, GET_HOURS = QueueScript("fold_hours"), QueueScript("get_hours")
+FOLD_HOURS, GET_HOURS = QueueScript("fold_hours", __package__), QueueScript("get_hours", __package__)
 
 
 def count_runs(base: str, counts: Mapping[str, Mapping[int, float]]) -> ScriptCall:

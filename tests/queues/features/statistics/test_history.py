@@ -8,11 +8,11 @@ from asgiref.sync import async_to_sync
 from redis_kit.core import connections
 from redis_kit.core.errors import InvalidValue
 from redis_kit.queues import Queue
-from redis_kit.queues.engine import hourly
+from redis_kit.queues.features.statistics import store as hourly
+from redis_kit.queues.features.statistics.hour_totals import HourFolding
 from redis_kit.queues.inspection import aqueue_history, queue_history
 from redis_kit.queues.keys import QueueKeys
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
-from redis_kit.queues.worker.supervisor.maintenance import HourFolding
 
 HOUR = 3600
 
