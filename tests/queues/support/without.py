@@ -12,6 +12,20 @@ FEATURES = PACKAGE / "queues" / "features"
 NAMES = sorted(path.parent.name for path in FEATURES.glob("*/feature.py"))
 
 
+# Tests of one feature that need others, too: they go with each of these.
+TOGETHER = {
+    "celery/test_fleet.py": ("handover", "logs"),
+    "celery/test_project.py": ("handover", "schedules", "traces"),
+    "celery/test_sink.py": ("handover",),
+    "celery/test_delay.py": ("handover",),
+    "celery/test_schedules.py": ("schedules", "handover"),
+    "celery/test_traces.py": ("workflows", "traces", "handover"),
+    "schedules/test_celery_beat.py": ("celery",),
+    "handover/test_page.py": ("celery",),
+    "test_list.py": tuple(NAMES),
+}
+
+
 def linked(root: Path, missing: Collection[str]) -> None:
     """Make a copy below ``root``. Folders that are whole are links, so it takes a millisecond."""
     _link(PACKAGE, root / "redis_kit", missing)
@@ -28,6 +42,11 @@ def copied(root: Path, missing: Collection[str]) -> None:
     for name in missing:
         shutil.rmtree(root / "redis_kit" / "queues" / "features" / name)
         shutil.rmtree(root / "tests" / "queues" / "features" / name, ignore_errors=True)
+    for test, needed in TOGETHER.items():
+        if not set(needed).isdisjoint(missing):
+            (root / "tests" / "queues" / "features" / test).unlink(missing_ok=True)
+    path = root / "tests" / "settings.py"
+    path.write_text(path.read_text().replace('    "tests.docs.shop",\n', ""))  # it uses all features
     path = root / "redis_kit" / "queues" / "features" / "__init__.py"
     path.write_text(without_lines(path.read_text(), missing))
 

@@ -30,7 +30,7 @@ from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, until_answered
 
 logger = logging.getLogger("redis_kit.worker")
-HERE = f"{Path(__file__).parent}{os.sep}"  # a task's traceback begins with the task
+HERE = f"{Path(__file__).parents[2]}{os.sep}"  # a task's traceback begins with the task, below links of features
 IDLE = 0.1  # seconds after which a thread's connections are checked before a job, too
 Ending = Succeeded | Failed | Postponed | Departure | Isolated
 

@@ -259,7 +259,7 @@ def test_step_that_no_worker_knows_waits_and_then_fails(kit, monkeypatch):
 def test_worker_of_a_release_without_workflows_leaves_steps_to_others(kit, monkeypatch):
     workflow = chain(work.step(1), work.step(2)).enqueue()
     with monkeypatch.context() as old:
-        old.setattr(registry.message, "message_fields", dict)
+        old.setattr("redis_kit.queues.engine.message.message_fields", dict)
         drain()
     assert (Queue("default").counts().scheduled, ran) == (1, [])
     Queue("default").run_now(workflow.steps()[0].id)
