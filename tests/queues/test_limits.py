@@ -105,7 +105,7 @@ def test_waiting_job_is_ready_and_names_the_limit_for_which_it_waits(queue):
     queue.claim(5, worker="w")
     assert [(queue.get(id).state, queue.get(id).reason) for id in (second, third)] == [("ready", TASK)] * 2
     assert {(job.id, job.reason) for job in queue.peek()} == {(second, TASK), (third, TASK)}
-    assert queue.run_now(second)  # which does not lift the limit
+    assert not queue.run_now(second)  # it is ready: that does not lift the limit
     assert queue.claim(5, worker="w") == []
     assert queue.get(second).state == "ready"
 

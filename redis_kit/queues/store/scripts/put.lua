@@ -25,9 +25,11 @@ wakes = wakes and (not later or redis.call("ZCOUNT", scheduled, "-inf", due) == 
 -- @include _features
 -- @end lane
 -- @end delayed
+-- @if lane|used
+-- @include _lanes with rules
+-- @end lane|used
 -- @if used
 -- @keys endings
--- @include _lanes
 -- @include _state_of
 -- @include _move with put, any
 local state = redis.call("HEXISTS", jobs, first) == 1 and state_of(first)
@@ -36,7 +38,7 @@ if state and state ~= "dead" then
 end
 -- @check_types cancels, endings
 if state then
-    -- @check_types ready, scheduled, reasons, unique, owners, lanes, limits, parked
+    -- @check_types ready, scheduled, reasons, unique, owners, lanes, turns, limits, parked
 end
 -- @end used
 -- @if not used
@@ -45,7 +47,7 @@ end
 -- @if lane
 -- @include _put_in_lane
 wakes = signals == 0  -- also for what the code allows now
--- @check_types jobs, ready, sequence, lanes, limits, parked
+-- @check_types jobs, ready, sequence, lanes, turns, limits, parked
 -- @end lane
 local count, head, to = (#ARGV - 3) / 2, new_head(priority, due), ready
 local place = later and due or place_of(priority, redis.call("INCRBY", sequence, count) - count + 1)

@@ -22,13 +22,13 @@ local schedule, tick, overlap, priority, id, payload, key, ending, lane = unpack
 -- @include _record
 -- @include _unique_holder
 -- @include _due_of
--- @include _lanes
+-- @include _lanes with rules
 -- @include _state_of
 -- @include _features
 -- @include _move with any, lanes, unique, marks
 -- @include _put_in_lane
 -- @include _wake
--- @check_types jobs, ready, sequence, signal, scheduled, dead, ticks, unique, owners, lanes, limits, parked
+-- @check_types jobs, ready, sequence, signal, scheduled, dead, ticks, unique, owners, lanes, turns, limits, parked
 local latest, job = string.match(redis.call("HGET", ticks, schedule) or "", "^(%d+) (%S+)$")
 if tick ~= "0" and tonumber(latest or 0) >= tonumber(tick) then
     return {0, job}
