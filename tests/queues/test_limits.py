@@ -6,6 +6,7 @@ import pytest
 
 from redis_kit.core.errors import InvalidRate, InvalidValue
 from redis_kit.queues import Limit, Queue, limits, task
+from redis_kit.queues.store import claim, liveness
 from tests.fixtures.process import wait_for
 
 
@@ -128,3 +129,14 @@ def test_jobs_of_a_dead_worker_make_room(queue, kit):
     (again,) = queue.claim(5, worker="w")
     assert again.id == job.id
     assert queue.claim(5, worker="w") == []
+
+
+def test_heartbeat_tells_when_a_job_may_start_that_waits_for_its_rate(queue):
+    limited = task(rate="6/m")(work)
+    for tenant in (1, 2):
+        limited.enqueue(tenant)
+    assert len(queue.claim(5, worker="w")) == 1
+    claimed = queue.run_flow(claim.claim(queue, 5, "w"))
+    assert claimed.jobs == []
+    assert 9 < claimed.next < 10
+    assert 9 < queue.run_flow(liveness.heartbeat(queue, "v")).next_job < 10

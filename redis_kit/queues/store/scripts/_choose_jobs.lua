@@ -3,7 +3,7 @@
 -- @if rules
 -- @keys sequence, limits, parked
 -- @end rules
--- needs  clock, HALF, ROUND, rank_of, waiting_of, set_waiting, first_parked, note_limit
+-- needs  clock, HALF, ROUND, rank_of, waiting_of, set_waiting, first_parked, note_limit, next_todo
 -- gives  admit_lanes, choose_jobs, look_ahead
 local BLOCK, LEVELS = 2 ^ 44, 128  -- places of one priority, the lower half of lanes; more than there are priorities
 -- @if rules
@@ -253,10 +253,8 @@ end
 -- In which ms a scheduled job, at `coming`, or one that waits for a rate may start, nil if there is none. And how many jobs were
 -- ready, with those that were `claimed`, or are to be looked at.
 local function look_ahead(coming, claimed)
-    local entry = redis.call("ZRANGEBYLEX", parked, "[todo\n", "(todo\11", "LIMIT", 0, 1)[1]
-    local time = tonumber(string.match(entry or "", "^todo\ntime (%d+) "))
-    local is_due = entry and not (time and time > us)
-    if time and (not coming or time / 1000 < coming) then coming = time / 1000 end
-    return coming, redis.call("ZCARD", ready) + claimed + (is_due and 1 or 0)
+    local time = next_todo()
+    if time and (not coming or time < coming) then coming = time end
+    return coming, redis.call("ZCARD", ready) + claimed + (time and time * 1000 <= us and 1 or 0)
 end
 -- @end rules

@@ -132,9 +132,7 @@ if limit > 0 and waiting > 0 and not is_paused then
     local USUAL = "^(%-?%d+ )(%d+)() %d+ (%d+)\n()"
     local ids, members, written, attempt, size, begun, late, latest = {""}, {}, {}, nil, 0, 0, 0, 0
     claimed = #taken / 2
-    for at = 1, claimed do
-        ids[at] = taken[2 * at - 1]
-    end
+    for at = 1, claimed do ids[at] = taken[2 * at - 1] end
     records = redis.pcall("HMGET", jobs, unpack(ids))
     for at = 1, records.err and 0 or claimed do
         local id, place, record = ids[at], taken[2 * at], records[at]
@@ -156,8 +154,7 @@ if limit > 0 and waiting > 0 and not is_paused then
             record = priority .. (attempts == "0" and "1" or attempts + 1) .. string.sub(record, middle)
             local lateness = now - due
             if lateness < now then  -- else its time makes no sense
-                begun, late = begun + 1, lateness > 0 and late + lateness or late
-                latest = lateness > latest and lateness or latest
+                begun, late, latest = begun + 1, late + math.max(0, lateness), math.max(latest, lateness)
             end
             members[size + 1], members[size + 2] = 0, owner .. "/" .. place .. "/" .. id
             written[size + 1], written[size + 2] = id, record
@@ -173,8 +170,7 @@ if limit > 0 and waiting > 0 and not is_paused then
     if begun > 0 then
         local before = counted and #counted == 24 and counted or string.rep("\0", 24)
         local others, sum, greatest = struct.unpack(">I8I8I8", before)
-        latest = greatest > latest and greatest or latest
-        redis.call("HSET", minutes, first_field + 2, struct.pack(">I8I8I8", others + begun, sum + late, latest))
+        redis.call("HSET", minutes, first_field + 2, struct.pack(">I8I8I8", others + begun, sum + late, math.max(greatest, latest)))
         is_new = not counted
     end
 end

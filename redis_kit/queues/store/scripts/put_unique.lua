@@ -21,7 +21,7 @@ local replaces, is_used, lane = ARGV[7] == "1", ARGV[8] == "1", ARGV[9] ~= "" an
 -- @include _features
 -- @include _record_head
 -- @include _record
--- @include _unique_holder
+-- @include _unique_holder with hold
 -- @include _lanes with rules
 -- @include _state_of
 -- @include _move with any, delay, lanes, unique, marks
@@ -68,13 +68,7 @@ else
     redis.call("HDEL", cancels, id)
     redis.call("HDEL", endings, id)
     place_job(id, nil, new_head(priority, due) .. payload)
-    if tonumber(ending) then
-        redis.call("SET", period, id, "PX", ending)
-    else
-        redis.call("HSET", owners, id, ending .. " " .. key)
-        redis.call("HSET", unique, key, id)
-        use_feature(UNIQUE)
-    end
+    hold_unique_key(key, ending, id, period)
 end
 if wakes then wake(signals) end
 return {holder and 2 or 1, holder or id}
