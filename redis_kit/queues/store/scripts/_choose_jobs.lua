@@ -210,7 +210,7 @@ local function choose_jobs(room)
         if #heads + #others == 0 then break end
         local may, gone, head, other, turn = nil, {}, 1, 1, #others > 0 and -math.huge or math.huge
         if #heads > 0 and #others > 0 then
-            turn = math.max(tonumber(redis.call("ZSCORE", turns, string.format("%.0f ", -level)) or -math.huge), heads[2] - ROUND)
+            turn = math.max(redis.call("ZSCORE", turns, string.format("%.0f ", -level)) or heads[2], heads[2] - ROUND)
         end
         -- @if rules
         local ids = {}

@@ -23,13 +23,14 @@ local function rank_of(place)
     return string.format("%016.0f", 2 ^ 51 + place)
 end
 
--- The first of the next places of a lane, a round apart. A lane of which no job is ready begins behind the others in their round.
+-- The first of the next places of a lane, a round apart. A lane that had no turn in the last round begins behind all others in this
+-- one. What is stored about such lanes goes.
 -- `total` is the counter with these jobs.
 local function next_places(lane, priority, count, total)
     local start, member = place_of(priority, -HALF), string.format("%.0f ", priority) .. lane
     local from, to = string.format("%.0f", start), string.format("(%.0f", start + HALF)
     local first = tonumber(redis.call("ZRANGEBYSCORE", ready, from, to, "WITHSCORES", "LIMIT", 0, 1)[2])
-    redis.call("ZREMRANGEBYSCORE", turns, from, first and string.format("(%.0f", first) or to)
+    redis.call("ZREMRANGEBYSCORE", turns, from, first and string.format("(%.0f", first - ROUND) or to)
     local last = redis.call("ZSCORE", turns, member)
     local place = last and last + ROUND or start + ROUND * (total - count)
     if first and not last then
