@@ -38,6 +38,7 @@ class QueueKeys(NamedTuple):
     paused: str
     handovers: str
     lanes: str
+    turns: str
     limits: str
     parked: str
     done: str
