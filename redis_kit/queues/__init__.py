@@ -9,7 +9,6 @@ from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
     from redis_kit.queues.engine.job import Job, JobInfo, PauseInfo, QueueCounts
-    from redis_kit.queues.engine.progress import Progress
     from redis_kit.queues.engine.queue import Queue
     from redis_kit.queues.errors import (
         Cancelled,
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from redis_kit.queues.tasks.current_job import aprogress, cancelled, progress
     from redis_kit.queues.tasks.declared_limits import Limit
     from redis_kit.queues.tasks.middleware import OutgoingCall
+    from redis_kit.queues.tasks.progress import Progress
     from redis_kit.queues.tasks.result import EnqueuedJob
     from redis_kit.queues.tasks.task import Task, task
     from redis_kit.queues.worker.run.attempt import Attempt
@@ -113,7 +113,7 @@ __getattr__, __dir__ = lazily(
             *("Retry", "Snooze", "TaskTimeout", "UnknownTask", "UnknownWorkflow", "WorkerLost"),
         ),
         "engine.job": ("Job", "JobInfo", "PauseInfo", "QueueCounts"),
-        "engine.progress": ("Progress",),
+        "tasks.progress": ("Progress",),
         "engine.queue": ("Queue",),
         "tasks.current_job": ("aprogress", "cancelled", "progress"),
         "tasks.declared_limits": ("Limit",),

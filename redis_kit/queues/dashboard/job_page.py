@@ -15,10 +15,10 @@ from redis_kit.queues.engine import payload as serializers
 from redis_kit.queues.engine.feature import features
 from redis_kit.queues.engine.history import History
 from redis_kit.queues.engine.message import tags_of, task_of
-from redis_kit.queues.engine.progress import Progress
 from redis_kit.queues.errors import CorruptMessage, UnknownTask
 from redis_kit.queues.reports.lookup import AttemptError, JobDetails
 from redis_kit.queues.tasks import registry
+from redis_kit.queues.tasks.progress import Progress
 
 FIRST = _("First jobs of %s")
 WAITS = _("waits for the limit %s")

@@ -18,15 +18,16 @@ from redis_kit.core.panels.ranges import Range, label
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch
 from redis_kit.core.text import grouped
+from redis_kit.queues import limits
 from redis_kit.queues.dashboard import job_page
 from redis_kit.queues.dashboard.actions import GroupTarget, LimitTarget
 from redis_kit.queues.dashboard.job_page import moment
-from redis_kit.queues.engine import calls, job, lane_limits, manage, shards
+from redis_kit.queues.engine import calls, job, manage, shards
 from redis_kit.queues.engine.feature import features
 from redis_kit.queues.engine.job import JobInfo, PauseInfo, QueueCounts, State, cause
-from redis_kit.queues.engine.lane_limits import LimitInfo
 from redis_kit.queues.engine.message import task_of
 from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.limits import LimitInfo
 from redis_kit.queues.reports import stats
 from redis_kit.queues.reports.failures import Findings, Group
 from redis_kit.queues.reports.stats import QueueHistory, QueueStats
@@ -210,7 +211,7 @@ def link(queue: str, id: str, text: Any = "") -> Link:
 def first_jobs(name: str) -> tuple[list[LimitInfo], list[Table]]:
     """Return the limits of a queue, and its first jobs, running ones before waiting ones. One round trip."""
     queue = Queue(name)
-    both: list[Flow[Any]] = [lane_limits.listed(queue), _read_first(queue)]
+    both: list[Flow[Any]] = [limits.listed(queue), _read_first(queue)]
     listed, (counts, by_state) = queue.run_flow(gather(both))
     tables = [_state_table(name, state, jobs, getattr(counts, state)) for state, jobs in by_state.items() if jobs]
     return listed, tables or [Table(job_page.FIRST % name, (), [], empty=_("The queue has no jobs."))]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from redis_kit.core import conf, scripts
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues.engine import ids as identity
-from redis_kit.queues.engine.ack import Ack
+from redis_kit.queues.engine.done import Ack
 from redis_kit.queues.engine.job import Job, member
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.unique import UniqueKey

@@ -15,8 +15,8 @@ from redis_kit.core.values.numbers import whole_number
 from redis_kit.queues import validation
 from redis_kit.queues.engine import calls, payload
 from redis_kit.queues.engine import done as done_jobs
-from redis_kit.queues.engine.ack import Ack, ack_of
 from redis_kit.queues.engine.calls import End
+from redis_kit.queues.engine.done import Ack, ack_of
 from redis_kit.queues.engine.job import Job, State, claimed, member, read
 from redis_kit.queues.engine.liveness import heartbeat_reply, seconds, worker_id
 from redis_kit.queues.errors import CANCELLED_WHILE_RUNNING, Cancelled, LeaseLost

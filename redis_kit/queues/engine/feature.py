@@ -1,8 +1,7 @@
 """Features of the queues: what each brings to tasks, workers, pages and checks.
 
-A feature is a folder of ``redis_kit.queues.features`` and a line of the list there. The engine and the workers ask all
-features of the list, and know none of them by its name. A feature imports its modules in its methods, or names them by
-dotted paths: one that nobody uses costs no import.
+A feature is a folder of ``redis_kit.queues.features`` and a line of the list there. Engine and workers ask all of the
+list, and know none by its name. A feature imports its modules in its methods: one that nobody uses costs no import.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -106,7 +105,7 @@ class Feature:
     transport: ClassVar[str] = ""
     #: Sinks that are named by a word, as dotted paths.
     sinks: ClassVar[Mapping[str, str]] = {}
-    #: The field that this feature adds to messages, by the version of these messages.
+    #: The field that this feature adds to messages, by their version.
     message_fields: ClassVar[Mapping[int, str]] = {}
     #: Middleware around attempts of jobs, as dotted paths. By ``route`` a job may leave this worker, ``begin`` is
     #: around all that happens once it stays, and ``task`` around the call of its task and its result,
@@ -173,8 +172,7 @@ class Feature:
 @cache
 def features() -> tuple[Feature, ...]:
     """Return the features, in the order of their list."""
-    listed: Sequence[str] = import_module(FEATURES).FEATURES
-    return tuple(import_string(path)() for path in listed)
+    return tuple(import_string(path)() for path in import_module(FEATURES).FEATURES)
 
 
 @cache
@@ -185,8 +183,7 @@ def message_fields() -> dict[int, str]:
 
 def process_parts(process: Process) -> dict[str, ProcessPart]:
     """Return the parts of features in a process, by the names of the features."""
-    parts = {feature.name: feature.process_part(process) for feature in features()}
-    return {name: part for name, part in parts.items() if part}
+    return {feature.name: part for feature in features() if (part := feature.process_part(process))}
 
 
 def queue_views() -> list[Any]:
@@ -201,16 +198,12 @@ def call_context(task: Any) -> Mapping[str, str] | None:
 
 def transport() -> Any:
     """Return what stores calls until they are sent. Raises ConfigurationError without a feature that does."""
-    paths = [feature.transport for feature in features() if feature.transport]
-    if not paths:
-        raise ConfigurationError("No feature of redis_kit.queues has an outbox.")
-    return import_module(paths[0])
+    return import_module(_path("transport", "has an outbox"))
 
 
 def death_hooks(source: Any, body: bytes) -> Sequence[Callable[[str], object]]:
     """Return what to call with the reason if a job dies; see Feature."""
-    hooks = [feature.death_hook(source, body) for feature in features()]
-    return [hook for hook in hooks if hook]
+    return [hook for feature in features() if (hook := feature.death_hook(source, body))]
 
 
 def middleware(place: str) -> list[Any]:
@@ -220,10 +213,7 @@ def middleware(place: str) -> list[Any]:
 
 def step_class() -> Any:
     """Return the class of steps. Raises ConfigurationError without a feature that has one."""
-    paths = [feature.step_class for feature in features() if feature.step_class]
-    if not paths:
-        raise ConfigurationError("No feature of redis_kit.queues makes steps of tasks.")
-    return import_string(paths[0])
+    return import_string(_path("step_class", "makes steps of tasks"))
 
 
 def named_sinks() -> dict[str, str]:
@@ -231,10 +221,15 @@ def named_sinks() -> dict[str, str]:
     return {name: path for feature in features() for name, path in feature.sinks.items()}
 
 
-def sender(system: str) -> Callable[..., Any]:
+def sender(system: str) -> Any:
     """Return the function that sends a call to another system. Raises ImportError if no feature can."""
     paths = {name: path for feature in features() for name, path in feature.senders.items()}
     if system not in paths:
         raise ImportError(f"no feature sends calls to {system!r}")
-    send: Callable[..., Any] = import_string(paths[system])
-    return send
+    return import_string(paths[system])
+
+
+def _path(name: str, does: str) -> str:
+    for path in filter(None, (getattr(feature, name) for feature in features())):
+        return str(path)
+    raise ConfigurationError(f"No feature of redis_kit.queues {does}.")

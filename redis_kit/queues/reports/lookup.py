@@ -10,14 +10,14 @@ from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import validation
 from redis_kit.queues.engine import calls, history, job, manage, payload, shards
-from redis_kit.queues.engine import progress as stored_progress
 from redis_kit.queues.engine.feature import features
 from redis_kit.queues.engine.history import History
 from redis_kit.queues.engine.job import JobInfo, Record
-from redis_kit.queues.engine.progress import Progress
 from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.engine.shards import shard_of_id
 from redis_kit.queues.errors import CorruptMessage
+from redis_kit.queues.tasks import progress as stored_progress
+from redis_kit.queues.tasks.progress import Progress
 
 MOST_ERRORS = 10
 MOST_BYTES = 300_000  # of one text

@@ -10,10 +10,10 @@ from redis_kit.core.activity import Fields, current_fields, current_work
 from redis_kit.core.errors import InvalidValue, PoolExhausted, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.text import shortened
-from redis_kit.queues.engine import progress as stored_progress
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.message import task_of
 from redis_kit.queues.errors import LeaseLost
+from redis_kit.queues.tasks import progress as stored_progress
 
 if TYPE_CHECKING:
     from redis_kit.queues.engine.queue import Queue

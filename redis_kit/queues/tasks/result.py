@@ -10,16 +10,16 @@ from redis_kit.core.logs.error_text import path_of, traceback_of
 from redis_kit.core.text import shortened
 from redis_kit.queues import framework
 from redis_kit.queues.engine import history, message, payload
-from redis_kit.queues.engine import progress as stored_progress
 from redis_kit.queues.engine.history import History
 from redis_kit.queues.engine.job import Job, read
 from redis_kit.queues.engine.message import Message
-from redis_kit.queues.engine.progress import Progress
 from redis_kit.queues.errors import CorruptMessage, NoResult, NotSerializable, PayloadTooLarge, WorkerLost
 from redis_kit.queues.framework import TaskError, TaskResultStatus
 from redis_kit.queues.settings import whole
+from redis_kit.queues.tasks import progress as stored_progress
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks.options import copy
+from redis_kit.queues.tasks.progress import Progress
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar  # type checkers have it; that of Python knows no default before 3.13

@@ -7,7 +7,7 @@ import pytest
 from redis_kit.core.errors import KeyConflict, RedisUnavailable
 from redis_kit.queues import Queue
 from redis_kit.queues.engine import calls, claim, enqueue
-from redis_kit.queues.engine.ack import Ack, ack_of
+from redis_kit.queues.engine.done import Ack, ack_of
 from redis_kit.queues.engine.job import Job
 
 JOB = Job("id", b"1", "worker/claim/0")

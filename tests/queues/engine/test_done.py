@@ -6,7 +6,7 @@ from redis_kit.core import connections
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues import Queue, QueueCounts, task
 from redis_kit.queues.engine import calls, done
-from redis_kit.queues.engine.ack import ack_of
+from redis_kit.queues.engine.done import ack_of
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.reports.job_pages import Wanted, latest_done
 from redis_kit.queues.worker.options import Options

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from redis_kit.queues import Job, Queue
-from redis_kit.queues.engine.ack import ack_of
+from redis_kit.queues.engine.done import ack_of
 from redis_kit.queues.inspection import list_workers, lost_workers, queue_names, queue_stats
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from tests.queues.support.duties import sweep

@@ -33,7 +33,7 @@ from redis_kit.queues import (
 )
 from redis_kit.queues.commands import queue_names
 from redis_kit.queues.engine import calls as moves
-from redis_kit.queues.engine.ack import ack_of
+from redis_kit.queues.engine.done import ack_of
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.framework import TaskResultDoesNotExist, TaskResultMismatch, TaskResultStatus, task_backends
 from redis_kit.queues.tasks import discovery, registry

@@ -6,7 +6,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from redis_kit.queues.engine.ack import ack_of
+from redis_kit.queues.engine.done import ack_of
 from redis_kit.queues.errors import NotTaken
 from redis_kit.queues.features.handover.routes import Route, Routes
 from redis_kit.queues.tasks import expiry

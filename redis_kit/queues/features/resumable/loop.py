@@ -15,9 +15,9 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.queues.engine import payload
-from redis_kit.queues.engine import progress as stored_progress
 from redis_kit.queues.errors import Cancelled, CorruptMessage, Interrupted, LeaseLost
 from redis_kit.queues.tasks import current_job
+from redis_kit.queues.tasks import progress as stored_progress
 from redis_kit.queues.tasks.current_job import CurrentJob
 
 Row = TypeVar("Row", bound=Model)

@@ -5,9 +5,9 @@ from operator import attrgetter
 from typing import Any
 
 from redis_kit.core.logs.error_text import text_of
-from redis_kit.queues.engine import call_shape
 from redis_kit.queues.errors import Cancelled, NewerMessage
 from redis_kit.queues.features.unknown import store
+from redis_kit.queues.reports import unknown_calls
 from redis_kit.queues.worker.run.attempt import Attempt
 from redis_kit.queues.worker.run.endings import Postponed
 from redis_kit.queues.worker.run.middleware import Middleware
@@ -33,7 +33,7 @@ class UnfitJob(Postponed):
         source, job, recorder = self.attempt.source, self.attempt.job, self.attempt.recorder
         call = self.error if isinstance(self.error, NewerMessage) else self.attempt.call
         expires = self.attempt.call.expires
-        answer = source.run_flow(store.defer(source, job, call_shape.shape(call), expires))
+        answer = source.run_flow(store.defer(source, job, unknown_calls.shape(call), expires))
         if answer == store.RETURNED:
             return None
         cancelled = Cancelled("The job was cancelled while it waited.")

@@ -13,12 +13,13 @@ from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch
 from redis_kit.core.terminal import rounded_duration
-from redis_kit.queues.engine import call_shape, message
+from redis_kit.queues.engine import message
 from redis_kit.queues.engine.liveness import HeartbeatReply
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import UnknownTask
 from redis_kit.queues.features.unknown import store
 from redis_kit.queues.features.unknown.store import Recalled
+from redis_kit.queues.reports import unknown_calls
 from redis_kit.queues.reports.unknown_calls import UnknownCalls
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import discovery, registry
@@ -109,7 +110,7 @@ def remedy_for(task: str) -> str:
 
 def can_run(shape: str) -> bool:
     """Return whether this process can run calls of a shape."""
-    match call_shape.parts(shape):
+    match unknown_calls.parts(shape):
         case (None, version):
             return message.reads(version)
         case (str(name), int(count), *names):

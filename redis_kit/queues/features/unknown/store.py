@@ -7,10 +7,10 @@ from redis_kit.core import conf
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.queues.engine import call_shape
 from redis_kit.queues.engine.calls import End, QueueScript
 from redis_kit.queues.engine.claim import lost, settle
 from redis_kit.queues.engine.job import Job, member
+from redis_kit.queues.reports import unknown_calls
 from redis_kit.queues.reports.unknown_calls import UnknownCalls, calls_of
 from redis_kit.queues.settings import QueueSettings
 
@@ -23,7 +23,7 @@ RECALLED = 500  # jobs made ready in a second
 def defer(queue: Primitive, job: Job, shape: str, expires: int) -> Flow[int]:
     """Return a job, for workers that can run it. Raises LeaseLost."""
     longest = int(conf.section(QueueSettings).UNKNOWN_TASK_TTL * 1000)
-    digest = call_shape.digest(shape)
+    digest = unknown_calls.digest(shape)
     end = End(member(job), "unfit", longest, SHAPES, expires, shape, digest)
     (answer,) = yield from settle(queue, [end], digest=digest)
     if not answer:
@@ -40,7 +40,7 @@ class Recalled(NamedTuple):
 
 def recall_step(queue: Primitive, shape: str, *, can_run: bool) -> ScriptCall:
     """Return the step that makes jobs of a shape ready if this process can run them, else counts them again."""
-    digest = call_shape.digest(shape)
+    digest = unknown_calls.digest(shape)
     return RECALL(queue.key(""), digest, int(can_run), RECALLED, job=digest)
 
 

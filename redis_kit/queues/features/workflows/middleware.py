@@ -16,7 +16,7 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.queues.engine import calls as queue_calls
 from redis_kit.queues.engine import claim, message, payload
-from redis_kit.queues.engine.ack import Ack
+from redis_kit.queues.engine.done import Ack
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.errors import Cancelled, PayloadTooLarge, UnknownWorkflow

@@ -10,7 +10,7 @@ from time import monotonic
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues.engine import claim
-from redis_kit.queues.engine.ack import Ack
+from redis_kit.queues.engine.done import Ack
 from redis_kit.queues.engine.job import Job, member
 from redis_kit.queues.errors import LeaseLost
 from redis_kit.queues.worker.fetch.claimed_jobs import LIMIT, NEVER, NOW, ClaimedJob, ClaimedJobs, Watchdog

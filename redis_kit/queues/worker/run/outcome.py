@@ -19,7 +19,7 @@ from redis_kit.core.steps import Call
 from redis_kit.core.terminal import rounded_duration
 from redis_kit.queues import signals
 from redis_kit.queues.engine import message
-from redis_kit.queues.engine.ack import ack_of
+from redis_kit.queues.engine.done import ack_of
 from redis_kit.queues.engine.feature import death_hooks
 from redis_kit.queues.engine.job import Job, State, read
 from redis_kit.queues.errors import (

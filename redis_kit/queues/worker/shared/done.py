@@ -6,7 +6,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from redis_kit.queues.engine import done
-from redis_kit.queues.engine.ack import Ack, ack_of
+from redis_kit.queues.engine.done import Ack, ack_of
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.settings import options_of

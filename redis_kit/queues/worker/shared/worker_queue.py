@@ -10,9 +10,9 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call, Pop
 from redis_kit.queues.engine import calls, claim, enqueue, results
-from redis_kit.queues.engine.ack import Ack
 from redis_kit.queues.engine.calls import End
 from redis_kit.queues.engine.claim import Claimed
+from redis_kit.queues.engine.done import Ack
 from redis_kit.queues.engine.job import Job, State, member
 from redis_kit.queues.engine.liveness import HeartbeatReply, heartbeat_reply
 from redis_kit.queues.engine.queue import Queue

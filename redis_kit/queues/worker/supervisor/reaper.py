@@ -11,7 +11,7 @@ from typing import Any
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.queues.engine import calls, claim, results
-from redis_kit.queues.engine.ack import Ack
+from redis_kit.queues.engine.done import Ack
 from redis_kit.queues.engine.liveness import Poison, poison
 from redis_kit.queues.worker.run.outcome import record_unstoppable
 from redis_kit.queues.worker.shared import failpoints

@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import pytest
 
 from redis_kit.queues import Cancelled, Queue, task
-from redis_kit.queues.engine import call_shape
 from redis_kit.queues.engine import calls as moves
 from redis_kit.queues.engine import message as messages
 from redis_kit.queues.errors import LeaseLost, UnknownTask
 from redis_kit.queues.features.unknown import store
 from redis_kit.queues.features.unknown.recall import Recall, can_run
+from redis_kit.queues.reports import unknown_calls
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.testing.jobs import drain, processor
@@ -156,7 +156,7 @@ def test_arguments_that_do_not_fit_the_function_here_are_for_other_workers(queue
 
 
 def message(call):
-    return call_shape.Message(NAME, call.get("args", []), call.get("kwargs", {}))
+    return unknown_calls.Message(NAME, call.get("args", []), call.get("kwargs", {}))
 
 
 @pytest.mark.parametrize("call", [{"args": [1]}, {"kwargs": {"name": 1}}, {"args": [1], "kwargs": {"loud": True}}])
@@ -392,6 +392,6 @@ def test_log_says_what_to_do_once_a_minute_for_a_task(queue, release, caplog):
     ],
 )
 def test_shapes_are_shown_as_calls(shape, shown):
-    assert call_shape.described(shape) == shown
-    assert call_shape.version_of(shape) == (9 if "version 9" in shown else None)
+    assert unknown_calls.described(shape) == shown
+    assert unknown_calls.version_of(shape) == (9 if "version 9" in shown else None)
     assert not can_run(shape)

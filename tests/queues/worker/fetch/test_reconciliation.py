@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from redis_kit.queues import Cancelled, Queue, QueueCounts
-from redis_kit.queues.engine.ack import ack_of
+from redis_kit.queues.engine.done import ack_of
 from redis_kit.queues.engine.job import member
 from redis_kit.queues.worker.fetch.exchange import Rotation
 from redis_kit.queues.worker.fetch.fetcher import Fetcher

@@ -8,7 +8,7 @@ from redis_kit.core import connections, flow
 from redis_kit.core.errors import InvalidValue, KeyConflict
 from redis_kit.queues import LeaseLost, Queue, QueueCounts, TaskTimeout, framework, task
 from redis_kit.queues.engine import calls, ids, liveness
-from redis_kit.queues.engine.ack import Ack
+from redis_kit.queues.engine.done import Ack
 from redis_kit.queues.engine.liveness import poison
 from redis_kit.queues.inspection import acontrol_worker, control_worker, list_workers, queue_stats
 from redis_kit.queues.reports.lookup import look_up

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from redis_kit.queues.engine.ack import Ack
+from redis_kit.queues.engine.done import Ack
 
 RANDOM = random.Random(7)
 
