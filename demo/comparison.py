@@ -16,8 +16,7 @@ from demo.console import say
 from demo.replay import Answer, Replay
 from demo.session import Session
 from example_project.reading.views.articles import shelf
-from redis_kit.core.web.client_address import grouped
-from redis_kit.core.web.proxies import parse
+from redis_kit.core.web.client_address import grouped, parse
 from redis_kit.pageviews import PageViews
 from redis_kit.pageviews.rules import LONGEST_AGENT, is_bot, is_page_view
 

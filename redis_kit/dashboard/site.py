@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, wraps
 from hashlib import blake2b
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import quote
@@ -22,16 +22,16 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from redis_kit.core import conf
+from redis_kit.core.component import components
 from redis_kit.core.errors import InvalidValue, RedisKitError
 from redis_kit.core.panels import Panel, Viewer
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.values.csv_rows import CSVWriter
 from redis_kit.core.web.page_marks import uncounted
-from redis_kit.dashboard.cells import cell, visible
+from redis_kit.dashboard.cells import Cell, cell, visible
 from redis_kit.dashboard.collect import collect, draw, may_view, panels, text_of
 from redis_kit.dashboard.confirmation import Confirmation
 from redis_kit.dashboard.forms import ActionButton, action_buttons, search_view
-from redis_kit.dashboard.menu import menu
 from redis_kit.dashboard.overview import TileView, outages, tiles
 from redis_kit.dashboard.settings import DashboardSettings
 
@@ -292,3 +292,39 @@ def _query(panel: Panel) -> str:
     fields = {field.name: field.value for field in search.fields if field.name in given} if search else {}
     fields |= {name: given[name] for name in ("page", "cursor", "range") if PLACE.fullmatch(given.get(name, ""))}
     return f"?{urlencode(fields)}" if fields else ""
+
+
+class Page(NamedTuple):
+    """A link of the menu."""
+
+    title: Cell
+    url: str
+    current: bool
+
+
+class Group(NamedTuple):
+    """Pages under one title. A group of one page is a link to it."""
+
+    title: Cell
+    pages: list[Page]
+
+    @property
+    def current(self) -> bool:
+        """Return whether one of its pages is the present one."""
+        return any(page.current for page in self.pages)
+
+
+def menu(here: str | None, *, may: Callable[[str], bool], url: Callable[..., str]) -> list[Group]:
+    """Return the pages that a viewer may see. ``here`` is the slug of the present one, "" for the overview."""
+    overview = cell(_("Overview"))
+    groups = {"": Group(overview, [Page(overview, url("changelist"), here == "")])}
+    for component in components():
+        if panels := [panel for panel in component.load_panels() if may_view(panel, may)]:
+            title = cell(component.group or panels[0].title)
+            pages = groups.setdefault(title.text, Group(title, [])).pages
+            pages += [_page(panel, here, url) for panel in panels]
+    return list(groups.values())
+
+
+def _page(panel: Panel, here: str | None, url: Callable[..., str]) -> Page:
+    return Page(cell(panel.title), url("change", panel.slug), panel.slug == here)

@@ -3,16 +3,19 @@
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
+from django.apps import apps
+
 from redis_kit.core.errors import RedisUnavailable
+from redis_kit.signins import keys
 from redis_kit.signins.calendar import Calendar
 from redis_kit.signins.days import FIRST, checked, moment, today
 from redis_kit.signins.signals import signed_in
 
 if TYPE_CHECKING:
     from redis_kit.signins.cohorts.activity import Activity
+    from redis_kit.signins.users.base import Summary
     from redis_kit.signins.users.changes import Changes, SignIn
     from redis_kit.signins.users.history import History
-    from redis_kit.signins.users.state import Summary
 
 
 class SignIns:
@@ -228,3 +231,12 @@ def _range(start: date | None, end: date | None) -> tuple[date, date]:
         FIRST if start is None else checked("start", start),
         date.max if end is None else checked("end", end),
     )
+
+
+def models() -> list[Any]:
+    """Return the models that can sign in. Models that share their sign-ins are one: if possible, not a proxy."""
+    by_label: dict[str, Any] = {}
+    for model in sorted(apps.get_models(), key=lambda model: model._meta.proxy):
+        if issubclass(model, SignInMixin):
+            by_label.setdefault(keys.label(model), model)
+    return list(by_label.values())

@@ -9,7 +9,7 @@ from redis_kit.core.logs.error_text import described
 from redis_kit.core.text import did_you_mean
 from redis_kit.throttling import logins
 from redis_kit.throttling.engine.registry import by_name
-from redis_kit.throttling.http import decorator, default_classes, view_classes
+from redis_kit.throttling.http import decorator, default_classes
 from redis_kit.throttling.http.policies import policies
 from redis_kit.throttling.throttles.throttle import Throttle, registry
 
@@ -23,7 +23,7 @@ def built_throttles() -> list[Throttle]:
     Raises ConfigurationError if the settings are wrong.
     """
     of_settings = [*logins.throttles(), *(policy.throttle for policy in policies())]
-    of_views = [*default_classes.throttles(), *view_classes.throttles(), *decorator.method_throttles()]
+    of_views = [*default_classes.throttles(), *default_classes.view_throttles(), *decorator.method_throttles()]
     return by_name([*of_views, *registry.throttles(), *of_settings])
 
 

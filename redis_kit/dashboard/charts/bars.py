@@ -6,11 +6,9 @@ from typing import Any, ClassVar, NamedTuple
 
 from django.utils.translation import gettext as _
 
-from redis_kit.core.panels import Bars
-from redis_kit.core.panels.content import Value
-from redis_kit.dashboard.cells import Cell, Data, cell
+from redis_kit.core.panels import Bars, Value
+from redis_kit.dashboard.cells import Cell, Data, cell, highest, highest_value, level
 from redis_kit.dashboard.charts.axis import HEIGHT, MAX_VALUES, STEP, WIDTH, Axis
-from redis_kit.dashboard.paths import highest, highest_value, level
 
 
 class Bar(NamedTuple):

@@ -7,9 +7,8 @@ from typing import Any, ClassVar, NamedTuple
 from django.utils.translation import gettext as _
 
 from redis_kit.core.panels import HeatMap
-from redis_kit.dashboard.cells import SHADES, Cell, Data, cell, shade, text_width
+from redis_kit.dashboard.cells import SHADES, Cell, Data, cell, highest, level, shade, text_width
 from redis_kit.dashboard.charts.axis import HALF, LETTER
-from redis_kit.dashboard.paths import highest, level
 
 MAX_SQUARES = 800
 SQUARE, SMALL_SQUARE, MANY_COLUMNS = 22, 14, 31  # pixels from one square to the next; small ones in many columns

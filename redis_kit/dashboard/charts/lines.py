@@ -7,9 +7,8 @@ from typing import ClassVar, NamedTuple
 from django.utils.translation import gettext as _
 
 from redis_kit.core.panels import LineChart
-from redis_kit.dashboard.cells import Cell, Data, cell
+from redis_kit.dashboard.cells import Cell, Data, cell, dots_path, highest, highest_value, level, line_path
 from redis_kit.dashboard.charts.axis import HEIGHT, MAX_VALUES, STEP, Axis
-from redis_kit.dashboard.paths import dots_path, highest, highest_value, level, line_path
 
 
 class Point(NamedTuple):

@@ -8,9 +8,8 @@ from typing import ClassVar, NamedTuple
 from django.utils.translation import gettext as _
 
 from redis_kit.core.panels import StackedBars
-from redis_kit.dashboard.cells import Cell, Data, cell
+from redis_kit.dashboard.cells import Cell, Data, cell, highest, level
 from redis_kit.dashboard.charts.axis import HEIGHT, MAX_VALUES, STEP, WIDTH, Axis
-from redis_kit.dashboard.paths import highest, level
 
 
 class Piece(NamedTuple):

@@ -2,12 +2,14 @@
 
 import contextlib
 import threading
+from binascii import crc_hqx
 from collections.abc import Iterator
-from functools import partial
+from functools import lru_cache, partial
+from itertools import count
 from secrets import token_hex
 from time import monotonic
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from redis import exceptions
 from redis.exceptions import LockError, LockNotOwnedError, ResponseError
@@ -17,9 +19,16 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.locks.acquiring.local_queue import Turn
 from redis_kit.locks.acquiring.wait import pause
-from redis_kit.locks.compat.background import AsyncRepeated, Repeated, RepeatedRelease, Run, renewal
-from redis_kit.locks.compat.keys import SideKeys, side_keys
-from redis_kit.locks.compat.wait import WAITER_TTL, Request, Wait
+from redis_kit.locks.compat.background import (
+    WAITER_TTL,
+    AsyncRepeated,
+    Repeated,
+    RepeatedRelease,
+    Request,
+    Run,
+    Wait,
+    renewal,
+)
 from redis_kit.locks.errors import CannotRenew
 
 DEFAULT_TIMEOUT = 30.0  # seconds of a lock without a timeout, renewed at a third of it
@@ -27,6 +36,15 @@ GIVE_UP_AFTER = 3600.0  # seconds without an answer after which an attempt is fo
 PASSING = (exceptions.ConnectionError, exceptions.TimeoutError)  # failures that may pass, unless they are these:
 REFUSED = (exceptions.AuthenticationError, exceptions.AuthorizationError)
 UNKNOWN = (-1, 0)  # the refusal of a lock whose holder is unknown
+SLOTS = 16384
+
+
+class SideKeys(NamedTuple):
+    """The keys beside the key of a lock."""
+
+    fence: bytes
+    waiters: bytes
+    signal: bytes
 
 
 class State:
@@ -235,3 +253,25 @@ class Flows:
 
     def _encoded(self, value: Any) -> bytes:
         return value if type(value) is bytes else bytes(self.redis.get_encoder().encode(value))
+
+
+@lru_cache(maxsize=4096)
+def side_keys(name: bytes) -> SideKeys:
+    """Return the keys that go with a name. Two names never share one, not even ``a`` and ``{a}``."""
+    return SideKeys(*(_beside(name, part) for part in (b"fence", b"waiters", b"signal")))
+
+
+def _beside(name: bytes, part: bytes) -> bytes:
+    start = name.find(b"{")
+    tagged = start >= 0 and name.find(b"}", start) > start + 1
+    if tagged:
+        return b"%s::lock:%s" % (name, part)
+    if name and b"}" not in name:
+        return b"{%s}:lock:%s" % (name, part)
+    # The whole name decides its slot, but it can't stand in braces.
+    return b"{%s}:lock:%s:%s" % (_tag(crc_hqx(name, 0) % SLOTS), part, name)
+
+
+@lru_cache(maxsize=SLOTS)
+def _tag(slot: int) -> bytes:
+    return next(tag for tag in (b"%x" % number for number in count()) if crc_hqx(tag, 0) % SLOTS == slot)

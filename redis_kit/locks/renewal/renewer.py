@@ -1,12 +1,15 @@
 """Renewal: a lease is extended when a third of it is over, until its holder releases it."""
 
+import asyncio
+import sys
+import traceback
 from time import monotonic
+from typing import Any
 
 from redis_kit.core import flow
 from redis_kit.core.client.backoff import full_jitter
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.text import number
-from redis_kit.locks.holders.stack_trace import stack_of
 from redis_kit.locks.leases.lease import DRIFT, MARGIN, Lease, mark_ended, note_extension, safe_deadline, state_of
 from redis_kit.locks.leases.ownership import current_owner
 from redis_kit.locks.leases.source import ExtendMode
@@ -153,3 +156,24 @@ def _due(lease: Lease) -> float:
 
 def _retry_pause(timeout: float) -> float:
     return full_jitter(0, first=LAST_RETRY, longest=timeout / 10)
+
+
+def stack_of(owner: Any, thread: int) -> str:
+    """Return the stack of a task, or of the thread with this identifier, as text; the thread may run on."""
+    if isinstance(owner, asyncio.Task):
+        if owner.done():
+            return f"(the task {owner.get_name()} has ended)"
+        if asyncio.current_task(owner.get_loop()) is not owner:
+            return "".join(_suspended(owner.get_coro()))
+    elif not owner.is_alive():
+        return f"(the thread {owner.name} has ended)"
+    frame = sys._current_frames().get(thread)
+    return "".join(traceback.format_stack(frame)) if frame else "(its thread has ended)"
+
+
+def _suspended(coroutine: Any) -> list[str]:
+    lines: list[str] = []
+    while (frame := getattr(coroutine, "cr_frame", None) or getattr(coroutine, "gi_frame", None)) is not None:
+        lines += traceback.format_stack(frame, limit=1)
+        coroutine = getattr(coroutine, "cr_await", None) or getattr(coroutine, "gi_yieldfrom", None)
+    return lines

@@ -9,8 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from redis_kit.core.checks.servers import info_problems, outdated
-from redis_kit.operations.server.report import ServerReport
-from redis_kit.operations.server.rights import key_prefix
+from redis_kit.operations.server.report import ServerReport, key_prefix
 
 Level = Literal["error", "warning", "note"]
 FULL = 0.9  # of a limit

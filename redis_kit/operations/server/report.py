@@ -12,12 +12,12 @@ import redis_kit
 from redis_kit.core import conf, connections, flow, scripts
 from redis_kit.core.checks.servers import parsed
 from redis_kit.core.client import addresses
+from redis_kit.core.component import components
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.steps import Call, TolerantBatch
 from redis_kit.operations.keys.sample import SAMPLE, ComponentMemory, by_component, measured, measuring, refusal
-from redis_kit.operations.server.rights import MissingRights, asking, missing_rights
 
 SLOWEST = 32  # entries of the slow log
 OPTIONS = ("appendfsync", "min-replicas-to-write", "slowlog-log-slower-than")
@@ -31,6 +31,7 @@ READ = {
     "slowlog|get": Call("SLOWLOG", "GET", SLOWEST),
     "acl|whoami": Call("ACL", "WHOAMI"),
 }
+LIST_MISSING = scripts.load(__package__, "list_missing_rights")
 
 
 class SlowCommand(NamedTuple):
@@ -40,6 +41,14 @@ class SlowCommand(NamedTuple):
     seconds: float
     command: str
     key: str
+
+
+class MissingRights(NamedTuple):
+    """The rights that the user lacks for a component: some ``commands``, or its ``keys``, given as a pattern."""
+
+    component: str
+    keys: str
+    commands: tuple[str, ...]
 
 
 class ServerReport(NamedTuple):
@@ -184,3 +193,33 @@ def _script_names() -> dict[str, str]:
 
 def _text(value: bytes) -> str:
     return value.decode("utf-8", "backslashreplace")
+
+
+def asking() -> dict[str, Call]:
+    """Return the step that asks for the rights of each component, by its name. It runs with the source, as EVAL."""
+    return {
+        component.label: Call(
+            *LIST_MISSING([], [f"{key_prefix(component.label)}:x}}", *component.commands.split()]).with_source()
+        )
+        for component in components()
+        if component.commands
+    }
+
+
+def missing_rights(replies: Mapping[str, Any]) -> list[MissingRights]:
+    """Return the rights that are missing; none for replies that are None."""
+    missing = []
+    with_channels = {each.label for each in components() if "ssubscribe" in each.commands.split()}
+    for component, reply in replies.items():
+        has_keys, commands = reply or (1, ())
+        if not has_keys or commands:
+            keys = "" if has_keys else f"~{key_prefix(component)}*"
+            if keys and component in with_channels:
+                keys += f" &{key_prefix(component)}*"
+            missing.append(MissingRights(component, keys, tuple(name.decode() for name in commands)))
+    return missing
+
+
+def key_prefix(component: str) -> str:
+    """Return how the keys and the channels of a component begin."""
+    return f"{conf.section(KitSettings).PREFIX}:{{{component}"

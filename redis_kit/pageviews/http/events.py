@@ -1,24 +1,45 @@
 """From a request to an event, and from an event to Redis: what the middleware and the beacon share."""
 
+import logging
+import re
+from datetime import datetime
+from functools import lru_cache
+from secrets import compare_digest, token_urlsafe
 from typing import Any
+from urllib.parse import parse_qsl
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
+from django.utils.cache import patch_vary_headers
 
-from redis_kit.core.errors import PermissionDenied, PoolExhausted
+from redis_kit.core.errors import ConfigurationError, PermissionDenied, PoolExhausted
+from redis_kit.core.keys import hashed
 from redis_kit.core.primitive import Primitive
+from redis_kit.core.web.client_address import client_address
 from redis_kit.pageviews import periods
 from redis_kit.pageviews.batch import count_one
 from redis_kit.pageviews.buffer import buffer
 from redis_kit.pageviews.errors import log_once
-from redis_kit.pageviews.http.origins import campaign, referring_host
-from redis_kit.pageviews.http.visitors import visitor
 from redis_kit.pageviews.pages import SITE
-from redis_kit.pageviews.rules import HEADERS, is_bot
+from redis_kit.pageviews.rules import HEADERS, LONGEST_AGENT, is_bot
 from redis_kit.pageviews.settings import PageViewSettings
 from redis_kit.pageviews.tally import Event, identified
 
 _META = [(name, "HTTP_" + name.upper().replace("-", "_")) for name in HEADERS]
+CAMPAIGN = ("utm_source", "utm_medium", "utm_campaign")
+LONGEST_HOST = 253  # characters (RFC 1035)
+LONGEST_WORD = 30  # characters of a source, a medium or a campaign
+LONGEST_QUERY = 2048
+MAX_FIELDS = 50
+
+_HOST = re.compile(r"https?://(?:[^/?#@]*@)?([a-z0-9.-]+)(?::\d+)?(?:[/?#]|$)", re.IGNORECASE)
+_UNWANTED = re.compile(r"[^\w.+ -]+")
+logger = logging.getLogger("redis_kit.pageviews")
+COOKIE_NAME = "rk_visitor"
+COOKIE_AGE = 365 * 86_400  # seconds
+TOKEN_BYTES = 16
+COOKIE_LENGTH = 22 + 1 + 22  # a token and a hash of 128 bits each
+_warned = False
 
 
 class _Writer(Primitive):
@@ -113,3 +134,103 @@ def _own_host(request: HttpRequest) -> str:
 def _note(dropped: str) -> None:
     if dropped:
         buffer.drop(dropped)
+
+
+def referring_host(referrer: str, own_host: str) -> str:
+    """Return the host of a ``Referer`` in lower case, without ``www.``; "" for one's own host or no valid address.
+
+    Only the host is returned, since the rest of an address may hold what a visitor searched for.
+    """
+    host = _host(referrer) if len(referrer) <= LONGEST_QUERY else ""
+    return "" if host == own_host.partition(":")[0].lower().removeprefix("www.") else host
+
+
+def campaign(query: str) -> str:
+    """Return ``utm_source``, ``utm_medium`` and ``utm_campaign`` of a query as ``source / medium / campaign``.
+
+    "" without a source. Text is in lower case, cut at 30 characters a part, and without punctuation.
+    """
+    if "utm_source=" not in query or len(query) > LONGEST_QUERY:
+        return ""
+    try:
+        given = dict(parse_qsl(query, max_num_fields=MAX_FIELDS))
+    except ValueError:
+        return ""
+    source, *others = (_word(given.get(name, "")) for name in CAMPAIGN)
+    return " / ".join([source, *(other or "-" for other in others)]) if source else ""
+
+
+@lru_cache(maxsize=1024)
+def _host(referrer: str) -> str:
+    match = _HOST.match(referrer)
+    return match[1].lower().strip(".").removeprefix("www.")[:LONGEST_HOST] if match else ""
+
+
+def _word(text: str) -> str:
+    return _UNWANTED.sub(" ", text).strip().lower()[:LONGEST_WORD].strip()
+
+
+def visitor(
+    request: HttpRequest, response: HttpResponseBase | None, *, options: PageViewSettings, user: Any, moment: datetime
+) -> str:
+    """Return the identity of a request's visitor. If the request has none it is "", and only the view counts."""
+    if options.VISITOR == "daily_salt":
+        return _of_the_day(request, moment)
+    if options.VISITOR == "session":
+        key = getattr(getattr(request, "session", None), "session_key", None)
+        return f"session {key}" if key else ""
+    if options.VISITOR == "user":
+        key = getattr(user, "pk", None)
+        return "" if key is None else f"user {key}"
+    return _by_cookie(request, response)
+
+
+def _of_the_day(request: HttpRequest, moment: datetime) -> str:
+    global _warned
+    try:
+        address = client_address(request)
+    except ConfigurationError as error:
+        address = ""
+        if not _warned:
+            _warned = True
+            logger.warning("Visitors are identified by their browsers alone: %s", error)
+    return f"{moment.date().isoformat()} {address} {request.META.get('HTTP_USER_AGENT', '')[:LONGEST_AGENT]}"
+
+
+def _by_cookie(request: HttpRequest, response: HttpResponseBase | None) -> str:
+    token = signed_token(request.COOKIES.get(COOKIE_NAME, ""))
+    if response is None or _is_shared(response):
+        return f"cookie {token}" if token else ""
+    patch_vary_headers(response, ("Cookie",))
+    if not token:
+        token = token_urlsafe(TOKEN_BYTES)
+        response.set_cookie(
+            COOKIE_NAME,
+            signed(token),
+            max_age=COOKIE_AGE,
+            secure=request.is_secure(),
+            httponly=True,
+            samesite="Lax",
+        )
+    return f"cookie {token}"
+
+
+def _is_shared(response: HttpResponseBase) -> bool:
+    """Return whether a cache that serves many visitors may store the response: a cookie would reach all of them."""
+    directives = {part.strip() for part in response.headers.get("Cache-Control", "").lower().split(",")}
+    names = {directive.partition("=")[0] for directive in directives}
+    if names & {"public", "s-maxage"}:
+        return True
+    return ("max-age" in names or "Expires" in response.headers) and not directives & {"private", "no-store"}
+
+
+def signed(token: str) -> str:
+    """Return the value of a cookie: the token and its keyed BLAKE2b, a tenth of the work of Django's signatures."""
+    return f"{token}.{hashed(f'cookie:{token}')}"
+
+
+def signed_token(cookie: str) -> str:
+    """Return the token of a cookie; "" unless its signature is right."""
+    token, _, _ = cookie.partition(".")
+    is_right = len(cookie) == COOKIE_LENGTH and cookie.isascii() and compare_digest(cookie, signed(token))
+    return token if is_right else ""

@@ -7,10 +7,9 @@ from typing import Any
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.signins import days
 from redis_kit.signins.cohorts import counts, retention, standings
-from redis_kit.signins.cohorts.base import SignInModel
 from redis_kit.signins.cohorts.counts import ActiveDay
 from redis_kit.signins.cohorts.retention import Cohort
-from redis_kit.signins.cohorts.segments import DAY, FIRST, Part, Segment
+from redis_kit.signins.cohorts.segments import DAY, FIRST, Part, Segment, SignInModel
 from redis_kit.signins.cohorts.standings import Standing
 
 WEEK, MONTH = 7, 30

@@ -17,8 +17,7 @@ from redis_kit.signins.calendar import month_length
 from redis_kit.signins.days import FIRST, Moment, today
 from redis_kit.signins.errors import NoneLeft
 from redis_kit.signins.settings import SignInSettings
-from redis_kit.signins.users.base import SignInUser, offset
-from redis_kit.signins.users.state import State
+from redis_kit.signins.users.base import SignInUser, State, offset
 
 SIGN_IN = scripts.load("redis_kit.signins", "sign_in")
 FILL_IN = scripts.load("redis_kit.signins", "fill_in")

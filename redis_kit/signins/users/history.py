@@ -8,9 +8,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call
 from redis_kit.signins.calendar import Calendar, month_length
 from redis_kit.signins.days import FIRST
-from redis_kit.signins.users.base import SignInUser, offset
-from redis_kit.signins.users.state import Summary, summarized
-from redis_kit.signins.users.year import BYTES, covered_days, days_with_kinds
+from redis_kit.signins.users.base import BYTES, SignInUser, Summary, covered_days, days_with_kinds, offset, summarized
 
 WEEK = 7  # days
 

@@ -7,8 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
-from redis_kit.core.panels import Figure, Ranges, StackedBars
-from redis_kit.core.panels.ranges import Range
+from redis_kit.core.panels import Figure, Range, Ranges, StackedBars
 
 if TYPE_CHECKING:
     from redis_kit.throttling.engine.base import BaseThrottle

@@ -21,9 +21,9 @@ from redis_kit.core.panels import (
     Table,
     Tile,
     action,
+    range_of,
 )
-from redis_kit.core.panels.ranges import range_of
-from redis_kit.throttling.dashboard import one_throttle, shadow, tables
+from redis_kit.throttling.dashboard import one_throttle, tables
 from redis_kit.throttling.dashboard.actions import Target
 from redis_kit.throttling.values.titles import DEFAULT
 
@@ -98,7 +98,7 @@ class ThrottlesPanel(Panel):
         yield tables.offenders([figures], refused, unmasked=self._unmasked)
         yield tables.rules([figures], unmasked=self._unmasked)
         if figures.report:
-            yield shadow.reports_table([(figures, figures.report)])
+            yield tables.reports_table([(figures, figures.report)])
 
     def _all(self) -> Iterator[Content]:
         from redis_kit.throttling.discovery import built_throttles
@@ -124,7 +124,7 @@ class ThrottlesPanel(Panel):
         yield tables.rules(figures, unmasked=self._unmasked)
         reports = [(row, row.report) for row in figures if row.report]
         if reports:
-            yield shadow.reports_table(reports)
+            yield tables.reports_table(reports)
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the calls of the last hour on each connection. One round trip."""
@@ -188,7 +188,7 @@ class ThrottlesPanel(Panel):
         identity = self._asked("identity")
         if not identity or not self._may_look_up():
             return
-        from redis_kit.throttling.dashboard.lookup import look_up
+        from redis_kit.throttling.dashboard.actions import look_up
 
         target = self._target()
         title = _("Looked up in %s") % target.shown

@@ -28,6 +28,7 @@ LONGEST = 366 * 86_400  # seconds
 BATCH_SIZE = 500  # rules that one script reads
 HASH_LENGTH = 22
 KINDS: dict[str, Literal["ban", "exempt", "override"]] = {"b": "ban", "x": "exempt", "r": "override"}
+RESET = scripts.load("redis_kit.throttling", "reset")
 
 
 class Rule(NamedTuple):
@@ -213,3 +214,27 @@ def _forget(throttle: BaseThrottle, identity_hash: str) -> None:
 
 def _datetime(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+def by_identity(throttle: BaseThrottle, identity: str) -> Flow[bool]:
+    """Forget the calls of an identity and its automatic ban. One round trip."""
+    keys = throttle.keys(identity)
+    removed = yield RESET([keys.state, keys.standing, keys.rules], [throttle.entry(identity)])
+    refusal_cache.forget(throttle.id, identity)
+    throttle.local_buckets.forget(identity)
+    return bool(removed)
+
+
+def reset_by_hash(throttle: BaseThrottle, identity_hash: str) -> bool:
+    """Do the same as Throttle.reset(), given the hash that lists show. Two round trips. Raises RedisUnavailable."""
+    return bool(throttle.carry_out(_by_hash(throttle, identity_hash)))
+
+
+def _by_hash(throttle: BaseThrottle, identity_hash: str) -> Flow[bool]:
+    keys = throttle.keys_of(identity_hash)
+    entry = yield FIND([keys.rules, keys.offenders], [identity_hash])
+    removed = yield RESET([keys.state, keys.standing, keys.rules], [entry])
+    refusal_cache.forget_where(
+        lambda throttle_id, identity: throttle_id == throttle.id and hashed(identity) == identity_hash
+    )
+    return bool(removed)

@@ -11,7 +11,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import LockError, LockNotOwnedError
 
 from redis_kit.locks.compat import AsyncLock, flows
-from redis_kit.locks.compat.keys import side_keys
+from redis_kit.locks.compat.flows import side_keys
 from tests.chaos.locks.cancellations import Driven, trials
 from tests.fixtures.servers import wait_for
 

@@ -13,7 +13,7 @@ from redis.retry import Retry
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.locks.compat import Lock, flows
-from redis_kit.locks.compat.keys import side_keys
+from redis_kit.locks.compat.flows import side_keys
 from redis_kit.locks.errors import CannotRenew
 from redis_kit.locks.renewal import scheduler
 from tests.fixtures.servers import wait_for

@@ -14,7 +14,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from redis_kit.locks.compat import Lock, flows
-from redis_kit.locks.compat.keys import side_keys
+from redis_kit.locks.compat.flows import side_keys
 from tests.fixtures.servers import wait_for
 from tests.locks.support.redispy import OURS, Bench
 

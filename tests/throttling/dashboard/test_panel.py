@@ -7,8 +7,7 @@ import pytest
 from redis_kit.core import connections
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.keys import hashed
-from redis_kit.core.panels import Bars, Figure, Link, Meter, Ranges, StackedBars, Table, Viewer
-from redis_kit.core.panels.ranges import RANGES
+from redis_kit.core.panels import RANGES, Bars, Figure, Link, Meter, Ranges, StackedBars, Table, Viewer
 from redis_kit.throttling import Ban, Throttle
 from redis_kit.throttling.dashboard.actions import Target
 from redis_kit.throttling.dashboard.panel import CHANGE, UNMASK, ThrottlesPanel
