@@ -187,7 +187,7 @@ class SignInsPanel(Panel):
             return
         last = today()
         history = History(model, id)
-        summary, days = history.overview(year_to(last)[0], last)
+        summary, days = history.run_flow(history.overview(year_to(last)[0], last))
         if summary.first is None:
             none = _("No user with this primary key has signed in.")
             yield Table(_("Sign-ins of %(name)s") % {"name": id}, (), [], empty=none)

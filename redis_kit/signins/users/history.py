@@ -14,94 +14,44 @@ WEEK = 7  # days
 
 
 class History(SignInUser):
-    """Questions about the days of one user. Each method is one round trip."""
+    """Questions about the days of one user. Each is a flow of one round trip."""
 
-    def summary(self, today: date) -> Summary:
+    def summary(self, today: date) -> Flow[Summary]:
         """Return streak, longest streak, total and first day."""
-        return self.run_flow(self._summary(today))
-
-    async def asummary(self, today: date) -> Summary:
-        """See summary()."""
-        return await self.arun_flow(self._summary(today))
-
-    def count(self, start: date, end: date) -> int:
-        """Return the number of days with a sign-in from start to end, both included.
-
-        Raises InvalidValue if the end is before the start.
-        """
-        return self.run_flow(self._count(start, end))
-
-    async def acount(self, start: date, end: date) -> int:
-        """See count()."""
-        return await self.arun_flow(self._count(start, end))
-
-    def first(self, start: date, end: date) -> date | None:
-        """Return the first day with a sign-in from start to end, both included; None if there is none.
-
-        Raises InvalidValue if the end is before the start.
-        """
-        return self.run_flow(self._first(start, end))
-
-    async def afirst(self, start: date, end: date) -> date | None:
-        """See first()."""
-        return await self.arun_flow(self._first(start, end))
-
-    def marked(self, day: date) -> bool:
-        """Return whether there was a sign-in on a day."""
-        return self.run_flow(self._marked(day))
-
-    async def amarked(self, day: date) -> bool:
-        """See marked()."""
-        return await self.arun_flow(self._marked(day))
-
-    def calendar(self, year: int, month: int, today: date) -> Calendar:
-        """Return a month. Raises InvalidValue for a month that does not exist."""
-        return self.run_flow(self._calendar(year, month, today))
-
-    async def acalendar(self, year: int, month: int, today: date) -> Calendar:
-        """See calendar()."""
-        return await self.arun_flow(self._calendar(year, month, today))
-
-    def week(self, first: date) -> list[bool]:
-        """Return for seven days from the first on whether there was a sign-in."""
-        return self.run_flow(self._week(first))
-
-    async def aweek(self, first: date) -> list[bool]:
-        """See week()."""
-        return await self.arun_flow(self._week(first))
-
-    def overview(self, start: date, end: date) -> tuple[Summary, list[tuple[date, str]]]:
-        """Return the summary on the last day, and the days from start to end, both included, with their kinds."""
-        return self.run_flow(self._overview(start, end))
-
-    async def aoverview(self, start: date, end: date) -> tuple[Summary, list[tuple[date, str]]]:
-        """See overview()."""
-        return await self.arun_flow(self._overview(start, end))
-
-    def _summary(self, today: date) -> Flow[Summary]:
         return summarized((yield Call("GET", self.state_key())), today)
 
-    def _overview(self, start: date, end: date) -> Flow[tuple[Summary, list[tuple[date, str]]]]:
+    def overview(self, start: date, end: date) -> Flow[tuple[Summary, list[tuple[date, str]]]]:
+        """Return the summary on the last day, and the days from start to end, both included, with their kinds."""
         years = range(start.year, end.year + 1)
         state, *bitmaps = yield Batch([Call("GET", key) for key in (self.state_key(), *map(self.year_key, years))])
         days = [(day, kind) for day, kind in days_with_kinds(years, bitmaps) if start <= day <= end]
         return summarized(state, end), days
 
-    def _count(self, start: date, end: date) -> Flow[int]:
+    def count(self, start: date, end: date) -> Flow[int]:
+        """Return the number of days with a sign-in from start to end, both included.
+
+        Raises InvalidValue if the end is before the start.
+        """
         calls = [Call("BITCOUNT", self.year_key(year), *bits, "BIT") for year, *bits in _years(start, end)]
         return sum((yield Batch(calls))) if calls else 0
 
-    def _first(self, start: date, end: date) -> Flow[date | None]:
+    def first(self, start: date, end: date) -> Flow[date | None]:
+        """Return the first day with a sign-in from start to end, both included; None if there is none.
+
+        Raises InvalidValue if the end is before the start.
+        """
         years = list(_years(start, end))
         calls = [Call("BITPOS", self.year_key(year), 1, *bits, "BIT") for year, *bits in years]
         places = (yield Batch(calls)) if calls else []
         days = (date(year, 1, 1) + timedelta(at) for at, (year, *_) in zip(places, years, strict=True) if at >= 0)
         return next(days, None)
 
-    def _marked(self, day: date) -> Flow[bool]:
+    def marked(self, day: date) -> Flow[bool]:
+        """Return whether there was a sign-in on a day."""
         return bool((yield Call("GETBIT", self.year_key(day.year), offset(day))))
 
-    def _calendar(self, year: int, month: int, today: date) -> Flow[Calendar]:
+    def calendar(self, year: int, month: int, today: date) -> Flow[Calendar]:
+        """Return a month. Raises InvalidValue for a month that does not exist."""
         length = month_length(year, month)
         first, covered_from = date(year, month, 1), Call("GETRANGE", self.year_key(year), BYTES, -1)
         (marks,), behind = yield Batch([self._slice(first, length), covered_from])
@@ -109,7 +59,8 @@ class History(SignInUser):
         is_covered = [first + timedelta(at) in covered for at in range(length)]
         return Calendar(year, month, _bits(marks, length), today, is_covered)
 
-    def _week(self, first: date) -> Flow[list[bool]]:
+    def week(self, first: date) -> Flow[list[bool]]:
+        """Return for seven days from the first on whether there was a sign-in."""
         rest = (date(first.year, 12, 31) - first).days + 1
         calls = [self._slice(first, min(WEEK, rest))]
         if rest < WEEK:
