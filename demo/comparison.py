@@ -75,7 +75,7 @@ class Row(NamedTuple):
         return self.counted.views == self.exact.views and off <= max(TOLERANCE * self.exact.visitors, 1)
 
 
-def carry_out(session: Session, path: Path, *, rate: float) -> int:
+def run_flow(session: Session, path: Path, *, rate: float) -> int:
     """Replay a log and print the comparison. Return 1 if views differ or visitors are too far off, else 0."""
     day, exact = timezone.localdate(), Exact()
     say(f"Replaying {path.name} to {session.url}, at most {rate:g} requests a second.")

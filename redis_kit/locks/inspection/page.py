@@ -49,8 +49,7 @@ def read_page(number: int, *, search: str = "", size: int = 100, using: str = "d
 
     The names are in the order in which their leases end. Two round trips.
     """
-    page: HeldPage = index.Bucket("0", using=using).run_flow(_read_page(number, search.casefold(), size, using))
-    return page
+    return index.Bucket("0", using=using).run_flow(_read_page(number, search.casefold(), size, using))
 
 
 def read_summary(most_waited: int, using: str) -> Flow[Summary]:

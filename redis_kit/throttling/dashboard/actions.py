@@ -75,7 +75,7 @@ class Target(NamedTuple):
         """Return a sentence that names the identity as lists show it. One round trip."""
         from redis_kit.throttling.rules import storage
 
-        stored = self.identity_hash and self.throttle.carry_out(storage.shown(self.throttle, self.identity_hash))
+        stored = self.identity_hash and self.throttle.run_flow(storage.shown(self.throttle, self.identity_hash))
         name = stored if unmasked or not stored else masked(stored)
         return "" if name in ("", HIDDEN) else _("The identity is %s.") % name + " "
 

@@ -20,7 +20,7 @@ def read(throttle: "BaseThrottle", chosen: Range, **limits: int) -> "tuple[Throt
     from redis_kit.throttling.statistics import overview
 
     parts: list[Flow[Any]] = [overview.read(throttle, **limits), _read_calls(throttle, chosen)]
-    figures, calls = throttle.carry_out(gather(parts))
+    figures, calls = throttle.run_flow(gather(parts))
     return figures, calls
 
 

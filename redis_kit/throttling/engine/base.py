@@ -16,7 +16,6 @@ from redis_kit.core.errors import (
     PoolExhausted,
     RedisFailure,
 )
-from redis_kit.core.flow import Flow
 from redis_kit.core.keys import hashed
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.settings import KitSettings
@@ -198,14 +197,6 @@ class BaseThrottle(Primitive):
             )
         # Bounds the memory of what is cached for it.
         return identity if len(identity) <= 128 else hashed(identity)
-
-    def carry_out(self, steps: Flow[Any], **answers: Any) -> Any:
-        """Carry out a flow. ``answers`` are the results by failure policy; without them, failures raise."""
-        return self.run_flow(steps, **answers)
-
-    async def acarry_out(self, steps: Flow[Any], **answers: Any) -> Any:
-        """See carry_out()."""
-        return await self.arun_flow(steps, **answers)
 
     def _answer(self, error: RedisFailure, answers: dict[str, Any]) -> Any:
         if not isinstance(error, PoolExhausted) or "if_local" not in answers:

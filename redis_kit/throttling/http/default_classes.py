@@ -34,8 +34,7 @@ class ThrottleClass(NamedTuple):
     def throttle(self) -> Throttle | None:
         """Return the throttle; None if it has no limit. Raises what the class raises for a wrong rate."""
         built = _of_scope(self.kind, self.scope) if self.scope else self.kind()
-        throttle: Throttle | None = built.throttle() if built.rate is not None else None
-        return throttle
+        return built.throttle() if built.rate is not None else None
 
     def problems(self) -> Iterator[Problem]:
         """Yield the problem of a rate that can't be used. One that the class reads from a database is left out."""

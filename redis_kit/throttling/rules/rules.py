@@ -69,24 +69,22 @@ class Rules:
         Ends an automatic ban too, and resets the count that makes the next ban longer. One round trip.
         """
         subject = self._subject(identity, identity_hash)
-        return bool(self.throttle.carry_out(storage.lift(self.throttle, subject)))
+        return bool(self.throttle.run_flow(storage.lift(self.throttle, subject)))
 
     async def alift(self, identity: str | int | None = None, *, identity_hash: str = "") -> bool:
         """See lift()."""
         subject = self._subject(identity, identity_hash)
-        return bool(await self.throttle.acarry_out(storage.lift(self.throttle, subject)))
+        return bool(await self.throttle.arun_flow(storage.lift(self.throttle, subject)))
 
     def of(self, identity: str | int | None = None, *, identity_hash: str = "") -> Rule | None:
         """Return the rule of an identity, or without one the override for all. One round trip."""
         subject = self._subject(identity, identity_hash)
-        rule: Rule | None = self.throttle.carry_out(storage.read(self.throttle, subject))
-        return rule
+        return self.throttle.run_flow(storage.read(self.throttle, subject))
 
     async def aof(self, identity: str | int | None = None, *, identity_hash: str = "") -> Rule | None:
         """See of()."""
         subject = self._subject(identity, identity_hash)
-        rule: Rule | None = await self.throttle.acarry_out(storage.read(self.throttle, subject))
-        return rule
+        return await self.throttle.arun_flow(storage.read(self.throttle, subject))
 
     def list(self, limit: int = 100) -> RuleList:
         """Return the rules in force, with automatic bans: first the override for all, then those that end first.
@@ -94,22 +92,20 @@ class Rules:
         At most ``limit`` rules, 1 to 10,000. Two round trips.
         """
         rules: RuleList
-        _count, rules = self.throttle.carry_out(_listed(self.throttle, limit))
+        _count, rules = self.throttle.run_flow(_listed(self.throttle, limit))
         return rules
 
     async def alist(self, limit: int = 100) -> RuleList:
         """See list()."""
         rules: RuleList
-        _count, rules = await self.throttle.acarry_out(_listed(self.throttle, limit))
+        _count, rules = await self.throttle.arun_flow(_listed(self.throttle, limit))
         return rules
 
     def _set(self, steps: Flow[Rule]) -> Rule:
-        rule: Rule = self.throttle.carry_out(steps)
-        return rule
+        return self.throttle.run_flow(steps)
 
     async def _aset(self, steps: Flow[Rule]) -> Rule:
-        rule: Rule = await self.throttle.acarry_out(steps)
-        return rule
+        return await self.throttle.arun_flow(steps)
 
     def _subject(self, identity: str | int | None, identity_hash: str) -> Subject:
         return storage.subject(self.throttle, identity, identity_hash)

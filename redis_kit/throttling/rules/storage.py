@@ -227,7 +227,7 @@ def by_identity(throttle: BaseThrottle, identity: str) -> Flow[bool]:
 
 def reset_by_hash(throttle: BaseThrottle, identity_hash: str) -> bool:
     """Do the same as Throttle.reset(), given the hash that lists show. Two round trips. Raises RedisUnavailable."""
-    return bool(throttle.carry_out(_by_hash(throttle, identity_hash)))
+    return bool(throttle.run_flow(_by_hash(throttle, identity_hash)))
 
 
 def _by_hash(throttle: BaseThrottle, identity_hash: str) -> Flow[bool]:
