@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from redis_kit.throttling.http.decorator import throttle
     from redis_kit.throttling.http.mixin import ThrottleMixin
     from redis_kit.throttling.http.policies import policy
-    from redis_kit.throttling.rules.storage import Rule
+    from redis_kit.throttling.rules import Rule
     from redis_kit.throttling.signals import throttled
     from redis_kit.throttling.statistics.shadow_report import ashadow_report, shadow_report
     from redis_kit.throttling.strategies.base import Strategy
@@ -52,7 +52,7 @@ __getattr__, __dir__ = lazily(
         "errors": ("InvalidRate",),
         "statistics.shadow_report": ("ashadow_report", "shadow_report"),
         "engine.reservation": ("Reservation",),
-        "rules.storage": ("Rule",),
+        "rules": ("Rule",),
         "signals": ("throttled",),
         "strategies.base": ("Strategy",),
         "throttles.throttle": ("Throttle",),

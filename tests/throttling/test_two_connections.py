@@ -12,7 +12,7 @@ from redis_kit.throttling import Throttle
 from redis_kit.throttling.dashboard.actions import Target
 from redis_kit.throttling.dashboard.panel import ThrottlesPanel
 from redis_kit.throttling.discovery import built_throttles
-from redis_kit.throttling.rules.rules import counts
+from redis_kit.throttling.rules import counts
 from redis_kit.throttling.statistics.counters import recent
 from redis_kit.throttling.statistics.overview import overview
 from redis_kit.throttling.throttles.throttle import registry

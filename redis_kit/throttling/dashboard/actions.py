@@ -18,7 +18,7 @@ from redis_kit.throttling.values.titles import DEFAULT, title
 
 if TYPE_CHECKING:
     from redis_kit.throttling.engine.base import BaseThrottle
-    from redis_kit.throttling.rules.storage import Rule
+    from redis_kit.throttling.rules import Rule
     from redis_kit.throttling.throttles.throttle import Throttle
     from redis_kit.throttling.values.decision import Decision
 
@@ -73,9 +73,9 @@ class Target(NamedTuple):
 
     def identity_sentence(self, *, unmasked: bool) -> str:
         """Return a sentence that names the identity as lists show it. One round trip."""
-        from redis_kit.throttling.rules import storage
+        from redis_kit.throttling import rules
 
-        stored = self.identity_hash and self.throttle.run_flow(storage.shown(self.throttle, self.identity_hash))
+        stored = self.identity_hash and self.throttle.run_flow(rules.shown(self.throttle, self.identity_hash))
         name = stored if unmasked or not stored else masked(stored)
         return "" if name in ("", HIDDEN) else _("The identity is %s.") % name + " "
 
@@ -126,7 +126,7 @@ class Target(NamedTuple):
 
     def reset(self) -> str:
         """Forget the calls of the identity and its automatic ban. Raises InvalidValue if there were none."""
-        from redis_kit.throttling.rules.storage import reset_by_hash
+        from redis_kit.throttling.rules import reset_by_hash
 
         if not reset_by_hash(self.throttle, self.identity_hash):
             raise InvalidValue(_("Nothing was reset: no calls of %(target)s are counted.") % {"target": self.shown})

@@ -12,7 +12,7 @@ from redis_kit.throttling.values.masking import masked
 
 if TYPE_CHECKING:
     from redis_kit.throttling.engine.base import BaseThrottle
-    from redis_kit.throttling.rules.storage import Rule
+    from redis_kit.throttling.rules import Rule
     from redis_kit.throttling.statistics.counters import ThrottleCalls
     from redis_kit.throttling.statistics.offenders import Offender
     from redis_kit.throttling.statistics.overview import ThrottleFigures

@@ -10,12 +10,12 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.primitive import with_own_init
 from redis_kit.core.steps import Sleep
 from redis_kit.core.values.numbers import seconds
+from redis_kit.throttling import rules
 from redis_kit.throttling.engine.base import RETRY, BaseThrottle
 from redis_kit.throttling.engine.decide import Call, Mode, Outcome, decide
 from redis_kit.throttling.engine.registry import Registry
 from redis_kit.throttling.engine.reservation import Reservation
-from redis_kit.throttling.rules import storage
-from redis_kit.throttling.rules.rules import Rules
+from redis_kit.throttling.rules import Rules
 from redis_kit.throttling.signals import throttled
 from redis_kit.throttling.statistics import offenders
 from redis_kit.throttling.statistics.offenders import Offender
@@ -117,11 +117,11 @@ class Throttle(BaseThrottle):
 
         Other processes may repeat a refusal that they remember for up to ``REMEMBER`` seconds. Raises RedisUnavailable.
         """
-        return self.run_flow(storage.by_identity(self, self.checked(identity, 1)))
+        return self.run_flow(rules.by_identity(self, self.checked(identity, 1)))
 
     async def areset(self, identity: str | int) -> bool:
         """See reset()."""
-        return await self.arun_flow(storage.by_identity(self, self.checked(identity, 1)))
+        return await self.arun_flow(rules.by_identity(self, self.checked(identity, 1)))
 
     def offenders(self, limit: int = 20) -> list[Offender]:
         """Return the identities that were refused most often, at most ``limit`` of them (1 to 100). One round trip.
