@@ -15,7 +15,7 @@ from redis_kit.throttling.discovery import built_throttles
 from redis_kit.throttling.rules import counts
 from redis_kit.throttling.statistics.counters import recent
 from redis_kit.throttling.statistics.overview import overview
-from redis_kit.throttling.throttles.throttle import registry
+from redis_kit.throttling.throttles.throttle import registered
 
 pytestmark = pytest.mark.usefixtures("none_registered")
 
@@ -55,9 +55,9 @@ def table(title, **asked):
 
 
 def test_registry_knows_both(both):
-    assert registry.throttles() == built_throttles() == both
+    assert registered.values() == built_throttles() == both
     again = Throttle("login", "9/h", using="other")
-    assert registry.throttles() == [both[0], again]
+    assert registered.values() == [both[0], again]
 
 
 def test_minutes_and_rules_are_counted_apart(both):

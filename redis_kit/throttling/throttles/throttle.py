@@ -13,7 +13,6 @@ from redis_kit.core.values.numbers import seconds
 from redis_kit.throttling import rules
 from redis_kit.throttling.engine.base import RETRY, BaseThrottle
 from redis_kit.throttling.engine.decide import Call, Mode, Outcome, decide
-from redis_kit.throttling.engine.registry import Registry
 from redis_kit.throttling.engine.reservation import Reservation
 from redis_kit.throttling.rules import Rules
 from redis_kit.throttling.signals import throttled
@@ -23,6 +22,7 @@ from redis_kit.throttling.values.decision import Decision
 
 TIMEOUT = (0.0, 31_536_000.0)  # of acquire(): up to a year; None waits without limit
 JITTER = 0.1  # seconds
+MOST_REGISTERED = 1000  # throttles that the dashboard can list; beyond that the oldest one is dropped
 
 
 @with_own_init
@@ -43,7 +43,10 @@ class Throttle(BaseThrottle):
 
     def _prepare(self) -> None:
         super()._prepare()
-        registry.add(self)
+        registered.pop((self.using, self.name), None)
+        registered[self.using, self.name] = self
+        if len(registered) > MOST_REGISTERED:
+            registered.pop(next(iter(registered)), None)
 
     def hit(self, identity: str | int, *, cost: int = 1) -> Decision:
         """Count a call if every rate has room for it, and return the decision.
@@ -208,7 +211,8 @@ class Throttle(BaseThrottle):
         return Outcome(decision._replace(allowed=allowed, reason="local"), 0, self.algorithm)
 
 
-registry: Registry[Throttle] = Registry()
+#: The throttles that this process has built: the last one of each connection and name.
+registered: dict[tuple[str, str], Throttle] = {}
 
 
 def _deadline(timeout: float | None) -> float:

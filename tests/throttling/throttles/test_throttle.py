@@ -11,7 +11,7 @@ from redis_kit.throttling import Decision, InvalidRate, Throttle, hit_all, throt
 from redis_kit.throttling.engine.registry import LIMIT
 from redis_kit.throttling.statistics import recent
 from redis_kit.throttling.strategies.base import STRATEGIES
-from redis_kit.throttling.throttles.throttle import registry
+from redis_kit.throttling.throttles.throttle import registered
 from redis_kit.throttling.values.decision import UNLIMITED
 
 
@@ -220,9 +220,9 @@ def test_built_throttles_are_known_by_name_and_their_number_is_bounded(monkeypat
     monkeypatch.setattr(registry, "_throttles", {})
     first = Throttle("rk-first", "5/m")
     again = Throttle("rk-first", "6/m")
-    assert again in registry.throttles()
-    assert first not in registry.throttles()
+    assert again in registered.values()
+    assert first not in registered.values()
     for number in range(LIMIT):
         Throttle(f"rk-{number}", "5/m")
-    assert len(registry.throttles()) == LIMIT
-    assert again not in registry.throttles()
+    assert len(registered.values()) == LIMIT
+    assert again not in registered.values()
