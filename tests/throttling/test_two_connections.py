@@ -114,8 +114,8 @@ def test_look_up_asks_for_the_connection_if_there_are_several(both):
     assert table("Looked up in login", **asked).values == [Target("login", WHO).value]
 
 
-def test_look_up_finds_the_throttle_of_the_only_connection(both, monkeypatch):
-    monkeypatch.setattr(registry, "_throttles", {("other", "login"): both[1]})
+def test_look_up_finds_the_throttle_of_the_only_connection(both):
+    del registered["default", "login"]
     assert len(panel().search().fields) == 2
     assert table("Looked up in login", throttle="login", identity="joe").values == [Target("login", WHO, "other").value]
 
@@ -138,6 +138,6 @@ def test_command_lists_both_and_asks_which_one_is_meant(both, command):
     assert "'third' is not a connection; there are default, other" in errors
 
 
-def test_command_needs_no_connection_where_the_name_is_there_once(both, command, monkeypatch):
-    monkeypatch.setattr(registry, "_throttles", {("other", "login"): both[1]})
+def test_command_needs_no_connection_where_the_name_is_there_once(both, command):
+    del registered["default", "login"]
     assert json.loads(command("show", "login", "--json")[1])["using"] == "other"
