@@ -55,9 +55,9 @@ def table(title, **asked):
 
 
 def test_registry_knows_both(both):
-    assert registered.values() == built_throttles() == both
+    assert list(registered.values()) == built_throttles() == both
     again = Throttle("login", "9/h", using="other")
-    assert registered.values() == [both[0], again]
+    assert list(registered.values()) == [both[0], again]
 
 
 def test_minutes_and_rules_are_counted_apart(both):
