@@ -77,7 +77,7 @@ class LocksPanel(Panel):
         most, history = _read_waits(chosen, MOST_CONTENDED)
         yield from _figures(held, most, search)
         if not search:
-            yield from _charts(history, chosen)
+            yield from wait_charts(history, chosen)
         yield from _tables(held, search)
         if held.pages > 1:
             yield Pages(self.slug, held.number, held.pages, asked)
@@ -291,7 +291,7 @@ def _read_waits(chosen: Range, most: int) -> "tuple[list[Contended], list[LockWa
     return names, numbers
 
 
-def _charts(waits: Sequence["LockWaits"], chosen: Range) -> Iterator[Ranges | StackedBars | Bars | Table]:
+def wait_charts(waits: Sequence["LockWaits"], chosen: Range) -> Iterator[Ranges | StackedBars | Bars | Table]:
     """Yield the choice of a range, the waits in it, the longest ones, and lost leases if there are any."""
     yield chosen.choice("locks", {})
     if not any(each.waits or each.lost for each in waits):

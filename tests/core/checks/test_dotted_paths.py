@@ -45,7 +45,7 @@ def test_misspelt_throttle_class_of_django_rest_framework_is_an_error(settings):
     pytest.importorskip("rest_framework")
     wrong = "redis_kit.throttling.drf.AnonThrottle"
     settings.REST_FRAMEWORK = {"DEFAULT_THROTTLE_CLASSES": [wrong, "shop.Throttle"]}
-    (message,) = configuration.problems()
+    (message,) = configuration.path_problems()
     assert message.message.startswith(f"REST_FRAMEWORK['DEFAULT_THROTTLE_CLASSES'] has {wrong!r}, which can't be imp")
     assert message.hint == "Did you mean 'redis_kit.throttling.drf.AnonRateThrottle'?"
 
@@ -54,7 +54,7 @@ def test_right_paths_and_those_of_other_packages_pass(settings):
     settings.MIDDLEWARE = [PAGES, "shop.middleware.Missing", None]
     settings.AUTHENTICATION_BACKENDS = [LOGINS, MODEL_BACKEND]
     settings.TEST_RUNNER = RUNNER
-    assert list(configuration.problems()) == []
+    assert list(configuration.path_problems()) == []
 
 
 def test_a_wrong_path_does_not_hide_a_wrong_redis_kit(settings):

@@ -363,14 +363,14 @@ def past(minutes, **numbers):
 
 def test_charts_show_waits_of_the_chosen_range():
     stored = past(360, waits=5, waited=20.0, longest=12.5, timeouts=2)
-    choice, ended, longest = panel.charts(stored, RANGES[6])
+    choice, ended, longest = panel.wait_charts(stored, RANGES[6])
     assert (choice.slug, choice.chosen) == ("locks", 6)
     assert [(str(name), values[-1], sum(values)) for name, values in ended.parts] == [
         ("Acquired", 3, 3),
         ("Timed out", 2, 2),
     ]
     assert longest.bars[-1][1].total_seconds() == 12.5
-    (*_, lost) = panel.charts(past(60, lost=3), RANGES[1])
+    (*_, lost) = panel.wait_charts(past(60, lost=3), RANGES[1])
     assert (str(lost.title), lost.bars[-2:]) == ("Lost leases", [("15:58", 3), ("15:59", 0)])
 
 
