@@ -13,9 +13,8 @@ from redis_kit.signins.signals import signed_in
 
 if TYPE_CHECKING:
     from redis_kit.signins.cohorts.activity import Activity
-    from redis_kit.signins.users.base import Summary
+    from redis_kit.signins.users.base import History, Summary
     from redis_kit.signins.users.changes import Changes, SignIn
-    from redis_kit.signins.users.history import History
 
 
 class SignIns:
@@ -229,8 +228,7 @@ async def _arecord(instance: Any, day: date, kind: str) -> None:
 
 
 def _history(instance: Any) -> "History":
-    from redis_kit.signins.users.base import pk_of
-    from redis_kit.signins.users.history import History
+    from redis_kit.signins.users.base import History, pk_of
 
     return History(type(instance), pk_of(instance))
 

@@ -9,8 +9,8 @@ from benchmarks.support.server_cost import Operations, Part
 from benchmarks.support.workers.server import Server
 from redis_kit.signins.cohorts.activity import Activity
 from redis_kit.signins.days import Moment
+from redis_kit.signins.users.base import History
 from redis_kit.signins.users.changes import Changes
-from redis_kit.signins.users.history import History
 
 USERS = 1000
 

@@ -35,7 +35,7 @@ from redis_kit.locks.dashboard.actions import Target
 
 if TYPE_CHECKING:
     from redis_kit.locks.inspection import Contended, HeldLock, HeldSemaphore, HeldSlot, LockWaits
-    from redis_kit.locks.inspection.page import HeldPage
+    from redis_kit.locks.inspection.api import HeldPage
 
 CONTENDED = 20  # rows
 LONG = 60  # seconds for which a lock is held before its waiters are an alert
@@ -69,7 +69,7 @@ class LocksPanel(Panel):
 
     def content(self) -> Iterable[Content]:
         """Return the figures of all names, charts of waits, and a page of names as tables. Three round trips."""
-        from redis_kit.locks.inspection.page import read_page
+        from redis_kit.locks.inspection.api import read_page
 
         asked = {name: text for name in ("name", "range") if (text := self.viewer.asked.get(name, "").strip())}
         search, chosen = asked.get("name", ""), range_of(asked.get("range", ""))
@@ -85,7 +85,7 @@ class LocksPanel(Panel):
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return how much is held, the locks for which callers wait, and the waits before. Two round trips."""
-        from redis_kit.locks.inspection.page import read_summary
+        from redis_kit.locks.inspection.api import read_summary
 
         return {"default": read_summary(MOST_CONTENDED, "default")}
 

@@ -33,14 +33,13 @@ from redis_kit.core.panels import (
     Tile,
 )
 from redis_kit.signins import mixin
-from redis_kit.signins.cohorts import counts, retention, standings
+from redis_kit.signins.cohorts import counts, standings
 from redis_kit.signins.cohorts.activity import MONTH, WEEK, Activity
-from redis_kit.signins.cohorts.counts import ActiveDay
-from redis_kit.signins.cohorts.retention import Cohort
+from redis_kit.signins.cohorts.counts import ActiveDay, Cohort
 from redis_kit.signins.cohorts.standings import Standing
 from redis_kit.signins.database.rebuild import Rebuild
 from redis_kit.signins.days import today
-from redis_kit.signins.users.history import History
+from redis_kit.signins.users.base import History
 
 LINES, LEADERS = 28, 10  # days, users
 DAYS = 63  # before which no week, month or cohort of the page begins
@@ -212,7 +211,7 @@ def _joined_days(activity: Activity, daily: list[ActiveDay]) -> _Joined:
     if joined is None or not joined.is_current(daily):
         flows: list[Flow[Any]] = [
             counts.by_windows(activity.encoded, [day.day for day in daily[-LINES:]], [WEEK, MONTH]),
-            retention.cohorts(activity.encoded, last_weeks(last)),
+            counts.cohorts(activity.encoded, last_weeks(last)),
         ]
         (weekly, monthly), cohorts = activity.run_flow(gather(flows, combine=True))
         joined = _joined[key] = _Joined(daily, monotonic() + STALE_AFTER, weekly, monthly, cohorts)
@@ -277,10 +276,10 @@ def _file_rows(name: str, model: Any, user: str) -> Iterable[Sequence[Any]] | No
     return of_all(Activity(model)) if of_all else None
 
 
-def last_weeks(last: date) -> retention.Grid:
+def last_weeks(last: date) -> counts.Grid:
     """Return the question for weekly cohorts up to a day."""
     monday = last - timedelta(last.weekday())
-    return retention.Grid.of(monday - timedelta(WEEK * (COHORT_WEEKS - 1)), last, last, WEEK, rolling=False)
+    return counts.Grid.of(monday - timedelta(WEEK * (COHORT_WEEKS - 1)), last, last, WEEK, rolling=False)
 
 
 def _active(activity: Activity) -> Iterator[Sequence[Any]]:
@@ -293,7 +292,7 @@ def _active(activity: Activity) -> Iterator[Sequence[Any]]:
 
 
 def _cohorts(activity: Activity) -> Iterator[Sequence[Any]]:
-    cohorts = activity.run_flow(retention.cohorts(activity.encoded, last_weeks(today())))
+    cohorts = activity.run_flow(counts.cohorts(activity.encoded, last_weeks(today())))
     yield "week_of", "new_users", *(f"week_{number}" for number in range(1, COHORT_WEEKS)), "last_is_partial"
     for day, size, (_size, *retained), partial in cohorts:
         yield day, size, *retained, *[""] * (COHORT_WEEKS - 1 - len(retained)), int(partial)

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
+from redis_kit.core.gather import gather
 from redis_kit.core.panels import (
     MOST_ROWS,
     Action,
@@ -17,19 +18,23 @@ from redis_kit.core.panels import (
     Figure,
     Lines,
     Panel,
+    Range,
+    Ranges,
     Search,
+    StackedBars,
     Table,
     Tile,
     action,
     range_of,
 )
-from redis_kit.throttling.dashboard import one_throttle, tables
+from redis_kit.throttling.dashboard import tables
 from redis_kit.throttling.dashboard.actions import Target
 from redis_kit.throttling.values.titles import DEFAULT
 
 if TYPE_CHECKING:
     from redis_kit.throttling.engine.base import BaseThrottle
     from redis_kit.throttling.statistics.counters import ThrottleCalls
+    from redis_kit.throttling.statistics.overview import ThrottleFigures
 
 SHOWN = 30  # minutes
 CHANGE, UNMASK = "redis_kit.reset_throttles", "redis_kit.view_identities"
@@ -90,10 +95,10 @@ class ThrottlesPanel(Panel):
             yield from self._all()
             return
         chosen = range_of(self._asked("range"))
-        figures, calls = one_throttle.read(throttle, chosen, **LIMITS)
-        yield from one_throttle.figures(figures, calls, chosen)
+        figures, calls = _read_one(throttle, chosen, **LIMITS)
+        yield from _figures_of(figures, calls, chosen)
         yield tables.throttles([figures], title)
-        yield from one_throttle.chart(figures, calls, chosen, target.asked)
+        yield from _chart_of(figures, calls, chosen, target.asked)
         refused = tables.SHADOW_REFUSED_MOST if throttle.shadow else tables.REFUSED_MOST
         yield tables.offenders([figures], refused, unmasked=self._unmasked)
         yield tables.rules([figures], unmasked=self._unmasked)
@@ -235,3 +240,45 @@ def _sum(same: tuple["ThrottleCalls", ...]) -> "ThrottleCalls":
 
 def _clock(minute: "ThrottleCalls") -> str:
     return timezone.localtime(minute.start).strftime("%H:%M")
+
+
+def _read_one(
+    throttle: "BaseThrottle", chosen: Range, **limits: int
+) -> "tuple[ThrottleFigures, Sequence[ThrottleCalls]]":
+    """Return the figures of a throttle, for which overview() explains the limits, and its calls. Two round trips."""
+    from redis_kit.throttling.statistics import overview
+
+    parts: list[Flow[Any]] = [overview.read(throttle, **limits), _read_calls(throttle, chosen)]
+    figures, calls = throttle.run_flow(gather(parts))
+    return figures, calls
+
+
+def _read_calls(throttle: "BaseThrottle", chosen: Range) -> "Flow[Sequence[ThrottleCalls]]":
+    from redis_kit.throttling.statistics import counters, history
+
+    if chosen.by_hour:
+        return (yield from history.read(throttle, chosen.hours))
+    return (yield from counters.read([throttle], chosen.minutes))[throttle]
+
+
+def _figures_of(of_throttle: "ThrottleFigures", calls: "Sequence[ThrottleCalls]", chosen: Range) -> Iterator[Figure]:
+    """Yield the calls in the range, and the number of rules."""
+    yield Figure(_("Allowed"), sum(each.allowed for each in calls), chosen.label)
+    yield Figure(_refused_label(of_throttle), sum(each.refused for each in calls), chosen.label)
+    yield Figure(_("Rules in force"), of_throttle.rule_count)
+
+
+def _chart_of(
+    of_throttle: "ThrottleFigures", calls: "Sequence[ThrottleCalls]", chosen: Range, asked: Mapping[str, str]
+) -> Iterator[Ranges | StackedBars]:
+    """Yield the choice of a range, and the calls in it. ``asked`` is the search for the throttle."""
+    yield chosen.choice("throttles", asked)
+    last = chosen.last_minute(calls[-1].start)
+    allowed = [sum(bar) for bar in chosen.bars([each.allowed for each in calls], last)]
+    refused = [sum(bar) for bar in chosen.bars([each.refused for each in calls], last)]
+    parts = [(_("Allowed"), allowed), (_refused_label(of_throttle), refused)]
+    yield StackedBars(_("Calls"), chosen.labels(last), parts)
+
+
+def _refused_label(of_throttle: "ThrottleFigures") -> Any:
+    return _("Would be refused") if of_throttle.throttle.shadow else _("Refused")
