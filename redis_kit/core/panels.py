@@ -269,11 +269,21 @@ TRENDS = (Bars, StackedBars, LineChart)  # charts whose first line a tile can sh
 Content = Figure | Table | Chart | Listing | Pages | Ranges | Downloads
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Action:
-    """A button: its label, the permission it needs, and the questions to its viewer; see action()."""
+    """Mark a panel's method as a button: POST only, permission checked (``redis_kit.release_locks``), logged.
 
-    label: Text
+    The method takes the button's value as text and returns the sentence to show, or a Link with that text. The value
+    comes from the row of a table that names the action, or from a text field labelled ``asks``; with ``asks=None`` from
+    a row alone, and with ``asks=""`` there is none, and it is "". ``named`` returns the name that is shown and logged
+    for a value. With ``confirm`` the viewer is asked first, and may state a reason for the log; with ``typed`` the
+    viewer has to type that name, too. ``effect`` returns sentences about what will happen for a value: how many, whose,
+    what runs. It may ask a server, and a RedisKitError of it ends the action. ``wants`` labels a further field on that
+    page, whose text is the method's second argument. A button that asks first is red, as one that deletes something,
+    unless it is ``harmless``.
+    """
+
+    label: Text = field(kw_only=False)
     permission: str
     confirm: bool = False
     asks: Text | None = NAME
@@ -282,6 +292,11 @@ class Action:
     typed: bool = False
     effect: Callable[[str], Text] | None = None
     harmless: bool = False
+
+    def __call__(self, method: AnyCallable) -> AnyCallable:
+        """Mark a method, as a decorator does."""
+        method.panel_action = self  # type: ignore[attr-defined]
+        return method
 
     @property
     def has_value(self) -> bool:
@@ -299,36 +314,7 @@ class Action:
         return self.confirm or self.typed or bool(self.wants)
 
 
-def action(
-    label: Text,
-    *,
-    permission: str,
-    confirm: bool = False,
-    asks: Text | None = NAME,
-    wants: Text = "",
-    named: Callable[[str], str] = str,
-    typed: bool = False,
-    effect: Callable[[str], Text] | None = None,
-    harmless: bool = False,
-) -> Callable[[AnyCallable], AnyCallable]:
-    """Mark a panel's method as a button: POST only, permission checked (``redis_kit.release_locks``), logged.
-
-    The method takes the button's value as text and returns the sentence to show, or a Link with that text. The value
-    comes from the row of a table that names the action, or from a text field labelled ``asks``; with ``asks=None`` from
-    a row alone, and with ``asks=""`` there is none, and it is "". ``named`` returns the name that is shown and logged
-    for a value. With ``confirm`` the viewer is asked first, and may state a reason for the log; with ``typed`` the
-    viewer has to type that name, too. ``effect`` returns sentences about what will happen for a value: how many, whose,
-    what runs. It may ask a server, and a RedisKitError of it ends the action. ``wants`` labels a further field on that
-    page, whose text is the method's second argument. A button that asks first is red, as one that deletes something,
-    unless it is ``harmless``.
-    """
-
-    def mark(method: AnyCallable) -> AnyCallable:
-        marked = Action(label, permission, confirm, asks, wants, named, typed, effect, harmless)
-        method.panel_action = marked  # type: ignore[attr-defined]
-        return method
-
-    return mark
+action = Action
 
 
 def duration(text: str) -> float:

@@ -111,7 +111,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
             "fragment": fragment,
             "panel": panel,
             "has_buttons": bool(buttons),
-            "fields": [button for button in buttons if not button.in_rows_only],
+            "fields": [button for button in buttons if button.action.asks is not None],
             "search": search,
         }
         return self._page(request, "panel", context, self._url("panel_fragment", panel.slug) + _query(panel))
