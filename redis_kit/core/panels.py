@@ -283,6 +283,8 @@ class Action:
     unless it is ``harmless``.
     """
 
+    do_not_call_in_templates: ClassVar[bool] = True  # else templates of Django would call it
+
     label: Text = field(kw_only=False)
     permission: str
     confirm: bool = False

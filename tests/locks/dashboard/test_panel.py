@@ -14,8 +14,8 @@ from redis_kit.locks.dashboard import panel
 from redis_kit.locks.dashboard.actions import Target
 from redis_kit.locks.dashboard.panel import LocksPanel
 from redis_kit.locks.inspection import LockWaits
+from redis_kit.locks.inspection.api import Summary
 from redis_kit.locks.inspection.index import bucket_of
-from redis_kit.locks.inspection.page import Summary
 from redis_kit.locks.keys import HeldName
 from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
 from tests.fixtures.servers import wait_for
