@@ -160,7 +160,7 @@ def _first_reply_lost(proxy):
     thread.join()
 
 
-def test_year_of_the_site_is_erased_though_the_system_is_not_yet_in_it(kit, twin, monkeypatch):
+def test_year_of_the_site_is_erased_though_the_system_is_not_yet_in_it(kit, monkeypatch):
     """The site is two years ahead, and not some hours, as the year after that of the system is erased anyway."""
     present = datetime.now(UTC) + 731 * DAY
     monkeypatch.setattr(days, "now", present.astimezone)
@@ -169,5 +169,5 @@ def test_year_of_the_site_is_erased_though_the_system_is_not_yet_in_it(kit, twin
     changes = Changes(type(user), user.pk)
     year = changes.year_key(present.year)
     assert kit.client.exists(year)
-    assert twin(user.erase_sign_ins)
+    assert changes.run_flow(changes.erase())
     assert not kit.client.exists(year)
