@@ -2,6 +2,7 @@
 
 import logging
 import re
+from collections.abc import Callable
 from datetime import datetime
 from functools import lru_cache
 from secrets import compare_digest, token_urlsafe
@@ -12,15 +13,15 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.cache import patch_vary_headers
 
-from redis_kit.core.errors import ConfigurationError, PermissionDenied, PoolExhausted
+from redis_kit.core import conf
+from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.keys import hashed
-from redis_kit.core.primitive import Primitive
 from redis_kit.core.web.client_address import client_address
 from redis_kit.pageviews import periods
 from redis_kit.pageviews.batch import count_one
 from redis_kit.pageviews.buffer import buffer
+from redis_kit.pageviews.counter import PageViews
 from redis_kit.pageviews.errors import log_once
-from redis_kit.pageviews.pages import SITE
 from redis_kit.pageviews.rules import HEADERS, LONGEST_AGENT, is_bot
 from redis_kit.pageviews.settings import PageViewSettings
 from redis_kit.pageviews.tally import Event, identified
@@ -41,40 +42,14 @@ TOKEN_BYTES = 16
 COOKIE_LENGTH = 22 + 1 + 22  # a token and a hash of 128 bits each
 _warned = False
 
-
-class _Writer(Primitive):
-    """Writes one event at a time, and never raises because of Redis."""
-
-    component, settings = "pageviews", PageViewSettings
-    answered = (PoolExhausted, PermissionDenied)
-
-    def policy(self) -> str:
-        return "open"
-
-    def write(self, event: Event) -> str:
-        """Return why the event was dropped, as a field of ``Dropped``; "" if it was counted."""
-        return self.run_flow(count_one(event, using=self.using), if_open="outage")
-
-    async def awrite(self, event: Event) -> str:
-        """See write()."""
-        return await self.arun_flow(count_one(event, using=self.using), if_open="outage")
+Counts = Callable[[PageViewSettings], bool]
+EventFor = Callable[[Any, PageViewSettings], Event | None]
 
 
 def headers_of(request: HttpRequest) -> dict[str, str]:
     """Return those headers of a request that the rules read."""
     meta = request.META
     return {name: meta[key] for name, key in _META if key in meta}
-
-
-def needs_user(options: PageViewSettings) -> bool:
-    """Return whether the user of a request must be loaded."""
-    return options.EXCLUDE_STAFF or options.VISITOR == "user"
-
-
-async def auser(request: HttpRequest) -> Any:
-    """Return the user of a request in an event loop; None without the middleware of users."""
-    load = getattr(request, "auser", None)
-    return await load() if load else getattr(request, "user", None)
 
 
 def event_of(
@@ -102,24 +77,50 @@ def event_of(
     return Event(moment, *page, identified(identity), host, campaign(query) if query else "")
 
 
-def record(event: Event, options: PageViewSettings) -> None:
-    """Put an event into the buffer; with ``WRITE = "sync"``, count it now."""
-    if options.WRITE == "buffer":
-        buffer.record(event)
-    else:
-        _note(_Writer(SITE, using=options.USING).write(event))
+def record(request: HttpRequest, counts: Counts, event_for: EventFor) -> None:
+    """Put the event of a request that counts into the buffer; with ``WRITE = "sync"``, count it now.
+
+    ``event_for`` takes the user, or None if that need not be loaded. Nothing is raised: neither an error of Redis nor
+    one of this process, such as one of the project's function that names a page.
+    """
+    try:
+        options = conf.section(PageViewSettings)
+        if not counts(options):
+            return
+        event = event_for(getattr(request, "user", None) if _needs_user(options) else None, options)
+        if event and options.WRITE == "buffer":
+            buffer.record(event)
+        elif event:
+            site = PageViews.site(using=options.USING, on_failure="open")
+            _note(site.run_flow(count_one(event, using=site.using), if_open="outage"))
+    except Exception as error:
+        _failed(error)
 
 
-async def arecord(event: Event, options: PageViewSettings) -> None:
+async def arecord(request: HttpRequest, counts: Counts, event_for: EventFor) -> None:
     """See record()."""
-    if options.WRITE == "buffer":
-        buffer.record(event)
-    else:
-        _note(await _Writer(SITE, using=options.USING).awrite(event))
+    try:
+        options, user = conf.section(PageViewSettings), None
+        if not counts(options):
+            return
+        if _needs_user(options):
+            load = getattr(request, "auser", None)
+            user = await load() if load else getattr(request, "user", None)
+        event = event_for(user, options)
+        if event and options.WRITE == "buffer":
+            buffer.record(event)
+        elif event:
+            site = PageViews.site(using=options.USING, on_failure="open")
+            _note(await site.arun_flow(count_one(event, using=site.using), if_open="outage"))
+    except Exception as error:
+        _failed(error)
 
 
-def failed(error: Exception) -> None:
-    """Note an error of this process, such as one of the project's function that names a page."""
+def _needs_user(options: PageViewSettings) -> bool:
+    return options.EXCLUDE_STAFF or options.VISITOR == "user"
+
+
+def _failed(error: Exception) -> None:
     log_once(error, "A page view was not counted: %s")
     buffer.drop("failed")
 
