@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
 from redis_kit.core import connections, flow, scripts
-from redis_kit.core.errors import InvalidValue
+from redis_kit.core.errors import InvalidRate, InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.keys import hashed
 from redis_kit.core.scripts import ScriptCall
@@ -16,7 +16,6 @@ from redis_kit.core.values.numbers import is_number, whole_number
 from redis_kit.core.values.rates import Rate, parse
 from redis_kit.throttling.engine import refusal_cache
 from redis_kit.throttling.engine.base import AnyThrottle, BaseThrottle
-from redis_kit.throttling.errors import InvalidRate
 
 LIMIT = 10_000  # identities with a rule
 

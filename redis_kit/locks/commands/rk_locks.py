@@ -1,7 +1,6 @@
 """``manage.py rk_locks``: lists locks and semaphores that are held, and releases them."""
 
 import argparse
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -73,21 +72,21 @@ class Command(terminal.KitCommand):
     def _list(self, *, limit: int, using: str, **options: Any) -> None:
         held = held_locks(limit=limit, using=using)
         if options["json"]:
-            self._write_json(held._asdict() | {name: [*map(_plain, getattr(held, name))] for name in held._fields[:2]})
+            self.write_json(held._asdict() | {name: [*map(_plain, getattr(held, name))] for name in held._fields[:2]})
         elif not held.locks and not held.semaphores:
             self.stdout.write("Nothing is held.")
         else:
-            self._write(table(sorted([*held.locks, *held.semaphores], key=lambda lock: lock.ends_in)))
+            self.write_lines(table(sorted([*held.locks, *held.semaphores], key=lambda lock: lock.ends_in)))
             if held.more:
                 self.stdout.write(f"{held.more:,} more are held; --limit shows them.")
 
     def _show(self, *, name: str, within: list[str], using: str, **options: Any) -> None:
         held = self._held(name, within, using)
         if options["json"]:
-            self._write_json([*map(_plain, held)])
+            self.write_json([*map(_plain, held)])
         else:
             for lock in held:
-                self._write(about(lock))
+                self.write_lines(about(lock))
 
     def _release(
         self, *, name: str, within: list[str], using: str, kind: str | None, fence: int | None, **options: Any
@@ -109,7 +108,7 @@ class Command(terminal.KitCommand):
             self.stdout.write(f"Released: {chosen[0].kind} {clean(name)}, held by {clean(holder.text)}.")
 
     def _confirm(self, lock: Held) -> None:
-        self._write(about(lock))
+        self.write_lines(about(lock))
         self.stdout.write(
             "The holder is not stopped: it learns of the release when it renews, extends or releases its lease."
         )
@@ -130,13 +129,6 @@ class Command(terminal.KitCommand):
         near = [titles[close] for close in similar(name, titles)]
         hint = f" Similar names that are held: {'; '.join(near)}." if near else ""
         raise CommandError(f"Nothing is held under the name {clean(name)}.{hint}")
-
-    def _write(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            self.stdout.write(line)
-
-    def _write_json(self, data: Any) -> None:
-        self.stdout.write(json.dumps(data, indent=2))
 
 
 def _plain(lock: Held) -> dict[str, Any]:

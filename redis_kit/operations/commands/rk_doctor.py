@@ -1,6 +1,5 @@
 """``manage.py rk_doctor``: what is wrong with the servers, and what to type."""
 
-import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -51,7 +50,7 @@ class Command(terminal.KitCommand):
         with terminal.failing():
             examinations = [_examine(alias) for alias in ([using] if using else sorted(aliases()))]
         if options["json"]:
-            self.stdout.write(json.dumps([*map(_plain, examinations)], indent=2))
+            self.write_json([*map(_plain, examinations)])
         else:
             for line in (line for each in examinations for line in _lines(each)):
                 self.stdout.write(clean(line))

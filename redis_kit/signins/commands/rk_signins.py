@@ -62,7 +62,7 @@ class Command(terminal.KitCommand):
             "longest": max((standing.streak for standing in activity.leaderboard(1, day)), default=0),
         }
         if options["json"]:
-            self.stdout.write(json.dumps(figures, indent=2))
+            self.write_json(figures)
             return
         self.stdout.write(f"{figures['model']}, {day}")
         self.stdout.write(f"  today                       {figures['today']:,}")

@@ -1,7 +1,6 @@
 """``manage.py rk_throttle``: the figures of throttles, and rules for a limited time."""
 
 import argparse
-import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
@@ -11,12 +10,11 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from redis_kit.core import terminal
-from redis_kit.core.errors import InvalidName, InvalidValue
+from redis_kit.core.errors import InvalidName, InvalidRate, InvalidValue
 from redis_kit.core.terminal import aligned, cut, duration
 from redis_kit.core.text import clean
 from redis_kit.core.values.rates import parse
 from redis_kit.throttling.discovery import find, hint, project_throttles
-from redis_kit.throttling.errors import InvalidRate
 from redis_kit.throttling.rules import LIMIT, LONGEST, Rule, counts, reset_by_hash
 from redis_kit.throttling.statistics.counters import ThrottleCalls, recent
 from redis_kit.throttling.statistics.history import HOURS, throttle_history
@@ -112,13 +110,13 @@ class Command(terminal.KitCommand):
         minutes, rule_counts = recent(throttles), counts(throttles)
         sums = {throttle: _sums(minutes[throttle]) for throttle in throttles}
         if options["json"]:
-            self._write_json([plain_throttle(each, *sums[each]) | {"rules": rule_counts[each]} for each in throttles])
+            self.write_json([plain_throttle(each, *sums[each]) | {"rules": rule_counts[each]} for each in throttles])
         elif not throttles:
             self.stdout.write(f"There are no throttles. {hint('', [])}")
         else:
             columns = ("NAME", "RATES", "STRATEGY", "ALLOWED", "REFUSED", "RULES")
             rows = [_row(throttle, *sums[throttle], rule_counts[throttle]) for throttle in throttles]
-            self._write(table(columns, rows))
+            self.write_lines(table(columns, rows))
             self.stdout.write("Allowed and refused: calls of the last 30 minutes.")
             if any(throttle.shadow for throttle in throttles):
                 self.stdout.write("Throttles in shadow mode allow all calls; the numbers say what they would do.")
@@ -142,16 +140,16 @@ class Command(terminal.KitCommand):
             }
             if hours:
                 lists["hours"] = [plain_calls(each) for each in by_hour]
-            self._write_json(plain_throttle(throttle, *sums) | lists)
+            self.write_json(plain_throttle(throttle, *sums) | lists)
             return
         period = f"{hours:,} h" if hours else "30 minutes"
-        self._write([clean(throttle.name), *facts(about(throttle, *sums, period)), ""])
+        self.write_lines([clean(throttle.name), *facts(about(throttle, *sums, period)), ""])
         if hours and any(sums):
-            self._write([*hours_table(by_hour), ""])
-        self._write(rules_table(rules, plain=plain) if rules else ["No rules are in force."])
+            self.write_lines([*hours_table(by_hour), ""])
+        self.write_lines(rules_table(rules, plain=plain) if rules else ["No rules are in force."])
         if more:
             self.stdout.write(f"{more:,} more rules are in force; --limit shows them.")
-        self._write(["", *(offenders_table(most, plain=plain) if most else ["No call was refused for a day."])])
+        self.write_lines(["", *(offenders_table(most, plain=plain) if most else ["No call was refused for a day."])])
         names = [*(rule.shown for rule in rules), *(offender.shown for offender in most)]
         if any(name_of(shown, plain=plain) != shown for shown in names):
             self.stdout.write("Identities are masked; --plain shows them as they are stored.")
@@ -161,9 +159,9 @@ class Command(terminal.KitCommand):
         decision = throttle.peek(identity)
         if options["json"]:
             data = {"throttle": throttle.name, "identity": identity, "rule": plain_rule(rule, plain=True)}
-            self._write_json(data | {"decision": plain_decision(decision)})
+            self.write_json(data | {"decision": plain_decision(decision)})
         else:
-            self._write([f"{clean(throttle.name)}, {clean(identity)}", *facts(standing(decision, rule))])
+            self.write_lines([f"{clean(throttle.name)}, {clean(identity)}", *facts(standing(decision, rule))])
 
     def _reset(self, *, name: str, identity: str, **options: Any) -> None:
         throttle = _throttle(name, **options)
@@ -209,14 +207,14 @@ class Command(terminal.KitCommand):
         except InvalidValue as error:
             raise CommandError(clean(str(error))) from error
         if options["json"]:
-            self._write_json({"name": throttle.name} | plain_report(result))
+            self.write_json({"name": throttle.name} | plain_report(result))
         else:
-            self._write([clean(throttle.name), *facts(report(result))])
+            self.write_lines([clean(throttle.name), *facts(report(result))])
 
     def _done(self, action: str, name: str, said: str, rule: Rule | None, **options: Any) -> None:
         if options["json"]:
             fields = {"rule": plain_rule(rule, plain=True)} if rule else {}
-            self._write_json({"action": action, "throttle": name} | fields)
+            self.write_json({"action": action, "throttle": name} | fields)
         else:
             self.stdout.write(said)
 
@@ -232,13 +230,6 @@ class Command(terminal.KitCommand):
     def _warn(self, text: str) -> None:
         if text:
             self.stderr.write(self.style.WARNING(f"Warning: {text}"))
-
-    def _write(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            self.stdout.write(line)
-
-    def _write_json(self, data: Any) -> None:
-        self.stdout.write(json.dumps(data, indent=2))
 
 
 def _throttle(name: str, *, using: str | None, **options: Any) -> Throttle:

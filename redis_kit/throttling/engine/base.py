@@ -10,6 +10,7 @@ from redis_kit.core import conf
 from redis_kit.core.errors import (
     CommandFailed,
     InvalidName,
+    InvalidRate,
     InvalidValue,
     KeyConflict,
     PermissionDenied,
@@ -23,7 +24,6 @@ from redis_kit.core.text import shortened
 from redis_kit.core.values.rates import MICROSECONDS, parse
 from redis_kit.throttling.engine import refusal_cache
 from redis_kit.throttling.engine.local_buckets import LocalBuckets, buckets
-from redis_kit.throttling.errors import InvalidRate
 from redis_kit.throttling.keys import SHARED, ThrottleKeys
 from redis_kit.throttling.settings import ThrottlingSettings
 from redis_kit.throttling.strategies import base as strategies
