@@ -196,7 +196,8 @@ def readable(value: Any) -> str:
     if isinstance(value, Bytes):
         return byte_size(value.number)
     if isinstance(value, timedelta):
-        return _duration(value.total_seconds())
+        seconds = value.total_seconds()
+        return ("−" if seconds < 0 else "") + duration(abs(seconds))
     if isinstance(value, Estimate):
         return estimate(value.seconds)
     if isinstance(value, datetime):
@@ -253,7 +254,3 @@ def _number(value: Any) -> str:
     _whole, _point, fraction = f"{value:.{places}f}".partition(".")
     decimals = len(fraction.rstrip("0"))
     return str(formats.number_format(round(value, decimals), decimal_pos=decimals, force_grouping=True))
-
-
-def _duration(seconds: float) -> str:
-    return ("−" if seconds < 0 else "") + duration(abs(seconds))

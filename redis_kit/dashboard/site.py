@@ -194,7 +194,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
 
     def _overview(self, request: HttpRequest) -> str:
         self._require(request)
-        allowed = _panels(request)
+        allowed = [panel for panel in panels() if may_view(panel, request.user.has_perm)]
         for panel in allowed:
             panel.viewer = Viewer(request.user.has_perm)
         views = tiles(allowed)
@@ -256,10 +256,6 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         if below:
             way.append((below, ""))
         return [*way[:-1], (way[-1][0], "")]
-
-
-def _panels(request: HttpRequest) -> list[Panel]:
-    return [panel for panel in panels() if may_view(panel, request.user.has_perm)]
 
 
 def _outages(views: Sequence[TileView]) -> dict[str, Any]:

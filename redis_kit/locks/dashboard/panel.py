@@ -208,7 +208,7 @@ def _semaphores(semaphores: Sequence["HeldSemaphore"]) -> Table:
                 Meter(semaphore.used, semaphore.limit),
                 semaphore.waiters,
                 _seconds(semaphore.ends_in),
-                _limited_by(semaphore),
+                _("operator") if semaphore.limit_is_set else _("code"),
             )
             for semaphore in semaphores
         ],
@@ -268,10 +268,6 @@ def _readers(lock: "HeldSemaphore") -> Any:
     if lock.writing:
         return _("1 writer")
     return ngettext("%(count)d reader", "%(count)d readers", lock.used) % {"count": lock.used}
-
-
-def _limited_by(semaphore: "HeldSemaphore") -> Any:
-    return _("operator") if semaphore.limit_is_set else _("code")
 
 
 def _weight(semaphore: "HeldSemaphore", slot: "HeldSlot") -> Any:

@@ -221,7 +221,7 @@ class _Renewal:
             ttl_ms = lease.source.run_flow(flow.single(step))
         except RedisFailure as error:
             self.notifier.error = error
-            return _retry_pause(state_of(lease).timeout)
+            return full_jitter(0, first=LAST_RETRY, longest=state_of(lease).timeout / 10)
         if not ttl_ms:
             self.notifier.lose("the server does not know it any more.")
             return None
@@ -272,10 +272,6 @@ class _Watchdog:
 
 def _due(lease: Lease) -> float:
     return lease.deadline - state_of(lease).timeout * (1 - SHARE)
-
-
-def _retry_pause(timeout: float) -> float:
-    return full_jitter(0, first=LAST_RETRY, longest=timeout / 10)
 
 
 def stack_of(owner: Any, thread: int) -> str:

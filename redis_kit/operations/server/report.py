@@ -138,7 +138,8 @@ def _report(using: str, where: str, sample: bool) -> Flow[ServerReport]:
         memory = measured(page, keys, [_or_none(size) for size in sizes], replies["dbsize"] or 0)
     elif sample:
         refused += ("scan",)
-    clock = _seconds(replies["time"]) - (before + after) / 2 if replies["time"] else 0.0
+    seconds, micros = map(int, replies["time"] or (0, 0))
+    clock = seconds + micros / 1_000_000 - (before + after) / 2 if replies["time"] else 0.0
     options = replies["config|get"] or ()
     return ServerReport(
         using,
@@ -161,10 +162,6 @@ def _or_none(reply: Any) -> Any:
     if isinstance(reply, Exception) and not isinstance(reply, RedisFailure):
         raise reply
     return None if isinstance(reply, Exception) else reply
-
-
-def _seconds(clock: Sequence[bytes]) -> float:
-    return int(clock[0]) + int(clock[1]) / 1_000_000
 
 
 def _slow(at: int, microseconds: int, command: Sequence[bytes]) -> SlowCommand:

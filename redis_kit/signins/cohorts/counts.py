@@ -46,13 +46,12 @@ def by_windows(model: str, days: Sequence[date], windows: Sequence[int]) -> Flow
     read = [days[0] - timedelta(ago) for ago in range(earlier, 0, -1)] + list(days)
     users = yield from read_joined([Part(DAY, day) for day in read], keys.tags(model))
     return [
-        [ActiveDay(day, _union(users[at - window + 1 : at + 1])) for at, day in enumerate(days, earlier)]
+        [
+            ActiveDay(day, reduce(operator.or_, users[at - window + 1 : at + 1]).bit_count())
+            for at, day in enumerate(days, earlier)
+        ]
         for window in windows
     ]
-
-
-def _union(days: Sequence[int]) -> int:
-    return reduce(operator.or_, days).bit_count()
 
 
 class Cohort(NamedTuple):

@@ -98,20 +98,11 @@ def summarized(stored: bytes | None, today: date) -> Summary:
     return Summary(streak, state.longest, state.total, date.fromordinal(state.first) if state.first else None)
 
 
-def signed_days(year: int, stored: bytes) -> list[date]:
-    """Return the days of a year with a sign-in."""
-    return list(_days(year, stored[:BYTES]))
-
-
-def covered_days(year: int, behind: bytes) -> set[date]:
-    """Return the covered days of a year, given what is behind its sign-ins."""
-    return set(_days(year, behind))
-
-
 def days_with_kinds(years: Iterable[int], stored: Iterable[bytes | None]) -> Iterator[tuple[date, str]]:
     """Yield the days of some years in their order, each with what it was: sign_in, make_up or freeze."""
     for year, bitmap in zip(years, stored, strict=True):
-        signed, covered = set(signed_days(year, bitmap or b"")), covered_days(year, (bitmap or b"")[BYTES:])
+        whole = bitmap or b""
+        signed, covered = set(_days(year, whole[:BYTES])), set(_days(year, whole[BYTES:]))
         for day in sorted(signed | covered):
             yield day, "freeze" if day not in signed else "make_up" if day in covered else "sign_in"
 
@@ -168,7 +159,7 @@ class History(SignInUser):
         length = month_length(year, month)
         first, covered_from = date(year, month, 1), Call("GETRANGE", self.year_key(year), BYTES, -1)
         (marks,), behind = yield Batch([self._slice(first, length), covered_from])
-        covered = covered_days(year, behind)
+        covered = set(_days(year, behind))
         is_covered = [first + timedelta(at) in covered for at in range(length)]
         return Calendar(year, month, _bits_of(marks, length), today, is_covered)
 
