@@ -29,10 +29,16 @@ DOCUMENTED |= {"_from_testcase"}  # without it a test's own transaction looks li
 
 
 @cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Return all nodes of a file's tree."""
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
+@cache
 def imports(module: str) -> frozenset[str]:
     """Return the modules of the package that a module imports, also in functions and for types alone."""
     names = set()
-    for node in ast.walk(ast.parse(MODULES[module].read_text())):
+    for node in nodes(MODULES[module]):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names |= {f"{node.module}.{alias.name}" if f"{node.module}.{alias.name}" in MODULES else node.module
                       for alias in node.names}  # fmt: skip
@@ -41,6 +47,7 @@ def imports(module: str) -> frozenset[str]:
     return frozenset(names & MODULES.keys() - {module})
 
 
+@cache
 def folder(module: str) -> str:
     """Return the folder of a module. Beside sub-folders each module counts for itself."""
     parent = module if module in PACKAGES else module.rpartition(".")[0]
@@ -95,20 +102,18 @@ def test_circles_are_found():
 
 def private_names(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the private names that a file takes from others."""
-    tree = ast.parse(path.read_text())
-    own = set()
-    for node in ast.walk(tree):
+    own = set(DOCUMENTED)
+    for node in nodes(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             own.add(node.name)
         elif isinstance(node, ast.Attribute | ast.Name) and isinstance(node.ctx, ast.Store):
             own.add(node.attr if isinstance(node, ast.Attribute) else node.id)
-    for node in ast.walk(tree):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("redis_kit"):
             yield from ((node.lineno, alias.name) for alias in node.names if alias.name.startswith("_"))
         elif isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
-            inherited = ast.unparse(node.value) in ("self", "cls", "super()")
-            if not inherited and node.attr not in own | DOCUMENTED:
-                yield node.lineno, f"{ast.unparse(node.value)}.{node.attr}"
+            if node.attr not in own and (value := ast.unparse(node.value)) not in ("self", "cls", "super()"):
+                yield node.lineno, f"{value}.{node.attr}"
 
 
 def test_private_names_are_used_in_their_own_file_alone():

@@ -126,7 +126,7 @@ def test_script_of_any_parts_defines_all_that_it_uses_above(path):
                 for name in {name.strip() for name in found[1].split(",")} - defined - {"_"}:
                     defined.add(name)
                     above = "\n".join(lines[:number])
-                    if name in _free_names(f"{above} return = in )"):
+                    if re.search(rf"\b{name}\b", above) and name in _free_names(f"{above} return = in )"):
                         wrong.add(f"{name} is used above its definition")
     assert not wrong
 

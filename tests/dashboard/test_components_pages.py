@@ -168,7 +168,7 @@ def test_pages_tell_that_a_server_loads_its_data(debugged_kit, boss):
     errors_of_pages(boss)
     server.mset({f"{number}": os.urandom(500) for number in range(2000)})
     server.config_set("loading-process-events-interval-bytes", 1024)
-    server.config_set("key-load-delay", 2000)  # µs
+    server.config_set("key-load-delay", 8000)  # µs
     with ThreadPoolExecutor(1) as thread, redis.Redis.from_url(debugged_kit.url, socket_timeout=60) as patient:
         reloaded = thread.submit(patient.execute_command, "DEBUG", "RELOAD")
         wait_for(lambda: server.info("persistence")["loading"])

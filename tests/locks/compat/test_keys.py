@@ -21,7 +21,7 @@ def test_side_keys_are_in_the_slot_of_the_name(name):
 
 
 def test_side_keys_of_odd_names_are_in_their_slots():
-    for name in [*ODD, *(b"}%d" % number for number in range(40))]:
+    for name in [*ODD, *(b"}%d" % number for number in range(9))]:
         assert {key_slot(key) for key in side_keys(name)} == {key_slot(name)}, name
 
 

@@ -60,7 +60,7 @@ def test_own_deadline_always_comes_before_that_of_the_server(kit):
 
 
 def test_released_lease_is_not_renewed_and_never_lost(kit, lost, make, commands):
-    lease = make(timeout=0.15, renew=True, on_lost=lost.append).acquire()
+    lease = make(timeout=0.6, renew=True, on_lost=lost.append).acquire()
     lease.release()
     with commands(kit) as sent:
         passed(0.3)

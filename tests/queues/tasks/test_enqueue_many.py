@@ -1,11 +1,13 @@
 """Many calls of a task at once: as enqueue() has them, in a round trip for each thousand, and none twice."""
 
+from datetime import timedelta
+
 import pytest
 from django.db import transaction
 
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import InvalidArguments, NotSerializable, Queue, task
-from redis_kit.queues.database import outbox
+from redis_kit.queues.database import outbox, relay
 from redis_kit.queues.framework import task_enqueued
 from redis_kit.queues.jobs.message import loads
 from redis_kit.queues.signals import job_enqueued
@@ -166,7 +168,8 @@ def test_outbox_keeps_calls_while_redis_is_unavailable(kit, proxy):
 
 @pytest.mark.parametrize("options", [{}, {"concurrency": 5}, {"outbox": True}])
 @pytest.mark.django_db(transaction=True)
-def test_no_call_is_lost_or_doubled_whichever_reply_is_lost(kit, proxy, options):
+def test_no_call_is_lost_or_doubled_whichever_reply_is_lost(kit, proxy, monkeypatch, options):
+    monkeypatch.setattr(relay, "SETTLED", timedelta(seconds=-1))
     kit.connect(proxy.connection, READ_TIMEOUT=0.8, CONNECT_TIMEOUT=2.0)
     made, queue = task(**options)(work), Queue("default")
     made.enqueue_many([(0,)])
@@ -176,6 +179,8 @@ def test_no_call_is_lost_or_doubled_whichever_reply_is_lost(kit, proxy, options)
         proxy.drop_reply(reply)
         results = made.enqueue_many([(number,) for number in range(1200)])
         proxy.drop_reply(10**9)
+        if "outbox" in options:  # whose calls stay in the database if the server takes too long for two answers
+            relay.relay("default", Queue)
         stored = [number for number in numbers(queue) if number is not None]
         assert queue.counts().ready == 1200
         assert stored == list(range(1000))
