@@ -1,4 +1,4 @@
-"""Background work for locks on a caller's own client: leases are renewed, lost attempts are undone."""
+"""Background work for locks on a caller's own client: leases are renewed, lost attempts are undone, callers wait."""
 
 import asyncio
 import contextlib

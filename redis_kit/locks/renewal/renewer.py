@@ -1,4 +1,4 @@
-"""Renewal: a lease is extended when a third of it is over, until its holder releases it."""
+"""Renewal: a lease is extended when a third of it is over, until its holder releases it or it is lost."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Advice about a server: the faults that its report shows, and what to type."""
+"""Advice about a server and its Sentinels: the faults that they show, and what to type."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -26,20 +26,21 @@ from redis_kit.pageviews.rules import HEADERS, LONGEST_AGENT, is_bot
 from redis_kit.pageviews.settings import PageViewSettings
 from redis_kit.pageviews.tally import Event, identified
 
-_META = [(name, "HTTP_" + name.upper().replace("-", "_")) for name in HEADERS]
+logger = logging.getLogger("redis_kit.pageviews")
+
 CAMPAIGN = ("utm_source", "utm_medium", "utm_campaign")
 LONGEST_HOST = 253  # characters (RFC 1035)
 LONGEST_WORD = 30  # characters of a source, a medium or a campaign
 LONGEST_QUERY = 2048
 MAX_FIELDS = 50
-
-_HOST = re.compile(r"https?://(?:[^/?#@]*@)?([a-z0-9.-]+)(?::\d+)?(?:[/?#]|$)", re.IGNORECASE)
-_UNWANTED = re.compile(r"[^\w.+ -]+")
-logger = logging.getLogger("redis_kit.pageviews")
 COOKIE_NAME = "rk_visitor"
 COOKIE_AGE = 365 * 86_400  # seconds
 TOKEN_BYTES = 16
 COOKIE_LENGTH = 22 + 1 + 22  # a token and a hash of 128 bits each
+
+_META = [(name, "HTTP_" + name.upper().replace("-", "_")) for name in HEADERS]
+_HOST = re.compile(r"https?://(?:[^/?#@]*@)?([a-z0-9.-]+)(?::\d+)?(?:[/?#]|$)", re.IGNORECASE)
+_UNWANTED = re.compile(r"[^\w.+ -]+")
 _warned = False
 
 Counts = Callable[[PageViewSettings], bool]

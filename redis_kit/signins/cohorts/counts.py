@@ -1,4 +1,7 @@
-"""The number of users who signed in on days, or in days in a row. A question writes nothing on the server."""
+"""The number of users who signed in on days or in days in a row, and of those who come back.
+
+A question writes nothing on the server.
+"""
 
 import operator
 import struct

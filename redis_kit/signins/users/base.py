@@ -1,4 +1,4 @@
-"""The base of what reads and changes a user: its keys."""
+"""A user: its keys, its state, and questions about its days."""
 
 import struct
 from collections.abc import Iterable, Iterator

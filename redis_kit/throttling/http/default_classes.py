@@ -1,4 +1,4 @@
-"""The throttles of ``DEFAULT_THROTTLE_CLASSES``, which Django REST framework would build at the first request."""
+"""The throttles of ``DEFAULT_THROTTLE_CLASSES`` and of the routes, found without a request, and their problems."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
