@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
@@ -21,12 +22,14 @@ from redis_kit.core.panels import (
     Range,
     Ranges,
     Search,
+    Sparkline,
     StackedBars,
     Table,
     Tile,
     action,
     range_of,
 )
+from redis_kit.core.text import grouped
 from redis_kit.throttling.dashboard import tables
 from redis_kit.throttling.dashboard.actions import Target
 from redis_kit.throttling.values.titles import DEFAULT
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
     from redis_kit.throttling.statistics.counters import ThrottleCalls
     from redis_kit.throttling.statistics.overview import ThrottleFigures
 
-SHOWN = 30  # minutes
+SHOWN, HOUR = 30, 60  # minutes
 CHANGE, UNMASK = "redis_kit.reset_throttles", "redis_kit.view_identities"
 TIME = _("Duration, such as 15m, 2h or 7d")
 RATES = _("Rates and duration, such as 100/m for 2h")
@@ -133,16 +136,20 @@ class ThrottlesPanel(Panel):
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the calls of the last hour on each connection. One round trip."""
-        from redis_kit.throttling.dashboard import summary
         from redis_kit.throttling.discovery import built_throttles
+        from redis_kit.throttling.statistics import counters
 
-        return summary.reads(built_throttles()[:MOST_ROWS])
+        by_connection = counters.by_connection(built_throttles()[:MOST_ROWS])
+        return {using: counters.read(several, HOUR) for using, several in by_connection.items()}
 
     def tile(self, replies: Mapping[str, Any]) -> Tile:
         """Return the calls that throttles allowed and refused in the last hour."""
-        from redis_kit.throttling.dashboard import summary
-
-        return summary.tile(replies)
+        throttles = [tables.true_calls(*each) for calls in replies.values() for each in calls.items()]
+        allowed = sum(minute.allowed for minutes in throttles for minute in minutes)
+        refused = [sum(minute.refused for minute in same) for same in zip(*throttles, strict=True)]
+        text = ngettext("%(count)s call refused in an hour", "%(count)s calls refused in an hour", sum(refused))
+        figures = [Figure(_("Allowed in an hour"), allowed), Figure(_("Refused in an hour"), sum(refused))]
+        return Tile(figures, Sparkline(text % {"count": grouped(sum(refused))}, refused) if throttles else None)
 
     def effect_of(self, action: Action, value: str) -> str:
         """Return whose calls an action concerns, as lists show it to this viewer, and what it will do."""
