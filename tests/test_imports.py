@@ -111,14 +111,10 @@ def private_names(path: Path) -> Iterator[tuple[int, str]]:
     for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("redis_kit"):
             yield from ((node.lineno, alias.name) for alias in node.names if alias.name.startswith("_"))
-        elif (
-            isinstance(node, ast.Attribute)
-            and node.attr.startswith("_")
-            and not node.attr.startswith("__")
-            and node.attr not in own
-            and (value := ast.unparse(node.value)) not in ("self", "cls", "super()")
-        ):
-            yield node.lineno, f"{value}.{node.attr}"
+        elif isinstance(node, ast.Attribute) and re.match("_[^_]", node.attr) and node.attr not in own:
+            value = ast.unparse(node.value)
+            if value not in ("self", "cls", "super()"):
+                yield node.lineno, f"{value}.{node.attr}"
 
 
 def test_private_names_are_used_in_their_own_file_alone():

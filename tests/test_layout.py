@@ -32,8 +32,17 @@ WRITES = re.compile(rf'redis\.call\("(?!({READS}))[A-Z]')
 UNBOUNDED = re.compile(r'"(?:KEYS|SCAN|FLUSHDB|FLUSHALL|SMEMBERS|EVAL)"|cjson(?!\.decode\(ARGV)|while true')
 ALL = ("lanes", "unique", "marks")
 CLAIM = [(), ALL, ("later",), ("later", "lanes"), ("paused", "repeats"), ("again",), ("again", "repeats", "lanes")]
-SETTLE = [(), ALL, ("any", "bury", "delay", "marks"), (*ALL, "any", "bury", "delay", "unfit")]
-PUT = [(), ("delayed",), ("lane",), ("lane", "delayed"), (*ALL, "used"), (*ALL, "used", "lane", "delayed")]
+CLAIM += [("rules",), ("rules", "lanes"), ("rules", "lanes", "later", "again")]
+SETTLE = [(), ALL, ("any", "bury", "delay", "marks"), (*ALL, "any", "bury", "delay", "unfit"), (*ALL, "rules")]
+PUT = [
+    (),
+    ("delayed",),
+    ("lane",),
+    ("lane", "delayed"),
+    ("batch", "delayed"),
+    (*ALL, "used"),
+    (*ALL, "used", "lane", "delayed"),
+]
 VARIANTS = {"ack_and_claim": CLAIM, "settle": SETTLE, "put": PUT}  # the parts of which scripts are made
 INCLUDES = sorted(path for path in PACKAGE.rglob("scripts/_*.lua") if path.name != "_keys.lua")
 LUA = set(

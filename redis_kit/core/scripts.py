@@ -14,7 +14,7 @@ from redis_kit.core.steps import Argument, Command, needs_repair, repaired
 _HEADER = re.compile(r"^-- (KEYS|ARGV)\[(\d+)(\.\.\.)?\]", re.MULTILINE)
 _KIND = re.compile(r"^-- KEYS\[\d+(?:\.\.\.)?\] +\w+ +(zset|hash|list|set|string|counter|bitmap|)\b", re.MULTILINE)
 STRINGS = {"counter": "string", "bitmap": "string"}
-_INCLUDE = re.compile(r"^-- @include (?:([\w.]+):)?(_\w+)(?: with ([\w, ]+))?$", re.MULTILINE)
+_INCLUDE = re.compile(r"^-- @include (?:([\w.]+):)?(_\w+)(?: with ([\w, ]+))?\n", re.MULTILINE)
 _CHECK = re.compile(r"^( *)-- @check_types (.+)$", re.MULTILINE)
 _KEY = re.compile(r"^-- KEYS\[(\d+)(?:\.\.\.)?\] +(\w+) +(\w+)", re.MULTILINE)
 _NAMED = re.compile(r"^-- @keys (.+)\n", re.MULTILINE)

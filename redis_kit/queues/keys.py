@@ -39,6 +39,7 @@ class QueueKeys(NamedTuple):
     handovers: str
     ticks: str
     lanes: str
+    turns: str
     limits: str
     parked: str
     done: str

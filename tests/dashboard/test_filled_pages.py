@@ -151,7 +151,7 @@ def confirm(client, shown):
 @pytest.mark.urls("tests.dashboard.test_custom_site")
 def test_every_button_works_in_a_site_of_a_project(filled, boss):
     pages = {}
-    crawled(links_with(boss, pages), OFFICE, alike=3)
+    crawled(links_with(boss, pages), OFFICE)
     buttons = buttons_on(pages)
     actions = {f"{OFFICE}{panel.slug}/do/{name}/" for panel in panels() for name in panel.actions()}
     assert actions - {*buttons} == set(), "fill() gives these no button"

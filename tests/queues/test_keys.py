@@ -6,7 +6,7 @@ from pathlib import Path
 from redis_kit.core import scripts
 from redis_kit.queues import Queue, keys, store
 
-PARTS = frozenset(("lanes", "unique", "marks", "later", "lane", "used"))
+PARTS = frozenset(("lanes", "rules", "unique", "marks", "later", "lane", "used", "batch"))
 SCRIPTS = sorted((Path(store.__file__).parent / "scripts").glob("[!_]*.lua"))
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from redis_kit.core.errors import InvalidRate, InvalidValue
 from redis_kit.queues import Limit, Queue, limits, task
+from redis_kit.queues.store import claim, liveness
 from tests.fixtures.process import wait_for
 
 
@@ -105,7 +106,7 @@ def test_waiting_job_is_ready_and_names_the_limit_for_which_it_waits(queue):
     queue.claim(5, worker="w")
     assert [(queue.get(id).state, queue.get(id).reason) for id in (second, third)] == [("ready", TASK)] * 2
     assert {(job.id, job.reason) for job in queue.peek()} == {(second, TASK), (third, TASK)}
-    assert queue.run_now(second)  # which does not lift the limit
+    assert not queue.run_now(second)  # it is ready: that does not lift the limit
     assert queue.claim(5, worker="w") == []
     assert queue.get(second).state == "ready"
 
@@ -128,3 +129,14 @@ def test_jobs_of_a_dead_worker_make_room(queue, kit):
     (again,) = queue.claim(5, worker="w")
     assert again.id == job.id
     assert queue.claim(5, worker="w") == []
+
+
+def test_heartbeat_tells_when_a_job_may_start_that_waits_for_its_rate(queue):
+    limited = task(rate="6/m")(work)
+    for tenant in (1, 2):
+        limited.enqueue(tenant)
+    assert len(queue.claim(5, worker="w")) == 1
+    claimed = queue.run_flow(claim.claim(queue, 5, "w"))
+    assert claimed.jobs == []
+    assert 9 < claimed.next < 10
+    assert 9 < queue.run_flow(liveness.heartbeat(queue, "v")).next_job < 10

@@ -59,7 +59,7 @@ class QueueScript:
         return [of_one(base, part, names[part]) if part in names else base + part for part in keys]
 
 
-PUT, PUT_UNIQUE, RECALL, PUT_BATCH = map(QueueScript, ("put", "put_unique", "recall", "put_batch"))
+PUT, PUT_UNIQUE, RECALL = map(QueueScript, ("put", "put_unique", "recall"))
 SETTLE, ACK_AND_CLAIM = map(QueueScript, ("settle", "ack_and_claim"))
 HEARTBEAT, SIGN_OFF, REAP, SWEEP = map(QueueScript, ("heartbeat", "sign_off", "reap", "sweep"))
 LIST_LOST_WORKERS = QueueScript("list_lost_workers")
@@ -128,7 +128,9 @@ def put_batch(
     base: str, batch: str, jobs: Sequence[NewJob], *, ttl_ms: int, delay: int, due: int, priority: int
 ) -> ScriptCall:
     """Return the step that adds new jobs, which may be repeated within ``ttl_ms``: it knows the batch by its name."""
-    return PUT_BATCH(base, _when(delay, due), priority, ttl_ms, *(part for job in jobs for part in job), job=batch)
+    parts = frozenset(("batch", "delayed"))
+    flat = [part for job in jobs for part in job]
+    return PUT(base, _when(delay, due), priority, ttl_ms, *flat, job=batch, parts=parts)
 
 
 def put_unique(

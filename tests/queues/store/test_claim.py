@@ -136,7 +136,13 @@ def test_ids_that_are_no_text_are_sent_as_they_came():
 
 def test_scripts_take_the_keys_that_they_and_their_parts_name():
     plain = ["features", "workers", "signal", "paused", "jobs", "running", "answers:w", "minutes"]
-    parts = {b"0": (), b"1": ("lanes", "limits", "parked"), b"2": ("unique", "owners"), b"4": ("cancels",)}
+    parts = {
+        b"0": (),
+        b"1": ("lanes",),
+        b"65": ("lanes", "turns", "ready", "limits", "parked"),
+        b"2": ("unique", "owners"),
+        b"4": ("cancels",),
+    }
     for features, more in parts.items():
         command = calls.settle("rk:{q}:", "w", acks=[Ack(0, b"w/c/1", b"x", b"1", 1000)], features=features).command
         keys = command[3 : 3 + command[2]]
@@ -146,7 +152,7 @@ def test_scripts_take_the_keys_that_they_and_their_parts_name():
 
 def test_call_is_made_again_with_the_parts_for_the_features_in_use(monkeypatch):
     monkeypatch.setattr(claim, "_features", {})
-    parts, flow = {"unique", "limits", "parked"}, claim.claim_and_reap(QUEUE, "w6", 1)
+    parts, flow = {"unique", "lanes", "turns"}, claim.claim_and_reap(QUEUE, "w6", 1)
     step = flow.send(None)
     assert not parts & {key.rpartition(":")[2] for key in step.command[3 : 3 + step.command[2]]}
     again = flow.send(b"FEATURES 3")

@@ -56,7 +56,7 @@ TEXTS = [
 ]
 NUMBERS = ["inf", "-inf", "1e300", "-5", "0.5", "253402300799000", "9007199254740993"]
 HASHES = ("jobs", "info", "minutes", "reasons", "orders", "cancels", "result:x", "lanes", "limits", "lost")
-ZSETS = ("ready", "scheduled", "running", "dead", "workers", "repeats", "parked")
+ZSETS = ("ready", "scheduled", "running", "dead", "workers", "repeats", "parked", "turns")
 
 
 @pytest.fixture

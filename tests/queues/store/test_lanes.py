@@ -148,18 +148,45 @@ def test_names_of_groups_do_not_mix(queue):
 
 
 def test_limited_group_whose_head_an_older_worker_took_goes_on(queue, kit):
-    limits.set_limit("default", "group=*", concurrency=9)
+    limits.set_limit("default", "group=*", concurrency=1)
+    queue.put_many([0, 1, 2, 3], group="a")
+    (job,) = queue.claim(2, worker="w")
+    queue.claim(3, worker="w")
+    waiting = [member for member in kit.client.zrange(queue.key("parked"), 0, -1) if member.startswith("job")]
+    assert len(waiting) == 3
+    kit.client.zrem(queue.key("parked"), waiting[0])  # as something does that knows no groups
+    kit.client.hdel(queue.key("jobs"), waiting[0].rpartition("\n")[2])
+    assert queue.run_flow(single(calls.sweep(queue.key("")))) == []
+    queue.ack(job)
+    assert drained(queue) == [2, 3]
+
+
+@pytest.mark.parametrize("damage", ["limits", "turn"])
+def test_group_that_waits_goes_on_after_its_state_was_damaged(queue, kit, damage):
+    limits.set_limit("default", "queue", concurrency=1)
+    limits.set_limit("default", "group=*", concurrency=1)
     queue.put_many([0, 1, 2], group="a")
-    assert [job.payload for job in queue.claim(1, worker="w")] == [0]
-    (head,) = kit.client.zpopmin(queue.key("ready"))  # as a release does that knows no groups
-    kit.client.hdel(queue.key("jobs"), head[0])
-    assert drained(queue) == []
+    (job,) = queue.claim(3, worker="w")
+    if damage == "limits":
+        kit.client.hdel(queue.key("limits"), "lane group=a")
+    else:
+        (turn,) = kit.client.zrangebylex(queue.key("parked"), "[turn", "(turo")
+        kit.client.zrem(queue.key("parked"), turn)
+    queue.ack(job)
+    queue.run_flow(single(calls.sweep(queue.key(""))))
+    assert drained(queue) == [1, 2]
 
-    def swept():
-        return (yield calls.sweep(queue.key("")))
 
-    assert queue.run_flow(swept()) == []
-    assert drained(queue) == [2]
+def test_group_that_was_held_does_not_starve_others_when_it_may_go_on(queue):
+    limits.set_limit("default", "group=held", concurrency=0)
+    queue.put_many(["held"] * 50, group="held")
+    queue.put_many(["other"] * 60, group="other")
+    assert [job.payload for job in queue.claim(40, worker="w")] == ["other"] * 40
+    limits.reset_limit("default", "group=held")
+    for limit in (8, 1, 1):
+        queue.claim(limit, worker="w")
+    order = [job.payload for job in queue.claim(20, worker="w")]
+    assert order.count("other") == 10
 
 
 def test_jobs_that_become_due_at_once_take_turns_with_other_groups(queue, kit):

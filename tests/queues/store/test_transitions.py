@@ -42,7 +42,19 @@ CHANGES = {
 REFUSED = ("retry", "retry later", "snooze", "unfit")
 ENDING = ("later", "away", "return", "sign off", "crash", "silence", "poison", "sweep")
 RECORDED = ("retry", "retry later", "snooze", "fail")  # in the result of the job
-OF_QUEUE = {"features", "sequence", "signal", "minutes", "workers", "info", "answers:w", "limits", "lost", "crashed"}
+OF_QUEUE = {
+    "features",
+    "sequence",
+    "signal",
+    "minutes",
+    "workers",
+    "info",
+    "answers:w",
+    "limits",
+    "turns",
+    "lost",
+    "crashed",
+}
 OF_QUEUE |= {"unknown", "deferred:d"}
 
 

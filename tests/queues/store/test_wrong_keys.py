@@ -21,7 +21,7 @@ pytestmark = pytest.mark.once
 
 PARTS = ("jobs", "ready", "scheduled", "running", "dead", "reasons", "sequence", "signal", "paused", "unique", "owners")
 PARTS = (*PARTS, "cancels", "workers", "info", "minutes", "repeats", "orders", "unknown", "handovers", "ticks")
-PARTS = (*PARTS, "lanes", "limits", "parked", "lost", "crashed")
+PARTS = (*PARTS, "lanes", "turns", "limits", "parked", "lost", "crashed")
 OF_JOBS = ("result", "finished", "period", "cursor")
 OF_WORKERS = ("answers",)
 STRINGS = ("sequence", "paused", "period")

@@ -2,12 +2,8 @@
 -- needs  minutes, first_field
 -- gives  begin_minute
 local function begin_minute()
-    local old = {}
     redis.call("PEXPIRE", minutes, 72 * 3600 * 1000)
     for _, field in ipairs(redis.call("HRANDFIELD", minutes, 20)) do
-        if (tonumber(field) or 0) < first_field - 4 * 4320 then
-            old[#old + 1] = field
-        end
+        if (tonumber(field) or 0) < first_field - 4 * 4320 then redis.call("HDEL", minutes, field) end
     end
-    if #old > 0 then redis.call("HDEL", minutes, unpack(old)) end
 end

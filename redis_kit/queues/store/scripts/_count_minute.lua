@@ -1,6 +1,5 @@
--- Count what happens in this minute. The field is 4 * minute + what: 0 jobs done, 1 attempts failed. (And 2 three packed
--- numbers: jobs begun, by how many ms they were late, together, and at most.) Other values count as 0. Returns
--- the sum, or the error of a key of a wrong type.
+-- Count in the field 4 * minute + what: 0 jobs done, 1 attempts failed. (2 has three packed numbers: jobs begun, by how many ms
+-- they were late, together, and at most.) Other values count as 0. Returns the sum, or the error of a key of a wrong type.
 -- needs  minutes, first_field
 -- gives  count_minute
 local function count_minute(what, more)

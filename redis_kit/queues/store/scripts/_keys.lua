@@ -24,7 +24,8 @@
 -- owners     hash: id -> until when it has a unique key, and that key
 -- period     string  id of the job of a unique key's period, or how many jobs a batch has; it lasts while it exists
 -- lanes      hash: id -> its rank in its lane, and that
--- limits     hash: limit -> what it allows, lane -> what it does
+-- turns      zset: lane of jobs of a priority -> the place of its last one, see _lanes
+-- limits     hash: limit -> what it allows, lane that waits -> for what
 -- parked     zset of scores 0: what waits for a limit
 -- result     hash: what is stored about a call
 -- finished   list: an element for each caller that waits for the result

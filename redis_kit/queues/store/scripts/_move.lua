@@ -1,14 +1,5 @@
--- The states of jobs, and the only code that changes them. A job is
---
---   ready      in `ready` by its place, or parked in its lane until that gives it a turn
---   scheduled  in `scheduled` by when it is due. The head of a lane that waits for its time is there, and parked: it is ready
---   running    in `running`, as worker/claim/place/id
---   dead       in `dead`, with the reason in `reasons`
---   gone       in none of them, and not stored: it is done, cancelled or deleted
---
--- A script includes the parts for the changes that it makes: put, later, begin and finish for many jobs at once, and any for one,
--- with delay if it may be scheduled, and bury if it may be dead. What features keep of a job is changed here, too, so no script
--- can forget one of them.
+-- The only code that changes the states of jobs, with what features keep of them. A script includes the parts that it needs: put,
+-- later, begin and finish for many jobs at once, and any for one, with delay if it may be scheduled, and bury if it may be dead.
 -- @keys jobs, running
 -- needs  count_minute, free_places, leave_lane, lanes, ready_place, place_of, read_record, use_feature, now, dead_limit, first_field
 -- gives  put, promote, begin, finish, move, drop_oldest
@@ -50,6 +41,7 @@ local function promote()
         places[2 * at - 1], places[2 * at] = place_of(priority, turn), id
         -- @if lanes
         places[2 * at - 1] = ready_place(id, priority, turn)
+        redis.call("ZADD", ready, places[2 * at - 1], id)  -- before the next one of its lane
         -- @end lanes
     end
     redis.call("ZADD", ready, unpack(places))
@@ -120,9 +112,15 @@ end
 -- @end finish
 -- @if any
 -- @keys ready, scheduled, dead, reasons
--- Change the state of one job, which is not `from` a state if it is new. `how` has its member of `running`, its record if that
--- changes, its place if it gets ready, when it is due if it is scheduled, the reason if it is dead, and for a job that ran where it
--- goes in its lane, see free_places. Returns whether a worker is to wake up, as a job may start now.
+-- A job is
+--   ready      in `ready` by its place, or parked in its lane until a limit allows more
+--   scheduled  in `scheduled` by when it is due
+--   running    in `running`, as worker/claim/place/id
+--   dead       in `dead`, with the reason in `reasons`
+--   gone       in none of them, and not stored: it is done, cancelled or deleted
+-- Change the state of one, which is not `from` a state if it is new. `how` has its member of `running`, its record if that
+-- changes, its place if it gets ready, when it is due if it is scheduled, the reason if it is dead, and "away" as its lane if it ran
+-- and another system has it. Returns whether a worker is to wake up, as a job may start now.
 local function move(id, from, to, how)
     local may_start = to == "ready"
     if from == "running" then

@@ -9,16 +9,13 @@ end
 
 -- For which limit a lane waits, "" for none.
 local function awaited_limit(lane)
-    local state = redis.call("HGET", limits, "lane " .. lane) or ""
-    return string.match(state, "^waits %S+ (%S+)$") or string.match(state, "^%l+ %S+ %S+ (%S*)$") or ""
+    return string.match(redis.call("HGET", limits, "lane " .. lane) or "", "^%d+ (%S+)") or ""
 end
 
--- A job that waits in its lane is parked; a head of a lane that waits for its time, too, and it is in `scheduled` besides. To
--- callers both are ready.
+-- A job that waits in its lane for a limit is parked. To callers it is ready.
 local function is_parked(id)
     local lane, rank = lane_of(id)
-    local rest = lane and lane .. "\n" .. rank .. "\n" .. id
-    return rest and (redis.call("ZSCORE", parked, "job\n" .. rest) or redis.call("ZSCORE", parked, "job\11" .. rest))
+    return lane and redis.call("ZSCORE", parked, "job\n" .. lane .. "\n" .. rank .. "\n" .. id)
 end
 
 -- The state of a job that is stored, and when it is due, or died. One that is nowhere else runs.

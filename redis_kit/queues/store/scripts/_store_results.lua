@@ -2,23 +2,19 @@
 -- from KEYS[key] on. One whose key is of a wrong type is not stored, or no job would end until that is gone. The
 -- number 0 stands for the stream of done jobs: then lines about the jobs follow, and how many jobs the stream keeps.
 -- needs  KEYS, ARGV, worker, store_result
--- gives  note_done, store_results
-local function note_done(done, most, lines, records)  -- empty lines are of jobs that are not noted
-    local number = 0
-    for line in string.gmatch(lines, "([^\n]*)\n") do
-        number = number + 1
-        if line ~= "" and records[number] ~= nil then
-            redis.pcall("XADD", done, "MAXLEN", "~", most, "*", "worker", worker, "job", line)
-        end
-    end
-end
-
+-- gives  store_results
 local function store_results(at, key, records)
     for at = at, #ARGV, 3 do
         local result, finished, record = KEYS[key], KEYS[key + 1], records[tonumber(ARGV[at])]
         key = key + 2
         if ARGV[at] == "0" then
-            note_done(result, ARGV[at + 2], ARGV[at + 1], records)
+            local number = 0
+            for line in string.gmatch(ARGV[at + 1], "([^\n]*)\n") do  -- empty ones are of jobs that are not noted
+                number = number + 1
+                if line ~= "" and records[number] ~= nil then
+                    redis.pcall("XADD", result, "MAXLEN", "~", ARGV[at + 2], "*", "worker", worker, "job", line)
+                end
+            end
         elseif record ~= nil then
             local waiting, list = redis.pcall("HGET", result, "waiting"), redis.pcall("LLEN", finished)
             if type(waiting) ~= "table" then

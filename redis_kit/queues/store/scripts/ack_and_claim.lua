@@ -30,7 +30,7 @@ local now, first_field = clock[1] * 1000 + math.floor(clock[2] / 1000), math.flo
 local left, woken, waiting = (redis.call("ZSCORE", workers, worker) or 0) - now, redis.call("LLEN", signal), redis.call("ZCARD", ready)
 local is_short, is_paused = left <= lease * 0.95 or left > lease or left % 1 > 0, false
 local claimed, next_end, reply, is_new, done, sum = 0, -1, {"", "", "", "", ""}, false, 0, nil
-local lost, pause, coming, records, chosen
+local lost, pause, coming, records
 
 -- @if unique
 -- @check_types unique, owners
@@ -39,7 +39,10 @@ local lost, pause, coming, records, chosen
 -- @check_types cancels
 -- @end marks
 -- @if lanes
--- @check_types lanes, limits, parked, running, jobs, minutes, sequence, scheduled
+-- @check_types lanes, turns
+-- @if rules
+-- @check_types limits, parked, running, jobs, minutes, sequence
+-- @end rules
 -- @end lanes
 -- @if paused
 pause = redis.call("PTTL", paused)
@@ -60,9 +63,9 @@ if redis.call("ZSCORE", repeats, owner) then limit = 0 end  -- this comes in lat
 -- @if later
 -- @include _record
 -- @end later
--- @if lanes|again
+-- @if again
 -- @include _features
--- @end lanes|again
+-- @end again
 -- @if lanes
 -- @include _lanes
 -- @end lanes
@@ -114,17 +117,22 @@ if repeat_claim() then limit = 0 end
 -- @end again
 -- @if lanes
 -- @include _choose_jobs
-chosen, coming, waiting = choose_jobs(is_paused and 0 or limit)
+-- @if rules
+if limit > 0 and not is_paused then waiting = admit_lanes() end
+-- @end rules
 -- @end lanes
 if limit > 0 and waiting > 0 and not is_paused then
     local counted = redis.call("HGET", minutes, first_field + 2)
-    local taken = chosen or redis.call("ZPOPMIN", ready, limit)
+    -- @if lanes
+    local taken, turns_after = choose_jobs(limit)
+    -- @end lanes
+    -- @if not lanes
+    local taken = redis.call("ZPOPMIN", ready, limit)
+    -- @end lanes
     local USUAL = "^(%-?%d+ )(%d+)() %d+ (%d+)\n()"
     local ids, members, written, attempt, size, begun, late, latest = {""}, {}, {}, nil, 0, 0, 0, 0
     claimed = #taken / 2
-    for at = 1, claimed do
-        ids[at] = taken[2 * at - 1]
-    end
+    for at = 1, claimed do ids[at] = taken[2 * at - 1] end
     records = redis.pcall("HMGET", jobs, unpack(ids))
     for at = 1, records.err and 0 or claimed do
         local id, place, record = ids[at], taken[2 * at], records[at]
@@ -146,8 +154,7 @@ if limit > 0 and waiting > 0 and not is_paused then
             record = priority .. (attempts == "0" and "1" or attempts + 1) .. string.sub(record, middle)
             local lateness = now - due
             if lateness < now then  -- else its time makes no sense
-                begun, late = begun + 1, lateness > 0 and late + lateness or late
-                latest = lateness > latest and lateness or latest
+                begun, late, latest = begun + 1, late + math.max(0, lateness), math.max(latest, lateness)
             end
             members[size + 1], members[size + 2] = 0, owner .. "/" .. place .. "/" .. id
             written[size + 1], written[size + 2] = id, record
@@ -157,14 +164,21 @@ if limit > 0 and waiting > 0 and not is_paused then
         end
     end
     begin(taken, members, written, records.err and records)
+    -- @if lanes
+    if turns_after[1] then redis.call("ZADD", turns, unpack(turns_after)) end
+    -- @end lanes
     if begun > 0 then
         local before = counted and #counted == 24 and counted or string.rep("\0", 24)
         local others, sum, greatest = struct.unpack(">I8I8I8", before)
-        latest = greatest > latest and greatest or latest
-        redis.call("HSET", minutes, first_field + 2, struct.pack(">I8I8I8", others + begun, sum + late, latest))
+        redis.call("HSET", minutes, first_field + 2, struct.pack(">I8I8I8", others + begun, sum + late, math.max(greatest, latest)))
         is_new = not counted
     end
 end
+-- @if lanes
+-- @if rules
+coming, waiting = look_ahead(coming, claimed)
+-- @end rules
+-- @end lanes
 if is_new or done > 0 and sum == done then
 -- @include _begin_minute
     begin_minute()

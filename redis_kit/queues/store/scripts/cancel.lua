@@ -16,7 +16,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _store_result
 -- @include _wake
 -- @include _record_head
--- @include _lanes
+-- @include _lanes with rules
 -- @include _state_of
 -- @include _move with any, lanes, unique, marks
 local record, state = redis.call("HGET", jobs, id), state_of(id)

@@ -20,16 +20,9 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record_head
 -- @include _record
 -- @include _worker_lease
--- @include _lanes
+-- @include _features
+-- @include _lanes with rules, away
 -- @include _move with any, lanes, unique, marks
--- Give a job that is claimed by its id the places in its limits; the next claim looks at its lane.
-local function hold_places()
-    local lane = string.match(redis.call("HGET", lanes, id) or "", "^%S+ (.*)$")
-    for name in string.gmatch(lane or "", "%S+") do
-        redis.call("ZADD", parked, 0, "run\n" .. name .. "\n" .. id)
-    end
-    if lane then redis.call("ZADD", parked, 0, "todo\nlane " .. lane) end
-end
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 local record = redis.call("HGET", jobs, id)
 -- @check_types running, ready, scheduled, sequence, info, answers, lanes, parked
@@ -59,5 +52,5 @@ payload = string.gsub(payload, "^(~[^\n]*)", "%1" .. string.format(" %.0f/", now
 record = record_head(priority, attempts + 1, crashes, due) .. payload
 local claim = owner .. "/" .. place .. "/" .. id
 move(id, held and "running" or "scheduled", "running", {member = member, claim = claim, record = record, lane = "away"})
-hold_places()
+hold_places(id)
 return {place, record, clock[1], clock[2]}

@@ -8,6 +8,5 @@ local reply = {}
 for at, key in ipairs({scheduled, ready, running, dead}) do
     reply[at] = redis.call("ZCARD", key)
 end
-reply[1] = reply[1] - redis.call("ZLEXCOUNT", parked, "[job\11", "(job\12")
-reply[2] = reply[2] + redis.call("ZLEXCOUNT", parked, "[job\n", "(job\12")
+reply[2] = reply[2] + redis.call("ZLEXCOUNT", parked, "[job\n", "(job\11")
 return reply

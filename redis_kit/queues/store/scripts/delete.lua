@@ -9,7 +9,7 @@ local id = ARGV[1]
 
 -- @include _wake
 -- @include _record_head
--- @include _lanes
+-- @include _lanes with rules
 -- @include _state_of
 -- @include _move with any, lanes, unique, marks
 local state = state_of(id)

@@ -28,7 +28,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _worker_lease
 -- @include _next_lease_end
 -- @include _wake
--- @include _lanes
+-- @include _lanes with rules
 -- @include _move with any, bury, lanes, unique, marks
 -- @include _endings
 -- @include _count_crash
@@ -119,7 +119,8 @@ for at = 1, #silent, 2 do
         room = room - taken
     end
 end
-local coming = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
+local coming, todo = tonumber(redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]), next_todo()
+if todo and (not coming or todo < coming) then coming = todo end
 local pause = redis.call("PTTL", paused)
 if pause == -2 then
     reply[1] = redis.call("ZCARD", ready) > 0 and 0 or coming and math.max(0, coming - now) or -1

@@ -16,8 +16,7 @@ local key = ({ready = ready, scheduled = scheduled, dead = dead, running = runni
 -- @include _state_of
 -- @include _read_jobs
 local waiting = redis.call("ZCARD", ready)
-local held = redis.call("ZLEXCOUNT", parked, "[job\n", "(job\12")
-local timed = redis.call("ZLEXCOUNT", parked, "[job\11", "(job\12")
+local held = redis.call("ZLEXCOUNT", parked, "[job\n", "(job\11")
 
 -- A job that has left this state since is not found: the page begins where it was. No job is passed over for that.
 local function offset_after(score, member)
@@ -37,6 +36,4 @@ end
 
 local offset = offset_after(string.match(after, "^(%S+) (.*)$"))
 local page, places = read_jobs(state, key, offset, tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]))
-return {
-    redis.call("ZCARD", scheduled) - timed, waiting + held, redis.call("ZCARD", running), redis.call("ZCARD", dead), places, page
-}
+return {redis.call("ZCARD", scheduled), waiting + held, redis.call("ZCARD", running), redis.call("ZCARD", dead), places, page}

@@ -1,82 +1,91 @@
 #!lua
 -- Add jobs: ready now, or with `delayed` scheduled, with `lane` in a lane. With `used` there is one, whose id may have been used.
+-- With `batch` an earlier call of the batch may have added them: it is remembered for a time.
 -- One script: a job must not be stored without a place, nor a place without its job.
 --
 -- @keys jobs, ready, sequence, signal, paused
 -- ARGV[1]     due       ms on the server's clock, or a + and the ms from now; 0 for now
 -- ARGV[2]     priority  -100 to 100
--- ARGV[3]     lane      see _put_in_lane; "" without one
+-- ARGV[3]     more      the lane, see _put_in_lane; the ms for which the batch is remembered; else ""
 -- ARGV[4...]  added     id and payload of each job
--- returns     how many were added; a job whose id is in use is left as it is
+-- returns     how many were added; a job whose id is in use is left as it is, and a repeated batch adds none
 
-local priority, lane, first = ARGV[2], ARGV[3], ARGV[4]
+local priority, count = ARGV[2], (#ARGV - 3) / 2
 -- @include _due_of
 -- @include _record_head
-local due, later = due_of(ARGV[1], redis.call("TIME"))
-local signals = redis.call("LLEN", signal)
-local wakes = signals == 0
--- @if delayed
--- @keys scheduled
+-- @if delayed|lane
 -- @include _features
-wakes = wakes and (not later or redis.call("ZCOUNT", scheduled, "-inf", due) == 0)
--- @end delayed
--- @if not delayed
--- @if lane
--- @include _features
--- @end lane
--- @end delayed
+-- @end delayed|lane
+-- @if lane|used
+-- @include _lanes with rules
+-- @end lane|used
 -- @if used
--- @keys endings
--- @include _lanes
 -- @include _state_of
 -- @include _move with put, any
-local state = redis.call("HEXISTS", jobs, first) == 1 and state_of(first)
-if state and state ~= "dead" then
-    return 0
-end
--- @check_types cancels, endings
-if state then
-    -- @check_types ready, scheduled, reasons, unique, owners, lanes, limits, parked
-end
 -- @end used
 -- @if not used
 -- @include _move with put
 -- @end used
 -- @if lane
 -- @include _put_in_lane
-wakes = signals == 0  -- also for what the code allows now
--- @check_types jobs, ready, sequence, lanes, limits, parked
 -- @end lane
-local count, head, to = (#ARGV - 3) / 2, new_head(priority, due), ready
-local place = later and due or place_of(priority, redis.call("INCRBY", sequence, count) - count + 1)
-local records, places = {}, {}
+-- @include _wake
+local due, later = due_of(ARGV[1], redis.call("TIME"))
+local signals, to = redis.call("LLEN", signal), ready
+local wakes = signals == 0
+-- @if delayed
+-- @keys scheduled
+wakes = wakes and (not later or redis.call("ZCOUNT", scheduled, "-inf", due) == 0)
+if later then to = scheduled end
+-- @end delayed
+-- @if used
+-- @keys endings
+local id = ARGV[4]
+local state = redis.call("HEXISTS", jobs, id) == 1 and state_of(id)
+if state and state ~= "dead" then
+    return 0
+end
+-- @check_types cancels, endings
+if state then
+    -- @check_types ready, scheduled, reasons, unique, owners, lanes, turns, limits, parked
+end
+-- @end used
+-- @if lane
+-- @check_types jobs, ready, sequence, lanes, turns, limits, parked
+wakes = signals == 0  -- also for what the code allows now
+-- @end lane
+-- @if batch
+-- @keys period
+-- @check_types jobs, ready, scheduled, sequence
+if not redis.call("SET", period, count, "NX", "PX", ARGV[3]) then
+    return 0
+end
+-- @end batch
+local head, ids, records, places = new_head(priority, due), {}, {}, {}
+local place = 0
+-- @if not lane
+place = later or place_of(priority, redis.call("INCRBY", sequence, count) - count + 1)
+-- @end lane
 for at = 1, 2 * count, 2 do
+    ids[#ids + 1] = ARGV[3 + at]
     records[at], records[at + 1] = ARGV[3 + at], head .. ARGV[4 + at]
     places[at], places[at + 1] = later and due or place + (at - 1) / 2, ARGV[3 + at]
 end
 -- @if delayed
-if later then
-    if redis.call("ZCARD", scheduled) == 0 then use_feature(LATER) end
-    to = scheduled
-end
+if later and redis.call("ZCARD", scheduled) == 0 then use_feature(LATER) end
 -- @end delayed
 -- @if used
-if state then move(first, "dead", "gone", {}) end
-redis.call("HDEL", cancels, first)
-redis.call("HDEL", endings, first)
+if state then move(id, "dead", "gone", {}) end
+redis.call("HDEL", cancels, id)
+redis.call("HDEL", endings, id)
 -- @end used
 -- @if lane
-local ids = {}
-for at = 1, count do ids[at] = ARGV[2 + 2 * at] end
-put_in_lane(lane, ids, not later and priority)
+put_in_lane(ARGV[3], ids, not later and priority)
 if not later then
     redis.call("HSET", jobs, unpack(records))
     to = nil
 end
 -- @end lane
 if to then put(to, records, places) end
-if wakes then
--- @include _wake
-    wake(signals)
-end
+if wakes then wake(signals) end
 return count

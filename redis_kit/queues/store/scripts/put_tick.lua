@@ -20,15 +20,15 @@
 local schedule, tick, overlap, priority, id, payload, key, ending, lane = unpack(ARGV)
 -- @include _record_head
 -- @include _record
--- @include _unique_holder
--- @include _due_of
--- @include _lanes
--- @include _state_of
 -- @include _features
+-- @include _unique_holder with hold
+-- @include _due_of
+-- @include _lanes with rules
+-- @include _state_of
 -- @include _move with any, lanes, unique, marks
 -- @include _put_in_lane
 -- @include _wake
--- @check_types jobs, ready, sequence, signal, scheduled, dead, ticks, unique, owners, lanes, limits, parked
+-- @check_types jobs, ready, sequence, signal, scheduled, dead, ticks, unique, owners, lanes, turns, limits, parked
 local latest, job = string.match(redis.call("HGET", ticks, schedule) or "", "^(%d+) (%S+)$")
 if tick ~= "0" and tonumber(latest or 0) >= tonumber(tick) then
     return {0, job}
@@ -68,13 +68,7 @@ local due = due_of("0", clock)
 local place = lane == "" and place_of(priority, redis.call("INCRBY", sequence, 1))
 move(id, nil, lane == "" and "ready" or "parked", {record = new_head(priority, due) .. payload, place = place})
 if lane ~= "" then put_in_lane(lane, {id}, priority) end
-if key ~= "" and tonumber(ending) then
-    redis.call("SET", period, id, "PX", ending)
-elseif key ~= "" then
-    redis.call("HSET", owners, id, ending .. " " .. key)
-    redis.call("HSET", unique, key, id)
-    use_feature(UNIQUE)
-end
+if key ~= "" then hold_unique_key(key, ending, id, period) end
 note_tick(id)
 wake()
 return {1, id}

@@ -21,15 +21,15 @@ local replaces, is_used, lane = ARGV[7] == "1", ARGV[8] == "1", ARGV[9] ~= "" an
 -- @include _features
 -- @include _record_head
 -- @include _record
--- @include _unique_holder
--- @include _lanes
+-- @include _unique_holder with hold
+-- @include _lanes with rules
 -- @include _state_of
 -- @include _move with any, delay, lanes, unique, marks
 -- @include _due_of
 -- @include _put_in_lane
 -- @include _wake
 local holder, state = redis.call("GET", period) or unique_holder(key), nil
--- @check_types jobs, ready, sequence, scheduled, dead, reasons, owners, unique, lanes, limits, parked, cancels, endings
+-- @check_types jobs, ready, sequence, scheduled, dead, reasons, owners, unique, lanes, turns, limits, parked, cancels, endings
 if is_used and not holder and redis.call("HEXISTS", jobs, id) == 1 then
     state = state_of(id)
     holder = state ~= "dead" and id
@@ -68,13 +68,7 @@ else
     redis.call("HDEL", cancels, id)
     redis.call("HDEL", endings, id)
     place_job(id, nil, new_head(priority, due) .. payload)
-    if tonumber(ending) then
-        redis.call("SET", period, id, "PX", ending)
-    else
-        redis.call("HSET", owners, id, ending .. " " .. key)
-        redis.call("HSET", unique, key, id)
-        use_feature(UNIQUE)
-    end
+    hold_unique_key(key, ending, id, period)
 end
 if wakes then wake(signals) end
 return {holder and 2 or 1, holder or id}

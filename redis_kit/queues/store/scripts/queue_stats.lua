@@ -22,8 +22,7 @@ local reply = {}
 for at, key in ipairs({scheduled, ready, running, dead}) do
     reply[at] = redis.call("ZCARD", key)
 end
-reply[1] = reply[1] - redis.call("ZLEXCOUNT", parked, "[job\11", "(job\12")
-reply[2] = reply[2] + redis.call("ZLEXCOUNT", parked, "[job\n", "(job\12")
+reply[2] = reply[2] + redis.call("ZLEXCOUNT", parked, "[job\n", "(job\11")
 local record = redis.call("HGET", jobs, redis.call("ZRANGE", ready, 0, 0)[1] or "")
 local _, _, _, due = read_record(record or "")
 -- A scheduled job gets ready with the next claim. If no worker claims, it waits as a ready job does.

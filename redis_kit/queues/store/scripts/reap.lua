@@ -18,7 +18,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record_head
 -- @include _record
 -- @include _wake
--- @include _lanes
+-- @include _lanes with rules
 -- @include _move with any, bury, lanes, unique, marks
 -- @include _endings
 -- @include _count_crash

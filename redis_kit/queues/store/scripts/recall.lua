@@ -18,10 +18,10 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- @include _record_head
 -- @include _record
--- @include _lanes
+-- @include _lanes with rules
 -- @include _move with any, lanes, unique, marks
 -- @include _unknown_calls
--- @check_types ready, scheduled, dead, jobs, lanes, parked
+-- @check_types ready, scheduled, dead, jobs, lanes, turns, parked
 local shape, _, _, known = read_unknown(digest)
 if not shape then
     return {}

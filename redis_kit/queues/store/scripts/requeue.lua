@@ -15,12 +15,12 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record
 -- @include _wake
 -- @include _unique_holder
--- @include _lanes
+-- @include _lanes with rules
 -- @include _move with any, lanes, unique, marks
 -- @check_types dead
 local chosen = #ARGV > 1 and {unpack(ARGV, 2)} or redis.call("ZRANGE", dead, 0, ARGV[1] - 1)
 local signals, any_unique = redis.call("LLEN", signal), redis.call("HLEN", owners) > 0
--- @check_types reasons, jobs, unique, cancels, ready, lanes, parked, endings
+-- @check_types reasons, jobs, unique, cancels, ready, lanes, turns, parked, endings
 
 local moved, last = 0, redis.call("INCRBY", sequence, #chosen)
 for at, id in ipairs(chosen) do

@@ -47,16 +47,26 @@ local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 -- @check_types cancels
 -- @end marks
 -- @if lanes
--- @check_types lanes, limits, parked
+-- @check_types lanes
+-- @if rules|any
+-- @check_types limits, parked, turns
+-- @end rules|any
 -- @end lanes
 -- @include _count_minute
 -- @include _record_head
--- @if lanes
--- @include _lanes
--- @end lanes
 -- @if any
 -- @include _record
 -- @include _features
+-- @end any
+-- @if lanes
+-- @if any
+-- @include _lanes with rules, away
+-- @end any
+-- @if not any
+-- @include _lanes
+-- @end any
+-- @end lanes
+-- @if any
 -- @include _valid_place
 -- @include _begin_minute
 -- @include _store_result
@@ -142,7 +152,7 @@ function go_on.away(job)
 end
 
 go_on["return"] = function(job)
-    return "ready", {place = valid_place(job.place), record = uncounted(job.record), lane = "before"}
+    return "ready", {place = valid_place(job.place), record = uncounted(job.record)}
 end
 -- @end any
 -- @if unfit
@@ -201,8 +211,11 @@ local function settle(member, kind, delay, most, expires, reason, failure, ttl_m
     end
     local state, how = go_on[kind](job)
     if not state then return job.is_cancelled and TO_CANCEL or how end
-    how.member, how.lane = member, how.lane or "last"
+    how.member = member
     may_start = move(id, "running", state, how) or may_start
+    -- @if lanes
+    if kind == "away" then hold_places(id) end
+    -- @end lanes
     if state == "dead" then drop_oldest() end
     if kind == "return" then return READY end
     return remember_answer(member, ({ready = READY, scheduled = SCHEDULED, dead = DEAD})[state])

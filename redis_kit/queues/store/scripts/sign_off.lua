@@ -15,7 +15,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record
 -- @include _wake
 -- @include _valid_place
--- @include _lanes
+-- @include _lanes with rules
 -- @include _move with any, lanes, unique, marks
 -- @include _endings
 -- @include _return_jobs

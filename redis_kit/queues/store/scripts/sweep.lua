@@ -18,18 +18,29 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record
 -- @include _wake
 -- @include _valid_place
--- @include _lanes
+-- @include _lanes with rules
 -- @include _state_of
 -- @include _move with any, bury, lanes, unique, marks
 -- @include _endings
 -- Note for the next claim what lanes and limits should look like but do not: no script leaves them like that, but a worker of an
 -- earlier release does, which knows no lanes, or a key that was damaged. At most 100 of each kind are looked at, by chance.
--- Returns whether anything was noted. Turns of jobs without a lane are forgotten while nothing waits in a lane.
+-- Returns whether anything was noted.
 local function sweep_lanes(held)
     local noted = false
     local function note(kind, name)
         redis.call("ZADD", parked, 0, "todo\n" .. kind .. " " .. name)
         noted = true
+    end
+    local function wait_again(lane)  -- as long as jobs of it are parked
+        local rank, waits = first_parked(lane), waiting_of(lane)
+        if not rank then
+            redis.call("HDEL", limits, "lane " .. lane)
+        elseif not waits or not redis.call("ZSCORE", parked, "turn\n" .. waits.limit .. "\n" .. waits.turn .. "\n" .. lane) then
+            local name, turn = string.match(lane, "^%S+"), string.format("%016.0f", redis.call("INCRBY", sequence, 1))
+            redis.call("ZADD", parked, 0, "turn\n" .. name .. "\n" .. turn .. "\n" .. lane)
+            set_waiting(lane, name, turn, "0", rank - 2 ^ 51)
+            note("limit", name)
+        end
     end
     for _, id in ipairs(redis.call("HRANDFIELD", lanes, 100)) do
         if redis.call("HEXISTS", jobs, id) == 0 then redis.call("HDEL", lanes, id) end
@@ -42,32 +53,22 @@ local function sweep_lanes(held)
         end
     end
     for _, member in ipairs(redis.call("ZRANDMEMBER", parked, 100)) do
-        local kind, mark, name = string.match(member, "^(%l+)([\n\11])([^\n]*)")
-        local id = kind == "job" and string.match(member, "[^\n]*$")
+        local kind, name, id = string.match(member, "^(%l+)\n([^\n]*).-([^\n]*)$")
         if kind == "turn" then
             note("limit", name)
-        elseif id and (redis.call("HEXISTS", jobs, id) == 0 or mark == "\11" and not redis.call("ZSCORE", scheduled, id)) then
+        elseif kind == "job" and redis.call("HEXISTS", jobs, id) == 0 then
             redis.call("ZREM", parked, member)
-        elseif id and redis.call("HEXISTS", limits, "lane " .. name) == 0 then
-            note("lane", name)
+        elseif kind == "job" then
+            wait_again(name)
         end
     end
     for _, field in ipairs(redis.call("HRANDFIELD", limits, 100)) do
         local lane = string.match(field, "^lane (.*)$")
-        local kind, _, id = string.match(lane and redis.call("HGET", limits, field) or "", "^(%l+) (%S+) (%S+)")
-        if lane and kind ~= "waits" and not (redis.call("ZSCORE", ready, id or "") or redis.call("ZSCORE", scheduled, id or "")) then
-            note("lane", lane)
-        end
+        if lane then wait_again(lane) end
         local start = string.sub(field, 1, 5) == "next " and (tonumber(redis.call("HGET", limits, field)) or 0)
         if start and start < now * 1000 then redis.call("HDEL", limits, field) end
     end
-    local waits = noted
-    for _, kind in ipairs({"job", "todo", "turn"}) do
-        waits = waits or #redis.call("ZRANGEBYLEX", parked, "[" .. kind .. "\n", "(" .. kind .. "\11", "LIMIT", 0, 1) > 0
-    end
-    for _, field in ipairs(waits and {} or redis.call("HRANDFIELD", limits, 100)) do
-        if string.sub(field, 1, 7) == "others " then redis.call("HDEL", limits, field) end
-    end
+    if redis.call("EXISTS", lanes) == 0 then redis.call("DEL", turns) end
     return noted
 end
 -- Which features the queue uses, by what there is of them.
@@ -76,15 +77,14 @@ local function used_features()
     for at, key in ipairs({lanes, owners, cancels, scheduled, paused, repeats}) do
         sum = sum + redis.call("EXISTS", key) * 2 ^ (at - 1)
     end
-    local any_rule = #redis.call("ZRANGEBYLEX", parked, "[rule\n", "(rule\11", "LIMIT", 0, 1)
-    return string.format("%.0f", sum + any_rule * 64)
+    return string.format("%.0f", sum + redis.call("EXISTS", parked) * 64)
 end
 if (redis.call("GET", features) or "0") ~= used_features() then redis.call("SET", features, used_features()) end
 local chosen, count = redis.call("HRANDFIELD", jobs, sample), redis.call("ZCARD", running)
 if #chosen + count == 0 then
     return {}
 end
--- @check_types ready, scheduled, dead, workers, signal, sequence, lanes, limits, parked, reasons, unique, owners, cancels, endings
+-- @check_types ready, scheduled, dead, workers, signal, sequence, lanes, turns, limits, parked, reasons, unique, owners, cancels, endings
 drop_oldest()
 
 -- Scripts find a worker's jobs by their names alone, which holds where all scores are 0; and no lease is longer.
@@ -128,7 +128,8 @@ end
 for at, id in ipairs(chosen) do
     local record = redis.call("HGET", jobs, id)
     if record and not (held[id] or scores[1][at] or scores[2][at] or scores[3][at] or is_parked(id)) and #back < 100 then
-        local place = place_of(read_record(record), redis.call("INCRBY", sequence, 1))
+        local priority = read_record(record)
+        local place = ready_place(id, priority, redis.call("INCRBY", sequence, 1))
         move(id, nil, "ready", {place = place})
         back[#back + 1] = id
     end
