@@ -20,8 +20,8 @@ from redis_kit.core.panels import (
     Search,
     StackedBars,
     Table,
+    label,
 )
-from redis_kit.core.panels.ranges import label
 from redis_kit.queues.dashboard.panel import MANAGE, QueueChoicePanel
 from redis_kit.queues.inspection.task_runs import TaskHistory, stored_runs
 from redis_kit.queues.jobs.run_counts import TaskStats
