@@ -7,7 +7,7 @@ from redis_kit.components import BUILTIN
 from redis_kit.core import component
 from redis_kit.core.component import Component
 from redis_kit.core.panels import Panel
-from redis_kit.dashboard.menu import menu
+from redis_kit.dashboard.site import menu
 from tests.fixtures.dashboard import ADMIN, findings, layout_problems
 
 LATER = type("Later0", (Panel,), {"slug": "later", "title": "Facets"})

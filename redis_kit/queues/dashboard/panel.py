@@ -9,8 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict, RedisKitError
 from redis_kit.core.flow import Flow
-from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Panel, Search, Table, Tile, action
-from redis_kit.core.panels.ranges import range_of
+from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Panel, Search, Table, Tile, action, range_of
 from redis_kit.queues.dashboard import actions, job_page, queues_page
 from redis_kit.queues.dashboard.actions import GroupTarget, JobTarget, LimitTarget, effect_of_retrying_dead
 from redis_kit.queues.engine import ids

@@ -13,8 +13,20 @@ from django.utils.translation import ngettext
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.logs.masking import without_secrets
-from redis_kit.core.panels import MOST_ROWS, Alert, Bars, Figure, Lines, Link, Ranges, Sparkline, StackedBars, Table
-from redis_kit.core.panels.ranges import Range, label
+from redis_kit.core.panels import (
+    MOST_ROWS,
+    Alert,
+    Bars,
+    Figure,
+    Lines,
+    Link,
+    Range,
+    Ranges,
+    Sparkline,
+    StackedBars,
+    Table,
+    label,
+)
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch
 from redis_kit.core.text import grouped

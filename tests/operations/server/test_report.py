@@ -4,7 +4,7 @@ import pytest
 
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.operations import server_reports
-from redis_kit.operations.server.rights import MissingRights
+from redis_kit.operations.server.report import MissingRights
 from tests.operations.conftest import fill
 
 

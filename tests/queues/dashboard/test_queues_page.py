@@ -8,7 +8,7 @@ from django.contrib.admin.models import LogEntry
 from django.utils import timezone, translation
 
 from redis_kit.core import component, connections
-from redis_kit.core.panels.ranges import RANGES
+from redis_kit.core.panels import RANGES
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.dashboard import queues_page
 from redis_kit.queues.engine import ids

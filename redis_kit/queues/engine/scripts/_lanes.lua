@@ -34,7 +34,7 @@ local function next_places(lane, priority, count, total)
     local last = redis.call("ZSCORE", turns, member)
     local place = last and last + ROUND or start + ROUND * (total - count)
     if first and not last then
-        local latest = redis.call("ZREVRANGEBYSCORE", ready, string.format("%.0f", first + ROUND - 1), from, "WITHSCORES", "LIMIT", 0, 1)
+        local latest = redis.call("ZRANGE", ready, string.format("%.0f", first + ROUND - 1), from, "BYSCORE", "REV", "LIMIT", 0, 1, "WITHSCORES")
         place = math.min(latest[2] + 1, first + ROUND - 1)
     end
     place = math.min(place, start + HALF - 1 - ROUND * count)

@@ -20,8 +20,8 @@ from redis_kit.core.panels import (
     Search,
     StackedBars,
     Table,
+    label,
 )
-from redis_kit.core.panels.ranges import label
 from redis_kit.queues.dashboard.panel import MANAGE, QueueChoicePanel
 from redis_kit.queues.features.statistics.counts import TaskStats
 from redis_kit.queues.features.statistics.inspection import TaskHistory, stored_runs

@@ -8,10 +8,9 @@ from django.utils import timezone
 
 from redis_kit.core.errors import InvalidName, InvalidValue, RedisUnavailable
 from redis_kit.core.keys import hashed
-from redis_kit.throttling import Ban, InvalidRate, Throttle
+from redis_kit.throttling import Ban, InvalidRate, Throttle, rules
 from redis_kit.throttling.engine import refusal_cache
-from redis_kit.throttling.rules import rules
-from redis_kit.throttling.rules.rules import Rule, counts
+from redis_kit.throttling.rules import Rule, counts
 from tests.fixtures.servers import wait_for
 
 STRATEGIES = ["gcra", "token_bucket", "fixed_window", "sliding_counter", "sliding_log"]

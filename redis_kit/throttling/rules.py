@@ -1,22 +1,23 @@
-"""How rules are stored: their checks, and the steps that set, lift and read them."""
+"""Rules that operators set on a throttle for a limited time: bans, exemptions and overrides."""
 
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
-from redis_kit.core import scripts
-from redis_kit.core.errors import InvalidValue
+from redis_kit.core import connections, flow, scripts
+from redis_kit.core.errors import InvalidRate, InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.keys import hashed
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call
 from redis_kit.core.text import shortened
-from redis_kit.core.values.numbers import is_number
+from redis_kit.core.values.numbers import is_number, whole_number
 from redis_kit.core.values.rates import Rate, parse
 from redis_kit.throttling.engine import refusal_cache
-from redis_kit.throttling.engine.base import BaseThrottle
-from redis_kit.throttling.errors import InvalidRate
+from redis_kit.throttling.engine.base import AnyThrottle, BaseThrottle
+
+LIMIT = 10_000  # identities with a rule
 
 SET = scripts.load("redis_kit.throttling", "set_rule")
 LIFT = scripts.load("redis_kit.throttling", "lift_rule")
@@ -28,6 +29,7 @@ LONGEST = 366 * 86_400  # seconds
 BATCH_SIZE = 500  # rules that one script reads
 HASH_LENGTH = 22
 KINDS: dict[str, Literal["ban", "exempt", "override"]] = {"b": "ban", "x": "exempt", "r": "override"}
+RESET = scripts.load("redis_kit.throttling", "reset")
 
 
 class Rule(NamedTuple):
@@ -41,6 +43,9 @@ class Rule(NamedTuple):
     shown: str
     until: datetime
     rates: str
+
+
+RuleList = list[Rule]  # inside the class of rules, the method list() hides the type
 
 
 class Subject(NamedTuple):
@@ -71,12 +76,19 @@ def subject(throttle: BaseThrottle, identity: str | int | None, identity_hash: s
 
 def ban(throttle: BaseThrottle, subject: Subject, seconds: float) -> Flow[Rule]:
     """Ban an identity."""
-    return _set(throttle, subject, "b", "", _milliseconds(throttle, seconds))
+    _require_identity(subject)
+    return _set_one(throttle, subject, "b", "", _milliseconds(throttle, seconds))
 
 
 def exempt(throttle: BaseThrottle, subject: Subject, seconds: float) -> Flow[Rule]:
     """Exempt an identity."""
-    return _set(throttle, subject, "x", "", _milliseconds(throttle, seconds))
+    _require_identity(subject)
+    return _set_one(throttle, subject, "x", "", _milliseconds(throttle, seconds))
+
+
+def _require_identity(subject: Subject) -> None:
+    if not subject.identity_hash:
+        raise InvalidValue("Give the identity, or as identity_hash the hash that lists show.")
 
 
 def override(throttle: BaseThrottle, subject: Subject, rates: Any, seconds: float) -> Flow[Rule]:
@@ -85,7 +97,7 @@ def override(throttle: BaseThrottle, subject: Subject, rates: Any, seconds: floa
     algorithm, text = type(throttle.algorithm)(parsed), "; ".join(map(str, parsed))
     rule = f"r {algorithm.kind} {' '.join(map(str, algorithm.numbers))}#{text}"
     if subject.identity_hash:
-        return _set(throttle, subject, rule, text, ttl_ms)
+        return _set_one(throttle, subject, rule, text, ttl_ms)
     return _set_for_all(throttle, rule, text, ttl_ms)
 
 
@@ -143,7 +155,7 @@ def index(throttle: BaseThrottle, limit: int) -> ScriptCall:
     return LIST([keys.rules, keys.override], [throttle.now(), limit])
 
 
-def _set(throttle: BaseThrottle, subject: Subject, rule: str, rates: str, ttl_ms: int) -> Flow[Rule]:
+def _set_one(throttle: BaseThrottle, subject: Subject, rule: str, rates: str, ttl_ms: int) -> Flow[Rule]:
     keys = throttle.keys_of(subject.identity_hash)
     args = [throttle.now(), subject.identity_hash, subject.entry, rule, ttl_ms]
     ends, entry = yield SET([keys.state, keys.standing, keys.rules, keys.offenders], args)
@@ -213,3 +225,131 @@ def _forget(throttle: BaseThrottle, identity_hash: str) -> None:
 
 def _datetime(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+def by_identity(throttle: BaseThrottle, identity: str) -> Flow[bool]:
+    """Forget the calls of an identity and its automatic ban. One round trip."""
+    keys = throttle.keys(identity)
+    removed = yield RESET([keys.state, keys.standing, keys.rules], [throttle.entry(identity)])
+    refusal_cache.forget(throttle.id, identity)
+    throttle.local_buckets.forget(identity)
+    return bool(removed)
+
+
+def reset_by_hash(throttle: BaseThrottle, identity_hash: str) -> bool:
+    """Do the same as Throttle.reset(), given the hash that lists show. Two round trips. Raises RedisUnavailable."""
+    return bool(throttle.run_flow(_by_hash(throttle, identity_hash)))
+
+
+def _by_hash(throttle: BaseThrottle, identity_hash: str) -> Flow[bool]:
+    keys = throttle.keys_of(identity_hash)
+    entry = yield FIND([keys.rules, keys.offenders], [identity_hash])
+    removed = yield RESET([keys.state, keys.standing, keys.rules], [entry])
+    refusal_cache.forget_where(
+        lambda throttle_id, identity: throttle_id == throttle.id and hashed(identity) == identity_hash
+    )
+    return bool(removed)
+
+
+class Rules:
+    """The rules of a throttle, which replace its rates for one identity, or for all, until they end.
+
+    A rule holds for all throttles of this name and connection, in every process. It takes effect at the next call that
+    asks the server. This process forgets the refusals that it remembers; other processes ask again within ``REMEMBER``
+    seconds. An identity has one rule, the last one that was set. It takes precedence over the override for all.
+
+    ``identity`` is the argument of ``hit()``. ``identity_hash`` is the hash that lists show; give one of the two. All
+    methods raise InvalidName and InvalidValue for wrong arguments, and RedisUnavailable.
+    """
+
+    def __init__(self, throttle: BaseThrottle) -> None:
+        self.throttle = throttle
+
+    def ban(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Rule:
+        """Refuse every call of an identity for a time of up to 366 days, and return the rule. One round trip."""
+        return self.throttle.run_flow(ban(self.throttle, subject(self.throttle, identity, identity_hash), seconds))
+
+    async def aban(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Rule:
+        """See ban()."""
+        return await self.throttle.arun_flow(
+            ban(self.throttle, subject(self.throttle, identity, identity_hash), seconds)
+        )
+
+    def exempt(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Rule:
+        """Allow every call of an identity for a time of up to 366 days, without counting. One round trip."""
+        return self.throttle.run_flow(exempt(self.throttle, subject(self.throttle, identity, identity_hash), seconds))
+
+    async def aexempt(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Rule:
+        """See exempt()."""
+        return await self.throttle.arun_flow(
+            exempt(self.throttle, subject(self.throttle, identity, identity_hash), seconds)
+        )
+
+    def override(
+        self, rates: object, seconds: float, identity: str | int | None = None, *, identity_hash: str = ""
+    ) -> Rule:
+        """Set other rates for an identity, or without one for all identities, for a time of up to 366 days.
+
+        ``rates`` follow the grammar of rates and are above 0; the strategy stays that of the throttle. An identity with
+        its own rates starts from zero, and again when they are lifted. Rates for all identities keep what was counted
+        before. One round trip. Raises InvalidRate.
+        """
+        return self.throttle.run_flow(
+            override(self.throttle, subject(self.throttle, identity, identity_hash), rates, seconds)
+        )
+
+    async def aoverride(
+        self, rates: object, seconds: float, identity: str | int | None = None, *, identity_hash: str = ""
+    ) -> Rule:
+        """See override()."""
+        return await self.throttle.arun_flow(
+            override(self.throttle, subject(self.throttle, identity, identity_hash), rates, seconds)
+        )
+
+    def lift(self, identity: str | int | None = None, *, identity_hash: str = "") -> bool:
+        """End the rule of an identity, or without one the override for all. Return whether there was one.
+
+        Ends an automatic ban too, and resets the count that makes the next ban longer. One round trip.
+        """
+        return bool(self.throttle.run_flow(lift(self.throttle, subject(self.throttle, identity, identity_hash))))
+
+    async def alift(self, identity: str | int | None = None, *, identity_hash: str = "") -> bool:
+        """See lift()."""
+        return bool(await self.throttle.arun_flow(lift(self.throttle, subject(self.throttle, identity, identity_hash))))
+
+    def of(self, identity: str | int | None = None, *, identity_hash: str = "") -> Rule | None:
+        """Return the rule of an identity, or without one the override for all. One round trip."""
+        return self.throttle.run_flow(read(self.throttle, subject(self.throttle, identity, identity_hash)))
+
+    async def aof(self, identity: str | int | None = None, *, identity_hash: str = "") -> Rule | None:
+        """See of()."""
+        return await self.throttle.arun_flow(read(self.throttle, subject(self.throttle, identity, identity_hash)))
+
+    def list(self, limit: int = 100) -> RuleList:
+        """Return the rules in force, with automatic bans: first the override for all, then those that end first.
+
+        At most ``limit`` rules, 1 to 10,000. Two round trips.
+        """
+        return self.throttle.run_flow(_listed(self.throttle, limit))[1]
+
+    async def alist(self, limit: int = 100) -> RuleList:
+        """See list()."""
+        return (await self.throttle.arun_flow(_listed(self.throttle, limit)))[1]
+
+
+def _listed(throttle: BaseThrottle, limit: int) -> Flow[tuple[int, list[Rule]]]:
+    return listed(throttle, whole_number("limit", limit, (1, LIMIT)))
+
+
+def counts(throttles: Sequence[AnyThrottle]) -> dict[AnyThrottle, int]:
+    """Return how many rules each throttle has. One round trip for each connection."""
+    by_throttle: dict[AnyThrottle, int] = {}
+    for using in dict.fromkeys(throttle.using for throttle in throttles):
+        of_connection = [throttle for throttle in throttles if throttle.using == using]
+        by_throttle |= flow.run(_counts(of_connection), connections.client(using))
+    return by_throttle
+
+
+def _counts(throttles: Sequence[AnyThrottle]) -> Flow[dict[AnyThrottle, int]]:
+    replies = yield Batch([index(throttle, 0) for throttle in throttles])
+    return {throttle: count for throttle, (count, _) in zip(throttles, replies, strict=True)}

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.utils import timezone
 
-from redis_kit.core.panels.ranges import RANGES, range_of
+from redis_kit.core.panels import RANGES, range_of
 
 LAST = 29_700_059
 
