@@ -199,7 +199,8 @@ def snooze(job: Job, *, delay: int, expires: int, why: str, ttl_ms: int) -> End:
 
 def claim_by_id(base: str, worker: str, claim: str, id: str, *, version: str, token: str, about: str) -> ScriptCall:
     """Return the step that claims one job, which was handed over with the claim ``token``."""
-    return CLAIM_BY_ID(base, worker, claim, id, version, token, lease(), about, worker=worker)
+    name = id.encode("utf-8", "surrogateescape")
+    return CLAIM_BY_ID(base, worker, claim, name, version, token, lease(), about, worker=worker)
 
 
 def store_progress(base: str, job: Job, *, progress: bytes, ttl_ms: int) -> ScriptCall:

@@ -159,3 +159,12 @@ def test_random_bytes_in_place_of_jobs_are_drained_and_counted(kit, queue, raw, 
     assert worker.poll() is None
     note.enqueue("after")
     wait_for(lambda: "after" in journal.names())
+
+
+def test_job_whose_id_is_no_text_runs_alone_after_a_crash(kit, queue, raw, start_worker):
+    kit.options(QUEUES=fuzz.QUEUE)
+    raw.hset(queue.key("jobs"), b"\xe1\x1a/", b"0 0 1 5\n" + fuzz.GOOD)
+    raw.zadd(queue.key("ready"), {b"\xe1\x1a/": 1})
+    start_worker("--queue-name", "default", "--threads", 1)
+    wait_for(lambda: fuzz.drained(queue))
+    assert fuzz.ended(queue) == (1, 0)
