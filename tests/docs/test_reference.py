@@ -1,8 +1,10 @@
 """The reference names what is in the code: options, arguments, checks, keys, signals."""
 
 import importlib.util
+import inspect
 import re
 import sys
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -10,9 +12,12 @@ from django.dispatch import Signal
 
 from redis_kit.core.component import components
 from redis_kit.locks.keys import LockKeys, SlotKeys
+from redis_kit.queues import task
+from redis_kit.queues.engine.feature import option_class
 from redis_kit.queues.keys import OF_ONE, QueueKeys
 from redis_kit.throttling.keys import ThrottleKeys
 from tests.docs.support.pages import ROOT
+from tests.queues.support import feature_keys
 
 REFERENCE = ROOT / "docs" / "reference"
 EXTENSIONS = ROOT / "docs" / "_ext"
@@ -62,7 +67,14 @@ def test_every_check_has_a_meaning(generate):
 
 def test_every_key_is_listed():
     text = (REFERENCE / "keys.md").read_text()
-    fields = {*LockKeys._fields, *SlotKeys._fields, *QueueKeys._fields, *OF_ONE, *ThrottleKeys._fields}
+    fields = {
+        *LockKeys._fields,
+        *SlotKeys._fields,
+        *QueueKeys._fields,
+        *OF_ONE,
+        *ThrottleKeys._fields,
+        *feature_keys.names(),
+    }
     standing = {"state", "standing"}  # they have no word of their own in the key
     assert not [field for field in fields - standing if not re.search(rf"[`:.]{field}[`:]", text)]
 
@@ -77,3 +89,10 @@ def test_every_signal_is_listed():
         if isinstance(value, Signal)
     ]
     assert not [name for name in signals if f"| `{name}` |" not in text]
+
+
+def test_every_option_of_a_task_is_in_the_table_of_its_page():
+    text = (ROOT / "docs" / "topics" / "queues" / "tasks.md").read_text()
+    names = [name for name in inspect.signature(task).parameters if name not in ("func", "options")]
+    names += [field.name for field in fields(option_class())]
+    assert not [name for name in names if not re.search(rf"^\| [^|]*`{name}`[^|]*\|", text, re.MULTILINE)]

@@ -6,11 +6,11 @@ from pathlib import Path
 from redis_kit import queues
 from redis_kit.core import scripts
 from redis_kit.queues import Queue, keys
+from tests.queues.support import feature_keys
 
 PARTS = frozenset(("lanes", "rules", "unique", "marks", "later", "lane", "used", "batch"))
 FOLDERS = [path for path in Path(queues.__file__).parent.glob("**/scripts") if path.parent.name != "workflows"]
 SCRIPTS = sorted(path for folder in FOLDERS for path in folder.glob("[!_]*.lua"))
-OF_SCHEDULES = {"names", "due", "code", "stored", "state", "versions", "watchers", "ticks"}
 
 
 def package_of(path):
@@ -19,7 +19,8 @@ def package_of(path):
 
 
 def test_scripts_name_no_other_keys():
-    allowed = {*keys.QueueKeys._fields, *keys.OF_ONE, *keys.OF_WORKER, *OF_SCHEDULES} - {"done"}
+    of_features = feature_keys.names(missing=["workflows"])
+    allowed = {*keys.QueueKeys._fields, *keys.OF_ONE, *keys.OF_WORKER, *of_features} - {"done"}
     sources = [scripts.load(package_of(path), path.stem, PARTS).source for path in SCRIPTS]
     named = {name for source in sources for name in re.findall(r"^-- KEYS\[\d+\] +(\w+)", source, re.MULTILINE)}
     assert named == allowed

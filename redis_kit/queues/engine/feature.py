@@ -5,6 +5,7 @@ list, and know none by its name. A feature imports its modules in its methods: o
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import make_dataclass
 from functools import cache
 from importlib import import_module
 from threading import Event
@@ -99,6 +100,9 @@ class Feature:
 
     name: ClassVar[str]
 
+    #: Options that this feature adds to ``@task``, with their defaults; see declare(). Middleware reads them as
+    #: ``attempt.options``, which is None for a task that has none.
+    task_options: ClassVar[Mapping[str, Any]] = {}
     #: Dotted paths of panels of the dashboard.
     panels: ClassVar[tuple[str, ...]] = ()
     #: The module that stores calls in a database until they are sent; see tasks.enqueue.
@@ -132,6 +136,13 @@ class Feature:
     def checks(self) -> Iterable[CheckMessage]:
         """Return messages for ``manage.py check``. Must not talk to a server."""
         return ()
+
+    def declare(self, task: Any) -> Mapping[str, Any]:
+        """Check a task with an option of this feature, and return what to change of its other options.
+
+        Called for each copy of the task, too. Raises InvalidValue.
+        """
+        return {}
 
     def call_context(self, task: Any) -> Mapping[str, str] | None:
         """Return what to send with a call, for the process that runs it; only called with ``TRACING``."""
@@ -173,6 +184,22 @@ class Feature:
 def features() -> tuple[Feature, ...]:
     """Return the features, in the order of their list."""
     return tuple(import_string(path)() for path in import_module(FEATURES).FEATURES)
+
+
+@cache
+def option_class() -> type[Any]:
+    """Return the frozen class of the options that features add to ``@task``; its instances have a field for each."""
+    defaults = {name: default for feature in features() for name, default in feature.task_options.items()}
+    return make_dataclass("TaskOptions", [(name, Any, default) for name, default in defaults.items()], frozen=True)
+
+
+def declared(task: Any) -> dict[str, Any]:
+    """Let features check a task that has options of theirs, and return what to change of its other options."""
+    changes: dict[str, Any] = {}
+    for feature in features():
+        if any(getattr(task.options, name) != default for name, default in feature.task_options.items()):
+            changes |= feature.declare(task)
+    return changes
 
 
 @cache

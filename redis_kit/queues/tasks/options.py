@@ -1,6 +1,7 @@
 """The options of a task: checked when it is defined, and copied."""
 
 import inspect
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from datetime import datetime
 from functools import cache
@@ -15,6 +16,7 @@ from redis_kit.core.keys import encode
 from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.core.values.numbers import seconds, whole_number
 from redis_kit.queues import validation
+from redis_kit.queues.engine.feature import option_class
 from redis_kit.queues.errors import InvalidTask
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import declared_limits, expiry, retry, unique
@@ -55,6 +57,23 @@ def check_function(function: Any) -> None:
         raise InvalidTask(f"{module}.{name} can't be a task: it must be a function at the top of a module.")
     if module == "__main__":
         raise InvalidTask(f"{module}.{name} can't be a task: no worker can import the program that was started.")
+
+
+def of_features(given: Mapping[str, object], others: Iterable[str]) -> Any:
+    """Return the options that features bring, None if all have their defaults.
+
+    Raises InvalidTask for an option that no feature has; ``others`` are those that need none.
+    """
+    if not given:
+        return None
+    kind = option_class()
+    names = [field.name for field in fields(kind)]
+    for name in given:
+        if name not in names:
+            hint = did_you_mean(name, [*others, *names])
+            raise InvalidTask(f"task() has no option {name!r}. {hint}".strip())
+    options = kind(**given)
+    return None if options == kind() else options
 
 
 def check_options(task: Any) -> None:

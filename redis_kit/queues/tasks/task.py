@@ -17,7 +17,7 @@ from redis_kit.queues.engine.unique import Until
 from redis_kit.queues.errors import InvalidArguments, InvalidTask
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks.declared_limits import Limit
-from redis_kit.queues.tasks.options import OnCancel, check_function, check_options, copy
+from redis_kit.queues.tasks.options import OnCancel, check_function, check_options, copy, of_features
 from redis_kit.queues.tasks.retry import Backoff
 from redis_kit.queues.tasks.unique import By
 
@@ -67,6 +67,7 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
     on_cancel: OnCancel = "raise"
     outbox: bool | str | None = None
     tags: tuple[str, ...] = ()
+    options: Any = None  # those that features bring, if one of them is used; see feature.option_class()
     plain_json: bool = True  # arguments may hold only JSON types, as in django.tasks
 
     def __post_init__(self) -> None:
@@ -75,6 +76,9 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
                 object.__setattr__(self, name, tuple(given))  # a task can be hashed
         if not self.plain_json:
             check_options(self)
+            if self.options is not None:
+                for name, value in feature.declared(self).items():
+                    object.__setattr__(self, name, value)
         # A script may define a task before it configures Django; the task is checked when it is enqueued.
         if settings.configured:
             self.get_backend().validate_task(self)
@@ -225,11 +229,11 @@ if TYPE_CHECKING:
 
 
 @overload
-def task(func: Callable[Parameters, Coroutine[Any, Any, Result]]) -> "CoroutineTask[Parameters, Result]": ...
+def task(func: Callable[Parameters, Coroutine[Any, Any, Result]], /) -> "CoroutineTask[Parameters, Result]": ...
 
 
 @overload
-def task(func: Callable[Parameters, Result]) -> Task[Parameters, Result]: ...
+def task(func: Callable[Parameters, Result], /) -> Task[Parameters, Result]: ...
 
 
 @overload
@@ -254,11 +258,13 @@ def task(
     on_cancel: OnCancel = "raise",
     outbox: bool | str | None = None,
     tags: Sequence[str] = (),
+    **options: object,
 ) -> "Decorator": ...
 
 
 def task(
     func: Callable[..., Any] | None = None,
+    /,
     *,
     queue_name: str = "default",
     max_attempts: int | None = None,
@@ -279,6 +285,7 @@ def task(
     on_cancel: OnCancel = "raise",
     outbox: bool | str | None = None,
     tags: Sequence[str] = (),
+    **options: object,
 ) -> Any:
     """Make a function of a module a task, as ``@task`` or ``@task(queue_name="mail")``.
 
@@ -303,7 +310,10 @@ def task(
     timedelta for that time, whatever its outcome. A further enqueue() returns the result of that job; with
     ``replace=True`` it first replaces the arguments, priority and time of a waiting job. Two calls are the same if all
     arguments are equal, or those in the tuple ``unique_by``, or the texts that ``unique_by(*args, **kwargs)`` returns.
+
+    ``options`` are those that features of the queues bring, such as ``at_most_once``.
     """
+    of_its_features = of_features(options, inspect.signature(task).parameters)
 
     def made(function: Callable[..., Any]) -> Task[..., Any]:
         check_function(function)
@@ -329,6 +339,7 @@ def task(
             on_cancel=on_cancel,
             outbox=outbox,
             tags=tags,  # type: ignore[arg-type]
+            options=of_its_features,
             plain_json=False,
         )
         registry.register(defined)

@@ -38,6 +38,7 @@ class Attempt:
     unknown: UnknownTask | NewerMessage | None = None  # why this worker has no task for the call
     repeatable: Callable[[Any], Any] | None = None  # returns what records its success again, given the acknowledgement
     extra: Any = None  # what the feature of ``call.extra`` knows of it
+    options: Any = None  # of its task, that features bring; None if it has none
     context: Any = None  # for a task that takes one
     value = b""  # what the task returned, as it is stored
     seconds: float | None = None  # for which the task ran
@@ -70,6 +71,7 @@ class Attempt:
         try:
             task = registry.find_for(call)
             self.task = task if isinstance(task, Task) else extended(task)
+            self.options = self.task.options
         except UnknownTask as error:
             self.unknown = error.with_traceback(None)  # it refers to this frame
 

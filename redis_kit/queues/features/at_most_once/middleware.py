@@ -1,0 +1,48 @@
+"""Attempts of jobs that run at most once: the server notes that one begins before its task is called."""
+
+import logging
+from operator import attrgetter
+from typing import Any
+
+from redis_kit.queues.errors import GiveUp, Interrupted, Snooze, WorkerLost
+from redis_kit.queues.features.at_most_once import store
+from redis_kit.queues.worker.run.attempt import Attempt, Failed
+from redis_kit.queues.worker.run.endings import Departure, Runner
+from redis_kit.queues.worker.run.middleware import Middleware
+from redis_kit.queues.worker.shared.done import Done
+from redis_kit.queues.worker.shared.reconnect import until_answered
+
+logger = logging.getLogger("redis_kit.worker")
+HAS_BEGUN = "it had begun before, and its task runs at most once"
+
+
+class LostClaim(Departure):
+    """The ending of an attempt whose claim was over before its task began: another worker has the job."""
+
+    def carry_out(self, attempt: Attempt, runner: Runner) -> list[Done]:
+        """Log it. There is nothing to record."""
+        names = attempt.job.id, attempt.queue_name, attempt.task.module_path
+        logger.warning("Job %a of queue %a (%s) does not run here: its claim was over before it began.", *names)
+        return []
+
+
+class FirstRuns(Middleware):
+    """Lets a job begin that has not begun before. One round trip; during an outage it waits."""
+
+    is_used = attrgetter("options")
+
+    def __call__(self, attempt: Attempt) -> Any:
+        """See Middleware."""
+        if not attempt.options.at_most_once:
+            return self.call_next(attempt)
+        source, job = attempt.source, attempt.job
+        answer = until_answered(lambda: source.run_flow(store.begin(source, job)), self.worker.given_up)
+        if answer == store.LOST:
+            return LostClaim()
+        if answer == store.HAS_BEGUN:
+            return Failed(WorkerLost(HAS_BEGUN), attempt.task, final=True)
+        try:
+            return self.call_next(attempt)
+        except (Snooze, Interrupted) as error:
+            refusal = GiveUp(f"{type(error).__name__} would run it again, and its task runs at most once")
+            return Failed(refusal, attempt.task)

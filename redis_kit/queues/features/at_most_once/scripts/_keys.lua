@@ -1,0 +1,4 @@
+-- What the keys of this feature hold. All times are in ms on the server's clock.
+-- @keys_of redis_kit.queues.engine
+--
+-- begun      hash: id of a job that runs at most once -> the claim by which it began
