@@ -245,6 +245,7 @@ def test_step_that_waited_for_too_long_fails_and_later_ones_do_not_run(kit):
 
 
 def test_step_that_no_worker_knows_waits_and_then_fails(kit, monkeypatch):
+    pytest.importorskip("redis_kit.queues.features.unknown")
     workflow = chain(work.step(1), add.step(previous)).enqueue()
     monkeypatch.delitem(registry._tasks, add.module_path)
     monkeypatch.setattr(workflow_tasks, "add", None)
