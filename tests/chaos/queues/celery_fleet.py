@@ -38,7 +38,7 @@ OPTIONS = {
     "MAX_CRASHES": 100,
     "CELERY_APP": "tests.queues.support.fleet.app",
 }
-COMMAND = ("-m", "django", "rk_worker", "--settings", "tests.chaos.queues.settings")
+COMMAND = ("-m", "django", "rk_worker", "--settings", "tests.chaos.settings")
 CELERY = ("-m", "celery", "-A", "tests.queues.support.fleet", "worker", "--pool", "prefork", "--concurrency", "3")
 QUIET = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 CALM = (0.5, 1.5)  # seconds between two kills
@@ -131,7 +131,7 @@ def run(jobs: int, *, seed: int, kills: int = 1_000_000, seconds: float = 0.02, 
             ),
             "JOURNAL": str(folder / "journal"),
             "TASK_BACKEND": "redis_kit.queues.celery.CeleryTaskBackend",
-            "DJANGO_SETTINGS_MODULE": "tests.chaos.queues.settings",
+            "DJANGO_SETTINGS_MODULE": "tests.chaos.settings",
         }
         fleet = Fleet(folder, size=1, options=["--threads", 4], environment=environment, command=COMMAND)
         stack.callback(fleet.close)

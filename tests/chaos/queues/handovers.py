@@ -37,7 +37,7 @@ from tests.fixtures.process import UNBOUNDED, Server
 
 # A worker that is killed as a whole may have had nothing to do with the jobs that it held.
 OPTIONS = {"HEARTBEAT_INTERVAL": 0.5, "WORKER_TIMEOUT": 3, "MAX_CRASHES": 100}
-OF_WORKER = ("rk_worker", "--settings", "tests.chaos.queues.settings")
+OF_WORKER = ("rk_worker", "--settings", "tests.chaos.settings")
 COMMAND = ("-m", "tests.chaos.queues.support.recorded_sink", *OF_WORKER)
 THREADS, WORKERS = 4, 2
 CHUNK = 10  # jobs that are due at one time

@@ -95,7 +95,7 @@ def test_seeded_bug_is_found(bug):
 def run_buggy(bug: str, *, patience: float = 1.5, spare: float = 0.6) -> Outcome:
     """Let a worker do long jobs one by one, with a bug, and kill it where that makes a difference; another follows."""
     leases = {"HEARTBEAT_INTERVAL": 0.1, "WORKER_TIMEOUT": 0.4}
-    environment = {"DJANGO_SETTINGS_MODULE": "tests.chaos.queues.settings"}
+    environment = {"DJANGO_SETTINGS_MODULE": "tests.chaos.settings"}
     load = Plan(jobs=15, mix={"long": 1}, leases=leases, environment=environment, patience=patience, spare=spare)
     workers = {"workers": 1, "processes": 1, "threads": 1, "command": (*BUGGY_WORKER, bug)}
     kills = {"kills": ("machine",), "most": 0 if bug in UNHURT else 1, "busy": 100, "calm": (0.1, 0.2)}

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import OperationalError, connection
 
-SETTINGS = "tests.chaos.queues.settings"
+SETTINGS = "tests.chaos.settings"
 SQLITE = {"OPTIONS": {"timeout": 60, "transaction_mode": "IMMEDIATE"}}
 
 

@@ -14,7 +14,7 @@ from tests.fixtures.fork_server import start_python
 ROOT = Path(__file__).parents[4]
 LOOK = 0.03  # seconds
 STOP = 30.0
-COMMAND = ("-m", "django", "rk_worker", "--settings", "tests.chaos.queues.settings", "--queue-name", "default")
+COMMAND = ("-m", "django", "rk_worker", "--settings", "tests.chaos.settings", "--queue-name", "default")
 
 
 class Supervisor:
