@@ -28,14 +28,10 @@ class Plan(program.Plan):
 
 def run(plan):
     """Look ids up, in a database and on a server of its own."""
-    from django.test.utils import setup_test_environment
-
     from tests.app.models import Account
 
-    setup_test_environment()  # so that the filter need not be made in models.py
     create_tables(Account)
     with stage() as place:
-        place.kit["CONNECTIONS"]["default"]["TEST"] = True
         answers = look_up(place.server, Account, plan.count)
     lines = [
         f"{state:34}{hidden:8} of {plan.count:,} rows hidden {asked:10.2%} of missing ids asked the database"

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parents[1]
-SHOWN = 20  # violations
+SHOWN, LENGTH = 20, 500  # violations, and characters of one
 SCALARS = {"int": int, "float": float, "str": str, "bool": bool}  # the types of fields that are arguments
 SQLITE = {"ENGINE": "django.db.backends.sqlite3", "OPTIONS": {"timeout": 60, "transaction_mode": "IMMEDIATE"}}
 
@@ -48,7 +48,7 @@ class Outcome:
 
     def __str__(self) -> str:
         counts = ", ".join(f"{len(texts)} {kind}" for kind, texts in self.found.items())
-        return "\n  ".join([f"{self.figures}\n{counts}", *self.violations[:SHOWN]])
+        return "\n  ".join([f"{self.figures}\n{counts}", *(text[:LENGTH] for text in self.violations[:SHOWN])])
 
     def check(self) -> None:
         """Print the figures; fail if there are violations."""
@@ -94,10 +94,12 @@ def main(arguments: Sequence[str]) -> int:
 def set_up(database: Mapping[str, Any]) -> None:
     """Set Django up with the settings of the tests, with a database that all processes share."""
     import django
+    from django.test.utils import setup_test_environment
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
     os.environ.setdefault("TEST_DATABASE", json.dumps(database))
     django.setup()
+    setup_test_environment()  # so that indexes and filters of models need not be made in models.py
     logging.getLogger("redis_kit").setLevel(logging.CRITICAL)  # that servers are away is meant to happen
 
 

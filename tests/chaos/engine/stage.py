@@ -33,6 +33,10 @@ class Stage:
         self.at_the_end(proxy.stop)
         return proxy
 
+    def connect(self, connection: dict[str, Any]) -> None:
+        """Have this process use another way to the server."""
+        self.kit["CONNECTIONS"]["default"] = {**connection, "TEST": True}
+
     def environment(self, **more: str) -> dict[str, str]:
         """Return what tells another process the settings, and variables beside that."""
         return {"REDIS_KIT": json.dumps(self.kit), "DJANGO_SETTINGS_MODULE": SETTINGS, **more}
@@ -67,7 +71,7 @@ def stage(
         data = {} if disk == "none" else {"persistence": True, "data_dir": folder / "data"}
         made = server(folder) if server else Server(tcp=True, extra_args=(*DISKS[disk], *arguments), **data)
         stack.callback(made.stop)
-        connected = {"PREFIX": f"c{secrets.token_hex(4)}", "CONNECTIONS": {"default": made.connection}}
+        connected = {"PREFIX": f"c{secrets.token_hex(4)}", "CONNECTIONS": {"default": {**made.connection, "TEST": True}}}
         found = {**connected, **PATIENT, **kit}
         stack.enter_context(override_settings(REDIS_KIT=found))
         stack.callback(connections.close)
