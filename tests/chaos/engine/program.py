@@ -19,7 +19,7 @@ from typing import Any
 
 FOLDER = Path(__file__).parents[1]
 SHOWN, LENGTH = 20, 500  # violations, and characters of one
-SCALARS = {"int": int, "float": float, "str": str, "bool": bool}  # the types of fields that are arguments
+SCALARS = (int, float, str, bool)  # the types of fields that are arguments
 SQLITE = {"ENGINE": "django.db.backends.sqlite3", "OPTIONS": {"timeout": 60, "transaction_mode": "IMMEDIATE"}}
 
 
@@ -110,7 +110,7 @@ def parser(name: str, module: Any) -> argparse.ArgumentParser:
         description=module.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    own = [one for one in fields(module.Plan) if (one.type if isinstance(one.type, str) else one.type.__name__) in SCALARS]
+    own = [one for one in fields(module.Plan) if one.type in SCALARS]
     own.sort(key=lambda one: one.name == "seed")
     for place, one in enumerate(own):
         _add(found, one, positional=not place or (one.default is MISSING and one.default_factory is MISSING))
@@ -118,14 +118,13 @@ def parser(name: str, module: Any) -> argparse.ArgumentParser:
 
 
 def _add(found: argparse.ArgumentParser, one: Field[Any], *, positional: bool) -> None:
-    kind = SCALARS[one.type if isinstance(one.type, str) else one.type.__name__]
     default = argparse.SUPPRESS if one.default is MISSING else one.default
-    how: dict[str, Any] = {"help": "", "default": default, "type": kind, **one.metadata}
+    how: dict[str, Any] = {"help": "", "default": default, "type": one.type, **one.metadata}
     if default not in ("", False, argparse.SUPPRESS):
         how["help"] += f" (default: {default})"
     if positional:
         found.add_argument(one.name, **how, nargs=None if default is argparse.SUPPRESS else "?")
-    elif kind is bool:
+    elif one.type is bool:
         found.add_argument(f"--{one.name.replace('_', '-')}", action="store_true", help=how["help"])
     else:
         found.add_argument(f"--{one.name.replace('_', '-')}", **how)

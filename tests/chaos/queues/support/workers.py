@@ -5,10 +5,11 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from tests.chaos.engine import faults
 from tests.fixtures.fork_server import start_python
 
 ROOT = Path(__file__).parents[4]
@@ -124,16 +125,5 @@ class Fleet:
                 supervisor.process.kill()
                 supervisor.process.wait()
                 supervisor.known |= children
-        for pid in self._alive():
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        faults.kill(*self._alive())
 
-
-def wait_until(condition: Callable[[], object], seconds: float) -> bool:
-    """Wait for a condition; False when it did not come true in time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
