@@ -1,4 +1,4 @@
-"""``python -m tests.chaos`` lists the programs of this folder; ``python -m tests.chaos bloom.kill_loop 1000`` runs one."""
+"""``python -m tests.chaos`` lists the programs, ``python -m tests.chaos bloom.kill_loop 1000`` runs one."""
 
 import sys
 

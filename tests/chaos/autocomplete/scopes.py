@@ -70,4 +70,3 @@ def typed(dice):
         lambda: f"{len(f'{(number := dice.randrange(SCOPES)):x}')}{number:x}{chr(dice.randrange(200, 254))}",
     )
     return "".join(dice.choice(kinds)() for _ in range(dice.randint(0, 6)))
-

@@ -137,4 +137,3 @@ def _until_it_answers(guard):
             threading.Event().wait(0.02)
         else:
             return
-

@@ -8,7 +8,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
+
+Kind = TypeVar("Kind")
 
 
 class Faults:
@@ -35,7 +37,9 @@ class Faults:
         return kind
 
     def __str__(self) -> str:
-        return ", ".join(f"{count} {kind}" for kind, count in sorted(self.count.items()) if kind != "none") or "no faults"
+        return (
+            ", ".join(f"{count} {kind}" for kind, count in sorted(self.count.items()) if kind != "none") or "no faults"
+        )
 
 
 def weighted(chance: Random, weights: Mapping[str, float]) -> Iterator[str]:
@@ -44,7 +48,7 @@ def weighted(chance: Random, weights: Mapping[str, float]) -> Iterator[str]:
         yield from chance.choices(list(weights), list(weights.values()))
 
 
-def rounds(chance: Random, kinds: Sequence[str]) -> Iterator[str]:
+def rounds(chance: Random, kinds: Sequence[Kind]) -> Iterator[Kind]:
     """Yield rounds of all kinds, each in another order, for ever."""
     while True:
         yield from chance.sample(kinds, len(kinds))

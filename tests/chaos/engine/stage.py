@@ -17,7 +17,11 @@ from tests.fixtures.proxy import Proxy
 PATIENT = {"CONNECT_TIMEOUT": 2.0, "READ_TIMEOUT": 2.0}  # seconds, on a machine that does other things, too
 SETTINGS = "tests.chaos.settings"
 # "none" loses all with its server, "kept" has given all to the system before it answers, "always" to the disk.
-DISKS: dict[str, Sequence[str]] = {"none": ("--maxmemory", "0"), "kept": UNBOUNDED, "always": ("--appendfsync", "always")}
+DISKS: dict[str, Sequence[str]] = {
+    "none": ("--maxmemory", "0"),
+    "kept": UNBOUNDED,
+    "always": ("--appendfsync", "always"),
+}
 
 
 class Stage:
@@ -71,7 +75,10 @@ def stage(
         data = {} if disk == "none" else {"persistence": True, "data_dir": folder / "data"}
         made = server(folder) if server else Server(tcp=True, extra_args=(*DISKS[disk], *arguments), **data)
         stack.callback(made.stop)
-        connected = {"PREFIX": f"c{secrets.token_hex(4)}", "CONNECTIONS": {"default": {**made.connection, "TEST": True}}}
+        connected = {
+            "PREFIX": f"c{secrets.token_hex(4)}",
+            "CONNECTIONS": {"default": {**made.connection, "TEST": True}},
+        }
         found = {**connected, **PATIENT, **kit}
         stack.enter_context(override_settings(REDIS_KIT=found))
         stack.callback(connections.close)

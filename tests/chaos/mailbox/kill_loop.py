@@ -238,4 +238,3 @@ def _memory(server):
         for key in keys:
             sizes.memory_usage(key, samples=0)
         return sum(sizes.execute())
-

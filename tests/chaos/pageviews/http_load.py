@@ -74,7 +74,9 @@ def run(plan):
         "lost": [f"{answered - known} views are missing"] if known < least else [],
     }
     figures = f"{answered:,} pages answered, {unanswered:,} requests without an answer; {views:,} views counted; {lost}"
-    return Outcome(f"{figures}; {answered - known:,} not accounted for", found, answered=answered, views=views, lost=lost)
+    return Outcome(
+        f"{figures}; {answered - known:,} not accounted for", found, answered=answered, views=views, lost=lost
+    )
 
 
 class Client(threading.Thread):

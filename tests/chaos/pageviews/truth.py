@@ -122,7 +122,9 @@ def run(plan):
         f"{page:12} {start} to {end}: views {counted[0]:,} of {exact[0]:,}, visitors {counted[1]:,} of {exact[1]:,}"
         for (page, start, end), counted, exact in [row for row in rows if row[0][0] == "all pages"][:12]
     ]
-    lines.append(f"{len(rows):,} questions, {sum(counted[0] == exact[0] for _, counted, exact in rows):,} with exact views")
+    lines.append(
+        f"{len(rows):,} questions, {sum(counted[0] == exact[0] for _, counted, exact in rows):,} with exact views"
+    )
     lines.append(f"visitors, of 50 and more: median error {errors[len(errors) // 2]:.2%}, largest {errors[-1]:.2%}")
     lines.append(f"visitors, of all: {len(far)} questions are off by more than {TOLERANCE[0]:.0%}")
     wrong = [f"{asked}: counted {counted}, exact {exact}" for asked, counted, exact in off(rows, MOST)]

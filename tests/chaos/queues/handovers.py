@@ -141,7 +141,9 @@ def run(plan: Plan) -> Outcome:
         sent, in_flight = messages(place.broker.url), Counter(id for each in batches for id in each.in_flight(kills))
     found = violations(sent, in_flight, wanted)
     found["left"] = [] if left == QueueCounts(0, 0, 0, 0) else [f"jobs are left: {left}"]
-    twice = f"{sum(count - 1 for count in sent.values())} messages sent again, of {in_flight.total()} in flight at a fault"
+    twice = (
+        f"{sum(count - 1 for count in sent.values())} messages sent again, of {in_flight.total()} in flight at a fault"
+    )
     return Outcome(f"{plan.broker}: {len(wanted)} jobs; {injected}; {twice}", found)
 
 

@@ -208,4 +208,3 @@ def _leaks() -> list[str]:
     while (held := held_locks().locks) and time.monotonic() < end:
         never.wait(0.05)
     return found + [f"Locks are held beyond their leases: {held}"] * bool(held)
-

@@ -307,4 +307,3 @@ def _status(queue: Queue, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
     for id, found in zip(ids, queue.run_flow(ask()), strict=True):
         if found:
             yield id, found.decode()
-

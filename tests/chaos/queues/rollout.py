@@ -141,8 +141,12 @@ def run(plan: Plan) -> Outcome:
         "doubled": [text for number, text in wrong.items() if ran[number] > 1],
         "left": [f"after {last:.1f} s the queue holds {left}"] if left != QueueCounts(0, 0, 0, 0) else [],
     }
-    figures = f"{len(load.sent):,} jobs, dead {kinds.total()} {dict(kinds) or ''}, made ready for a worker that knew them"
-    return Outcome(f"{figures} {recalled:,}; the end took {last:.1f} s", found, logs=logs, dead=kinds, recalled=recalled)
+    figures = (
+        f"{len(load.sent):,} jobs, dead {kinds.total()} {dict(kinds) or ''}, made ready for a worker that knew them"
+    )
+    return Outcome(
+        f"{figures} {recalled:,}; the end took {last:.1f} s", found, logs=logs, dead=kinds, recalled=recalled
+    )
 
 
 def _waves(plan: Plan, fleet: Fleet) -> None:
@@ -155,4 +159,3 @@ def _waves(plan: Plan, fleet: Fleet) -> None:
             fleet.stop(other)
             time.sleep(plan.calm)
     fleet.start("new")
-

@@ -247,4 +247,3 @@ def _commands(client: Any, seconds: float) -> int:
     before = sent()
     time.sleep(seconds)
     return sent() - before
-

@@ -226,4 +226,3 @@ def _stacks(log: Path) -> str:
 def _end(log: Path, process: Any) -> None:
     faults.kill(*writing_to(log))
     process.wait()
-

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from redis_kit.queues.worker.shared import failpoints
-from tests.chaos.queues import kill_loop
 from tests.chaos.engine.program import Outcome
+from tests.chaos.queues import kill_loop
 from tests.chaos.queues.kill_loop import Plan
 from tests.chaos.queues.support import checker
 from tests.chaos.queues.support.fault_injector import ROUND, SUPERVISED, FaultInjector

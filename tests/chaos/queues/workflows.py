@@ -94,4 +94,3 @@ def _states(workflows: Sequence[Workflow]) -> Iterator[str]:
         if status.state != "successful" or status.successful != status.steps:
             open_steps = [step for step in workflow.steps() if step.state != "successful"]
             yield f"workflow {workflow.id} is {status}; {open_steps[:5]}"
-

@@ -44,6 +44,8 @@ def run(plan):
     admitted = {name.removesuffix("race"): stamps for name, stamps in admitted.items()}
     counts = {strategy: len(stamps) for strategy, stamps in admitted.items()}
     over = {strategy: excess(strategy, stamps, LIMIT, PERIOD) for strategy, stamps in admitted.items()}
-    figures = f"{plan.decisions:,} decisions, {sum(kills):,} connections killed, {missed:,} answered by the failure policy"
+    figures = (
+        f"{plan.decisions:,} decisions, {sum(kills):,} connections killed, {missed:,} answered by the failure policy"
+    )
     found = {"admitted too many": [f"{strategy}: {count}" for strategy, count in over.items() if count]}
     return Outcome(f"{figures}; admitted: {counts}", found, counts=counts, kills=sum(kills), missed=missed)

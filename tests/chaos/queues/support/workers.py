@@ -126,4 +126,3 @@ class Fleet:
                 supervisor.process.wait()
                 supervisor.known |= children
         faults.kill(*self._alive())
-
