@@ -1,4 +1,4 @@
-"""A program is a module with a ``Plan``, whose fields are its arguments, and ``run(plan)``, which returns an outcome."""
+"""A program is a module with a ``Plan``, whose fields are its arguments, and ``run(plan)`` returns an outcome."""
 
 import argparse
 import ast
@@ -113,7 +113,8 @@ def parser(name: str, module: Any) -> argparse.ArgumentParser:
     own = [one for one in fields(module.Plan) if one.type in SCALARS]
     own.sort(key=lambda one: one.name == "seed")
     for place, one in enumerate(own):
-        _add(found, one, positional=not place or (one.default is MISSING and one.default_factory is MISSING))
+        is_needed = one.default is MISSING and one.default_factory is MISSING
+        _add(found, one, positional=one.name != "seed" and (is_needed or not place))
     return found
 
 

@@ -2,8 +2,8 @@
 
     python -m tests.chaos locks.cancellations
 
-A call is driven await by await: the task is cancelled at one of them and at the next, or, as the scopes of anyio do, at all that follow; in
-the moment in which it begins to wait (``early``), or when what it waits for has come (``late``).
+A call is driven await by await: the task is cancelled at one of them and at the next, or, as the scopes of anyio do, at
+all that follow; in the moment in which it begins to wait (``early``), or when what it waits for has come (``late``).
 """
 
 import asyncio

@@ -57,12 +57,13 @@ class Plan(program.Plan):
 def run(plan: Plan) -> Outcome:
     """Let processes compete for some seconds and check what they did. All that it starts has ended when it returns."""
     with stage(keep=Path(plan.keep) if plan.keep else None) as place:
-        proxy, end = place.proxy(), time.monotonic() + plan.seconds
+        proxy = place.proxy()
         guarded = [name for kind in plan.kinds for name in names(kind, plan.names)]
         workspace = place.enter(Workspace(place.folder, url=place.server.url, names=guarded))
         history_file = HistoryFile(place.folder / "faults.history")
         place.at_the_end(history_file.close)
         start_python(["-c", ""]).wait()  # the first program waits for the imports of all
+        end = time.monotonic() + plan.seconds
         urls = (place.server.url, proxy.url)
         pool = ProcessPool(workspace, urls=urls, size=plan.processes, end=end, options=plan.options)
         injector = FaultInjector(server=place.server, proxy=proxy, pool=pool, lease=plan.lease, seed=plan.seed)

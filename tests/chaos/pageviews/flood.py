@@ -82,10 +82,9 @@ def run(plan):
         found["traces"] = traces(place.server)
         other = PageViews("article", "(other)").views() + PageViews("(other)").views()
         views = PageViews.site(on_failure="raise").views()
-    figures = (
-        f"{plan.count:,} requests, {answered:,} answered with 200; {dropped()}; {views:,} views, {other:,} of (other)"
-    )
-    return Outcome(f"{figures}; {keys:,} keys of at most {most_keys():,}; {memory:,} bytes of data", found)
+    answers = f"{plan.count:,} requests, {answered:,} answered with 200; {dropped()}"
+    counts = f"{views:,} views, {other:,} of (other); {keys:,} keys of at most {most_keys():,}; {memory:,} bytes of data"
+    return Outcome(f"{answers}; {counts}", found)
 
 
 def send(count, seed):

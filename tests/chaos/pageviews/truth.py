@@ -1,7 +1,7 @@
 """Counted views and visitors beside exact ones: an access log is replayed at its own times, or a log is made up.
 
-``python -m tests.chaos pageviews.truth access.log.gz`` prints the figures of a log in Combined Log Format, and without
-a log those of 40,000 invented views. No views may differ, the visitors of at most one question in a hundred may differ
+``python -m tests.chaos pageviews.truth --log access.log.gz`` prints the figures of a log in Combined Log Format, and
+without a log those of 40,000 invented views. No views may differ, the visitors of at most one question in a hundred may differ
 by more than 2 % (and 1), and none by more than 4 % (and 3), which is five standard errors.
 """
 
@@ -106,16 +106,17 @@ def off(rows, tolerance):
 
 @dataclass(frozen=True)
 class Plan(program.Plan):
-    """Which log is replayed."""
+    """Which log is replayed, or how many views are invented."""
 
-    log: str = option("", "a log in Combined Log Format; without it views are invented")
+    views: int = INVENTED
+    log: str = option("", "a log in Combined Log Format, in place of invented views")
 
 
 def run(plan):
     """Replay a log on a server of its own, and compare."""
     # One identity over all days, so that ranges can be compared with exact sets.
     with stage(READ_TIMEOUT=5.0, PAGEVIEWS={"VISITOR": "user", "RETENTION": 3660 * 86_400}):
-        rows = list(compare(replay(read(plan.log) if plan.log else invented(plan.seed))))
+        rows = list(compare(replay(read(plan.log) if plan.log else invented(plan.seed, plan.views))))
     far = off(rows, TOLERANCE)
     errors = sorted(abs(counted[1] - exact[1]) / exact[1] for _, counted, exact in rows if exact[1] >= 50)
     lines = [

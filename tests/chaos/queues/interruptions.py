@@ -56,7 +56,7 @@ class Notes:
 def run(plan: Plan) -> Outcome:
     """Interrupt jobs on a server of its own, with a bug that was put in or none."""
     options = {"QUEUES": {"HEARTBEAT_INTERVAL": 0.5, "DEAD_LIMIT": 1000}, "MAX_CONNECTIONS": MOST}
-    with stage(**options) as place:
+    with stage(**options):
         if plan.bug:
             interruption_bugs.BUGS[plan.bug][0]()
         notes = interrupt(plan.count, seed=plan.seed, patience=STUCK if plan.bug else PATIENCE)
