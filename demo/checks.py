@@ -251,7 +251,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
 )
 
 
-def carry_out(session: Session, first_page: float) -> int:
+def run_flow(session: Session, first_page: float) -> int:
     """Run all checks, print a line for each, and return 1 if one failed, else 0."""
     site, failures = Site(session.port, first_page), []
     for title, check in CHECKS:

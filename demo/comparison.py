@@ -16,8 +16,7 @@ from demo.console import say
 from demo.replay import Answer, Replay
 from demo.session import Session
 from example_project.reading.views.articles import shelf
-from redis_kit.core.web.client_address import grouped
-from redis_kit.core.web.proxies import parse
+from redis_kit.core.web.client_address import grouped, parse
 from redis_kit.pageviews import PageViews
 from redis_kit.pageviews.rules import LONGEST_AGENT, is_bot, is_page_view
 
@@ -76,7 +75,7 @@ class Row(NamedTuple):
         return self.counted.views == self.exact.views and off <= max(TOLERANCE * self.exact.visitors, 1)
 
 
-def carry_out(session: Session, path: Path, *, rate: float) -> int:
+def run_flow(session: Session, path: Path, *, rate: float) -> int:
     """Replay a log and print the comparison. Return 1 if views differ or visitors are too far off, else 0."""
     day, exact = timezone.localdate(), Exact()
     say(f"Replaying {path.name} to {session.url}, at most {rate:g} requests a second.")

@@ -71,7 +71,7 @@ def checked(port: int | None) -> int:
 
     os.environ.setdefault("READING_REPORT_SECONDS", "1.5")
     with running(port=given(port), keep=False) as session:
-        return checks.carry_out(session, since_start())
+        return checks.run_flow(session, since_start())
 
 
 def replayed(path: Path, port: int | None, rate: float) -> int:
@@ -79,7 +79,7 @@ def replayed(path: Path, port: int | None, rate: float) -> int:
     from demo import comparison
 
     with running(port=given(port), keep=False) as session:
-        return comparison.carry_out(session, path, rate=rate)
+        return comparison.run_flow(session, path, rate=rate)
 
 
 def chosen(port: int | None) -> int | None:

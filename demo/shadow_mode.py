@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from demo import access_log
-from redis_kit.core.web.client_address import grouped
-from redis_kit.core.web.proxies import parse
+from redis_kit.core.web.client_address import grouped, parse
 from redis_kit.throttling import Throttle, shadow_report
 
 RATE = "60/m"

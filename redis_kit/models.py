@@ -2,7 +2,7 @@
 
 from redis_kit.dashboard.models import Dashboard
 from redis_kit.pageviews.database.models import PageViewSnapshot
-from redis_kit.queues.database.models import OnceKey, OutboxMessage, Schedule
+from redis_kit.queues.models import OnceKey, OutboxMessage, Schedule
 from redis_kit.signins.database.models import SignInDay
 
 __all__ = ["Dashboard", "OnceKey", "OutboxMessage", "PageViewSnapshot", "Schedule", "SignInDay"]

@@ -146,7 +146,10 @@ def test_keys_whose_types_are_checked_are_in_the_header_with_their_types():
         header, body = _parts(path)
         declared, named = path.with_name("_keys.lua"), _keys(path)
         if named:
-            texts = [path.with_name(f"{name}.lua") for name in re.findall(r"-- @include (_\w+)", body)]
+            texts = [
+                _scripts_of(package, path) / f"{name}.lua"
+                for package, name in re.findall(r"-- @include (?:([\w.]+):)?(_\w+)", body)
+            ]
             assert declared.exists(), f"{path.name} names keys, and its folder has no _keys.lua"
             named |= {key for text in texts for key in _keys(text)}
             header = "\n".join(f"-- KEYS[1] {key} {_kinds(declared).get(key, '')}" for key in named)
@@ -170,7 +173,15 @@ def _keys(path):
 
 
 def _kinds(path):
-    return dict(re.findall(r"^-- (\w+) +(\w+.*)$", path.read_text(), re.MULTILINE))
+    text = path.read_text()
+    others = re.findall(r"^-- @keys_of ([\w.]+)$", text, re.MULTILINE)
+    texts = [*((_scripts_of(package, path) / "_keys.lua").read_text() for package in others), text]
+    return dict(re.findall(r"^-- (\w+) +(\w+.*)$", "\n".join(texts), re.MULTILINE))
+
+
+def _scripts_of(package, path):
+    """Return the folder of the scripts of a package; that of this script without a package."""
+    return ROOT.joinpath(*package.split("."), "scripts") if package else path.parent
 
 
 def _given(body):

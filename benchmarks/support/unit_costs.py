@@ -102,7 +102,8 @@ def _operations() -> dict[str, Operation]:
 
     def sign_in() -> None:
         number = next(numbers)
-        users[number % STORED].sign_in(Moment(DAY + timedelta(number // STORED), "0 UTC", 0))
+        user = users[number % STORED]
+        user.run_flow(user.sign_in(Moment(DAY + timedelta(number // STORED), "0 UTC", 0)))
 
     return {
         "put of a job": Operation(

@@ -65,8 +65,7 @@ class Primitive:
 
     def policy(self) -> str:
         """Return the policy for calls while the server is unavailable: ``raise``, ``open``, ``closed``, ..."""
-        chosen: str = getattr(conf.section(self.settings), "ON_FAILURE", "raise")
-        return chosen
+        return getattr(conf.section(self.settings), "ON_FAILURE", "raise")
 
     def run_flow(self, steps: flow.Flow[Result], **answers: Any) -> Result | Any:
         """Carry out a flow. If the server is unavailable, answer ``if_<policy>`` if the caller gave it."""

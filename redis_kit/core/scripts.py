@@ -17,6 +17,8 @@ STRINGS = {"counter": "string", "bitmap": "string"}
 _INCLUDE = re.compile(r"^-- @include (?:([\w.]+):)?(_\w+)(?: with ([\w, ]+))?\n", re.MULTILINE)
 _CHECK = re.compile(r"^( *)-- @check_types (.+)$", re.MULTILINE)
 _KEY = re.compile(r"^-- KEYS\[(\d+)(?:\.\.\.)?\] +(\w+) +(\w+)", re.MULTILINE)
+_KEY_KIND = re.compile(r"^-- (\w+) +(\w+.*)$", re.MULTILINE)
+_KEYS_OF = re.compile(r"^-- @keys_of ([\w.]+)$", re.MULTILINE)
 _NAMED = re.compile(r"^-- @keys (.+)\n", re.MULTILINE)
 _PART = re.compile(r"^ *-- @if (not )?([\w|]+)\n(.*?)^ *-- @end \2\n", re.MULTILINE | re.DOTALL)
 # Redis answers WRONGTYPE if a key holds another type; a counter that is not a number is refused, too.
@@ -166,7 +168,7 @@ def load(package: str, name: str, parts: frozenset[str] = frozenset()) -> Script
       adds these to its ``parts``.
     - ``-- @keys jobs, ready`` names keys, also those of an include. They are local variables, and the last one may have
       dots, ``results...``: that is the number of the first of any number of keys. ``scripts/_keys.lua`` says what each
-      of them holds.
+      of them holds, and ``-- @keys_of redis_kit.queues.engine`` in it that those of this package can be named, too.
     - ``-- @if lanes`` to ``-- @end lanes`` is there only with this name among ``parts``, ``-- @if lanes|later`` with
       one of these, and ``-- @if not lanes`` without it.
     - ``-- @check_types jobs, ready`` stands for one command for each of these keys that fails if the key is not of the
@@ -197,7 +199,7 @@ def _with_keys(package: str, source: str) -> str:
     names = list(dict.fromkeys(", ".join(_NAMED.findall(source)).split(", ")))
     if names == [""]:
         return source
-    kinds = dict(re.findall(r"^-- (\w+) +(\w+.*)$", _text(package, "_keys"), re.MULTILINE))
+    kinds = _kinds(package)
     names.sort(key=lambda key: key.endswith("..."))
     rows = [f"-- KEYS[{number}] {key} {kinds[key]}\n" for number, key in enumerate(names, 1) if key in kinds]
     header = "".join(rows) + f"local {', '.join(names[: len(rows)])} = unpack(KEYS)\n"
@@ -206,6 +208,13 @@ def _with_keys(package: str, source: str) -> str:
         header += f"-- KEYS[{len(names)}...] {last} \nlocal {last} = {len(names)}\n"
     before, _, after = source.partition("-- @keys ")
     return before + header + _NAMED.sub("", f"-- @keys {after}")
+
+
+def _kinds(package: str) -> dict[str, str]:
+    """Return what keys hold, by name: those of a package, and those of the packages whose includes its scripts use."""
+    text = _text(package, "_keys")
+    others = [_text(other, "_keys") for other in _KEYS_OF.findall(text)]
+    return {name: kind for part in (*others, text) for name, kind in _KEY_KIND.findall(part)}
 
 
 def _text(package: str, name: str) -> str:

@@ -75,6 +75,15 @@ class KitCommand(BaseCommand):
         """Print an outcome: a sentence, or its data as JSON."""
         self.stdout.write(json.dumps(data) if as_json else sentence)
 
+    def write_lines(self, lines: Iterable[str]) -> None:
+        """Print some lines."""
+        for line in lines:
+            self.stdout.write(line)
+
+    def write_json(self, data: Any) -> None:
+        """Print indented JSON."""
+        self.stdout.write(json.dumps(data, indent=2))
+
     def check(self, *args: Any, **options: Any) -> None:
         """Run the checks that this command needs. The exit code for errors is 78, as for all wrong settings."""
         try:

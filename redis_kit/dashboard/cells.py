@@ -3,7 +3,7 @@
 import math
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -12,9 +12,8 @@ from urllib.parse import quote, urlencode
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 
-from redis_kit.core.panels import Bytes, Downloads, Estimate, Lines, Link, Meter, Shade, Sparkline, Words
+from redis_kit.core.panels import Bytes, Downloads, Estimate, Lines, Link, Meter, Shade, Sparkline, Value, Words
 from redis_kit.core.text import byte_size, duration, estimate
-from redis_kit.dashboard.paths import highest, level, line_path
 
 MAX_SHOWN = 200  # characters
 MAX_UNBROKEN = 16  # characters that stay on one line; wide ones, as Chinese has, count twice
@@ -29,6 +28,44 @@ SPARK_HEIGHT, MOST_POINTS = 20, 120  # of a sparkline
 # Persian and Indic scripts and joined emoji need these two; every other format character can deceive.
 JOINERS = "\u200c\u200d"
 HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+def level(value: Value | None) -> float | None:
+    """Return the number of a value that can be drawn, None for any other."""
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
+    elif isinstance(value, Estimate):
+        value = value.seconds
+    return value if value is not None and math.isfinite(value) and value >= 0 else None
+
+
+def highest(levels: Iterable[float | None]) -> float:
+    """Return the highest level; 0 if there is none."""
+    return max((each for each in levels if each is not None), default=0)
+
+
+def highest_value(values: Iterable[Value | None]) -> Value:
+    """Return the value with the highest level; 0 if none can be drawn."""
+    return max((value for value in values if value is not None), key=lambda value: level(value) or 0, default=0)
+
+
+def line_path(values: Sequence[float | None], most: float, height: int, step: int) -> str:
+    """Return the path of a line, which begins again after a gap; a value between two gaps is a dot."""
+    path, pen = "", "M"
+    for index, value in enumerate(values):
+        if value is None:
+            pen = "M"
+            continue
+        path += f"{pen}{index * step} {height - height * value / (most or 1):.1f}" + ("h0" if pen == "M" else "")
+        pen = "L"
+    return path
+
+
+def dots_path(values: Sequence[float | None], most: float, height: int, step: int) -> str:
+    """Return the path of the dots of a line: its values between two gaps, which would be too small to see."""
+    around = zip([None, *values[:-1]], values, [*values[1:], None], strict=False)
+    alone = [value if before is after is None else None for before, value, after in around]
+    return line_path(alone, most, height, step)
 
 
 class MeterView(NamedTuple):
@@ -159,7 +196,8 @@ def readable(value: Any) -> str:
     if isinstance(value, Bytes):
         return byte_size(value.number)
     if isinstance(value, timedelta):
-        return _duration(value.total_seconds())
+        seconds = value.total_seconds()
+        return ("−" if seconds < 0 else "") + duration(abs(seconds))
     if isinstance(value, Estimate):
         return estimate(value.seconds)
     if isinstance(value, datetime):
@@ -216,7 +254,3 @@ def _number(value: Any) -> str:
     _whole, _point, fraction = f"{value:.{places}f}".partition(".")
     decimals = len(fraction.rstrip("0"))
     return str(formats.number_format(round(value, decimals), decimal_pos=decimals, force_grouping=True))
-
-
-def _duration(seconds: float) -> str:
-    return ("−" if seconds < 0 else "") + duration(abs(seconds))

@@ -24,11 +24,6 @@ class ActionButton(NamedTuple):
         return cell(self.action.asks) if self.action.asks else None
 
     @property
-    def in_rows_only(self) -> bool:
-        """Return whether only rows of tables have it."""
-        return self.action.asks is None
-
-    @property
     def wants(self) -> Cell | None:
         """Return the label of the text field on its confirmation page."""
         return cell(self.action.wants) if self.action.wants else None
@@ -37,16 +32,6 @@ class ActionButton(NamedTuple):
     def label(self) -> Cell:
         """Return the text on it."""
         return cell(self.action.label)
-
-    @property
-    def grave(self) -> bool:
-        """Return whether it looks like a button that deletes something."""
-        return self.action.grave
-
-    @property
-    def confirms(self) -> bool:
-        """Return whether a confirmation page follows."""
-        return self.action.confirms
 
 
 class RowButton(NamedTuple):
@@ -69,11 +54,6 @@ class FieldView:
     def name(self) -> str:
         """Return its name in the query string."""
         return self.field.name
-
-    @property
-    def optional(self) -> bool:
-        """Return whether it may be left out."""
-        return self.field.optional
 
     @cached_property
     def choices(self) -> Sequence[str]:
@@ -108,13 +88,11 @@ def search_view(panel: Panel) -> SearchView | None:
     if (search := panel.search()) is None:
         return None
     asked = panel.viewer.asked
-    fields = [_field(field, asked.get(field.name, "")) for field in search.fields]
+    fields = [
+        FieldView(field, cell(field.label), cell(field.any) if field.any else None, asked.get(field.name, ""))
+        for field in search.fields
+    ]
     return SearchView(cell(search.label), fields)
-
-
-def _field(field: Field, value: str) -> FieldView:
-    any = cell(field.any) if field.any else None
-    return FieldView(field, cell(field.label), any, value)
 
 
 def action_buttons(

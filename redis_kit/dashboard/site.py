@@ -1,11 +1,12 @@
 """The dashboard's pages in the Django admin."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
 from hashlib import blake2b
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import quote
@@ -22,16 +23,15 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from redis_kit.core import conf
+from redis_kit.core.component import components
 from redis_kit.core.errors import InvalidValue, RedisKitError
-from redis_kit.core.panels import Panel, Viewer
+from redis_kit.core.panels import NAME, Panel, Viewer
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.values.csv_rows import CSVWriter
 from redis_kit.core.web.page_marks import uncounted
-from redis_kit.dashboard.cells import cell, visible
+from redis_kit.dashboard.cells import MAX_TOOLTIP, Cell, cell, visible
 from redis_kit.dashboard.collect import collect, draw, may_view, panels, text_of
-from redis_kit.dashboard.confirmation import Confirmation
-from redis_kit.dashboard.forms import ActionButton, action_buttons, search_view
-from redis_kit.dashboard.menu import menu
+from redis_kit.dashboard.forms import ActionButton, action_buttons, quoted, search_view
 from redis_kit.dashboard.overview import TileView, outages, tiles
 from redis_kit.dashboard.settings import DashboardSettings
 
@@ -40,6 +40,7 @@ MAX_ROWS = 10_000  # of a file
 MAX_MESSAGE = 1000  # characters
 MAX_SUBJECT = 200  # characters of an entry among the admin's recent actions
 PLACE = re.compile(r"[0-9a-f.]{1,1000}")  # the number of a page, or the cursor of a list
+MAX_REASON = 200  # characters
 
 
 def _or_missing(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -110,7 +111,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
             "fragment": fragment,
             "panel": panel,
             "has_buttons": bool(buttons),
-            "fields": [button for button in buttons if not button.in_rows_only],
+            "fields": [button for button in buttons if button.action.asks is not None],
             "search": search,
         }
         return self._page(request, "panel", context, self._url("panel_fragment", panel.slug) + _query(panel))
@@ -157,7 +158,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
             return redirect(self._back(panel))
 
     def _confirm(
-        self, request: HttpRequest, panel: Panel, confirmation: Confirmation, refused: str = ""
+        self, request: HttpRequest, panel: Panel, confirmation: "Confirmation", refused: str = ""
     ) -> HttpResponse:
         label = confirmation.button.label.text
         title = f"{cell(panel.title).text}: {label}"
@@ -171,7 +172,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         context = self._context(request, below=title, title=title, message=message)
         return TemplateResponse(request, "redis_kit/dashboard/missing.html", context, status=404)
 
-    def _run_action(self, request: HttpRequest, panel: Panel, confirmation: Confirmation) -> HttpResponse:
+    def _run_action(self, request: HttpRequest, panel: Panel, confirmation: "Confirmation") -> HttpResponse:
         try:
             answer = cell(getattr(panel, confirmation.button.name)(*confirmation.arguments), MAX_MESSAGE)
         except RedisKitError as error:
@@ -193,7 +194,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
 
     def _overview(self, request: HttpRequest) -> str:
         self._require(request)
-        allowed = _panels(request)
+        allowed = [panel for panel in panels() if may_view(panel, request.user.has_perm)]
         for panel in allowed:
             panel.viewer = Viewer(request.user.has_perm)
         views = tiles(allowed)
@@ -257,10 +258,6 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         return [*way[:-1], (way[-1][0], "")]
 
 
-def _panels(request: HttpRequest) -> list[Panel]:
-    return [panel for panel in panels() if may_view(panel, request.user.has_perm)]
-
-
 def _outages(views: Sequence[TileView]) -> dict[str, Any]:
     """Return the connections that are unavailable, and the panels that were skipped as nobody knows what they use."""
     unavailable, skipped = outages(views), [view for view in views if view.skipped]
@@ -292,3 +289,118 @@ def _query(panel: Panel) -> str:
     fields = {field.name: field.value for field in search.fields if field.name in given} if search else {}
     fields |= {name: given[name] for name in ("page", "cursor", "range") if PLACE.fullmatch(given.get(name, ""))}
     return f"?{urlencode(fields)}" if fields else ""
+
+
+class Page(NamedTuple):
+    """A link of the menu."""
+
+    title: Cell
+    url: str
+    current: bool
+
+
+class Group(NamedTuple):
+    """Pages under one title. A group of one page is a link to it."""
+
+    title: Cell
+    pages: list[Page]
+
+    @property
+    def current(self) -> bool:
+        """Return whether one of its pages is the present one."""
+        return any(page.current for page in self.pages)
+
+
+def menu(here: str | None, *, may: Callable[[str], bool], url: Callable[..., str]) -> list[Group]:
+    """Return the pages that a viewer may see. ``here`` is the slug of the present one, "" for the overview."""
+    overview = cell(_("Overview"))
+    groups = {"": Group(overview, [Page(overview, url("changelist"), here == "")])}
+    for component in components():
+        if panels := [panel for panel in component.load_panels() if may_view(panel, may)]:
+            title = cell(component.group or panels[0].title)
+            pages = groups.setdefault(title.text, Group(title, [])).pages
+            pages += [_page(panel, here, url) for panel in panels]
+    return list(groups.values())
+
+
+def _page(panel: Panel, here: str | None, url: Callable[..., str]) -> Page:
+    return Page(cell(panel.title), url("change", panel.slug), panel.slug == here)
+
+
+class Confirmation:
+    """The value of a button and the viewer's answers. Raises InvalidValue without a value, and errors of ``named``.
+
+    ``selected`` are the rows that the viewer selected, for a button below a table.
+    """
+
+    def __init__(self, button: ActionButton, given: Mapping[str, str], selected: Sequence[str] = ()) -> None:
+        self.button, action = button, button.action
+        self.value = ""
+        if action.has_value:
+            self.value = _selected(selected) if "selected" in given else _value_of_field(given)
+        if action.has_value and not self.value:
+            raise InvalidValue(_("Nothing was done: the field was empty."))
+        self.name = action.named(self.value)
+        self.expected = visible(self.name) if action.typed else ""
+        self.wants = given.get("wants", "").strip()
+        self.reason = visible(given.get("reason", "").strip()[:MAX_REASON])
+        self._answered = not action.confirms or "confirmed" in given
+        self._typed = given.get("typed", "").strip()
+
+    @property
+    def label(self) -> Cell | None:
+        """Return the label of the value."""
+        return cell(self.button.action.asks or NAME) if self.button.action.has_value else None
+
+    @property
+    def shown(self) -> Cell:
+        """Return the name, uncut if the viewer has to type it."""
+        return cell(self.name, MAX_TOOLTIP) if self.expected else cell(self.name)
+
+    def effect(self, panel: Panel) -> Cell | None:
+        """Return what will happen. May ask a server; raises RedisKitError."""
+        effect = panel.effect_of(self.button.action, self.value)
+        return cell(effect, MAX_TOOLTIP) if effect else None
+
+    @property
+    def row(self) -> str:
+        """Return the value as a form can carry it unchanged."""
+        return quoted(self.value)
+
+    @property
+    def wrong(self) -> bool:
+        """Return whether the viewer typed another name. It is compared as shown: with escapes, which can be typed."""
+        return self._answered and bool(self.expected) and self._typed != self.expected.strip()
+
+    @property
+    def given(self) -> bool:
+        """Return whether the action is confirmed."""
+        return self._answered and not self.wrong
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Return the arguments of the panel's method."""
+        return (self.value, self.wants) if self.button.action.wants else (self.value,)
+
+    @property
+    def subject(self) -> str:
+        """Return what is done to what, as the admin's recent actions show it."""
+        label = str(self.button.action.label)
+        return f"{label}: {self.name}" if self.button.action.has_value else label
+
+    def entry(self, outcome: str, limit: int) -> str:
+        """Return the entry for the admin's log, cut at ``limit`` characters before the reason."""
+        reason = f" {_('Reason: %s') % self.reason}" if self.reason else ""
+        return visible(f"{self.subject} – {outcome}")[:limit] + reason
+
+
+def _selected(rows: Sequence[str]) -> str:
+    """Return the values of the rows that were selected, one a line. Raises InvalidValue if there are none."""
+    if not rows:
+        raise InvalidValue(_("Nothing was done: no row was selected."))
+    return "\n".join(map(unquote, rows))
+
+
+def _value_of_field(given: Mapping[str, str]) -> str:
+    row = given.get("row")
+    return given.get("value", "").strip() if row is None else unquote(row)

@@ -11,7 +11,7 @@ from redis_kit.core.values.numbers import whole_number
 from redis_kit.pageviews import keys, periods
 from redis_kit.pageviews.batch import count_one
 from redis_kit.pageviews.pages import SITE, Key, encoded
-from redis_kit.pageviews.questions import audiences, numbers, rankings
+from redis_kit.pageviews.questions import numbers
 from redis_kit.pageviews.questions.values import Day, Hour, Overlap, Trend, Visitors
 from redis_kit.pageviews.settings import PageViewSettings
 from redis_kit.pageviews.tally import Event, identified
@@ -116,11 +116,11 @@ class PageViews(Primitive):
 
         At most 1000 are compared. Raises InvalidValue unless ``n`` is from 1 to 1000.
         """
-        return self.run_flow(rankings.trending(self.encoded, whole_number("n", n, (1, MAX_TOP))), if_open=[])
+        return self.run_flow(numbers.trending(self.encoded, whole_number("n", n, (1, MAX_TOP))), if_open=[])
 
     async def atrending(self, n: int = 10) -> list[Trend]:
         """See trending()."""
-        return await self.arun_flow(rankings.trending(self.encoded, whole_number("n", n, (1, MAX_TOP))), if_open=[])
+        return await self.arun_flow(numbers.trending(self.encoded, whole_number("n", n, (1, MAX_TOP))), if_open=[])
 
     def referrers(self, n: int = 10, day: date | None = None) -> list[tuple[str, int]]:
         """Return the ``n`` hosts that most views of a day came from.
@@ -129,30 +129,30 @@ class PageViews(Primitive):
         and numbers may be too high. Raises InvalidValue unless ``n`` is from 1 to 100.
         """
         key = keys.referrers(self.encoded, periods.checked("day", day))
-        return self.run_flow(rankings.sources(key, whole_number("n", n, (1, MAX_SOURCES))), if_open=[])
+        return self.run_flow(numbers.sources(key, whole_number("n", n, (1, MAX_SOURCES))), if_open=[])
 
     async def areferrers(self, n: int = 10, day: date | None = None) -> list[tuple[str, int]]:
         """See referrers()."""
         key = keys.referrers(self.encoded, periods.checked("day", day))
-        return await self.arun_flow(rankings.sources(key, whole_number("n", n, (1, MAX_SOURCES))), if_open=[])
+        return await self.arun_flow(numbers.sources(key, whole_number("n", n, (1, MAX_SOURCES))), if_open=[])
 
     def campaigns(self, n: int = 10, day: date | None = None) -> list[tuple[str, int]]:
         """Return the ``n`` campaigns that brought most views of a day, with the limits of referrers()."""
         key = keys.campaigns(self.encoded, periods.checked("day", day))
-        return self.run_flow(rankings.sources(key, whole_number("n", n, (1, MAX_SOURCES))), if_open=[])
+        return self.run_flow(numbers.sources(key, whole_number("n", n, (1, MAX_SOURCES))), if_open=[])
 
     async def acampaigns(self, n: int = 10, day: date | None = None) -> list[tuple[str, int]]:
         """See campaigns()."""
         key = keys.campaigns(self.encoded, periods.checked("day", day))
-        return await self.arun_flow(rankings.sources(key, whole_number("n", n, (1, MAX_SOURCES))), if_open=[])
+        return await self.arun_flow(numbers.sources(key, whole_number("n", n, (1, MAX_SOURCES))), if_open=[])
 
     def online(self) -> int:
         """Return the number of visitors in the last five minutes: in the present minute and the five before it."""
-        return self.run_flow(audiences.online(self.encoded), if_open=0)
+        return self.run_flow(numbers.online(self.encoded), if_open=0)
 
     async def aonline(self) -> int:
         """See online()."""
-        return await self.arun_flow(audiences.online(self.encoded), if_open=0)
+        return await self.arun_flow(numbers.online(self.encoded), if_open=0)
 
     def overlap(self, other: "PageViews", start: date | None = None, end: date | None = None) -> Overlap:
         """Return the visitors that both pages had, with the error of that number. In a Cluster two round trips.
@@ -182,13 +182,13 @@ class PageViews(Primitive):
 
     def _top(self, n: int, day: date | None, period: Period) -> Flow[list[tuple[str, int]]]:
         whole_number("n", n, (1, MAX_TOP))
-        return rankings.top(self.encoded, periods.period_of(periods.checked("day", day), period), n)
+        return numbers.top(self.encoded, periods.period_of(periods.checked("day", day), period), n)
 
     def _overlap(self, other: "PageViews", days: list[date]) -> Flow[Overlap]:
         if not isinstance(other, PageViews) or other.using != self.using:
             raise InvalidValue(f"other must be PageViews on the connection {self.using!r}, not {other!r}.")
         is_cluster = connections.client(self.using).is_cluster
-        return audiences.overlap(self.encoded, other.encoded, days, is_cluster=is_cluster)
+        return numbers.overlap(self.encoded, other.encoded, days, is_cluster=is_cluster)
 
     def _add(self, visitor: str, at: datetime | None, referrer: str, campaign: str) -> Flow[str]:
         if self.name == SITE:

@@ -1,13 +1,14 @@
 """The middleware that counts page views, after the response is complete."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest, HttpResponseBase
 
 from redis_kit.core import conf
-from redis_kit.pageviews.http.events import arecord, auser, event_of, failed, headers_of, needs_user, record
+from redis_kit.pageviews.http.events import arecord, event_of, headers_of, record
 from redis_kit.pageviews.pages import is_reported, page_of
 from redis_kit.pageviews.rules import is_page_view, opted_out
 from redis_kit.pageviews.settings import PageViewSettings
@@ -36,26 +37,12 @@ class PageViewMiddleware:
         if self.is_async:
             return self._acall(request)
         response: HttpResponseBase = self.get_response(request)
-        try:
-            options = conf.section(PageViewSettings)
-            if _counts(request, response, options):
-                user = getattr(request, "user", None) if needs_user(options) else None
-                if event := _event(request, response, user, options):
-                    record(event, options)
-        except Exception as error:
-            failed(error)
+        record(request, partial(_counts, request, response), partial(_event, request, response))
         return response
 
     async def _acall(self, request: HttpRequest) -> HttpResponseBase:
         response: HttpResponseBase = await self.get_response(request)
-        try:
-            options = conf.section(PageViewSettings)
-            if _counts(request, response, options):
-                user = await auser(request) if needs_user(options) else None
-                if event := _event(request, response, user, options):
-                    await arecord(event, options)
-        except Exception as error:
-            failed(error)
+        await arecord(request, partial(_counts, request, response), partial(_event, request, response))
         return response
 
 

@@ -76,12 +76,12 @@ def sketches(wanted: list[date]) -> list[str]:
 
     A week may reach into a month that is there too: a union counts nobody twice. Any 90 days take at most 16.
     """
-    months_inside = [month for month, part in months(wanted).items() if len(part) == _length(part[0])]
+    months_inside = [
+        month
+        for month, part in months(wanted).items()
+        if len(part) == calendar.monthrange(part[0].year, part[0].month)[1]
+    ]
     left = [day for day in wanted if month_of(day) not in months_inside]
     in_weeks = Counter(map(week_of, wanted))
     periods = [week_of(day) if in_weeks[week_of(day)] == 7 else day.isoformat() for day in left]
     return [*months_inside, *dict.fromkeys(periods)]
-
-
-def _length(day: date) -> int:
-    return calendar.monthrange(day.year, day.month)[1]

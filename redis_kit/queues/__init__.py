@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from redis_kit.queues.database.once import once
+    from redis_kit.queues.engine.job import Job, JobInfo, PauseInfo, QueueCounts
+    from redis_kit.queues.engine.queue import Queue
     from redis_kit.queues.errors import (
         Cancelled,
         CorruptMessage,
@@ -31,21 +32,20 @@ if TYPE_CHECKING:
         UnknownWorkflow,
         WorkerLost,
     )
-    from redis_kit.queues.jobs.job import Job, JobInfo, PauseInfo, QueueCounts
-    from redis_kit.queues.jobs.progress import Progress
-    from redis_kit.queues.queue import Queue
+    from redis_kit.queues.features.once.once import once
+    from redis_kit.queues.features.resumable.loop import resumable
+    from redis_kit.queues.features.schedules.periodic import periodic
+    from redis_kit.queues.features.workflows.current import current_workflow
+    from redis_kit.queues.features.workflows.parts import chain, failures, group, previous
+    from redis_kit.queues.features.workflows.workflow import Workflow
     from redis_kit.queues.tasks.current_job import aprogress, cancelled, progress
     from redis_kit.queues.tasks.declared_limits import Limit
     from redis_kit.queues.tasks.middleware import OutgoingCall
-    from redis_kit.queues.tasks.parts import chain, failures, group, previous
+    from redis_kit.queues.tasks.progress import Progress
     from redis_kit.queues.tasks.result import EnqueuedJob
-    from redis_kit.queues.tasks.resumable import resumable
-    from redis_kit.queues.tasks.schedules.periodic import periodic
     from redis_kit.queues.tasks.task import Task, task
-    from redis_kit.queues.tasks.workflows.current import current_workflow
     from redis_kit.queues.worker.run.attempt import Attempt
     from redis_kit.queues.worker.run.sink import Sink
-    from redis_kit.queues.workflow import Workflow
 
 __all__ = [
     "Attempt",
@@ -98,7 +98,7 @@ __all__ = [
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "database.once": ("once",),
+        "features.once.once": ("once",),
         "errors": (
             *("Cancelled", "CorruptMessage", "Expired", "GiveUp", "InvalidArguments", "InvalidTask", "LeaseLost"),
             *(
@@ -112,20 +112,20 @@ __getattr__, __dir__ = lazily(
             ),
             *("Retry", "Snooze", "TaskTimeout", "UnknownTask", "UnknownWorkflow", "WorkerLost"),
         ),
-        "jobs.job": ("Job", "JobInfo", "PauseInfo", "QueueCounts"),
-        "jobs.progress": ("Progress",),
-        "queue": ("Queue",),
+        "engine.job": ("Job", "JobInfo", "PauseInfo", "QueueCounts"),
+        "tasks.progress": ("Progress",),
+        "engine.queue": ("Queue",),
         "tasks.current_job": ("aprogress", "cancelled", "progress"),
         "tasks.declared_limits": ("Limit",),
         "tasks.middleware": ("OutgoingCall",),
-        "tasks.resumable": ("resumable",),
+        "features.resumable.loop": ("resumable",),
         "tasks.result": ("EnqueuedJob",),
-        "tasks.schedules.periodic": ("periodic",),
+        "features.schedules.periodic": ("periodic",),
         "tasks.task": ("Task", "task"),
-        "tasks.workflows.current": ("current_workflow",),
-        "tasks.parts": ("chain", "failures", "group", "previous"),
+        "features.workflows.current": ("current_workflow",),
+        "features.workflows.parts": ("chain", "failures", "group", "previous"),
         "worker.run.attempt": ("Attempt",),
         "worker.run.sink": ("Sink",),
-        "workflow": ("Workflow",),
+        "features.workflows.workflow": ("Workflow",),
     },
 )

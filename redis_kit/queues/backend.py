@@ -18,9 +18,9 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.text import did_you_mean
 from redis_kit.queues import validation
+from redis_kit.queues.engine import history, ids
 from redis_kit.queues.errors import UnlistedQueue
 from redis_kit.queues.framework import BaseTaskBackend, TaskResultDoesNotExist, heard, task_backends, task_enqueued
-from redis_kit.queues.jobs import history, ids
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import discovery, registry
 from redis_kit.queues.tasks import result as results
@@ -29,11 +29,9 @@ from redis_kit.queues.tasks.result import EnqueuedJob, RedisTaskResult
 from redis_kit.queues.tasks.task import Task, extended
 
 if TYPE_CHECKING:
-    from redis_kit.queues.jobs.unique import PutResult
-    from redis_kit.queues.queue import Queue
+    from redis_kit.queues.engine.queue import Queue
+    from redis_kit.queues.engine.unique import PutResult
     from redis_kit.queues.tasks.enqueue import NewCall, PackedCall
-    from redis_kit.queues.tasks.parts import Part
-    from redis_kit.queues.workflow import Workflow
 
 
 @dataclass(frozen=True)
@@ -131,8 +129,8 @@ class RedisTaskBackend(BaseTaskBackend):
 
         call = self._validated(task)
         new = self._new(task, call, calls)
-        transport = task_enqueue.Transport(self._stored, self._sent_many, type(self))
-        task_enqueue.send_many(call, new, transport, waits=self.chosen.ENQUEUE_ON_COMMIT)
+        stages = task_enqueue.Stages(self._stored, self._sent_many, type(self))
+        task_enqueue.send_many(call, new, stages, waits=self.chosen.ENQUEUE_ON_COMMIT)
         return [each.result for each in new]
 
     async def aenqueue_many(self, task: Any, calls: Iterable[Any]) -> list[Any]:
@@ -141,20 +139,8 @@ class RedisTaskBackend(BaseTaskBackend):
 
         call = self._validated(task)
         new = self._new(task, call, calls)
-        await task_enqueue.asend_many(call, new, task_enqueue.Transport(self._stored, self._sent_many, type(self)))
+        await task_enqueue.asend_many(call, new, task_enqueue.Stages(self._stored, self._sent_many, type(self)))
         return [each.result for each in new]
-
-    def enqueue_workflow(self, part: "Part") -> "Workflow":
-        """Start a workflow. See Part.enqueue()."""
-        from redis_kit.queues.tasks.workflows import start
-
-        return start.enqueue(part)
-
-    async def aenqueue_workflow(self, part: "Part") -> "Workflow":
-        """See enqueue_workflow()."""
-        from redis_kit.queues.tasks.workflows import start
-
-        return await start.aenqueue(part)
 
     def get_result(self, result_id: str) -> RedisTaskResult:
         """Return the result of a call. One round trip.
@@ -162,42 +148,42 @@ class RedisTaskBackend(BaseTaskBackend):
         Raises TaskResultDoesNotExist, also for an expired result, UnknownTask, and CorruptMessage if another program
         wrote to the result.
         """
-        from redis_kit.queues.store import results as stored_results
+        from redis_kit.queues.engine import results as stored_results
 
         queue = self._queue(result_id)
         return self._result(queue, result_id, queue.run_flow(stored_results.find(queue, result_id)))
 
     async def aget_result(self, result_id: str) -> RedisTaskResult:
         """See get_result()."""
-        from redis_kit.queues.store import results as stored_results
+        from redis_kit.queues.engine import results as stored_results
 
         queue = self._queue(result_id)
         return self._result(queue, result_id, await queue.arun_flow(stored_results.find(queue, result_id)))
 
     def wait_until_finished(self, result_id: str, timeout: float) -> RedisTaskResult:
         """Return the result of a call when it has ended, or after ``timeout`` seconds. See RedisTaskResult."""
-        from redis_kit.queues.store import results as stored_results
+        from redis_kit.queues.engine import results as stored_results
 
         queue = self._queue(result_id)
         return self._result(queue, result_id, queue.run_flow(stored_results.wait(queue, result_id, timeout)))
 
     async def await_until_finished(self, result_id: str, timeout: float) -> RedisTaskResult:
         """See wait_until_finished()."""
-        from redis_kit.queues.store import results as stored_results
+        from redis_kit.queues.engine import results as stored_results
 
         queue = self._queue(result_id)
         return self._result(queue, result_id, await queue.arun_flow(stored_results.wait(queue, result_id, timeout)))
 
     def cancel(self, result_id: str) -> bool:
         """Cancel a call. Return False if it has already ended. See RedisTaskResult.cancel()."""
-        from redis_kit.queues.store import manage
+        from redis_kit.queues.engine import manage
 
         queue, keep = self._queue(result_id), self.result_ttl_ms(failed=True)
         return bool(queue.run_flow(manage.cancel(queue, result_id, keep)))
 
     async def acancel(self, result_id: str) -> bool:
         """See cancel()."""
-        from redis_kit.queues.store import manage
+        from redis_kit.queues.engine import manage
 
         queue = self._queue(result_id)
         return bool(await queue.arun_flow(manage.cancel(queue, result_id, self.result_ttl_ms(failed=True))))
@@ -280,7 +266,7 @@ class RedisTaskBackend(BaseTaskBackend):
 
     def _sent_many(self, pairs: Sequence[tuple["NewCall", "PutResult"]]) -> Flow[None]:
         """Note in results which jobs were there before, and read the results of these. One round trip, or none."""
-        from redis_kit.queues.store import results as stored_results
+        from redis_kit.queues.engine import results as stored_results
         from redis_kit.queues.tasks import enqueue as task_enqueue
 
         before = list[RedisTaskResult]()
@@ -322,7 +308,7 @@ class RedisTaskBackend(BaseTaskBackend):
         return packed._replace(body=history.line(now, result.task.run_after, self.alias) + packed.body)
 
     def _queue(self, result_id: str) -> "Queue":
-        from redis_kit.queues.queue import Queue
+        from redis_kit.queues.engine.queue import Queue
 
         try:
             return Queue(ids.queue_of(validation.identifier("result_id", result_id)))

@@ -37,7 +37,6 @@ class QueueKeys(NamedTuple):
     signal: str
     paused: str
     handovers: str
-    ticks: str
     lanes: str
     turns: str
     limits: str
@@ -53,18 +52,6 @@ class QueueKeys(NamedTuple):
         return cls(*(base + part for part in cls._fields))
 
 
-class ScheduleKeys(NamedTuple):
-    """The keys of all schedules. They are in a slot of their own."""
-
-    due: str
-    names: str
-    code: str
-    stored: str
-    state: str
-    versions: str
-    watchers: str
-
-
 def of_one(base: str, part: str, name: str) -> str:
     """Return a key that belongs to one job, worker, unique key or shape of calls."""
     return f"{base}{part}:{name}"
@@ -78,36 +65,3 @@ def relay_key(alias: str) -> str:
 def names_key() -> str:
     """Return the key of the set of the queues' names. It is in a slot of its own."""
     return f"{conf.section(KitSettings).PREFIX}:{{queues}}:names"
-
-
-class WorkflowKeys(NamedTuple):
-    """The keys of one workflow, all in one slot. Scripts name them in their headers, with what they hold."""
-
-    meta: str
-    steps: str
-    states: str
-    groups: str
-    due: str
-    active: str
-    values: str
-    errors: str
-    ended: str
-
-    @classmethod
-    def of(cls, id: str) -> "WorkflowKeys":
-        """Return the keys of a workflow. No queue has them: the name of a queue never holds a colon in a key."""
-        base = f"{conf.section(KitSettings).PREFIX}:{{queues:workflow:{id}}}:"
-        return cls(*(base + part for part in cls._fields))
-
-
-class WorkflowLists(NamedTuple):
-    """The lists of all workflows, in the slot of the names of queues."""
-
-    listed: str
-    checked: str
-
-    @classmethod
-    def of(cls) -> "WorkflowLists":
-        """Return their keys."""
-        base = f"{conf.section(KitSettings).PREFIX}:{{queues}}:workflows:"
-        return cls(*(base + part for part in cls._fields))

@@ -1,22 +1,102 @@
 """The limits of a queue at run time: list, change, reset."""
 
-from redis_kit.queues.queue import Queue
-from redis_kit.queues.store import lane_limits
-from redis_kit.queues.store.lane_limits import LimitInfo
+from functools import partial
+from itertools import chain, islice
+from typing import NamedTuple
+
+from redis_kit.core.errors import InvalidValue
+from redis_kit.core.flow import Flow
+from redis_kit.core.primitive import Primitive
+from redis_kit.core.values.sequences import batched
+from redis_kit.queues.engine import calls, lane, shards
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.engine.shards import shard_names
 
 __all__ = ["LimitInfo", "alist_limits", "areset_limit", "aset_limit", "list_limits", "reset_limit", "set_limit"]
+MOST = 100  # limits
+
+
+class LimitInfo(NamedTuple):
+    """A limit of a queue.
+
+    - ``concurrency`` and ``rate``: what it allows, None for any number. With ``changed`` that was set at run time, in
+      place of what the code says.
+    - ``running``: its running jobs. ``waiting``: groups, or sets of jobs with the same limits, that wait for it. A
+      limit with a ``*`` in its name counts those of all values.
+    - ``next_start``: seconds until it allows the next start, 0 if it does so now.
+    """
+
+    name: str
+    concurrency: int | None
+    rate: str | None
+    changed: bool
+    running: int
+    waiting: int
+    next_start: float
+
+
+def listed(queue: Primitive) -> Flow[list[LimitInfo]]:
+    """Return the limits of a queue, at most 100."""
+    infos: dict[str, LimitInfo] = {}
+    for info in chain.from_iterable((yield from shards.each(queue, _listed))):
+        infos[info.name] = _merged(infos[info.name], info) if info.name in infos else info
+    return list(islice(infos.values(), MOST))
+
+
+def _listed(queue: Primitive) -> Flow[list[LimitInfo]]:
+    now, *reply = yield calls.LIST_LIMITS(queue.key(""), "")
+    return [_info(now, *parts) for parts in batched(reply, 6)]
+
+
+def _merged(info: LimitInfo, other: LimitInfo) -> LimitInfo:
+    """Return a limit of the jobs of two shards as one."""
+    start = min(info.next_start, other.next_start)
+    return info._replace(running=info.running + other.running, waiting=info.waiting + other.waiting, next_start=start)
+
+
+def change(queue: Primitive, name: str, concurrency: int | None, rate: str | None) -> Flow[bool]:
+    """Set what a limit allows, in place of what the code says; without any, everything.
+
+    Raises InvalidValue for the limit of a whole queue with shards.
+    """
+    allowed = lane.allowed(concurrency, rate)
+    text = lane.EVERYTHING if allowed == lane.NOTHING else allowed
+    if name == "queue" and len(shard_names(queue.name)) > 1:
+        raise InvalidValue(f"The queue {queue.name!r} has SHARDS, so only its groups and tasks can have limits.")
+    return (yield from _set(queue, name, text))
+
+
+def reset(queue: Primitive, name: str) -> Flow[bool]:
+    """Go back to what the code says."""
+    return (yield from _set(queue, name, lane.NOTHING))
+
+
+def _set(queue: Primitive, name: str, text: str) -> Flow[bool]:
+    return any((yield from shards.each(queue, partial(_set_in_one, name=lane.limit_name(name), text=text))))
+
+
+def _set_in_one(queue: Primitive, *, name: str, text: str) -> Flow[bool]:
+    return bool((yield calls.SET_LIMIT(queue.key(""), name, text)))
+
+
+def _info(now: int, name: bytes, set: bytes, code: bytes, running: int, waiting: int, start: int) -> LimitInfo:
+    concurrency, _, rest = (set or code).decode("utf-8", "replace").partition(" ")
+    rate = rest.partition(" ")[2]
+    most = int(concurrency) if concurrency.isdigit() else None
+    seconds = max(0, start - now) / 1000 if start else 0.0
+    return LimitInfo(name.decode("utf-8", "replace"), most, rate or None, bool(set), running, waiting, seconds)
 
 
 def list_limits(queue: str, *, using: str = "default") -> list[LimitInfo]:
     """Return the limits of a queue that the code or somebody set, at most 100, with their use. One round trip."""
     chosen = Queue(queue, using=using)
-    return chosen.run_flow(lane_limits.listed(chosen))
+    return chosen.run_flow(listed(chosen))
 
 
 async def alist_limits(queue: str, *, using: str = "default") -> list[LimitInfo]:
     """See list_limits()."""
     chosen = Queue(queue, using=using)
-    return await chosen.arun_flow(lane_limits.listed(chosen))
+    return await chosen.arun_flow(listed(chosen))
 
 
 def set_limit(
@@ -29,7 +109,7 @@ def set_limit(
     once. Raises InvalidValue, InvalidRate. One round trip.
     """
     chosen = Queue(queue, using=using)
-    return chosen.run_flow(lane_limits.change(chosen, name, concurrency, rate))
+    return chosen.run_flow(change(chosen, name, concurrency, rate))
 
 
 async def aset_limit(
@@ -37,16 +117,16 @@ async def aset_limit(
 ) -> bool:
     """See set_limit()."""
     chosen = Queue(queue, using=using)
-    return await chosen.arun_flow(lane_limits.change(chosen, name, concurrency, rate))
+    return await chosen.arun_flow(change(chosen, name, concurrency, rate))
 
 
 def reset_limit(queue: str, name: str, *, using: str = "default") -> bool:
     """Let a limit allow again what the code says. False if it did so. One round trip."""
     chosen = Queue(queue, using=using)
-    return chosen.run_flow(lane_limits.reset(chosen, name))
+    return chosen.run_flow(reset(chosen, name))
 
 
 async def areset_limit(queue: str, name: str, *, using: str = "default") -> bool:
     """See reset_limit()."""
     chosen = Queue(queue, using=using)
-    return await chosen.arun_flow(lane_limits.reset(chosen, name))
+    return await chosen.arun_flow(reset(chosen, name))

@@ -1,41 +1,12 @@
 """Log lines of jobs, for their pages on the dashboard. Imports neither models nor a client: ``LOGGING`` names it."""
 
-import logging
+from typing import TYPE_CHECKING
 
-from redis_kit.core.values.numbers import seconds, whole_number
-from redis_kit.queues.jobs import log_line
+from redis_kit.core.lazy import lazily
 
-LINES = (1, 1000)
-TTL = (1.0, 2_592_000.0)  # seconds
+if TYPE_CHECKING:
+    from redis_kit.queues.features.logs.handler import JobLogHandler
 
+__all__ = ["JobLogHandler"]
 
-class JobLogHandler(logging.Handler):
-    """Stores what jobs of the kit log, also on Celery's workers; for ``LOGGING``. The page of a job shows the lines.
-
-    The latest ``lines`` (1 to 1000) of each job are stored, for ``ttl`` seconds (1 to 2,592,000) after the last one.
-    A text has at most 2000 characters. Worker processes send lines every second, 100 jobs in a round trip, those of
-    Celery after each job and with each heartbeat. A process that is killed loses what it has not sent. Lines are
-    dropped while Redis is unavailable. Raises InvalidValue.
-    """
-
-    def __init__(self, level: int | str = logging.NOTSET, *, lines: int = 100, ttl: float = 259_200.0) -> None:
-        super().__init__(level)
-        self.lines = whole_number("lines", lines, LINES)
-        self.ttl_ms = int(seconds("ttl", ttl, TTL) * 1000)
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Note a line of the job that runs here, if one does. No round trip."""
-        from redis_kit.queues.tasks import (
-            current_job,
-        )  # here, as a wrong task framework must not be an error of LOGGING
-
-        current = current_job.get()
-        if current is None or current.log is None:
-            return
-        try:
-            text, attempt = self.format(record), current.job.attempt
-            line = log_line.dumps(record.created, record.levelname, record.name, attempt, text)
-        except Exception:
-            self.handleError(record)
-            return
-        current.log(line, self.lines, self.ttl_ms)
+__getattr__, __dir__ = lazily(__name__, {"handler": ("JobLogHandler",)}, home="redis_kit.queues.features.logs")

@@ -1,27 +1,19 @@
 """The metrics of queues and workers."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from math import inf
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.metrics.families import (
     MINUTES,
-    Histogram,
     Metric,
     MetricSource,
     Sample,
-    seen_to_restart,
     since_block,
 )
-from redis_kit.queues.inspection import task_runs
-from redis_kit.queues.inspection.stats import Errors, QueueStats, read_names, read_reports
-from redis_kit.queues.inspection.task_runs import ByTask
-from redis_kit.queues.inspection.workers import HOUR, WorkerInfo, read_lost, read_workers
-from redis_kit.queues.jobs import run_counts
-from redis_kit.queues.jobs.run_counts import TaskStats
+from redis_kit.queues.reports.stats import Errors, QueueStats, read_names, read_reports
+from redis_kit.queues.reports.workers import HOUR, WorkerInfo, read_lost, read_workers
 
 QUEUE = ("queue",)
 JOBS = Metric(
@@ -46,15 +38,6 @@ LATEST = Metric(
 PAUSED = Metric("redis_kit_queue_paused", "gauge", "Whether a queue is paused.", QUEUE)
 CLAIMING = Metric("redis_kit_queue_workers", "gauge", "Living workers that claim jobs of a queue.", QUEUE)
 UNKNOWN = Metric("redis_kit_queue_unknown_jobs", "gauge", "Jobs that no living worker can run.", QUEUE)
-RUN_TIME = Metric(
-    "redis_kit_task_run_seconds",
-    "histogram",
-    "Seconds that attempts of a task took, failed ones among them.",
-    ("queue", "task"),
-)
-TASK_FAILED = Metric(
-    "redis_kit_task_attempts_failed_total", "counter", "Attempts of a task that failed.", ("queue", "task")
-)
 LONGEST = Metric(
     "redis_kit_queue_running_max_seconds", "gauge", "Seconds for which the oldest of the running jobs has run.", QUEUE
 )
@@ -65,8 +48,6 @@ LOST = Metric("redis_kit_workers_lost", "gauge", "Workers that ended without sig
 RUNNING = Metric("redis_kit_workers_running_jobs", "gauge", "Running jobs of all workers.")
 THREADS = Metric("redis_kit_workers_threads", "gauge", "Threads of all workers: the jobs that can run at once.")
 MEMORY = Metric("redis_kit_workers_memory_bytes", "gauge", "Resident memory of all workers.")
-BOUNDS = [4**power / 1000 for power in range(11)]  # seconds: 1 ms to 17 minutes, each at the end of a class
-NO_RUNS = run_counts.stats(Counter())
 STATES = ("working", "quiet", "stopping", "unresponsive", "dead", "damaged")
 
 
@@ -75,7 +56,7 @@ class QueueMetrics(MetricSource):
 
     metrics = (
         *(JOBS, WAIT, DONE, FAILED, BEGUN, LATE, LATEST, PAUSED, CLAIMING, UNKNOWN, LONGEST, DAMAGED, OMITTED),
-        *(WORKERS, LOST, RUNNING, THREADS, MEMORY, RUN_TIME, TASK_FAILED),
+        *(WORKERS, LOST, RUNNING, THREADS, MEMORY),
     )
 
     def read(self, using: str, limit: int) -> Flow[list[Sample]]:
@@ -86,13 +67,11 @@ class QueueMetrics(MetricSource):
             read_reports(names, MINUTES, using, errors),
             read_workers(names, using, errors),
             read_lost(names, using),
-            task_runs.latest_hours(names, using),
         ]
-        stats, workers, gone, (present, before) = yield from gather(parts, combine=True)
+        stats, workers, gone = yield from gather(parts, combine=True)
         reports = dict(list(stats.items())[:limit])
         samples = [sample for name, queue in reports.items() for sample in _queue(name, queue)]
         samples += [*_workers(workers, reports), LOST.sample(sum(worker.age < HOUR for worker in gone))]
-        samples += _tasks(present, before, reports, limit)
         return [*samples, DAMAGED.sample(len(errors)), OMITTED.sample(len(stats) - len(reports))]
 
 
@@ -108,21 +87,6 @@ def _queue(name: str, stats: QueueStats) -> Iterator[Sample]:
     yield PAUSED.sample(stats.paused is not None, name)
     yield CLAIMING.sample(max(stats.claiming, 0), name)
     yield UNKNOWN.sample(sum(calls.jobs for calls in stats.unknown if not calls.known), name)
-
-
-def _tasks(present: ByTask, before: ByTask, reports: Mapping[str, QueueStats], limit: int) -> Iterator[Sample]:
-    """Yield the samples of tasks; those that took the most time if there are more of them than ``limit``."""
-    listed = [key for key in present if key[0] in reports]
-    for key in sorted(listed, key=lambda key: -(present[key].total + before[key].total))[:limit]:
-        minute, stats = reports[key[0]].minute, present[key]
-        histogram = _histogram(stats if seen_to_restart(minute, stats.runs, before[key].runs) else NO_RUNS)
-        yield RUN_TIME.sample(histogram, *key)
-        yield TASK_FAILED.sample(seen_to_restart(minute, stats.failures, before[key].failures), *key)
-
-
-def _histogram(stats: TaskStats) -> Histogram:
-    counts = [(end, sum(stats.classes[: run_counts.class_of(end) + 1])) for end in BOUNDS]
-    return Histogram((*counts, (inf, stats.runs)), stats.total)
 
 
 def _workers(workers: Sequence[WorkerInfo], reports: dict[str, QueueStats]) -> Iterator[Sample]:

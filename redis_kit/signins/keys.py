@@ -37,7 +37,7 @@ def user(tag: str, member: str) -> str:
 
 
 def year(tag: str, member: str, year: int) -> str:
-    """Return the bitmap of a user's year: by day of the year the sign-ins, then the covered days; see users/year.py."""
+    """Return the bitmap of a user's year: by day of the year the sign-ins, then the covered days; see users/base.py."""
     return _key(tag, f"year:{member}:{year}")
 
 

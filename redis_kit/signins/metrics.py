@@ -5,7 +5,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.keys import encode
 from redis_kit.core.metrics.families import Metric, MetricSource, Sample
-from redis_kit.signins import discovery, keys
+from redis_kit.signins import keys, mixin
 from redis_kit.signins.cohorts import counts
 from redis_kit.signins.days import today
 from redis_kit.signins.settings import SignInSettings
@@ -22,6 +22,6 @@ class SignInMetrics(MetricSource):
         """Return the samples. One round trip."""
         if using != conf.section(SignInSettings).USING:
             return []
-        labels = sorted(map(keys.label, discovery.models()))[:limit]
+        labels = sorted(map(keys.label, mixin.models()))[:limit]
         days = yield from gather([counts.by_day(encode(label), [today()]) for label in labels])
         return [USERS.sample(day.users, label) for label, (day,) in zip(labels, days, strict=True)]

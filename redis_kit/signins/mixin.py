@@ -3,16 +3,18 @@
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
+from django.apps import apps
+
 from redis_kit.core.errors import RedisUnavailable
+from redis_kit.signins import keys
 from redis_kit.signins.calendar import Calendar
 from redis_kit.signins.days import FIRST, checked, moment, today
 from redis_kit.signins.signals import signed_in
 
 if TYPE_CHECKING:
     from redis_kit.signins.cohorts.activity import Activity
+    from redis_kit.signins.users.base import History, Summary
     from redis_kit.signins.users.changes import Changes, SignIn
-    from redis_kit.signins.users.history import History
-    from redis_kit.signins.users.state import Summary
 
 
 class SignIns:
@@ -44,9 +46,9 @@ class SignInMixin:
         If RedisUnavailable is ``indeterminate``, sign in again: the day counts once. With the same ``token``, which is
         any text, the second call returns what the first one would have returned, with its milestones.
         """
-        when = moment(self, at)
+        changes, when = _changes(self), moment(self, at)
         try:
-            result = _changes(self).sign_in(when, token=token)
+            result = changes.run_flow(changes.sign_in(when, token))
         except RedisUnavailable:
             _record(self, when.day, "sign_in")  # rk_signins rebuild adds it later
             raise
@@ -54,9 +56,9 @@ class SignInMixin:
 
     async def asign_in(self, at: datetime | date | None = None, *, token: str = "") -> "SignIn":
         """See sign_in()."""
-        when = moment(self, at)
+        changes, when = _changes(self), moment(self, at)
         try:
-            result = await _changes(self).asign_in(when, token=token)
+            result = await changes.arun_flow(changes.sign_in(when, token))
         except RedisUnavailable:
             await _arecord(self, when.day, "sign_in")
             raise
@@ -67,11 +69,13 @@ class SignInMixin:
 
         Raises NoneLeft after ``MAKE_UPS`` in the day's month, and InvalidValue for a day outside ``WINDOW``.
         """
-        return _sent(self, _changes(self).make_up(checked("day", day), today(self), token=token), "make_up")
+        changes = _changes(self)
+        return _sent(self, changes.run_flow(changes.make_up(checked("day", day), today(self), token)), "make_up")
 
     async def amake_up_sign_in(self, day: date, *, token: str = "") -> "SignIn":
         """See make_up_sign_in()."""
-        result = await _changes(self).amake_up(checked("day", day), today(self), token=token)
+        changes = _changes(self)
+        result = await changes.arun_flow(changes.make_up(checked("day", day), today(self), token))
         return await _asent(self, result, "make_up")
 
     def freeze_sign_ins(self, day: date, *, token: str = "") -> "SignIn":
@@ -79,25 +83,29 @@ class SignInMixin:
 
         Raises NoneLeft after ``FREEZES`` in the day's month, and InvalidValue for a day outside ``WINDOW``.
         """
-        result = _changes(self).freeze(checked("day", day), today(self), token=token)
+        changes = _changes(self)
+        result = changes.run_flow(changes.freeze(checked("day", day), today(self), token))
         if result.new:
             _record(self, day, "freeze")
         return result
 
     async def afreeze_sign_ins(self, day: date, *, token: str = "") -> "SignIn":
         """See freeze_sign_ins()."""
-        result = await _changes(self).afreeze(checked("day", day), today(self), token=token)
+        changes = _changes(self)
+        result = await changes.arun_flow(changes.freeze(checked("day", day), today(self), token))
         if result.new:
             await _arecord(self, day, "freeze")
         return result
 
     def sign_in_summary(self) -> "Summary":
         """Return the present streak, the longest one, the total and the first day."""
-        return _history(self).summary(today(self))
+        history = _history(self)
+        return history.run_flow(history.summary(today(self)))
 
     async def asign_in_summary(self) -> "Summary":
         """See sign_in_summary()."""
-        return await _history(self).asummary(today(self))
+        history = _history(self)
+        return await history.arun_flow(history.summary(today(self)))
 
     def sign_in_streak(self) -> int:
         """Return the number of days in a row up to today, or to yesterday if today has no sign-in yet."""
@@ -120,46 +128,56 @@ class SignInMixin:
 
         Raises InvalidValue if the end is before the start.
         """
-        return _history(self).count(*_range(start, end))
+        history = _history(self)
+        return history.run_flow(history.count(*_range(start, end)))
 
     async def asign_in_count(self, start: date | None = None, end: date | None = None) -> int:
         """See sign_in_count()."""
-        return await _history(self).acount(*_range(start, end))
+        history = _history(self)
+        return await history.arun_flow(history.count(*_range(start, end)))
 
     def signed_in_on(self, day: date) -> bool:
         """Return whether there was a sign-in on a day."""
-        return _history(self).marked(checked("day", day))
+        history = _history(self)
+        return history.run_flow(history.marked(checked("day", day)))
 
     async def asigned_in_on(self, day: date) -> bool:
         """See signed_in_on()."""
-        return await _history(self).amarked(checked("day", day))
+        history = _history(self)
+        return await history.arun_flow(history.marked(checked("day", day)))
 
     def first_sign_in(self, start: date | None = None, end: date | None = None) -> date | None:
         """Return the first day with a sign-in from start to end, both included; None if there is none.
 
         Raises InvalidValue if the end is before the start.
         """
-        return _history(self).first(*_range(start, end))
+        history = _history(self)
+        return history.run_flow(history.first(*_range(start, end)))
 
     async def afirst_sign_in(self, start: date | None = None, end: date | None = None) -> date | None:
         """See first_sign_in()."""
-        return await _history(self).afirst(*_range(start, end))
+        history = _history(self)
+        return await history.arun_flow(history.first(*_range(start, end)))
 
     def sign_in_week(self, first: date) -> list[bool]:
         """Return for seven days, from the first on, whether there was a sign-in."""
-        return _history(self).week(checked("first", first))
+        history = _history(self)
+        return history.run_flow(history.week(checked("first", first)))
 
     async def asign_in_week(self, first: date) -> list[bool]:
         """See sign_in_week()."""
-        return await _history(self).aweek(checked("first", first))
+        history = _history(self)
+        return await history.arun_flow(history.week(checked("first", first)))
 
     def sign_in_calendar(self, year: int, month: int) -> Calendar:
         """Return a month with its sign-ins. Raises InvalidValue for a month that does not exist or is before 2000."""
-        return _history(self).calendar(year, month, today(self))
+        history = _history(self)
+        return history.run_flow(history.calendar(year, month, today(self)))
 
     async def asign_in_calendar(self, year: int, month: int) -> Calendar:
         """See sign_in_calendar()."""
-        return await _history(self).acalendar(year, month, today(self))
+        history = _history(self)
+        return await history.arun_flow(history.calendar(year, month, today(self)))
 
     def erase_sign_ins(self) -> bool:
         """Delete all sign-ins of this instance, and return whether Redis had any. Two round trips and a query.
@@ -171,7 +189,7 @@ class SignInMixin:
 
         changes = _changes(self, saved=False)
         rows_of(self).delete()  # first, or they could be restored
-        return changes.erase()
+        return changes.run_flow(changes.erase())
 
     async def aerase_sign_ins(self) -> bool:
         """See erase_sign_ins()."""
@@ -179,7 +197,7 @@ class SignInMixin:
 
         changes = _changes(self, saved=False)
         await rows_of(self).adelete()
-        return await changes.aerase()
+        return await changes.arun_flow(changes.erase())
 
 
 def _sent(instance: Any, result: "SignIn", kind: str) -> "SignIn":
@@ -210,8 +228,7 @@ async def _arecord(instance: Any, day: date, kind: str) -> None:
 
 
 def _history(instance: Any) -> "History":
-    from redis_kit.signins.users.base import pk_of
-    from redis_kit.signins.users.history import History
+    from redis_kit.signins.users.base import History, pk_of
 
     return History(type(instance), pk_of(instance))
 
@@ -228,3 +245,12 @@ def _range(start: date | None, end: date | None) -> tuple[date, date]:
         FIRST if start is None else checked("start", start),
         date.max if end is None else checked("end", end),
     )
+
+
+def models() -> list[Any]:
+    """Return the models that can sign in. Models that share their sign-ins are one: if possible, not a proxy."""
+    by_label: dict[str, Any] = {}
+    for model in sorted(apps.get_models(), key=lambda model: model._meta.proxy):
+        if issubclass(model, SignInMixin):
+            by_label.setdefault(keys.label(model), model)
+    return list(by_label.values())

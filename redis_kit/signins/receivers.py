@@ -38,7 +38,8 @@ def deleted(instance: Any, using: str) -> None:
 
     def erase() -> None:
         try:
-            Changes(model, pk).erase()
+            changes = Changes(model, pk)
+            changes.run_flow(changes.erase())
         except RedisKitError as error:
             remedy = f"run {model.__name__}(pk={pk!r}).erase_sign_ins()"
             _log(f"{model._meta.label} {pk} was deleted, and its sign-ins were not: {remedy}", error)

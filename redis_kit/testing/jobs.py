@@ -2,24 +2,25 @@
 
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
+from threading import Event
 from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.db import transaction
 
 from redis_kit.core.client import addresses
+from redis_kit.queues.engine import ids
+from redis_kit.queues.engine.feature import Process, process_parts
+from redis_kit.queues.engine.job import Job
+from redis_kit.queues.engine.shards import shard_names
 from redis_kit.queues.errors import Retry
 from redis_kit.queues.inspection import queue_counts, queue_names
-from redis_kit.queues.jobs import ids
-from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.jobs.shard import shard_names
 from redis_kit.queues.tasks.enqueue import WaitingCall
+from redis_kit.queues.worker.run.endings import NoClaims
 from redis_kit.queues.worker.run.event_loop import EventLoop
-from redis_kit.queues.worker.run.hand_over import NoClaims
 from redis_kit.queues.worker.run.middleware import WorkerContext
 from redis_kit.queues.worker.run.outcome import FailedAttempt
 from redis_kit.queues.worker.run.runner import JobRunner
-from redis_kit.queues.worker.run.sink import Routes, sinks_of_backends
 from redis_kit.queues.worker.run.timeouts import JobKey
 from redis_kit.queues.worker.shared.done import Done
 from redis_kit.queues.worker.shared.status_board import StatusBoard
@@ -111,8 +112,8 @@ def _why_none(names: Sequence[str]) -> str:
 
 def processor(sources: Sequence[WorkerQueue], *, raise_errors: bool = False) -> JobRunner:
     """Return what runs a job of these queues in the thread that asks for it."""
-    routes = Routes(sources, sinks_of_backends())
-    runner = _Runner(WorkerContext(sources, StatusBoard(1), routes, coroutines=_Here()), _Alone())
+    parts = process_parts(Process("test", "", sources, Event()))
+    runner = _Runner(WorkerContext(sources, StatusBoard(1), parts=parts, coroutines=_Here()), _Alone())
     runner.raise_errors = raise_errors
     return runner
 

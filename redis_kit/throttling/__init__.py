@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
+    from redis_kit.core.errors import InvalidRate
     from redis_kit.core.values.rates import Rate
     from redis_kit.throttling.engine.reservation import Reservation
-    from redis_kit.throttling.errors import InvalidRate
     from redis_kit.throttling.http.decorator import throttle
     from redis_kit.throttling.http.mixin import ThrottleMixin
     from redis_kit.throttling.http.policies import policy
-    from redis_kit.throttling.rules.storage import Rule
+    from redis_kit.throttling.rules import Rule
     from redis_kit.throttling.signals import throttled
     from redis_kit.throttling.statistics.shadow_report import ashadow_report, shadow_report
     from redis_kit.throttling.strategies.base import Strategy
@@ -49,10 +49,9 @@ __getattr__, __dir__ = lazily(
         "http.decorator": ("throttle",),
         "http.mixin": ("ThrottleMixin",),
         "http.policies": ("policy",),
-        "errors": ("InvalidRate",),
         "statistics.shadow_report": ("ashadow_report", "shadow_report"),
         "engine.reservation": ("Reservation",),
-        "rules.storage": ("Rule",),
+        "rules": ("InvalidRate", "Rule"),
         "signals": ("throttled",),
         "strategies.base": ("Strategy",),
         "throttles.throttle": ("Throttle",),

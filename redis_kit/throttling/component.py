@@ -36,12 +36,12 @@ class Throttling(Component):
     def checks(self) -> Iterable[CheckMessage]:
         """Yield messages about functions that can't be imported, settings without effect, wrong rates and names."""
         from redis_kit.throttling.checks import messages
-        from redis_kit.throttling.http import default_classes, same_names, view_classes
+        from redis_kit.throttling.http import default_classes
 
         yield from messages()  # imports the routes, which the problems of views need
-        for problem in chain(default_classes.problems(), view_classes.problems()):
+        for problem in chain(default_classes.problems(), default_classes.view_problems()):
             yield Error(problem.message, hint=problem.hint or None, id=f"redis_kit.{problem.id}")
-        for problem in same_names.problems():
+        for problem in default_classes.same_name_problems():
             yield Warning(problem.message, hint=problem.hint, id=f"redis_kit.{problem.id}")
 
 

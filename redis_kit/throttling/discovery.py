@@ -8,10 +8,9 @@ from redis_kit.core.errors import ConfigurationError, InvalidName
 from redis_kit.core.logs.error_text import described
 from redis_kit.core.text import did_you_mean
 from redis_kit.throttling import logins
-from redis_kit.throttling.engine.registry import by_name
-from redis_kit.throttling.http import decorator, default_classes, view_classes
+from redis_kit.throttling.http import decorator, default_classes
 from redis_kit.throttling.http.policies import policies
-from redis_kit.throttling.throttles.throttle import Throttle, registry
+from redis_kit.throttling.throttles.throttle import Throttle, registered
 
 NAMES = 20  # that a message lists
 
@@ -23,8 +22,10 @@ def built_throttles() -> list[Throttle]:
     Raises ConfigurationError if the settings are wrong.
     """
     of_settings = [*logins.throttles(), *(policy.throttle for policy in policies())]
-    of_views = [*default_classes.throttles(), *view_classes.throttles(), *decorator.method_throttles()]
-    return by_name([*of_views, *registry.throttles(), *of_settings])
+    of_views = [*default_classes.throttles(), *default_classes.view_throttles(), *decorator.method_throttles()]
+    throttles = [*of_views, *registered.copy().values(), *of_settings]
+    last = {(throttle.name, throttle.using): throttle for throttle in throttles}
+    return [last[key] for key in sorted(last)]
 
 
 def project_throttles() -> list[Throttle]:

@@ -4,10 +4,9 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
-from redis_kit.core.errors import InvalidValue
+from redis_kit.core.errors import InvalidRate, InvalidValue
 from redis_kit.core.text import shortened
 from redis_kit.core.values.rates import Rate
-from redis_kit.throttling.errors import InvalidRate
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.decision import Decision
 

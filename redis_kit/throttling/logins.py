@@ -47,7 +47,7 @@ class ThrottledLogins:
         """Return None, so that the next backend is asked. Raises PermissionDenied after too many failures."""
         hits = _hits(request, typed := _name(credentials))
         if hits:
-            _refuse(request, _or_local(hits, hits[0][0].carry_out(_peek(hits), **_answers(hits))))
+            _refuse(request, _or_local(hits, hits[0][0].run_flow(_peek(hits), **_answers(hits))))
         _keep_name(request, typed)
 
     @sensitive_variables("credentials")
@@ -55,7 +55,7 @@ class ThrottledLogins:
         """See authenticate()."""
         hits = _hits(request, typed := _name(credentials))
         if hits:
-            _refuse(request, _or_local(hits, await hits[0][0].acarry_out(_peek(hits), **_answers(hits))))
+            _refuse(request, _or_local(hits, await hits[0][0].arun_flow(_peek(hits), **_answers(hits))))
         _keep_name(request, typed)
 
 

@@ -14,7 +14,6 @@ from redis_kit.throttling.strategies import base as strategies
 from redis_kit.throttling.values import ban
 from redis_kit.throttling.values.ban import Ban
 from redis_kit.throttling.values.identity import IdentityKey
-from redis_kit.throttling.values.methods import methods_of
 
 SETTING = "REDIS_KIT['THROTTLING']['POLICIES']"
 
@@ -22,6 +21,7 @@ SETTING = "REDIS_KIT['THROTTLING']['POLICIES']"
 NO_PATH = re.compile(r"\^?[a-zA-Z0-9](?![?*{])[^|]*")
 
 Function = str | Callable[..., Any] | None
+METHODS = frozenset({"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"})
 
 
 @dataclass(frozen=True)
@@ -106,3 +106,16 @@ def _pattern(path: Any) -> re.Pattern[str]:
     if NO_PATH.fullmatch(path):
         raise InvalidValue(f"paths begin with '/', so {path!r} never matches.")
     return re.compile(path)
+
+
+def methods_of(given: str | Iterable[str] | None) -> frozenset[str] | None:
+    """Return methods in capital letters; None stands for all of them. GET includes HEAD. Raises InvalidValue."""
+    if given is None:
+        return None
+    methods = frozenset(str(method).upper() for method in ([given] if isinstance(given, str) else given))
+    if unknown := sorted(methods - METHODS):
+        raise InvalidValue(f"methods contains {', '.join(unknown)}; a method is one of {', '.join(sorted(METHODS))}.")
+    if not methods:
+        raise InvalidValue("methods is empty, so nothing would be limited; omit it to limit every method.")
+    # Django runs the same view for both.
+    return methods | {"HEAD"} if "GET" in methods else methods

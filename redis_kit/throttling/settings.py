@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from redis_kit.core.conf import Problem, Section
-from redis_kit.core.errors import InvalidValue
+from redis_kit.core.errors import InvalidRate, InvalidValue
 from redis_kit.core.values.rates import parse
-from redis_kit.throttling.errors import InvalidRate
 from redis_kit.throttling.policy_settings import policy_problems
 from redis_kit.throttling.values import ban
 

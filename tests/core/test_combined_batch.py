@@ -8,8 +8,8 @@ from redis_kit.core.errors import KeyConflict, OutOfMemory, RedisFailure, RedisU
 from redis_kit.core.gather import gather
 from redis_kit.core.steps import Batch, Call, CombinedBatch, Spread
 
-COUNT = scripts.load("redis_kit.queues.store", "count")
-PAUSE = scripts.load("redis_kit.queues.store", "get_pause")
+COUNT = scripts.load("redis_kit.queues.engine", "count")
+PAUSE = scripts.load("redis_kit.queues.engine", "get_pause")
 
 
 def key(kit, name):

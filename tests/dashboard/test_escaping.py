@@ -34,7 +34,7 @@ def shown(signed_in, attack):
 def named_by_attackers(monkeypatch):
     def rename(attack):
         marked = parts.MirrorPanel.reflect.panel_action
-        action = Action(attack, marked.permission, True, attack)
+        action = Action(attack, permission=marked.permission, confirm=True, asks=attack)
         monkeypatch.setattr(parts.MirrorPanel.reflect, "panel_action", replace(action))
 
     return rename

@@ -7,7 +7,7 @@ from redis_kit.components import BUILTIN
 from redis_kit.core import component
 from redis_kit.core.component import Component
 from redis_kit.core.panels import Panel
-from redis_kit.dashboard.menu import menu
+from redis_kit.dashboard.site import menu
 from tests.fixtures.dashboard import ADMIN, findings, layout_problems
 
 LATER = type("Later0", (Panel,), {"slug": "later", "title": "Facets"})
@@ -34,7 +34,7 @@ def test_pages_stand_in_the_groups_of_their_components(kit):
         "Overview": ["Overview"],
         "Locks and semaphores": ["Locks and semaphores"],
         "Throttles": ["Throttles"],
-        "Queues": ["Queues", "Jobs", "Tasks", "Workers", "Schedule", "Workflows", "Hand-overs"],
+        "Queues": ["Queues", "Jobs", "Workers", "Tasks", "Hand-overs", "Schedule", "Workflows"],
         "Visitors": ["Page views", "Sign-ins"],
         "Filters and indexes": ["Bloom filters", "Autocomplete", "Search", "Facets"],
         "Servers": ["Keys", "Server", "Logs", "Audit log"],

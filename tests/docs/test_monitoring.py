@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from redis_kit.core.component import components
 from redis_kit.core.metrics.families import Metric
 from redis_kit.core.metrics.prometheus import FAILED, UP
-from redis_kit.queues.jobs.job import QueueCounts
+from redis_kit.queues.engine.job import QueueCounts
 from redis_kit.queues.metrics import STATES
 from tests.docs.support.pages import ROOT
 

@@ -132,7 +132,7 @@ def test_staff_and_visitors_who_opt_out_are_left_out_by_settings(get, site):
 def test_visitors_are_distinguished(get, site, monkeypatch, mode, visitors):
     # Of six random ones a sketch takes two for one, once in a thousand times.
     numbers = count()
-    monkeypatch.setattr("redis_kit.pageviews.http.visitors.token_urlsafe", lambda size: f"{next(numbers):022}")
+    monkeypatch.setattr("redis_kit.pageviews.http.events.token_urlsafe", lambda size: f"{next(numbers):022}")
     site.options(PAGEVIEWS={"VISITOR": mode})
     get("/", As="anna")
     get("/", As="anna")

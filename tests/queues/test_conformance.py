@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from redis_kit.queues import LeaseLost, Queue, QueueCounts
+from redis_kit.queues.engine import manage
 from redis_kit.queues.inspection import (
     alist_workers,
     aqueue_counts,
@@ -15,9 +16,8 @@ from redis_kit.queues.inspection import (
     queue_names,
     queue_stats,
 )
-from redis_kit.queues.inspection.failures import inspect
-from redis_kit.queues.inspection.lookup import look_up
-from redis_kit.queues.store import manage
+from redis_kit.queues.reports.failures import inspect
+from redis_kit.queues.reports.lookup import look_up
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from tests.fixtures.process import wait_for

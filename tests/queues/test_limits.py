@@ -6,7 +6,7 @@ import pytest
 
 from redis_kit.core.errors import InvalidRate, InvalidValue
 from redis_kit.queues import Limit, Queue, limits, task
-from redis_kit.queues.store import claim, liveness
+from redis_kit.queues.engine import claim, liveness
 from tests.fixtures.process import wait_for
 
 

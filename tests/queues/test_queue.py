@@ -10,8 +10,8 @@ import pytest
 
 from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict
 from redis_kit.queues import LeaseLost, NotSerializable, PayloadTooLarge, Queue, QueueCounts
+from redis_kit.queues.engine.ids import this_process
 from redis_kit.queues.inspection import queue_stats
-from redis_kit.queues.jobs.ids import this_process
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
 from tests.queues.support.claiming import claim_again
@@ -250,7 +250,7 @@ def test_ack_of_jobs_of_which_some_are_lost_ends_the_others(queue, kit):
 
 def held(queue):
     from redis_kit.core import connections
-    from redis_kit.queues.jobs.job import Job
+    from redis_kit.queues.engine.job import Job
 
     members = connections.client().call("ZRANGE", queue.key("running"), 0, -1)
     return [Job(member.decode().rpartition("/")[2], b"", member.decode().rpartition("/")[0]) for member in members]

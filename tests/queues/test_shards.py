@@ -9,16 +9,17 @@ import pytest
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisUnavailable
 from redis_kit.queues import LeaseLost, Queue, QueueCounts, chain, group, signals, task
-from redis_kit.queues.database import relay as relays
-from redis_kit.queues.database.models import OutboxMessage
+from redis_kit.queues.engine import ids
+from redis_kit.queues.engine.shards import shard_for, shard_names
+from redis_kit.queues.features.outbox import relay as relays
+from redis_kit.queues.features.outbox import transport
+from redis_kit.queues.features.schedules import control
 from redis_kit.queues.inspection import list_workers, queue_counts, queue_names, queue_stats
-from redis_kit.queues.inspection.stats import older_shards
-from redis_kit.queues.jobs import ids
-from redis_kit.queues.jobs.shard import shard_for, shard_names
 from redis_kit.queues.limits import list_limits, set_limit
+from redis_kit.queues.models import OutboxMessage
+from redis_kit.queues.reports.stats import older_shards
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.tasks import enqueue, registry
-from redis_kit.queues.tasks.schedules import control
+from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.testing.jobs import drain
@@ -367,7 +368,7 @@ def test_call_in_the_outbox_names_its_shard(one_server, monkeypatch):
     stored = task(outbox=True)(remember.func)
     monkeypatch.setattr(relays, "SETTLED", timedelta(seconds=-1))
     with monkeypatch.context() as patch:
-        patch.setattr(enqueue, "put", unavailable)
+        patch.setattr(transport, "put", unavailable)
         results = [stored.using(queue_name="mail").enqueue(number) for number in range(8)]
     assert set(OutboxMessage.objects.values_list("queue", flat=True)) <= set(NAMES)
     reshard(one_server, 2)

@@ -9,7 +9,7 @@ from redis_kit.locks import Lock
 from redis_kit.pageviews import PageViews, batch
 from redis_kit.pageviews.buffer import buffer
 from redis_kit.queues import Queue
-from redis_kit.queues.store import enqueue
+from redis_kit.queues.engine import enqueue
 from redis_kit.testing.isolation import Isolation
 from redis_kit.throttling import Throttle
 from redis_kit.throttling.engine import local_buckets, refusal_cache

@@ -2,10 +2,10 @@
 
 import pytest
 
-from redis_kit.throttling.throttles.throttle import registry
+from redis_kit.throttling.throttles.throttle import registered
 
 
 @pytest.fixture
-def none_registered(monkeypatch):
+def none_registered(registered_throttles):
     """No throttle is on pages or in lists, but those of the test."""
-    monkeypatch.setattr(registry, "_throttles", {})
+    registered.clear()

@@ -21,7 +21,7 @@ from django.views import View
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.throttling import InvalidRate, compat
 from redis_kit.throttling.checks import UNREAD, messages
-from redis_kit.throttling.throttles.throttle import registry
+from redis_kit.throttling.throttles.throttle import registered
 from redis_kit.throttling.values import identity
 from tests.app.models import User
 
@@ -426,7 +426,7 @@ def test_one_round_trip(kit, commands):
 
 def test_dashboard_shows_the_limit_that_was_written(kit):
     compat.ratelimit(group="shown", key="ip", rate="5/m", method="POST")(limited)(post("/"))
-    (found,) = [limit for limit in registry.throttles() if limit.name == "shown POST"]
+    (found,) = [limit for limit in registered.values() if limit.name == "shown POST"]
     assert list(map(str, found.rates)) == ["5/m"]
 
 

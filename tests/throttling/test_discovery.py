@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from redis_kit.throttling import Throttle, throttle
 from redis_kit.throttling.checks import LOGINS
 from redis_kit.throttling.discovery import built_throttles, find
-from redis_kit.throttling.throttles.throttle import registry
+from redis_kit.throttling.throttles.throttle import registered
 
 pytestmark = pytest.mark.usefixtures("none_registered")
 
@@ -41,7 +41,7 @@ def test_system_checks_put_nothing_in_the_place_of_a_throttle(kit):
     found = find(built_throttles(), "api", None)
     assert isinstance(found, Throttle)
     assert found.peek("joe").remaining == 60
-    assert all(isinstance(one, Throttle) for one in registry.throttles())
+    assert all(isinstance(one, Throttle) for one in registered.values())
 
 
 @method_decorator([never_cache, throttle("5/m", key="ip"), throttle("9/h", name="shared")], name="post")

@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from redis_kit.throttling import Ban, InvalidRate, Rate, Throttle
 from redis_kit.throttling.http.headers import Verdict
-from redis_kit.throttling.throttles.throttle import registry
+from redis_kit.throttling.throttles.throttle import registered
 from tests.app.models import User
 
 pytest.importorskip("rest_framework")
@@ -321,7 +321,7 @@ def test_instances_share_one_throttle_which_is_named_after_the_scope():
     assert first is second
     assert first.name == "drf.mine"
     assert limited(scope=None)().throttle().name == "drf.Limited"
-    assert first in registry.throttles()
+    assert first in registered.values()
     assert first.rates == (Rate(3, 3600),)
 
 

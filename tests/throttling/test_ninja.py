@@ -12,7 +12,7 @@ from django.test import RequestFactory
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling import Ban, InvalidRate, Rate
-from redis_kit.throttling.throttles.throttle import registry
+from redis_kit.throttling.throttles.throttle import registered
 
 pytest.importorskip("ninja")
 
@@ -245,7 +245,7 @@ def test_attributes_of_a_throttle_may_be_set(kit):
     throttle = type("Special", (AnonRateThrottle,), attributes)("1/h")
     limit = throttle.throttle()
     assert (limit.name, limit.strategy, limit.shadow, limit.ban) == ("ninja.special", "gcra", True, Ban(1, 60, 600))
-    assert limit in registry.throttles()
+    assert limit in registered.values()
     assert answers(throttle, times=3) == [True] * 3
     assert AnonRateThrottle("20000/d").throttle().strategy == "sliding_counter"
 

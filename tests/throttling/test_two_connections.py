@@ -12,10 +12,10 @@ from redis_kit.throttling import Throttle
 from redis_kit.throttling.dashboard.actions import Target
 from redis_kit.throttling.dashboard.panel import ThrottlesPanel
 from redis_kit.throttling.discovery import built_throttles
-from redis_kit.throttling.rules.rules import counts
+from redis_kit.throttling.rules import counts
 from redis_kit.throttling.statistics.counters import recent
 from redis_kit.throttling.statistics.overview import overview
-from redis_kit.throttling.throttles.throttle import registry
+from redis_kit.throttling.throttles.throttle import registered
 
 pytestmark = pytest.mark.usefixtures("none_registered")
 
@@ -55,9 +55,9 @@ def table(title, **asked):
 
 
 def test_registry_knows_both(both):
-    assert registry.throttles() == built_throttles() == both
+    assert list(registered.values()) == built_throttles() == both
     again = Throttle("login", "9/h", using="other")
-    assert registry.throttles() == [both[0], again]
+    assert list(registered.values()) == [both[0], again]
 
 
 def test_minutes_and_rules_are_counted_apart(both):
@@ -114,8 +114,8 @@ def test_look_up_asks_for_the_connection_if_there_are_several(both):
     assert table("Looked up in login", **asked).values == [Target("login", WHO).value]
 
 
-def test_look_up_finds_the_throttle_of_the_only_connection(both, monkeypatch):
-    monkeypatch.setattr(registry, "_throttles", {("other", "login"): both[1]})
+def test_look_up_finds_the_throttle_of_the_only_connection(both):
+    del registered["default", "login"]
     assert len(panel().search().fields) == 2
     assert table("Looked up in login", throttle="login", identity="joe").values == [Target("login", WHO, "other").value]
 
@@ -138,6 +138,6 @@ def test_command_lists_both_and_asks_which_one_is_meant(both, command):
     assert "'third' is not a connection; there are default, other" in errors
 
 
-def test_command_needs_no_connection_where_the_name_is_there_once(both, command, monkeypatch):
-    monkeypatch.setattr(registry, "_throttles", {("other", "login"): both[1]})
+def test_command_needs_no_connection_where_the_name_is_there_once(both, command):
+    del registered["default", "login"]
     assert json.loads(command("show", "login", "--json")[1])["using"] == "other"

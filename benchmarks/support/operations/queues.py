@@ -9,11 +9,11 @@ from benchmarks.support.workers.server import Server
 from redis_kit.core import flow
 from redis_kit.core.flow import Flow
 from redis_kit.queues import Job, Queue
-from redis_kit.queues.database import outbox
+from redis_kit.queues.engine import calls, enqueue
+from redis_kit.queues.engine.ids import this_process
+from redis_kit.queues.engine.unique import PutResult, key_of_call
+from redis_kit.queues.features.unknown import store as unknown
 from redis_kit.queues.inspection import list_workers, queue_stats
-from redis_kit.queues.jobs.ids import this_process
-from redis_kit.queues.jobs.unique import PutResult
-from redis_kit.queues.store import calls, enqueue
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, send_heartbeats
 
 BATCH = 100
@@ -64,7 +64,7 @@ def queues(server: Server) -> Part:
 def from_outbox(queue: Queue, number: int) -> Flow[PutResult]:
     """Return the flow that puts a call which is in an outbox: Redis then knows for a while that it was sent."""
     job = enqueue.job({"n": number})
-    return enqueue.put_one(queue, job, outbox.key_of(job[0]), own=True)
+    return enqueue.put_one(queue, job, key_of_call(job[0]), own=True)
 
 
 def _bare(server: Server) -> Operations:
@@ -97,7 +97,7 @@ def _running() -> Operations:
         "ack": made["ack"].ack,
         "nack": lambda job: made["nack"].nack(job, max_attempts=1000),
         "bury": lambda job: made["bury"].nack(job, max_attempts=1, error="ValueError"),
-        "defer": lambda job: made["defer"].defer(job, "bench.unknown(1)", 0),
+        "defer": lambda job: made["defer"].run_flow(unknown.defer(made["defer"], job, "bench.unknown(1)", 0)),
         "return": lambda job: made["return"].release([job]),
     }
     titles = {"bury": "nack, last attempt", "return": "return of a job that was not begun"}

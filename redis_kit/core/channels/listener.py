@@ -14,19 +14,54 @@ from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any
 
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
 
 from redis_kit.core import conf, connections
-from redis_kit.core.channels.session import PING, Session
 from redis_kit.core.channels.subscription import Subscription
 from redis_kit.core.client import error_map, wire
 from redis_kit.core.client.backoff import full_jitter
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
 
+PING = 1.0  # seconds of silence after which the server is asked whether it still is there
 logger = logging.getLogger("redis_kit")
 MAX_PAUSE = 1.0  # seconds between two tries to connect
 LINGER = 10.0  # seconds without a channel after which the thread ends
 LOST = (RedisError, OSError, RedisFailure)
+
+
+class Session:
+    """A connection to one server, the commands without a reply yet, and its channels."""
+
+    def __init__(self, client: Any) -> None:
+        self.connection = client.dedicated()
+        self.connection.connect()
+        self.pending: deque[tuple[str, str]] = deque()
+        self.channels: set[str] = set()
+        self.heard = self.asked = monotonic()
+
+    def send(self, command: str, channel: str = "") -> None:
+        """Send a command. Its reply comes among the messages."""
+        self.connection.send_command(*([command, channel] if channel else [command]), check_health=False)
+        self.pending.append((command, channel))
+
+    def read(self) -> Iterable[Any]:
+        """Yield what has come: messages, replies, and errors in place of replies."""
+        while self.connection.can_read(timeout=0):
+            self.heard = monotonic()
+            try:
+                yield self.connection.read_response(disconnect_on_error=False)
+            except ResponseError as error:
+                yield error
+
+    def check(self) -> None:
+        """Send a PING after a silence. Raises TimeoutError if there was no answer to the last one."""
+        now = monotonic()
+        if now - self.heard < PING or now - self.asked < PING:
+            return
+        if ("PING", "") in self.pending:
+            raise TimeoutError("no answer to PING")
+        self.asked = now
+        self.send("PING")
 
 
 class Listener:

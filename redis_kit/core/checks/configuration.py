@@ -1,24 +1,42 @@
 """System checks: every wrong key and value of the settings, and under ``check --deploy`` the servers themselves."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 from django.utils.module_loading import import_string
 
 from redis_kit.components import BUILTIN
 from redis_kit.core import conf
-from redis_kit.core.checks import dotted_paths
 from redis_kit.core.client import addresses, connection_checks, connection_options
 from redis_kit.core.component import Component, components
+from redis_kit.core.conf import Problem
 from redis_kit.core.errors import ConfigurationError, RedisKitError
 from redis_kit.core.panels import Panel
 from redis_kit.core.settings import KitSettings
+from redis_kit.core.text import similar
+
+# The classes that each of these settings, or an option inside it, may name. The check of the queues reads TASKS.
+CLASSES = {
+    ("MIDDLEWARE",): (
+        "redis_kit.pageviews.middleware.PageViewMiddleware",
+        "redis_kit.throttling.middleware.ThrottleMiddleware",
+    ),
+    ("AUTHENTICATION_BACKENDS",): ("redis_kit.throttling.logins.ThrottledLogins",),
+    ("TEST_RUNNER",): ("redis_kit.testing.runner.RedisKitRunner",),
+    ("REST_FRAMEWORK", "DEFAULT_THROTTLE_CLASSES"): (
+        "redis_kit.throttling.drf.AnonRateThrottle",
+        "redis_kit.throttling.drf.UserRateThrottle",
+        "redis_kit.throttling.drf.ScopedRateThrottle",
+        "redis_kit.throttling.drf.BurstSustainedThrottle",
+    ),
+}
 
 
 def check_settings(**kwargs: Any) -> list[CheckMessage]:
     """Return the problems of ``REDIS_KIT``, and of paths of the kit in Django's settings. Talks to no server."""
-    wrong_paths = list(map(_message, dotted_paths.problems()))
+    wrong_paths = list(map(_message, path_problems()))
     if not conf.is_dict():
         return [*wrong_paths, _message(conf.not_a_dict())]
     return [*wrong_paths, *_settings_messages()]
@@ -115,3 +133,36 @@ def _using(kind: type[conf.Section]) -> Iterator[conf.Problem]:
 def _message(problem: conf.Problem) -> CheckMessage:
     kind = Warning if problem.id.startswith("W") else Error
     return kind(problem.message, hint=problem.hint or None, id=f"redis_kit.{problem.id}")
+
+
+def path_problems() -> Iterator[Problem]:
+    """Yield the dotted paths of the kit that can't be imported. Imports none of the paths that are right."""
+    for setting, right in CLASSES.items():
+        given = _setting_value(*setting)
+        for path in [given] if isinstance(given, str) else given or ():
+            if isinstance(path, str) and path.startswith("redis_kit.") and path not in right:
+                yield from _missing_path(setting, path)
+
+
+def _setting_value(name: str, *options: str) -> Any:
+    given = getattr(settings, name, None)
+    for option in options:
+        given = given.get(option) if isinstance(given, Mapping) else None
+    return given
+
+
+def _missing_path(setting: tuple[str, ...], path: str) -> Iterator[Problem]:
+    try:
+        import_string(path)
+    except ImportError as error:
+        place = setting[0] + "".join(f"[{option!r}]" for option in setting[1:])
+        wrong = f"{place} has {path!r}, which can't be imported: {str(error).rstrip('.')}."
+        yield Problem("E002", wrong, _path_hint(setting, path))
+
+
+def _path_hint(setting: tuple[str, ...], path: str) -> str:
+    """Return the class that was probably meant. Names are compared first: the modules are what a project forgets."""
+    by_name = {right.rpartition(".")[2]: right for right in CLASSES[setting]}
+    if near := similar(path.rpartition(".")[2], by_name):
+        return f"Did you mean {by_name[near[0]]!r}?"
+    return f"Write {' or '.join(map(repr, by_name.values()))}."

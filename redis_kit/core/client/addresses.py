@@ -63,9 +63,9 @@ def address(alias: str) -> Address:
     conf.section(KitSettings)  # raises for a wrong option beside the connections
     connections = aliases()
     for problem in chain(top_level_problems(), none_given(), alias_missing(alias, connections)):
-        raise ConfigurationError(_text(problem))
+        raise ConfigurationError(problem.text)
     for problem in alias_problems(alias, connections[alias]):
-        raise ConfigurationError(_text(problem))
+        raise ConfigurationError(problem.text)
     if not conf.tests_run():
         return _address(connections[alias])
     test = connections[alias].get("TEST")
@@ -168,7 +168,3 @@ def _plain(url: str) -> str:
 def _client_options(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
     lowered = {str(name).lower(): value for name, value in given.items()}
     return {name: value for name, value in lowered.items() if name in (names or OPTIONS) or name in TLS}
-
-
-def _text(problem: conf.Problem) -> str:
-    return problem.text

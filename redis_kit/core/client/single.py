@@ -18,7 +18,7 @@ from redis_kit.core.client.breaker import Breaker
 from redis_kit.core.client.connection_factory import ConnectionFactory
 from redis_kit.core.client.deadlines import Deadline
 from redis_kit.core.client.pools import AsyncPool, Limits, Pool
-from redis_kit.core.client.protocol import packed
+from redis_kit.core.client.wire import packed
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.steps import Argument, Command
 

@@ -25,8 +25,7 @@ def marked(view: AnyView, mark: PageMark) -> AnyView:
 
 def mark_of(view: Callable[..., Any]) -> PageMark:
     """Return the mark of a view, or of its class."""
-    mark: PageMark = getattr(view, _ATTRIBUTE, getattr(getattr(view, "view_class", None), _ATTRIBUTE, UNMARKED))
-    return mark
+    return getattr(view, _ATTRIBUTE, getattr(getattr(view, "view_class", None), _ATTRIBUTE, UNMARKED))
 
 
 def uncounted(view: AnyView) -> AnyView:

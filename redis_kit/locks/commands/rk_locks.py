@@ -1,16 +1,15 @@
 """``manage.py rk_locks``: lists locks and semaphores that are held, and releases them."""
 
 import argparse
-import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from redis_kit.core import terminal
+from redis_kit.core.terminal import aligned, cut, duration
 from redis_kit.core.text import clean, similar
-from redis_kit.locks.commands.tables import about, table, title
-from redis_kit.locks.inspection import KINDS, HeldLock, HeldSemaphore, find, force_release, held_locks
+from redis_kit.locks.inspection import KINDS, HeldLock, HeldSemaphore, HeldSlot, find, force_release, held_locks
 from redis_kit.locks.inspection.api import LIMIT
 
 Held = HeldLock | HeldSemaphore
@@ -19,6 +18,7 @@ ACTIONS = {
     "show": "show all leases of one name",
     "release": "end the holder's lease and wake a waiter",
 }
+COLUMNS = ("NAME", "KIND", "HELD BY", "FOR", "ENDS IN", "WAITING", "FENCE")
 
 
 class Command(terminal.KitCommand):
@@ -72,21 +72,21 @@ class Command(terminal.KitCommand):
     def _list(self, *, limit: int, using: str, **options: Any) -> None:
         held = held_locks(limit=limit, using=using)
         if options["json"]:
-            self._write_json(held._asdict() | {name: [*map(_plain, getattr(held, name))] for name in held._fields[:2]})
+            self.write_json(held._asdict() | {name: [*map(_plain, getattr(held, name))] for name in held._fields[:2]})
         elif not held.locks and not held.semaphores:
             self.stdout.write("Nothing is held.")
         else:
-            self._write(table(sorted([*held.locks, *held.semaphores], key=lambda lock: lock.ends_in)))
+            self.write_lines(table(sorted([*held.locks, *held.semaphores], key=lambda lock: lock.ends_in)))
             if held.more:
                 self.stdout.write(f"{held.more:,} more are held; --limit shows them.")
 
     def _show(self, *, name: str, within: list[str], using: str, **options: Any) -> None:
         held = self._held(name, within, using)
         if options["json"]:
-            self._write_json([*map(_plain, held)])
+            self.write_json([*map(_plain, held)])
         else:
             for lock in held:
-                self._write(about(lock))
+                self.write_lines(about(lock))
 
     def _release(
         self, *, name: str, within: list[str], using: str, kind: str | None, fence: int | None, **options: Any
@@ -108,7 +108,7 @@ class Command(terminal.KitCommand):
             self.stdout.write(f"Released: {chosen[0].kind} {clean(name)}, held by {clean(holder.text)}.")
 
     def _confirm(self, lock: Held) -> None:
-        self._write(about(lock))
+        self.write_lines(about(lock))
         self.stdout.write(
             "The holder is not stopped: it learns of the release when it renews, extends or releases its lease."
         )
@@ -130,13 +130,6 @@ class Command(terminal.KitCommand):
         hint = f" Similar names that are held: {'; '.join(near)}." if near else ""
         raise CommandError(f"Nothing is held under the name {clean(name)}.{hint}")
 
-    def _write(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            self.stdout.write(line)
-
-    def _write_json(self, data: Any) -> None:
-        self.stdout.write(json.dumps(data, indent=2))
-
 
 def _plain(lock: Held) -> dict[str, Any]:
     slots = {"holders": [slot._asdict() for slot in lock.holders]} if isinstance(lock, HeldSemaphore) else {}
@@ -155,3 +148,56 @@ def _fence(text: str) -> int:
     if not text.isdecimal() or int(text) >= 2**63:
         raise argparse.ArgumentTypeError(f"{text!a} is not a fence")
     return int(text)
+
+
+def table(held: Iterable[HeldLock | HeldSemaphore]) -> Iterator[str]:
+    """Return a line of titles and a line for each."""
+    return aligned([COLUMNS, *map(_row, held)])
+
+
+def about(lock: HeldLock | HeldSemaphore) -> Iterator[str]:
+    """Yield all fields of a lock or semaphore."""
+    yield f"{title(lock)}, {lock.kind}"
+    if isinstance(lock, HeldLock):
+        yield from _lease(lock)
+        yield f"  waiting   {lock.waiters:,}"
+        return
+    yield f"  in use    {_used(lock)}"
+    yield f"  waiting   {lock.waiters:,}"
+    for slot in lock.holders:
+        yield ""
+        yield from _lease(slot)
+        if slot.weight != 1:
+            yield f"  weight    {slot.weight:,}"
+
+
+def title(lock: HeldLock | HeldSemaphore) -> str:
+    """Return its name, and those of the semaphores that it is within, the outermost first."""
+    outer = lock.within if isinstance(lock, HeldSemaphore) else ()
+    return clean(f"{lock.name} (within {', '.join(outer)})" if outer else lock.name)
+
+
+def _row(lock: HeldLock | HeldSemaphore) -> Sequence[str]:
+    by, held_for, fence = _used(lock), "", ""
+    if isinstance(lock, HeldLock):
+        by, held_for, fence = lock.holder, duration(lock.held_for), str(lock.fence)
+    return cut(title(lock)), lock.kind, cut(clean(by)), held_for, duration(lock.ends_in), f"{lock.waiters:,}", fence
+
+
+def _used(lock: HeldLock | HeldSemaphore) -> str:
+    if isinstance(lock, HeldLock):
+        return lock.holder
+    if lock.kind == "rwlock":
+        return "a writer" if lock.writing else f"{lock.used:,} readers"
+    return f"{lock.used:,} of {lock.limit:,} slots"
+
+
+def _lease(lease: HeldLock | HeldSlot) -> Iterator[str]:
+    yield f"  held by   {clean(lease.holder)}"
+    if lease.location:
+        yield f"  at        {clean(lease.location)}"
+    if lease.doing:
+        yield f"  doing     {clean(lease.doing)}"
+    yield f"  for       {duration(lease.held_for)}"
+    yield f"  ends in   {duration(lease.ends_in)} of {duration(lease.timeout)}"
+    yield f"  fence     {lease.fence}"

@@ -8,9 +8,11 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from redis_kit.core.flow import Flow
+from redis_kit.core.gather import gather
 from redis_kit.core.panels import (
     MOST_ROWS,
     Alert,
+    Bars,
     Content,
     Field,
     Figure,
@@ -18,18 +20,22 @@ from redis_kit.core.panels import (
     Meter,
     Pages,
     Panel,
+    Range,
+    Ranges,
     Search,
+    Sparkline,
+    StackedBars,
     Table,
     Tile,
     action,
+    range_of,
 )
-from redis_kit.core.panels.ranges import range_of
-from redis_kit.locks.dashboard import waits
+from redis_kit.core.text import grouped
 from redis_kit.locks.dashboard.actions import Target
 
 if TYPE_CHECKING:
-    from redis_kit.locks.inspection import Contended, HeldLock, HeldSemaphore, HeldSlot
-    from redis_kit.locks.inspection.page import HeldPage
+    from redis_kit.locks.inspection import Contended, HeldLock, HeldSemaphore, HeldSlot, LockWaits
+    from redis_kit.locks.inspection.api import HeldPage
 
 CONTENDED = 20  # rows
 LONG = 60  # seconds for which a lock is held before its waiters are an alert
@@ -63,15 +69,15 @@ class LocksPanel(Panel):
 
     def content(self) -> Iterable[Content]:
         """Return the figures of all names, charts of waits, and a page of names as tables. Three round trips."""
-        from redis_kit.locks.inspection.page import read_page
+        from redis_kit.locks.inspection.api import read_page
 
         asked = {name: text for name in ("name", "range") if (text := self.viewer.asked.get(name, "").strip())}
         search, chosen = asked.get("name", ""), range_of(asked.get("range", ""))
         held = read_page(self.viewer.page, search=search, size=MOST_ROWS)
-        most, history = waits.read(chosen, MOST_CONTENDED)
+        most, history = _read_waits(chosen, MOST_CONTENDED)
         yield from _figures(held, most, search)
         if not search:
-            yield from waits.charts(history, chosen)
+            yield from wait_charts(history, chosen)
         yield from _tables(held, search)
         if held.pages > 1:
             yield Pages(self.slug, held.number, held.pages, asked)
@@ -79,7 +85,7 @@ class LocksPanel(Panel):
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return how much is held, the locks for which callers wait, and the waits before. Two round trips."""
-        from redis_kit.locks.inspection.page import read_summary
+        from redis_kit.locks.inspection.api import read_summary
 
         return {"default": read_summary(MOST_CONTENDED, "default")}
 
@@ -91,8 +97,8 @@ class LocksPanel(Panel):
             Figure(_("Waiting now"), summary.waiting),
             _waited(summary.contended, _("Waited in a day"), _("by all callers together")),
         ]
-        alerts = [*_blocking(summary.awaited), *waits.lost(summary.recent)]
-        return Tile(figures, waits.trend(summary.recent), alerts)
+        alerts = [*_blocking(summary.awaited), *_lost(summary.recent)]
+        return Tile(figures, _trend(summary.recent), alerts)
 
     @action(
         _("Release"), permission="redis_kit.release_locks", asks=None, named=_name, typed=True, effect=_effect_of_end
@@ -202,7 +208,7 @@ def _semaphores(semaphores: Sequence["HeldSemaphore"]) -> Table:
                 Meter(semaphore.used, semaphore.limit),
                 semaphore.waiters,
                 _seconds(semaphore.ends_in),
-                _limited_by(semaphore),
+                _("operator") if semaphore.limit_is_set else _("code"),
             )
             for semaphore in semaphores
         ],
@@ -264,11 +270,52 @@ def _readers(lock: "HeldSemaphore") -> Any:
     return ngettext("%(count)d reader", "%(count)d readers", lock.used) % {"count": lock.used}
 
 
-def _limited_by(semaphore: "HeldSemaphore") -> Any:
-    return _("operator") if semaphore.limit_is_set else _("code")
-
-
 def _weight(semaphore: "HeldSemaphore", slot: "HeldSlot") -> Any:
     if semaphore.kind == "semaphore":
         return slot.weight
     return _("writer") if slot.weight > 1 else _("reader")
+
+
+def _read_waits(chosen: Range, most: int) -> "tuple[list[Contended], list[LockWaits]]":
+    """Return the names with the longest waits of a day, and the waits in a range. One round trip."""
+    from redis_kit.locks.inspection import history, index
+
+    waits = history.read_hours if chosen.by_hour else history.read_minutes
+    count = chosen.hours if chosen.by_hour else chosen.minutes
+    both: list[Flow[Any]] = [index.contended(most, "default"), waits(count, "default")]
+    names, numbers = index.Bucket("0").run_flow(gather(both, combine=True))
+    return names, numbers
+
+
+def wait_charts(waits: Sequence["LockWaits"], chosen: Range) -> Iterator[Ranges | StackedBars | Bars | Table]:
+    """Yield the choice of a range, the waits in it, the longest ones, and lost leases if there are any."""
+    yield chosen.choice("locks", {})
+    if not any(each.waits or each.lost for each in waits):
+        yield Table(_("Waits that ended"), (), [], empty=_("No caller has waited in this time, and no lease was lost."))
+        return
+    last = chosen.last_minute(waits[-1].start)
+    labels = chosen.labels(last)
+    acquired = map(sum, chosen.bars([each.waits - each.timeouts for each in waits], last))
+    timeouts = map(sum, chosen.bars([each.timeouts for each in waits], last))
+    longest = [timedelta(seconds=max(bar)) for bar in chosen.bars([each.longest for each in waits], last)]
+    _lost = list(map(sum, chosen.bars([each.lost for each in waits], last)))
+    yield StackedBars(
+        _("Waits that ended"), labels, [(_("Acquired"), list(acquired)), (_("Timed out"), list(timeouts))]
+    )
+    yield Bars(_("Longest wait"), list(zip(labels, longest, strict=True)))
+    if any(_lost):
+        yield Bars(_("Lost leases"), list(zip(labels, _lost, strict=True)))
+
+
+def _trend(waits: Sequence["LockWaits"]) -> Sparkline:
+    """Return the waits of the last hour by minute."""
+    counts = [each.waits for each in waits]
+    text = ngettext("%(count)s wait in an hour", "%(count)s waits in an hour", sum(counts))
+    return Sparkline(text % {"count": grouped(sum(counts))}, counts)
+
+
+def _lost(waits: Sequence["LockWaits"]) -> Iterator[Alert]:
+    """Yield the leases that were lost within the last hour, if there are any."""
+    if count := sum(each.lost for each in waits):
+        hint = _("They ended before their holders released them, or were released by force.")
+        yield Alert(_("Leases lost in an hour"), count, hint)

@@ -1,21 +1,42 @@
 """The functions of inspection: held locks and semaphores, contended names, and the forced release of a lease."""
 
+import logging
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain, repeat
+from typing import Any, NamedTuple
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
-from redis_kit.core.steps import Batch, CombinedBatch
+from redis_kit.core.gather import gather
+from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.steps import Batch, Call, CombinedBatch
 from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.core.values.numbers import whole_number
-from redis_kit.locks.holders.holder import Holder
-from redis_kit.locks.inspection import forced_release, index
-from redis_kit.locks.inspection.index import KINDS, Contended, HeldLock, HeldSemaphore
-from redis_kit.locks.keys import HeldName
+from redis_kit.core.values.sequences import batched
+from redis_kit.locks.holders.holder import Holder, StoredLease, parse_lock, parse_slot
+from redis_kit.locks.inspection import index
+from redis_kit.locks.inspection.history import LockWaits, read_minutes
+from redis_kit.locks.inspection.index import KINDS, Bucket, Contended, HeldLock, HeldSemaphore, IndexEntry
+from redis_kit.locks.keys import HeldName, SlotKeys
+from redis_kit.locks.kinds import slots
+from redis_kit.locks.kinds.lock import Lock
 
 LIMIT = (1, 10_000)
 MAX_HOLDERS = 20  # of each semaphore in a list
 BATCH = 100  # locks that one script reads
+logger = logging.getLogger("redis_kit.locks")
+
+MAX_LEASES = 10_000
+RELEASES_AT_ONCE = 500  # leases in one round trip
+MAX_NESTED = 1000  # semaphores within the given one
+FAIR = ("fairlock", "rwlock")
+
+Releases = list[tuple[StoredLease, ScriptCall]]  # leases, and the steps that end them
+MOST_LISTED = 10_000  # names that are listed
+MAX_AWAITED = 250  # names of each bucket whose waiters are counted
+MAX_BLOCKING = 100  # names with waiters that the summary looks at
 
 
 class HeldLocks(NamedTuple):
@@ -91,7 +112,7 @@ def force_release(
     or release, which raise LockLost; until then only a database that checks fences refuses its writes. Returns an empty
     list if nobody held it. Two round trips, one more for nested semaphores and for each 500 leases; logged as warnings.
     """
-    steps = forced_release.force(_member(kind, name, within), _fence(fence), using)
+    steps = force(_member(kind, name, within), _fence(fence), using)
     return index.Bucket("0", using=using).run_flow(steps)
 
 
@@ -104,7 +125,7 @@ async def aforce_release(
     using: str = "default",
 ) -> list[Holder]:
     """See force_release()."""
-    steps = forced_release.force(_member(kind, name, within), _fence(fence), using)
+    steps = force(_member(kind, name, within), _fence(fence), using)
     return await index.Bucket("0", using=using).arun_flow(steps)
 
 
@@ -142,3 +163,155 @@ def _member(kind: str, name: str, within: Sequence[str]) -> HeldName:
 
 def _fence(number: int | None) -> int | None:
     return None if number is None else whole_number("fence", number, (0, 2**63 - 1))
+
+
+@dataclass
+class _Slots:
+    """The values that the scripts of slots need."""
+
+    member: str
+    bucket: Bucket
+    limit: int
+    weight: int
+
+    def keys(self) -> SlotKeys:
+        return self.bucket.slot_keys(HeldName(self.member))
+
+
+def force(member: HeldName, fence: int | None, using: str) -> Flow[list[Holder]]:
+    """End all leases of a member, or the one with this fence, and return their holders."""
+    find = _releases_of_lock if member.kind == "lock" else _releases_of_slots
+    releases = yield from find(member, index.bucket_of(member, using), fence)
+    holders = []
+    for some in batched(releases, RELEASES_AT_ONCE):
+        replies = yield Batch([step for _, step in some])
+        for (lease, _), reply in zip(some, replies, strict=True):
+            if reply:
+                logger.warning(
+                    "%a (fence %d) was released by force; holder: %a.", member, lease.fence, lease.holder.text
+                )
+                holders.append(lease.holder)
+    return holders
+
+
+def _releases_of_lock(member: HeldName, bucket: Bucket, fence: int | None) -> Flow[Releases]:
+    stored = parse_lock((yield bucket.inspect(member, 1))[1])
+    if stored is None or fence not in (None, stored[1].fence):
+        return []
+    token, lease = stored
+    return [(lease, Lock(member.names[0], using=bucket.using).release_step(token, unsure=True))]
+
+
+def _releases_of_slots(member: HeldName, bucket: Bucket, fence: int | None) -> Flow[Releases]:
+    queue = Call("EXISTS", bucket.slot_keys(member).queue)
+    state, listed, queued = yield Batch([bucket.inspect(member, MAX_LEASES), bucket.list_held(MAX_LEASES), queue])
+    leases = {entry.decode(): parse_slot(about) for entry, _, about in index.slots_of(state)}
+    chosen = {entry: lease for entry, lease in leases.items() if fence in (None, lease.fence)}
+    inner = [entry.member for entry in index.members(bucket, listed) if entry.member.startswith(f"{member}:")]
+    innermost = (yield from _innermost(inner[:MAX_NESTED], bucket)) if chosen and inner else {}
+    send = slots.release_fair if queued or member.kind in FAIR else slots.release
+
+    @cache
+    def levels(home: HeldName, limits: tuple[int, ...], weight: int) -> slots.Levels:
+        pairs = zip(home.levels, chain(limits, repeat(limits[-1])), strict=False)
+        return slots.Levels([_Slots(str(level), bucket, limit, weight) for level, limit in pairs])
+
+    def release(entry: str, lease: StoredLease) -> ScriptCall:
+        token, limit, *weight = entry.split(" ")
+        home = innermost.get(token, member)
+        return send(levels(home, lease.limits or (int(limit),), int(weight[0]) if weight else 1), token, unsure=True)
+
+    return [(lease, release(entry, lease)) for entry, lease in chosen.items()]
+
+
+def _innermost(inner: Sequence[HeldName], bucket: Bucket) -> Flow[dict[str, HeldName]]:
+    """Return the innermost semaphore of each lease: its holder releases and renews it from there outwards."""
+    inner = sorted(inner, key=lambda member: len(member.names))
+    replies = yield Batch([bucket.inspect(member, MAX_LEASES) for member in inner])
+    return {
+        entry.decode().partition(" ")[0]: member
+        for member, reply in zip(inner, replies, strict=True)
+        for entry, _, _ in index.slots_of(reply)
+    }
+
+
+class HeldPage(NamedTuple):
+    """The locks and semaphores of a page, and figures.
+
+    - ``number`` and ``pages``: the page, and how many pages match the search.
+    - ``matching``: names that match.
+    - ``held``, ``waiting``: all names, and the callers that wait for any of them, whether they match or not.
+    - ``left_out``: names beyond the 10,000 that end first. They are not listed.
+    """
+
+    locks: list[HeldLock]
+    semaphores: list[HeldSemaphore]
+    number: int
+    pages: int
+    matching: int
+    held: int
+    waiting: int
+    left_out: int
+
+
+class Summary(NamedTuple):
+    """How much is held, how many callers wait, and for which locks; waits of a day by name, of an hour by minute."""
+
+    held: int
+    waiting: int
+    awaited: list[HeldLock]
+    contended: list[Contended]
+    recent: list[LockWaits]
+
+
+def read_page(number: int, *, search: str = "", size: int = 100, using: str = "default") -> HeldPage:
+    """Return a page of the names that contain the search, in any case; the last page for a number beyond it.
+
+    The names are in the order in which their leases end. Two round trips.
+    """
+    return index.Bucket("0", using=using).run_flow(_read_page(number, search.casefold(), size, using))
+
+
+def read_summary(most_waited: int, using: str) -> Flow[Summary]:
+    """Read the summary. Two round trips."""
+    parts: list[Flow[Any]] = [_read_waiting(using), index.contended(most_waited, using), read_minutes(60, using)]
+    (held, waiting, awaited), most, recent = yield from gather(parts)
+    return Summary(held, waiting, awaited, most, recent)
+
+
+def _read_waiting(using: str) -> Flow[tuple[int, int, list[HeldLock]]]:
+    _, held, names = yield from index.held(0, using, waiting=MAX_AWAITED)
+    looked_at = names[:MAX_BLOCKING]
+    inspections = [index.bucket_of(name, using).inspect(name, 1) for name in looked_at]
+    steps = [*inspections, *index.count_waiters(names, using)]
+    replies = (yield CombinedBatch(steps)) if steps else ()
+    state = [index.parse(name, reply) for name, reply in zip(looked_at, replies, strict=False)]
+    return held, sum(replies[len(looked_at) :]), [lock for lock in state if isinstance(lock, HeldLock)]
+
+
+def _read_page(number: int, search: str, size: int, using: str) -> Flow[HeldPage]:
+    most = MOST_LISTED if search else min(max(1, number) * size, MOST_LISTED)
+    entries, held, awaited = yield from index.held(most, using, waiting=MAX_AWAITED)
+    matches = [entry for entry in entries if _matches(entry, search)] if search else entries
+    matching = len(matches) if search else min(held, MOST_LISTED)
+    pages = max(1, -(-matching // size))
+    number = min(max(1, number), pages)
+    shown = matches[(number - 1) * size : number * size]
+    inspections = [entry.bucket.inspect(entry.member, MAX_HOLDERS) for entry in shown]
+    steps = [*inspections, *index.count_waiters(awaited, using)]
+    replies = (yield CombinedBatch(steps)) if steps else ()
+    state = [index.parse(entry.member, reply) for entry, reply in zip(shown, replies, strict=False)]
+    return HeldPage(
+        [lock for lock in state if isinstance(lock, HeldLock)],
+        [semaphore for semaphore in state if isinstance(semaphore, HeldSemaphore)],
+        number,
+        pages,
+        matching,
+        held,
+        waiting=sum(replies[len(shown) :]),
+        left_out=max(held - MOST_LISTED, 0),
+    )
+
+
+def _matches(entry: IndexEntry, search: str) -> bool:
+    return any(search in name.casefold() for name in entry.member.names)

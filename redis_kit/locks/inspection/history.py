@@ -39,14 +39,12 @@ def recent_waits(*, minutes: int = 60, using: str = "default") -> list[LockWaits
     ``minutes`` is from 1 to 4320. Waits below 50 ms are sampled: one of 16 counts for all. One round trip; on a Cluster
     one per node. Raises InvalidValue.
     """
-    waits: list[LockWaits] = Bucket("0", using=using).run_flow(read_minutes(minutes, using))
-    return waits
+    return Bucket("0", using=using).run_flow(read_minutes(minutes, using))
 
 
 async def arecent_waits(*, minutes: int = 60, using: str = "default") -> list[LockWaits]:
     """See recent_waits()."""
-    waits: list[LockWaits] = await Bucket("0", using=using).arun_flow(read_minutes(minutes, using))
-    return waits
+    return await Bucket("0", using=using).arun_flow(read_minutes(minutes, using))
 
 
 def lock_history(*, hours: int = 168, using: str = "default") -> list[LockWaits]:
@@ -54,14 +52,12 @@ def lock_history(*, hours: int = 168, using: str = "default") -> list[LockWaits]
 
     ``hours`` is from 1 to 2160. Everything else is as with recent_waits().
     """
-    waits: list[LockWaits] = Bucket("0", using=using).run_flow(read_hours(hours, using))
-    return waits
+    return Bucket("0", using=using).run_flow(read_hours(hours, using))
 
 
 async def alock_history(*, hours: int = 168, using: str = "default") -> list[LockWaits]:
     """See lock_history()."""
-    waits: list[LockWaits] = await Bucket("0", using=using).arun_flow(read_hours(hours, using))
-    return waits
+    return await Bucket("0", using=using).arun_flow(read_hours(hours, using))
 
 
 def read_minutes(count: int, using: str) -> Flow[list[LockWaits]]:

@@ -18,9 +18,12 @@ class ExtendMode(StrEnum):
     AT_LEAST = "2"  # so that at least a time is left from now on
 
 
-class LockOptions(Protocol):
-    """The options of a lock or semaphore, checked when it is created. Times are in seconds."""
+class LeaseSource(Protocol[LeaseT]):
+    """A lock or semaphore: its name, its options with times in seconds, and what changes a lease of it."""
 
+    name: str
+    using: str
+    member: str
     timeout: float | None
     blocking: bool
     blocking_timeout: float | None
@@ -30,14 +33,6 @@ class LockOptions(Protocol):
     on_commit: bool
     database: str
     reentrant: bool
-
-
-class LeaseSource(LockOptions, Protocol[LeaseT]):
-    """A lock or semaphore: its name, and the flows and steps that change a lease of it."""
-
-    name: str
-    using: str
-    member: str
 
     @property
     def lease_timeout(self) -> float:

@@ -202,8 +202,4 @@ def _revive_others() -> None:
         loop.revive()
 
 
-def _forget() -> None:
-    _loops.clear()
-
-
-os.register_at_fork(after_in_child=_forget)
+os.register_at_fork(after_in_child=_loops.clear)

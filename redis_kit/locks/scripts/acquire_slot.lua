@@ -71,11 +71,36 @@ end
 
 if full then
     token = token or string.match(slots, "^%w+")
--- @include _wait_for_level
 -- @include _first_lease
 -- @include _note_waiter
--- @include _refuse_slots
-    return refuse_slots(unpack(full))
+    local level, used, limit, first = unpack(full)
+    local waiting, woken, since = string.match(ARGV[3], "^(%d+) (%d) (%d+)")
+    local waits = waiting ~= "0" and weight <= limit and not gone
+    local later = math.max((redis.call("ZSCORE", KEYS[1], "fence") or 0) + 1, micros)
+    local waiters, before = KEYS[4 * level + 2], waits_for and KEYS[4 * waits_for + 2]
+    -- It waits no longer on the level before, whose wake-up is passed on.
+    if before and before ~= waiters then
+        redis.call("ZREM", before, token)
+        if woken == "1" and redis.call("EXISTS", before) == 1 then
+            local signal = KEYS[4 * levels + 2 + waits_for]
+            redis.call("RPUSH", signal, "1")
+            redis.call("PEXPIRE", signal, 1000)
+        end
+    end
+    if waits then
+        redis.call("ZREMRANGEBYSCORE", waiters, "-inf", now)
+        redis.call("ZADD", waiters, now + waiting, token)
+        redis.call("PEXPIRE", waiters, waiting)
+        note_waiter(KEYS[1], ARGV[2 * level + 3], waiting)
+    elseif before then
+        redis.call("ZREM", waiters, token)
+    end
+    if not waits and waited and waiting .. woken == "00" then -- its time is up
+-- @include _waits
+        note_wait(KEYS[#KEYS - 1], KEYS[#KEYS], ARGV[2 * levels + 3], now - since, micros, true)
+    end
+    local left, held_for, about = first_lease(first, own)
+    return { left, used, limit, level, left, held_for, about, later }
 end
 
 -- @include _store_slots

@@ -9,8 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from redis_kit.core import conf, panels
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
-from redis_kit.core.panels import Content, Field, Figure, Lines, Link, Listing, Pages, Ranges, Table
-from redis_kit.core.panels.ranges import label
+from redis_kit.core.panels import Content, Field, Figure, Lines, Link, Listing, Pages, Ranges, Table, label
 from redis_kit.logs import keys
 from redis_kit.logs.inspection import Logs, Message, last_hours, read_common, read_fingerprint, read_levels, read_recent
 from redis_kit.logs.record import LEVELS, NAMES, StoredRecord

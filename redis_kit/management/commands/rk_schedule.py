@@ -1,5 +1,5 @@
 """Show when periodic tasks run next; pause, resume or run one."""
 
-from redis_kit.queues.commands.rk_schedule import Command
+from redis_kit.queues.features.schedules.command import Command
 
 __all__ = ["Command"]

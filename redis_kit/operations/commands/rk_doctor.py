@@ -1,6 +1,5 @@
 """``manage.py rk_doctor``: what is wrong with the servers, and what to type."""
 
-import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -12,9 +11,8 @@ from redis_kit.core.errors import ConfigurationError, RedisFailure
 from redis_kit.core.terminal import duration
 from redis_kit.core.text import byte_size, clean
 from redis_kit.operations.commands.rk_keys import OTHER, size_of
-from redis_kit.operations.server.advice import Advice, advice
+from redis_kit.operations.server.advice import Advice, advice, sentinel_advice
 from redis_kit.operations.server.report import ServerReport, server_reports
-from redis_kit.operations.server.sentinels import sentinel_advice
 
 WELL, ADVICE = 0, 1  # exit codes
 
@@ -52,7 +50,7 @@ class Command(terminal.KitCommand):
         with terminal.failing():
             examinations = [_examine(alias) for alias in ([using] if using else sorted(aliases()))]
         if options["json"]:
-            self.stdout.write(json.dumps([*map(_plain, examinations)], indent=2))
+            self.write_json([*map(_plain, examinations)])
         else:
             for line in (line for each in examinations for line in _lines(each)):
                 self.stdout.write(clean(line))

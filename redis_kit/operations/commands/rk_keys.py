@@ -1,6 +1,5 @@
 """``manage.py rk_keys``: the keys of this project, by component or by a text in their names."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -57,11 +56,10 @@ class Command(terminal.KitCommand):
     def _components(self, using: str, *, as_json: bool) -> None:
         rows = component_memory(using, profile="worker")
         if as_json:
-            self.stdout.write(json.dumps([row._asdict() for row in rows], indent=2))
+            self.write_json([row._asdict() for row in rows])
             return
         lines = [(row.component or OTHER, f"{row.keys:,}", size_of(row)) for row in rows]
-        for line in aligned([("COMPONENT", "KEYS", "MEMORY"), *lines], right=(1, 2)):
-            self.stdout.write(line)
+        self.write_lines(aligned([("COMPONENT", "KEYS", "MEMORY"), *lines], right=(1, 2)))
         if any(row.share < 1 for row in rows):
             self.stdout.write("Estimated from a part of the keys.")
 
@@ -83,15 +81,11 @@ class Command(terminal.KitCommand):
             if not cursor or len(keys) >= limit:
                 break
         if json:
-            self._write_json({"keys": [key._asdict() for key in keys], "cursor": cursor, "share": round(page.share, 4)})
+            self.write_json({"keys": [key._asdict() for key in keys], "cursor": cursor, "share": round(page.share, 4)})
         else:
-            for line in _lines(keys, cursor):
-                self.stdout.write(line)
+            self.write_lines(_lines(keys, cursor))
         if not keys:
             raise CommandError("No key matches.")
-
-    def _write_json(self, data: Any) -> None:
-        self.stdout.write(json.dumps(data, indent=2))
 
 
 def _lines(keys: list[KeyInfo], cursor: str) -> Iterator[str]:

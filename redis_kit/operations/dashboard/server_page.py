@@ -10,9 +10,8 @@ from redis_kit.core.panels import MOST_ROWS, Alert, Content, Figure, Lines, Mete
 from redis_kit.core.text import byte_size
 from redis_kit.operations.dashboard.keys_page import KeysPanel, connection_of, connections_field, memory_table
 from redis_kit.operations.keys.sample import merged
-from redis_kit.operations.server.advice import Advice, advice
+from redis_kit.operations.server.advice import Advice, advice, sentinel_advice
 from redis_kit.operations.server.report import ServerReport, server_reports
-from redis_kit.operations.server.sentinels import sentinel_advice
 
 MOST_ALERTS = 5  # of advice on the overview
 ROUND = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # seconds

@@ -12,12 +12,12 @@ import redis_kit
 from redis_kit.core import conf, connections, flow, scripts
 from redis_kit.core.checks.servers import parsed
 from redis_kit.core.client import addresses
+from redis_kit.core.component import components
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.steps import Call, TolerantBatch
 from redis_kit.operations.keys.sample import SAMPLE, ComponentMemory, by_component, measured, measuring, refusal
-from redis_kit.operations.server.rights import MissingRights, asking, missing_rights
 
 SLOWEST = 32  # entries of the slow log
 OPTIONS = ("appendfsync", "min-replicas-to-write", "slowlog-log-slower-than")
@@ -31,6 +31,7 @@ READ = {
     "slowlog|get": Call("SLOWLOG", "GET", SLOWEST),
     "acl|whoami": Call("ACL", "WHOAMI"),
 }
+LIST_MISSING = scripts.load(__package__, "list_missing_rights")
 
 
 class SlowCommand(NamedTuple):
@@ -40,6 +41,14 @@ class SlowCommand(NamedTuple):
     seconds: float
     command: str
     key: str
+
+
+class MissingRights(NamedTuple):
+    """The rights that the user lacks for a component: some ``commands``, or its ``keys``, given as a pattern."""
+
+    component: str
+    keys: str
+    commands: tuple[str, ...]
 
 
 class ServerReport(NamedTuple):
@@ -129,7 +138,8 @@ def _report(using: str, where: str, sample: bool) -> Flow[ServerReport]:
         memory = measured(page, keys, [_or_none(size) for size in sizes], replies["dbsize"] or 0)
     elif sample:
         refused += ("scan",)
-    clock = _seconds(replies["time"]) - (before + after) / 2 if replies["time"] else 0.0
+    seconds, micros = map(int, replies["time"] or (0, 0))
+    clock = seconds + micros / 1_000_000 - (before + after) / 2 if replies["time"] else 0.0
     options = replies["config|get"] or ()
     return ServerReport(
         using,
@@ -152,10 +162,6 @@ def _or_none(reply: Any) -> Any:
     if isinstance(reply, Exception) and not isinstance(reply, RedisFailure):
         raise reply
     return None if isinstance(reply, Exception) else reply
-
-
-def _seconds(clock: Sequence[bytes]) -> float:
-    return int(clock[0]) + int(clock[1]) / 1_000_000
 
 
 def _slow(at: int, microseconds: int, command: Sequence[bytes]) -> SlowCommand:
@@ -184,3 +190,33 @@ def _script_names() -> dict[str, str]:
 
 def _text(value: bytes) -> str:
     return value.decode("utf-8", "backslashreplace")
+
+
+def asking() -> dict[str, Call]:
+    """Return the step that asks for the rights of each component, by its name. It runs with the source, as EVAL."""
+    return {
+        component.label: Call(
+            *LIST_MISSING([], [f"{key_prefix(component.label)}:x}}", *component.commands.split()]).with_source()
+        )
+        for component in components()
+        if component.commands
+    }
+
+
+def missing_rights(replies: Mapping[str, Any]) -> list[MissingRights]:
+    """Return the rights that are missing; none for replies that are None."""
+    missing = []
+    with_channels = {each.label for each in components() if "ssubscribe" in each.commands.split()}
+    for component, reply in replies.items():
+        has_keys, commands = reply or (1, ())
+        if not has_keys or commands:
+            keys = "" if has_keys else f"~{key_prefix(component)}*"
+            if keys and component in with_channels:
+                keys += f" &{key_prefix(component)}*"
+            missing.append(MissingRights(component, keys, tuple(name.decode() for name in commands)))
+    return missing
+
+
+def key_prefix(component: str) -> str:
+    """Return how the keys and the channels of a component begin."""
+    return f"{conf.section(KitSettings).PREFIX}:{{{component}"

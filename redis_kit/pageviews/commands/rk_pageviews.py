@@ -86,7 +86,7 @@ class Command(terminal.KitCommand):
             raise CommandError("--key needs --page, the page that it is an object of", returncode=2)
         days = history(_views(page, key), *_range(start, end))
         if options["json"]:
-            self.stdout.write(json.dumps([{**day._asdict(), "day": day.day.isoformat()} for day in days], indent=2))
+            self.write_json([{**day._asdict(), "day": day.day.isoformat()} for day in days])
             return
         writer = CSVWriter(self.stdout, lineterminator="\n")
         writer.writerows([Day._fields, *days])
@@ -95,7 +95,7 @@ class Command(terminal.KitCommand):
         days = periods.days(*_range(start, end))
         rows = list(zip(days, PageViews.site(on_failure="raise").run_flow(numbers.dropped(days)), strict=True))
         if options["json"]:
-            self.stdout.write(json.dumps([{"day": str(day), "dropped": count} for day, count in rows], indent=2))
+            self.write_json([{"day": str(day), "dropped": count} for day, count in rows])
         else:
             CSVWriter(self.stdout, lineterminator="\n").writerows([("day", "dropped"), *rows])
 
@@ -108,13 +108,12 @@ class Command(terminal.KitCommand):
         rows = views.trending(n) if trending else views.top(n, day, period=period or "day")  # type: ignore[arg-type]
         column = "score" if trending else "views"
         if options["json"]:
-            self.stdout.write(json.dumps([{"name": name, column: round(number, 2)} for name, number in rows], indent=2))
+            self.write_json([{"name": name, column: round(number, 2)} for name, number in rows])
         if not rows:
             raise CommandError("There are no views.")
         if not options["json"]:
             lines = [(cut(name), f"{number:,.1f}" if trending else f"{number:,}") for name, number in rows]
-            for line in aligned([("OBJECT" if page else "PAGE", column.upper()), *lines], right=(1,)):
-                self.stdout.write(line)
+            self.write_lines(aligned([("OBJECT" if page else "PAGE", column.upper()), *lines], right=(1,)))
 
 
 def _views(page: str | None, key: str | None = None) -> PageViews:

@@ -66,7 +66,8 @@ def lists(report: Report, page: str, key: str) -> Iterator[Table]:
         column, link = (_("Object"), _object_link(page)) if page else (_("Page"), _page_link)
         top = [(link(name), views) for name, views in report.top]
         trends = [(link(trend.name), round(trend.score, 1)) for trend in report.trends]
-        yield _top(_("Top objects today") if page else _("Top pages today"), column, top)
+        title = _("Top objects today") if page else _("Top pages today")
+        yield Table(title, (column, _("Views")), top, empty=_("No views today."))
         yield Table(_("Trending now"), (column, _("Score")), trends, empty=_("No views lately."))
     yield Table(
         _("Referrers today"), (_("Site"), _("Views")), report.referrers, empty=_("No view came from another site.")
@@ -118,10 +119,6 @@ def _today(day: Day, online: int) -> Iterator[Figure]:
     yield Figure(_("Views today"), day.views)
     yield Figure(_("Unique visitors today"), day.visitors, hint=_("An estimate: ±0.81 %."))
     yield Figure(_("Visitors online"), online, hint=_("in the last five minutes"))
-
-
-def _top(title: str, column: str, rows: Sequence[tuple[Any, int]]) -> Table:
-    return Table(title, (column, _("Views")), rows, empty=_("No views today."))
 
 
 def _beside_before(title: str, report: Report, field: str) -> LineChart:

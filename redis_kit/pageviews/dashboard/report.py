@@ -14,7 +14,7 @@ from redis_kit.pageviews.counter import PageViews
 from redis_kit.pageviews.database.history import merged, rows_of
 from redis_kit.pageviews.database.models import PageViewSnapshot, digest_of
 from redis_kit.pageviews.pages import OTHER, SITE, encoded
-from redis_kit.pageviews.questions import audiences, numbers, rankings
+from redis_kit.pageviews.questions import numbers
 from redis_kit.pageviews.questions.values import Day, Overlap, Trend, Visitors
 from redis_kit.pageviews.settings import PageViewSettings
 
@@ -71,7 +71,7 @@ def read_summary(site: PageViews) -> Flow[Summary]:
     days = [now.date() - timedelta(1), now.date()]
     flows: list[Flow[Any]] = [
         numbers.by_day(site.encoded, days[1:]),
-        audiences.online(site.encoded),
+        numbers.online(site.encoded),
         numbers.hours_of_days(site.encoded, days),
     ]
     (day,), online, (yesterday, today) = yield from gather(flows)
@@ -94,7 +94,7 @@ def compare(first: PageViews, second: PageViews) -> tuple[Report, Report, Overla
     flows: list[Flow[Any]] = [
         _report(first.encoded, days),
         _report(second.encoded, days),
-        audiences.overlap(first.encoded, second.encoded, days[DAYS:], is_cluster=is_cluster),
+        numbers.overlap(first.encoded, second.encoded, days[DAYS:], is_cluster=is_cluster),
     ]
     *reports, overlap = first.run_flow(gather(flows))
     of_first, of_second = _with_snapshots([first, second], reports, days)
@@ -114,11 +114,11 @@ def _report(name: str, days: list[date]) -> Flow[Report]:
         numbers.visitors(name, last),
         numbers.visitors(name, before),
         numbers.hours_of_days(name, week),
-        audiences.online(name),
-        rankings.top(name, today.isoformat(), LISTED),
-        rankings.trending(name, LISTED),
-        rankings.sources(keys.referrers(name, today), SOURCES),
-        rankings.sources(keys.campaigns(name, today), SOURCES),
+        numbers.online(name),
+        numbers.top(name, today.isoformat(), LISTED),
+        numbers.trending(name, LISTED),
+        numbers.sources(keys.referrers(name, today), SOURCES),
+        numbers.sources(keys.campaigns(name, today), SOURCES),
         _beyond_limit(name, today),
         numbers.dropped(last),
     ]

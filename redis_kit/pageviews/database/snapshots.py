@@ -16,7 +16,7 @@ from redis_kit.pageviews import periods
 from redis_kit.pageviews.counter import PageViews
 from redis_kit.pageviews.database.models import PageViewSnapshot, digest_of
 from redis_kit.pageviews.pages import SITE
-from redis_kit.pageviews.questions import numbers, rankings
+from redis_kit.pageviews.questions import numbers
 
 CHUNK = 200  # names or rows at once
 MAX_DAYS = 400
@@ -77,7 +77,7 @@ def _names(period: ClosedPeriod, site: PageViews) -> Iterator[str]:
     yield SITE
     for pages in _listed(SITE, period, site):
         yield from pages
-        keys_of_pages = site.run_flow(gather([rankings.members(page, period.name, CHUNK) for page in pages]))
+        keys_of_pages = site.run_flow(gather([numbers.members(page, period.name, CHUNK) for page in pages]))
         for page, first in zip(pages, keys_of_pages, strict=True):
             yield from (f"{page}:{key}" for key, _ in first)
             if len(first) == CHUNK:
@@ -86,7 +86,7 @@ def _names(period: ClosedPeriod, site: PageViews) -> Iterator[str]:
 
 def _listed(name: str, period: ClosedPeriod, site: PageViews, *, start: int = 0) -> Iterator[list[str]]:
     for place in count(start, CHUNK):
-        members = [member for member, _ in site.run_flow(rankings.members(name, period.name, CHUNK, start=place))]
+        members = [member for member, _ in site.run_flow(numbers.members(name, period.name, CHUNK, start=place))]
         if members:
             yield members
         if len(members) < CHUNK:

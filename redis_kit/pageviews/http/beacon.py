@@ -1,7 +1,7 @@
 """The beacon: a request by which a browser reports a view of a page from a cache, a CDN or another server."""
 
 import asyncio
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from django.core import signing
@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
-from redis_kit.pageviews.http.events import arecord, auser, event_of, failed, headers_of, needs_user, record
+from redis_kit.pageviews.http.events import arecord, event_of, headers_of, record
 from redis_kit.pageviews.pages import Key, checked
 from redis_kit.pageviews.rules import is_early, opted_out
 from redis_kit.pageviews.settings import PageViewSettings
@@ -49,16 +49,10 @@ def beacon(request: HttpRequest) -> HttpResponse:
     The status is 403 for a page of another host that is not in ``BEACON_ORIGINS``, 413 for a body of over 8192 bytes,
     and 400 without a valid page. The rules of the middleware about bots, prefetches, staff and opt-out hold.
     """
-    options = conf.section(PageViewSettings)
-    page = _reported(request, options)
+    page = _reported(request, conf.section(PageViewSettings))
     if isinstance(page, HttpResponse):
         return page
-    try:
-        user = getattr(request, "user", None) if needs_user(options) else None
-        if event := _event(request, page, user, options):
-            record(event, options)
-    except Exception as error:
-        failed(error)
+    record(request, partial(_counts, request), partial(_event, request, page))
     return _done()
 
 
@@ -66,16 +60,10 @@ def beacon(request: HttpRequest) -> HttpResponse:
 @require_POST
 async def abeacon(request: HttpRequest) -> HttpResponse:
     """See beacon()."""
-    options = conf.section(PageViewSettings)
-    page = _reported(request, options)
+    page = _reported(request, conf.section(PageViewSettings))
     if isinstance(page, HttpResponse):
         return page
-    try:
-        user = await auser(request) if needs_user(options) else None
-        if event := _event(request, page, user, options):
-            await arecord(event, options)
-    except Exception as error:
-        failed(error)
+    await arecord(request, partial(_counts, request), partial(_event, request, page))
     return _done()
 
 
@@ -107,10 +95,12 @@ def _reported(request: HttpRequest, options: PageViewSettings) -> tuple[str, str
     return name, key
 
 
-def _event(request: HttpRequest, page: tuple[str, str], user: Any, options: PageViewSettings) -> Event | None:
+def _counts(request: HttpRequest, options: PageViewSettings) -> bool:
     headers = headers_of(request)
-    if is_early(headers) or (options.RESPECT_OPT_OUT and opted_out(headers)):
-        return None
+    return not is_early(headers) and not (options.RESPECT_OPT_OUT and opted_out(headers))
+
+
+def _event(request: HttpRequest, page: tuple[str, str], user: Any, options: PageViewSettings) -> Event | None:
     referrer, query = request.POST.get("referrer", ""), request.POST.get("query", "")
     return event_of(request, None, page, user=user, referrer=referrer, query=query, options=options)
 

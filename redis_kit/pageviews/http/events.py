@@ -1,59 +1,56 @@
 """From a request to an event, and from an event to Redis: what the middleware and the beacon share."""
 
+import logging
+import re
+from collections.abc import Callable
+from datetime import datetime
+from functools import lru_cache
+from secrets import compare_digest, token_urlsafe
 from typing import Any
+from urllib.parse import parse_qsl
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
+from django.utils.cache import patch_vary_headers
 
-from redis_kit.core.errors import PermissionDenied, PoolExhausted
-from redis_kit.core.primitive import Primitive
+from redis_kit.core import conf
+from redis_kit.core.errors import ConfigurationError
+from redis_kit.core.keys import hashed
+from redis_kit.core.web.client_address import client_address
 from redis_kit.pageviews import periods
 from redis_kit.pageviews.batch import count_one
 from redis_kit.pageviews.buffer import buffer
+from redis_kit.pageviews.counter import PageViews
 from redis_kit.pageviews.errors import log_once
-from redis_kit.pageviews.http.origins import campaign, referring_host
-from redis_kit.pageviews.http.visitors import visitor
-from redis_kit.pageviews.pages import SITE
-from redis_kit.pageviews.rules import HEADERS, is_bot
+from redis_kit.pageviews.rules import HEADERS, LONGEST_AGENT, is_bot
 from redis_kit.pageviews.settings import PageViewSettings
 from redis_kit.pageviews.tally import Event, identified
 
+logger = logging.getLogger("redis_kit.pageviews")
+
+CAMPAIGN = ("utm_source", "utm_medium", "utm_campaign")
+LONGEST_HOST = 253  # characters (RFC 1035)
+LONGEST_WORD = 30  # characters of a source, a medium or a campaign
+LONGEST_QUERY = 2048
+MAX_FIELDS = 50
+COOKIE_NAME = "rk_visitor"
+COOKIE_AGE = 365 * 86_400  # seconds
+TOKEN_BYTES = 16
+COOKIE_LENGTH = 22 + 1 + 22  # a token and a hash of 128 bits each
+
 _META = [(name, "HTTP_" + name.upper().replace("-", "_")) for name in HEADERS]
+_HOST = re.compile(r"https?://(?:[^/?#@]*@)?([a-z0-9.-]+)(?::\d+)?(?:[/?#]|$)", re.IGNORECASE)
+_UNWANTED = re.compile(r"[^\w.+ -]+")
+_warned = False
 
-
-class _Writer(Primitive):
-    """Writes one event at a time, and never raises because of Redis."""
-
-    component, settings = "pageviews", PageViewSettings
-    answered = (PoolExhausted, PermissionDenied)
-
-    def policy(self) -> str:
-        return "open"
-
-    def write(self, event: Event) -> str:
-        """Return why the event was dropped, as a field of ``Dropped``; "" if it was counted."""
-        return self.run_flow(count_one(event, using=self.using), if_open="outage")
-
-    async def awrite(self, event: Event) -> str:
-        """See write()."""
-        return await self.arun_flow(count_one(event, using=self.using), if_open="outage")
+Counts = Callable[[PageViewSettings], bool]
+EventFor = Callable[[Any, PageViewSettings], Event | None]
 
 
 def headers_of(request: HttpRequest) -> dict[str, str]:
     """Return those headers of a request that the rules read."""
     meta = request.META
     return {name: meta[key] for name, key in _META if key in meta}
-
-
-def needs_user(options: PageViewSettings) -> bool:
-    """Return whether the user of a request must be loaded."""
-    return options.EXCLUDE_STAFF or options.VISITOR == "user"
-
-
-async def auser(request: HttpRequest) -> Any:
-    """Return the user of a request in an event loop; None without the middleware of users."""
-    load = getattr(request, "auser", None)
-    return await load() if load else getattr(request, "user", None)
 
 
 def event_of(
@@ -81,24 +78,50 @@ def event_of(
     return Event(moment, *page, identified(identity), host, campaign(query) if query else "")
 
 
-def record(event: Event, options: PageViewSettings) -> None:
-    """Put an event into the buffer; with ``WRITE = "sync"``, count it now."""
-    if options.WRITE == "buffer":
-        buffer.record(event)
-    else:
-        _note(_Writer(SITE, using=options.USING).write(event))
+def record(request: HttpRequest, counts: Counts, event_for: EventFor) -> None:
+    """Put the event of a request that counts into the buffer; with ``WRITE = "sync"``, count it now.
+
+    ``event_for`` takes the user, or None if that need not be loaded. Nothing is raised: neither an error of Redis nor
+    one of this process, such as one of the project's function that names a page.
+    """
+    try:
+        options = conf.section(PageViewSettings)
+        if not counts(options):
+            return
+        event = event_for(getattr(request, "user", None) if _needs_user(options) else None, options)
+        if event and options.WRITE == "buffer":
+            buffer.record(event)
+        elif event:
+            site = PageViews.site(using=options.USING, on_failure="open")
+            _note(site.run_flow(count_one(event, using=site.using), if_open="outage"))
+    except Exception as error:
+        _failed(error)
 
 
-async def arecord(event: Event, options: PageViewSettings) -> None:
+async def arecord(request: HttpRequest, counts: Counts, event_for: EventFor) -> None:
     """See record()."""
-    if options.WRITE == "buffer":
-        buffer.record(event)
-    else:
-        _note(await _Writer(SITE, using=options.USING).awrite(event))
+    try:
+        options, user = conf.section(PageViewSettings), None
+        if not counts(options):
+            return
+        if _needs_user(options):
+            load = getattr(request, "auser", None)
+            user = await load() if load else getattr(request, "user", None)
+        event = event_for(user, options)
+        if event and options.WRITE == "buffer":
+            buffer.record(event)
+        elif event:
+            site = PageViews.site(using=options.USING, on_failure="open")
+            _note(await site.arun_flow(count_one(event, using=site.using), if_open="outage"))
+    except Exception as error:
+        _failed(error)
 
 
-def failed(error: Exception) -> None:
-    """Note an error of this process, such as one of the project's function that names a page."""
+def _needs_user(options: PageViewSettings) -> bool:
+    return options.EXCLUDE_STAFF or options.VISITOR == "user"
+
+
+def _failed(error: Exception) -> None:
     log_once(error, "A page view was not counted: %s")
     buffer.drop("failed")
 
@@ -113,3 +136,103 @@ def _own_host(request: HttpRequest) -> str:
 def _note(dropped: str) -> None:
     if dropped:
         buffer.drop(dropped)
+
+
+def referring_host(referrer: str, own_host: str) -> str:
+    """Return the host of a ``Referer`` in lower case, without ``www.``; "" for one's own host or no valid address.
+
+    Only the host is returned, since the rest of an address may hold what a visitor searched for.
+    """
+    host = _host(referrer) if len(referrer) <= LONGEST_QUERY else ""
+    return "" if host == own_host.partition(":")[0].lower().removeprefix("www.") else host
+
+
+def campaign(query: str) -> str:
+    """Return ``utm_source``, ``utm_medium`` and ``utm_campaign`` of a query as ``source / medium / campaign``.
+
+    "" without a source. Text is in lower case, cut at 30 characters a part, and without punctuation.
+    """
+    if "utm_source=" not in query or len(query) > LONGEST_QUERY:
+        return ""
+    try:
+        given = dict(parse_qsl(query, max_num_fields=MAX_FIELDS))
+    except ValueError:
+        return ""
+    source, *others = (_word(given.get(name, "")) for name in CAMPAIGN)
+    return " / ".join([source, *(other or "-" for other in others)]) if source else ""
+
+
+@lru_cache(maxsize=1024)
+def _host(referrer: str) -> str:
+    match = _HOST.match(referrer)
+    return match[1].lower().strip(".").removeprefix("www.")[:LONGEST_HOST] if match else ""
+
+
+def _word(text: str) -> str:
+    return _UNWANTED.sub(" ", text).strip().lower()[:LONGEST_WORD].strip()
+
+
+def visitor(
+    request: HttpRequest, response: HttpResponseBase | None, *, options: PageViewSettings, user: Any, moment: datetime
+) -> str:
+    """Return the identity of a request's visitor. If the request has none it is "", and only the view counts."""
+    if options.VISITOR == "daily_salt":
+        return _of_the_day(request, moment)
+    if options.VISITOR == "session":
+        key = getattr(getattr(request, "session", None), "session_key", None)
+        return f"session {key}" if key else ""
+    if options.VISITOR == "user":
+        key = getattr(user, "pk", None)
+        return "" if key is None else f"user {key}"
+    return _by_cookie(request, response)
+
+
+def _of_the_day(request: HttpRequest, moment: datetime) -> str:
+    global _warned
+    try:
+        address = client_address(request)
+    except ConfigurationError as error:
+        address = ""
+        if not _warned:
+            _warned = True
+            logger.warning("Visitors are identified by their browsers alone: %s", error)
+    return f"{moment.date().isoformat()} {address} {request.META.get('HTTP_USER_AGENT', '')[:LONGEST_AGENT]}"
+
+
+def _by_cookie(request: HttpRequest, response: HttpResponseBase | None) -> str:
+    token = signed_token(request.COOKIES.get(COOKIE_NAME, ""))
+    if response is None or _is_shared(response):
+        return f"cookie {token}" if token else ""
+    patch_vary_headers(response, ("Cookie",))
+    if not token:
+        token = token_urlsafe(TOKEN_BYTES)
+        response.set_cookie(
+            COOKIE_NAME,
+            signed(token),
+            max_age=COOKIE_AGE,
+            secure=request.is_secure(),
+            httponly=True,
+            samesite="Lax",
+        )
+    return f"cookie {token}"
+
+
+def _is_shared(response: HttpResponseBase) -> bool:
+    """Return whether a cache that serves many visitors may store the response: a cookie would reach all of them."""
+    directives = {part.strip() for part in response.headers.get("Cache-Control", "").lower().split(",")}
+    names = {directive.partition("=")[0] for directive in directives}
+    if names & {"public", "s-maxage"}:
+        return True
+    return ("max-age" in names or "Expires" in response.headers) and not directives & {"private", "no-store"}
+
+
+def signed(token: str) -> str:
+    """Return the value of a cookie: the token and its keyed BLAKE2b, a tenth of the work of Django's signatures."""
+    return f"{token}.{hashed(f'cookie:{token}')}"
+
+
+def signed_token(cookie: str) -> str:
+    """Return the token of a cookie; "" unless its signature is right."""
+    token, _, _ = cookie.partition(".")
+    is_right = len(cookie) == COOKIE_LENGTH and cookie.isascii() and compare_digest(cookie, signed(token))
+    return token if is_right else ""

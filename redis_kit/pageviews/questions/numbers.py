@@ -1,20 +1,27 @@
 """Views and visitors in a range of days, as flows. A name is that of a page, of an object or of the site, encoded."""
 
+import math
+import time
 from collections.abc import Iterable
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
+from urllib.parse import unquote
 
 from redis_kit.core import conf, scripts
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, single
+from redis_kit.core.gather import gather
 from redis_kit.core.steps import Batch, Call
 from redis_kit.pageviews import keys, periods
 from redis_kit.pageviews.pages import SITE
-from redis_kit.pageviews.questions.values import Day, Hour, Visitors
+from redis_kit.pageviews.questions.values import STANDARD_ERROR, Day, Hour, Overlap, Trend, Visitors
 from redis_kit.pageviews.settings import PageViewSettings
 from redis_kit.pageviews.tally import identity_kind
 
 SALTED = "daily_salt"
 COUNT_EACH = scripts.load("redis_kit.pageviews", "count_each")
+LEAST_TREND = 0.01  # views; what weighs less is not listed
+UNION = scripts.load("redis_kit.pageviews", "union")
+MINUTES = 6  # the present one, and the five before
 
 
 def views(name: str, days: list[date]) -> Flow[int]:
@@ -114,3 +121,69 @@ def _by_month(name: str, days: list[date], prefix: str = "") -> list[Call]:
 
 def _numbers(replies: Iterable[list[Any]]) -> list[int]:
     return [int(number or 0) for reply in replies for number in reply]
+
+
+def top(name: str, period: str, n: int) -> Flow[list[tuple[str, int]]]:
+    """Return the most viewed pages or keys of a day, a week or a month."""
+    return [(unquote(member), views) for member, views in (yield from members(name, period, n))]
+
+
+def members(name: str, period: str, n: int, *, start: int = 0) -> Flow[list[tuple[str, int]]]:
+    """Return the most viewed pages or keys of a day, a week or a month from a place on, encoded."""
+    reply = yield Call("ZRANGE", keys.top(name, period), start, start + n - 1, "REV", "WITHSCORES")
+    return [(member.decode(), int(score)) for member, score in _pairs(reply)]
+
+
+def trending(name: str, n: int) -> Flow[list[Trend]]:
+    """Return the pages or keys whose views, weighed by their age, are the most."""
+    reply = yield Call("ZRANGE", keys.trending(name), 0, n - 1, "REV", "WITHSCORES")
+    now = time.time()
+    trends = [
+        Trend(unquote(member.decode()), 2 ** min((float(score) - now) / periods.TRENDING_HALF_LIFE, 64))
+        for member, score in _pairs(reply)
+    ]
+    return [trend for trend in trends if trend.score >= LEAST_TREND]
+
+
+def sources(key: str, n: int) -> Flow[list[tuple[str, int]]]:
+    """Return the sources of the most views in one of the bounded lists."""
+    reply = yield Call("ZRANGE", key, 0, n - 1, "REV", "WITHSCORES")
+    return [(member.decode(errors="replace"), int(score)) for member, score in _pairs(reply)]
+
+
+def _pairs(reply: list[Any]) -> list[tuple[bytes, bytes]]:
+    return list(zip(reply[::2], reply[1::2], strict=True))
+
+
+def online(name: str) -> Flow[int]:
+    """Return the number of visitors of the present minute and the five before it."""
+    now = periods.now()
+    minutes = [periods.minute_of(now - timedelta(minutes=ago)) for ago in range(MINUTES)]
+    count: int = yield Call("PFCOUNT", *[keys.visitors(name, minute) for minute in minutes])
+    return count
+
+
+def overlap(first: str, second: str, days: list[date], *, is_cluster: bool) -> Flow[Overlap]:
+    """Return the visitors in common: |A| + |B| - |A or B|. One round trip that writes nothing.
+
+    In a Cluster two: it has both pages in two slots, so the sketches of one are merged and sent to the other.
+    """
+    if is_cluster:
+        flows = [single(_union_with(second, days, b"")), single(Batch(identities(days)))]
+        (_, there, sketch), kinds = yield from gather(flows)
+        union, here, _ = yield _union_with(first, days, sketch)
+    else:
+        own, others = _sketches(first, days), _sketches(second, days)
+        counts = [Call("PFCOUNT", *sketches) for sketches in (own, others, own + others)]
+        here, there, union, *kinds = yield Batch([*counts, *identities(days)])
+    common = min(max(here + there - union, 0), here, there)
+    error = STANDARD_ERROR * math.hypot(here, there, union)
+    return Overlap(common, round(error), here, there, union, is_distinct(days, kinds))
+
+
+def _union_with(name: str, days: list[date], other: bytes) -> scripts.ScriptCall:
+    return UNION([keys.union(name), *_sketches(name, days)], [other])
+
+
+def _sketches(name: str, days: list[date]) -> list[str]:
+    return [keys.visitors(name, period) for period in periods.sketches(days)]

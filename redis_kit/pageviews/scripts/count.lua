@@ -42,10 +42,84 @@ local number, ttl = tonumber(ARGV[1]), ARGV[3]
 local may = redis.acl_check_cmd
 local next_argument = 17
 
--- @include _add_bounded
--- @include _add_counts
--- @include _add_decayed
--- @include _add_visitors
+-- Add counts to a sorted set of a limited size: "Space-Saving" of Metwally et al. (2005). A member that is new to a full
+-- set takes the place of the smallest one, and its count. So members above the average of a full set are never missing,
+-- and the count of a late member may be too high, by the smallest count at most.
+local function add_bounded(key, most, counts)
+    for place = 1, #counts, 2 do
+        local member, count = counts[place], counts[place + 1]
+        if not redis.call("ZSCORE", key, member) and redis.call("ZCARD", key) >= most then
+            count = count + redis.call("ZPOPMIN", key)[2]
+        end
+        redis.call("ZINCRBY", key, count, member)
+    end
+end
+
+-- Add counts to a sorted set: two commands for any number of members, as each command of a script costs more than its
+-- work. A new member sets the expiry.
+local function add_counts(key, ttl, counts)
+    local members, sums, has_new = {}, {}, false
+    for place = 2, #counts, 2 do
+        members[place / 2] = counts[place - 1]
+    end
+    for place, score in ipairs(redis.call("ZMSCORE", key, unpack(members))) do
+        has_new = has_new or not score
+        sums[2 * place - 1], sums[2 * place] = (score or 0) + counts[2 * place], members[place]
+    end
+    redis.call("ZADD", key, unpack(sums))
+    if has_new then
+        redis.call("PEXPIRE", key, ttl)
+    end
+end
+
+-- Add counts that lose half of their weight in each half-life: the forward decay of Cormode et al. (2009), with the
+-- logarithm of the sum as the score. So nothing is ever rescaled: a score is the time, in s, at which a single view
+-- would weigh the same.
+local function add_decayed(key, most, half_life, at, counts)
+    local members, scores = {}, {}
+    for place = 2, #counts, 2 do
+        members[place / 2] = counts[place - 1]
+    end
+    for place, low in ipairs(redis.call("ZMSCORE", key, unpack(members))) do
+        local high = at + half_life * math.log(counts[2 * place]) / math.log(2)
+        if low then
+            low = tonumber(low)
+            if low > high then
+                high, low = low, high
+            end
+            high = high + half_life * math.log(1 + 2 ^ ((low - high) / half_life)) / math.log(2)
+        end
+        scores[2 * place - 1], scores[2 * place] = string.format("%.17g", high), members[place]
+    end
+    redis.call("ZADD", key, unpack(scores))
+    redis.call("ZREMRANGEBYRANK", key, 0, -1 - most)
+end
+
+-- Add visitors to sketches: of a minute, an hour, a day, a week and a month, each a key with its expiry. A visitor who
+-- does not change one is in the longer ones, too; but the days of a week may be in two months. The minute gets the
+-- first visitors only: the others are not online any more.
+local function wrong_sketch(sketches)
+    for _, sketch in ipairs(sketches) do
+        local header = redis.call("GETRANGE", sketch[1], 0, 15)
+        if header ~= "" and (string.sub(header, 1, 4) ~= "HYLL" or #header < 16) then
+            return sketch[1] .. " is corrupt: it has no header"
+        end
+    end
+end
+
+local function add_visitors(sketches, visitors, online)
+    for place, sketch in ipairs(sketches) do
+        local count = place == 1 and online or #visitors
+        local changed = count > 0 and redis.pcall("PFADD", sketch[1], unpack(visitors, 1, count))
+        if type(changed) == "table" then
+            return sketch[1] .. " is corrupt: " .. changed.err
+        elseif changed == 0 and count == #visitors and place <= 3 then
+            return
+        elseif changed == 1 then
+            redis.call("PEXPIRE", sketch[1], sketch[2])
+        end
+    end
+end
 
 local function take(count)
     local texts = {}

@@ -64,7 +64,7 @@ def older_shards(names: Collection[str]) -> tuple[str, ...]:
 
     While Redis is unavailable none are known.
     """
-    from redis_kit.queues.inspection import stats
+    from redis_kit.queues.reports import stats
 
     try:
         older = tuple(stats.older_shards(names))
@@ -80,7 +80,7 @@ def check_options(listed: Collection[str]) -> None:
 
     One round trip if there are any; no check while Redis is unavailable.
     """
-    from redis_kit.queues.inspection.stats import queue_names
+    from redis_kit.queues.reports.stats import queue_names
 
     names = conf.section(QueueSettings).QUEUE_OPTIONS
     if not (hints := {name: hint for name in names if name not in listed and (hint := did_you_mean(name, listed))}):
@@ -99,7 +99,7 @@ def check(names: Collection[str], listed: Collection[str], *, weighed: bool) -> 
     A worker registers its queues, so even a wrong name is registered after the first start; therefore a queue counts
     as used if a job was ever added. Two round trips if a name is not listed; no check while Redis is unavailable.
     """
-    from redis_kit.queues.inspection.stats import never_used, queue_names
+    from redis_kit.queues.reports.stats import never_used, queue_names
 
     unlisted = [name for name in names if name not in listed]
     if not unlisted:

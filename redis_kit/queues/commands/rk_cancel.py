@@ -10,11 +10,11 @@ from redis_kit.core import terminal
 from redis_kit.core.errors import InvalidName
 from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import QueueCommand, identifier
-from redis_kit.queues.inspection.lookup import look_up
-from redis_kit.queues.jobs.ids import in_full, queue_of
-from redis_kit.queues.queue import Queue
+from redis_kit.queues.engine import manage
+from redis_kit.queues.engine.ids import in_full, queue_of
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.reports.lookup import look_up
 from redis_kit.queues.settings import whole
-from redis_kit.queues.store import manage
 
 REMOVED, STOPPING, ENDED, DEAD, NOT_FOUND = "removed", "stopping", "ended", "dead", "not found"
 TEXTS = {

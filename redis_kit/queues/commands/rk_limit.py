@@ -10,9 +10,9 @@ from redis_kit.core.terminal import aligned, cut, duration
 from redis_kit.core.text import clean, did_you_mean
 from redis_kit.queues import limits
 from redis_kit.queues.commands.base import QueueCommand
-from redis_kit.queues.inspection.stats import Errors, queue_names
-from redis_kit.queues.jobs import lane
+from redis_kit.queues.engine import lane
 from redis_kit.queues.limits import LimitInfo
+from redis_kit.queues.reports.stats import Errors, queue_names
 from redis_kit.queues.tasks import declared_limits, discovery, registry
 
 COLUMNS = ("QUEUE", "LIMIT", "CONCURRENCY", "RATE", "RUNNING", "WAITING", "NEXT", "CHANGED")

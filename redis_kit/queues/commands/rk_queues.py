@@ -9,23 +9,17 @@ from django.core.management.base import CommandError, CommandParser
 
 from redis_kit.core import terminal
 from redis_kit.core.errors import RedisUnavailable
-from redis_kit.core.terminal import aligned, cut, duration, estimate
+from redis_kit.core.terminal import aligned, cut, duration
 from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import QueueCommand, jobs, unreadable
-from redis_kit.queues.inspection.stats import Errors, QueueStats, queue_names, queue_stats
-from redis_kit.queues.inspection.task_runs import stored_runs
-from redis_kit.queues.inspection.workers import DEAD, HOUR, UNRESPONSIVE, LostWorker, WorkerInfo, workers_and_lost
-from redis_kit.queues.jobs.run_counts import TaskStats
-from redis_kit.queues.store.hourly import HOURS
-from redis_kit.queues.store.unknown_calls import UnknownCalls
+from redis_kit.queues.engine.feature import queue_views
+from redis_kit.queues.reports.stats import Errors, QueueStats, queue_names, queue_stats
+from redis_kit.queues.reports.unknown_calls import UnknownCalls
+from redis_kit.queues.reports.workers import DEAD, HOUR, UNRESPONSIVE, LostWorker, WorkerInfo, workers_and_lost
 
 MINUTES = 6  # five full ones and the current one
 INTERVAL = 2.0  # seconds between two updates of --watch
 CLEAR = "\x1b[H\x1b[J"
-TASK_COLUMNS = (
-    *("QUEUE", "TASK", "ATTEMPTS", "FAILED", "IN ALL"),
-    *("RUN P50", "P95", "P99", "WAIT P50", "P95", "P99"),
-)
 COLUMNS = (
     *("QUEUE", "READY", "SCHEDULED", "RUNNING", "DEAD", "WAITS"),
     *("DONE/MIN", "FAILED/MIN", "LATE", "WORKERS", "PAUSED"),
@@ -43,21 +37,16 @@ class Command(QueueCommand):
         super().add_arguments(parser)
         views = parser.add_mutually_exclusive_group()
         views.add_argument("--watch", action="store_true", help="update every 2 s, until Ctrl-C")
-        views.add_argument(
-            "--tasks",
-            type=terminal.whole(1, HOURS),
-            nargs="?",
-            const=HOURS,
-            metavar="HOURS",
-            help=f"show the tasks of the last hours in place of the queues, 1 to {HOURS} (default: {HOURS})",
-        )
+        for view in queue_views():
+            view.add_argument(views)
 
-    def run(self, *, name: str | None, using: str, watch: bool, tasks: int | None, **options: Any) -> None:
+    def run(self, *, name: str | None, using: str, watch: bool, **options: Any) -> None:
         """Show the queues. Queues that are first used later do not appear."""
         names = queue_names(using=using) if name is None else [self.queue(name, using).name]
-        if tasks:
-            self._show_tasks(names, tasks, using, as_json=options["json"])
-            return
+        for view in queue_views():
+            if wanted := options[view.NAME]:
+                view.show(self, names, wanted, using, as_json=options["json"])
+                return
         if not watch:
             errors: Errors = {}
             reports = queue_stats(names, minutes=MINUTES, using=using, errors=errors)
@@ -73,19 +62,6 @@ class Command(QueueCommand):
                 time.sleep(INTERVAL)
         except KeyboardInterrupt:
             self.stdout.write("")
-
-    def _show_tasks(self, names: list[str], hours: int, using: str, *, as_json: bool) -> None:
-        stats = stored_runs(names, hours, using).stats()
-        by_time = [
-            (queue, task, each)
-            for queue, by_task in stats.items()
-            for task, each in sorted(by_task.items(), key=lambda pair: -pair[1].total)
-        ]
-        if as_json:
-            rows = [{"queue": queue, "task": task, **_plain_task(each)} for queue, task, each in by_time]
-            self.stdout.write(json.dumps(rows, indent=2))
-        else:
-            self.write(task_table(by_time) if by_time else ["No task ran in this time."])
 
     def _look(self, names: list[str], using: str, *, as_json: bool) -> None:
         try:
@@ -114,11 +90,6 @@ def _warnings(names: list[str], using: str) -> list[str]:
         *(_unresponsive(worker) for worker in workers if worker.state == UNRESPONSIVE),
         *(_lost(worker) for worker in lost if worker.age < HOUR),
     ]
-
-
-def _plain_task(stats: TaskStats) -> dict[str, Any]:
-    numbers = {"attempts": stats.runs, "failed": stats.failures, "seconds": stats.total}
-    return {**numbers, "run_time": stats.run_time._asdict(), "wait": stats.wait._asdict()}
 
 
 def _dead(worker: WorkerInfo) -> str:
@@ -191,11 +162,6 @@ def table(reports: Mapping[str, QueueStats]) -> Iterator[str]:
     return aligned(rows, right=range(1, len(COLUMNS) - 1))
 
 
-def task_table(tasks: Sequence[tuple[str, str, TaskStats]]) -> Iterator[str]:
-    """Return a header line and a line for each task, given with its queue and its name."""
-    return aligned([TASK_COLUMNS, *(_task_row(*task) for task in tasks)], right=range(2, len(TASK_COLUMNS)))
-
-
 def per_minute(counts: Sequence[int], minute: int) -> float:
     """Return the mean per minute. The last one, ``minute``, is the current one and counts as far as it has passed."""
     # The clocks of this machine and the server may differ; the error is less than a minute.
@@ -221,12 +187,6 @@ def _row(name: str, report: QueueStats) -> tuple[str, ...]:
         _workers(report),
         _paused(report),
     )
-
-
-def _task_row(queue: str, task: str, stats: TaskStats) -> tuple[str, ...]:
-    times = ["" if each is None else estimate(each) for each in (*stats.run_time, *stats.wait)]
-    counts = f"{stats.runs:,}", f"{stats.failures:,}", duration(stats.total)
-    return cut(clean(queue)), cut(clean(task)) or "(others)", *counts, *times
 
 
 def _workers(report: QueueStats) -> str:

@@ -9,10 +9,10 @@ from redis_kit.core import terminal
 from redis_kit.core.terminal import duration
 from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import SHOWN, QueueCommand, identifier, jobs
-from redis_kit.queues.inspection import failures
-from redis_kit.queues.inspection.failures import Group
-from redis_kit.queues.jobs.ids import in_full
-from redis_kit.queues.queue import Queue
+from redis_kit.queues.engine.ids import in_full
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.reports import failures
+from redis_kit.queues.reports.failures import Group
 
 CHUNK = 1000  # jobs in one call
 FILTERS = ("task", "error", "tag")

@@ -14,14 +14,14 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.core.panels import duration
 from redis_kit.core.text import grouped
 from redis_kit.queues import limits
-from redis_kit.queues.inspection import failures
-from redis_kit.queues.inspection import workers as worker_list
-from redis_kit.queues.inspection.failures import Group
-from redis_kit.queues.inspection.stats import queue_names
-from redis_kit.queues.inspection.workers import Command
-from redis_kit.queues.jobs.message import task_of
-from redis_kit.queues.queue import Queue
-from redis_kit.queues.store import manage
+from redis_kit.queues.engine import manage
+from redis_kit.queues.engine.message import task_of
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.reports import failures
+from redis_kit.queues.reports import workers as worker_list
+from redis_kit.queues.reports.failures import Group
+from redis_kit.queues.reports.stats import queue_names
+from redis_kit.queues.reports.workers import Command
 
 JOB = re.compile(r"([^/]+)/([A-Za-z0-9_.-]{1,128})")
 MOST_RETRIED = 1000  # dead jobs of a queue

@@ -14,13 +14,13 @@ from redis_kit.queues.dashboard.actions import JOB, JobTarget
 from redis_kit.queues.dashboard.job_page import OF_STATES, WAITS, error, moment, tags
 from redis_kit.queues.dashboard.job_selection import TEXTS, JobSelection
 from redis_kit.queues.dashboard.panel import MANAGE, QueueChoicePanel, button
-from redis_kit.queues.inspection.failures import Group
-from redis_kit.queues.inspection.job_pages import JobFilter, JobPage, job_page
-from redis_kit.queues.inspection.stats import Errors, queue_counts
-from redis_kit.queues.jobs.done import DoneJob
-from redis_kit.queues.jobs.job import JobInfo, State, cause
-from redis_kit.queues.jobs.message import tags_of, task_of
-from redis_kit.queues.queue import Queue
+from redis_kit.queues.engine.done import DoneJob
+from redis_kit.queues.engine.job import JobInfo, State, cause
+from redis_kit.queues.engine.message import tags_of, task_of
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.reports.failures import Group
+from redis_kit.queues.reports.job_pages import JobFilter, JobPage, job_page
+from redis_kit.queues.reports.stats import Errors, queue_counts
 
 SLUG = "jobs"
 KEEPS_NONE = _("No done job is kept. The option DONE_LIMIT of a queue keeps the latest ones.")

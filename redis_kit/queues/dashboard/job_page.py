@@ -4,24 +4,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from django.utils.timezone import is_naive, localtime
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.logs import error_text
 from redis_kit.core.logs.masking import HIDDEN, is_secret, without_secrets
 from redis_kit.core.panels import MOST_ROWS, Content, Lines, Link, Listing, Meter, Table, Words
-from redis_kit.core.text import contained
 from redis_kit.queues.dashboard.actions import JobTarget
+from redis_kit.queues.engine import message
+from redis_kit.queues.engine import payload as serializers
+from redis_kit.queues.engine.feature import features
+from redis_kit.queues.engine.history import History
+from redis_kit.queues.engine.message import tags_of, task_of
 from redis_kit.queues.errors import CorruptMessage, UnknownTask
-from redis_kit.queues.inspection.lookup import AttemptError, JobDetails
-from redis_kit.queues.jobs import message
-from redis_kit.queues.jobs import payload as serializers
-from redis_kit.queues.jobs.history import History
-from redis_kit.queues.jobs.log_line import LogLine
-from redis_kit.queues.jobs.message import tags_of, task_of
-from redis_kit.queues.jobs.progress import Progress
-from redis_kit.queues.jobs.step import step_of
+from redis_kit.queues.reports.lookup import AttemptError, JobDetails
 from redis_kit.queues.tasks import registry
+from redis_kit.queues.tasks.progress import Progress
 
 FIRST = _("First jobs of %s")
 WAITS = _("waits for the limit %s")
@@ -61,8 +58,9 @@ def content(wanted: tuple[str, str], details: JobDetails | None) -> Iterator[Con
     yield from _texts(details)
     if details.history and details.history.begun:
         yield _attempts(details, details.history)
-    if details.log:
-        yield _log(details.log)
+    for feature in features():
+        if feature.name in details.extras:
+            yield from feature.job_sections(details.extras[feature.name])
     for failure in filter(None, (details.result.cancelled, *details.result.errors)):
         yield _traceback(failure)
 
@@ -90,11 +88,10 @@ def _job(title: Any, target: JobTarget, details: JobDetails) -> Table:
     record, job = details.record, details.job
     body = record.body if record else b""
     first = Link(FIRST % target.queue, "queues", {"queue": target.queue})
-    step = step_of(body)
-    workflow = step and Link(_("Workflow %s") % step.workflow, "workflows", {"id": step.workflow})
+    lines = [line for feature in features() for line in feature.job_lines(body)]
     labels = tags(target.queue, job.state if job else "done", tags_of(body))
     cells: list[tuple[Any, Any]] = [
-        (_("Job"), Lines((target.id, task_of(body), first, workflow, labels))),
+        (_("Job"), Lines((target.id, task_of(body), first, *lines, labels))),
         (_("State"), Lines(_state(details))),
         (_("Priority"), record and record.priority),
         (_("Attempts"), record and _counted(record.attempts, details.history)),
@@ -216,16 +213,6 @@ def _attempts(details: JobDetails, about: History) -> Table:
 def _failed(failure: AttemptError) -> Lines:
     summary = error_text.summary_of(failure.kind, failure.traceback)
     return error(failure.kind.removeprefix("builtins."), summary)
-
-
-def _log(lines: Sequence[LogLine]) -> Listing:
-    return Listing(_("Log"), "\n".join(map(_logged, lines))[-LONGEST:])
-
-
-def _logged(line: LogLine) -> str:
-    at = line.at if is_naive(line.at) else localtime(line.at)
-    about = f"{at.isoformat(sep=' ', timespec='milliseconds')[:23]} {line.attempt} {line.level} {line.logger}"
-    return contained(f"{about}: {without_secrets(line.text)}")
 
 
 def _traceback(failure: AttemptError) -> Listing:

@@ -2,23 +2,32 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple, Self, cast
 from urllib.parse import parse_qs, urlencode
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.flow import Flow
+from redis_kit.core.primitive import Primitive
+from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.text import grouped
 from redis_kit.queues.dashboard.actions import NAMED, JobTarget, existing, retried
 from redis_kit.queues.dashboard.job_page import OF_STATES
-from redis_kit.queues.inspection import job_pages
-from redis_kit.queues.inspection.job_pages import JobFilter
-from redis_kit.queues.jobs.job import JobInfo, State
-from redis_kit.queues.jobs.message import task_of
-from redis_kit.queues.queue import Queue
-from redis_kit.queues.store import bulk
+from redis_kit.queues.engine import calls, manage, payload, shards
+from redis_kit.queues.engine.job import JobInfo, State
+from redis_kit.queues.engine.message import task_of
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.errors import Cancelled
+from redis_kit.queues.reports import job_pages
+from redis_kit.queues.reports.job_pages import JobFilter
+from redis_kit.queues.settings import QueueSettings
 
+Step = Callable[[str, str], ScriptCall]  # of the beginning of a queue's keys, and an id
 MOST = 1000  # jobs that one button changes
 TEXTS = ("task", "error", "tag")  # of a filter
 MATCHING = "?"  # begins the value of a button for all that match
@@ -80,7 +89,7 @@ class JobSelection(NamedTuple):
     def run_now(self) -> str:
         """Make its scheduled jobs ready. Raises InvalidValue if there are none."""
         queue, ids = self._chosen()
-        count = _some(queue.run_flow(bulk.run_now(queue, ids)))
+        count = _some(queue.run_flow(_run_now(queue, ids)))
         return ngettext("Ready: %(count)s job of %(queue)s.", "Ready: %(count)s jobs of %(queue)s.", count) % {
             "count": grouped(count),
             "queue": self.queue,
@@ -89,7 +98,7 @@ class JobSelection(NamedTuple):
     def cancel(self) -> str:
         """Cancel its waiting jobs now, the running ones by their workers. Raises InvalidValue if there are none."""
         queue, ids = self._chosen()
-        waited, running = queue.run_flow(bulk.cancel(queue, ids))
+        waited, running = queue.run_flow(_cancel(queue, ids))
         count = _some(waited + running)
         text = ngettext("Cancelled %(count)s job of %(queue)s.", "Cancelled %(count)s jobs of %(queue)s.", count)
         stopping = " " + _("%s of them are running; their workers stop them.") % grouped(running) if running else ""
@@ -98,7 +107,7 @@ class JobSelection(NamedTuple):
     def delete(self) -> str:
         """Delete its jobs that are not running. Raises InvalidValue if there are none."""
         queue, ids = self._chosen()
-        count = _some(queue.run_flow(bulk.delete(queue, ids)))
+        count = _some(queue.run_flow(_delete(queue, ids)))
         text = ngettext("Deleted %(count)s job of %(queue)s.", "Deleted %(count)s jobs of %(queue)s.", count)
         return text % {"count": grouped(count), "queue": self.queue}
 
@@ -157,3 +166,41 @@ def of_deletion(count: int) -> str:
         "%(count)d jobs are deleted, and can't be retried. Callers that wait for their results get none.",
         count,
     ) % {"count": count}
+
+
+def _delete(queue: Primitive, ids: Sequence[str]) -> Flow[int]:
+    """Delete jobs that no worker has; return how many there were. One round trip for each 500."""
+    return sum((yield from _each(queue, ids, calls.DELETE)))
+
+
+def _run_now(queue: Primitive, ids: Sequence[str]) -> Flow[int]:
+    """Make scheduled jobs ready; return how many were scheduled. One round trip for each 500."""
+    return sum((yield from _each(queue, ids, calls.RUN_NOW)))
+
+
+def _cancel(queue: Primitive, ids: Sequence[str]) -> Flow[tuple[int, int]]:
+    """Cancel jobs; return how many waited, and how many are to be stopped by their workers.
+
+    One round trip for each 500.
+    """
+    ttl_ms = int(conf.section(QueueSettings).FAILED_RESULT_TTL * 1000)
+    error = payload.encoded_error(Cancelled("The job was cancelled while it waited."))
+    answers = yield from _each(queue, ids, partial(_cancel_step, error=error, ttl_ms=ttl_ms))
+    return answers.count(1), answers.count(manage.STOPPING)
+
+
+def _cancel_step(base: str, id: str, *, error: bytes, ttl_ms: int) -> ScriptCall:
+    return calls.cancel(base, id, error=error, ttl_ms=ttl_ms)
+
+
+def _each(queue: Primitive, ids: Sequence[str], step: Step) -> Flow[list[int]]:
+    by_shard = yield from shards.each(queue, partial(_of_one, ids=ids, step=step))
+    return [answer for answers in by_shard for answer in answers]
+
+
+def _of_one(queue: Primitive, *, ids: Sequence[str], step: Step) -> Flow[list[int]]:
+    answers: list[int] = []
+    for at in range(0, len(ids), manage.CHUNK):
+        steps = [step(queue.key(""), id) for id in ids[at : at + manage.CHUNK]]
+        answers += yield CombinedBatch(steps)
+    return answers

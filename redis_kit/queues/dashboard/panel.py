@@ -9,15 +9,15 @@ from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict, RedisKitError
 from redis_kit.core.flow import Flow
-from redis_kit.core.panels import MOST_ROWS, Content, Field, Panel, Search, Table, Tile, action
-from redis_kit.core.panels.ranges import range_of
+from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Panel, Search, Table, Tile, action, range_of
 from redis_kit.queues.dashboard import actions, job_page, queues_page
 from redis_kit.queues.dashboard.actions import GroupTarget, JobTarget, LimitTarget, effect_of_retrying_dead
-from redis_kit.queues.inspection import stats
-from redis_kit.queues.inspection.failures import inspect
-from redis_kit.queues.inspection.lookup import look_up
-from redis_kit.queues.inspection.stats import Errors, queue_names, queue_stats
-from redis_kit.queues.jobs import ids
+from redis_kit.queues.engine import ids
+from redis_kit.queues.engine.feature import features
+from redis_kit.queues.reports import stats
+from redis_kit.queues.reports.failures import inspect
+from redis_kit.queues.reports.lookup import look_up
+from redis_kit.queues.reports.stats import Errors, queue_names, queue_stats
 from redis_kit.queues.settings import whole
 
 HOUR = 60  # minutes of the trend on the overview
@@ -27,6 +27,12 @@ MANAGE = "redis_kit.manage_queues"
 button = partial(action, permission=MANAGE, asks=None)
 WANTS = _("Concurrency, rate or both, such as 4, 10/s or 4 10/s (empty: no limit)")
 TIME = _("Duration, such as 15m or 2h (empty: until resumed)")
+
+
+def of_features() -> Iterator[Figure]:
+    """Yield the figures of features about all queues."""
+    for feature in features():
+        yield from feature.queue_figures()
 
 
 def _read_stats() -> Flow[Any]:
@@ -128,7 +134,7 @@ class QueuesPanel(QueueChoicePanel):
         """Return the jobs that wait and run, the longest wait, and the jobs done in the last hour."""
         reports, errors = replies["default"]
         ready, _scheduled, running, _dead, wait, *rest = queues_page.figures(reports)
-        figures = [ready, running, wait, *rest, *queues_page.outbox(), *queues_page.unreadable(errors)]
+        figures = [ready, running, wait, *rest, *of_features(), *queues_page.unreadable(errors)]
         tile = Tile.of(figures, queues_page.trend(reports))
         urgent = queues_page.alerts(reports, linked=self.viewer.may(MANAGE))  # of dead jobs too, by queue
         return replace(tile, alerts=[*tile.alerts, *urgent]) if tile else None
@@ -170,7 +176,7 @@ class QueuesPanel(QueueChoicePanel):
         errors: Errors = {}
         reports = queue_stats(names, minutes=queues_page.MINUTES, errors=errors)
         yield from queues_page.figures(reports)
-        yield from queues_page.outbox()
+        yield from of_features()
         dead = {name: report.counts.dead for name, report in reports.items()}
         findings = inspect(dead, errors)
         yield from queues_page.unreadable(errors)

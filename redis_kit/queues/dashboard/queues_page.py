@@ -6,37 +6,45 @@ from operator import mul
 from time import time
 from typing import Any, NamedTuple
 
-from django.db import DatabaseError, transaction
 from django.utils import timezone
-from django.utils.connection import ConnectionDoesNotExist
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.logs.masking import without_secrets
-from redis_kit.core.panels import MOST_ROWS, Alert, Bars, Figure, Lines, Link, Ranges, Sparkline, StackedBars, Table
-from redis_kit.core.panels.ranges import Range, label
+from redis_kit.core.panels import (
+    MOST_ROWS,
+    Alert,
+    Bars,
+    Figure,
+    Lines,
+    Link,
+    Range,
+    Ranges,
+    Sparkline,
+    StackedBars,
+    Table,
+    label,
+)
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch
 from redis_kit.core.text import grouped
+from redis_kit.queues import limits
 from redis_kit.queues.dashboard import job_page
 from redis_kit.queues.dashboard.actions import GroupTarget, LimitTarget
 from redis_kit.queues.dashboard.job_page import moment
-from redis_kit.queues.database.outbox import waiting
-from redis_kit.queues.inspection import stats
-from redis_kit.queues.inspection.failures import Findings, Group
-from redis_kit.queues.inspection.stats import QueueHistory, QueueStats, read_history
-from redis_kit.queues.jobs import job
-from redis_kit.queues.jobs.job import JobInfo, PauseInfo, QueueCounts, State, cause
-from redis_kit.queues.jobs.message import task_of
-from redis_kit.queues.queue import Queue
-from redis_kit.queues.store import calls, lane_limits, manage, shards
-from redis_kit.queues.store.lane_limits import LimitInfo
-from redis_kit.queues.store.unknown_calls import UnknownCalls
-from redis_kit.queues.tasks import registry
+from redis_kit.queues.engine import calls, job, manage, shards
+from redis_kit.queues.engine.feature import features
+from redis_kit.queues.engine.job import JobInfo, PauseInfo, QueueCounts, State, cause
+from redis_kit.queues.engine.message import task_of
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.limits import LimitInfo
+from redis_kit.queues.reports import stats
+from redis_kit.queues.reports.failures import Findings, Group
+from redis_kit.queues.reports.stats import QueueHistory, QueueStats
+from redis_kit.queues.reports.unknown_calls import UnknownCalls
 
-OVERDUE = timedelta(minutes=1)  # for a call in the outbox
 QUEUES = _("Queues")
 TASKS_IN_HINT = 5
 QUEUE_BUTTONS = ("resume", "pause", "retry_dead")
@@ -99,21 +107,6 @@ def refusals(reports: Mapping[str, QueueStats]) -> Iterator[Figure]:
     """Yield for how many queues the server refuses writes, if there are any, and why."""
     if refused := [report.refused for report in reports.values() if report.refused]:
         yield Figure(_("Redis refuses writes"), len(refused), hint=refused[0], alarm=True)
-
-
-def outbox() -> Iterator[Figure]:
-    """Yield how many calls wait in each outbox of the tasks that this process knows. Two statements for each."""
-    for alias in registry.outboxes():
-        title = _("Outbox (%s)") % alias
-        try:
-            with transaction.atomic(using=alias):
-                count, oldest = waiting(alias)
-        except (DatabaseError, ConnectionDoesNotExist) as error:
-            yield Figure(title, None, hint=str(error), alarm=True)
-            continue
-        age = timezone.now() - oldest if oldest else timedelta(0)
-        hint = _("The oldest call has waited for %d s. A worker sends them.") % age.total_seconds() if oldest else ""
-        yield Figure(title, count, hint=hint, alarm=age > OVERDUE)
 
 
 def queues(reports: Mapping[str, QueueStats], *, slug: str, title: Any = QUEUES) -> Iterator[Table]:
@@ -230,7 +223,7 @@ def link(queue: str, id: str, text: Any = "") -> Link:
 def first_jobs(name: str) -> tuple[list[LimitInfo], list[Table]]:
     """Return the limits of a queue, and its first jobs, running ones before waiting ones. One round trip."""
     queue = Queue(name)
-    both: list[Flow[Any]] = [lane_limits.listed(queue), _read_first(queue)]
+    both: list[Flow[Any]] = [limits.listed(queue), _read_first(queue)]
     listed, (counts, by_state) = queue.run_flow(gather(both))
     tables = [_state_table(name, state, jobs, getattr(counts, state)) for state, jobs in by_state.items() if jobs]
     return listed, tables or [Table(job_page.FIRST % name, (), [], empty=_("The queue has no jobs."))]
@@ -418,9 +411,19 @@ def read_range(queue: str, span: Range) -> tuple[QueueStats, QueueStats | QueueH
     if not span.by_hour:
         report = stats.queue_stats([queue], minutes=span.minutes)[queue]
         return report, report
-    both: list[Flow[Any]] = [stats.read_reports([queue], 1, "default"), read_history(queue, span.hours, "default")]
+    both: list[Flow[Any]] = [stats.read_reports([queue], 1, "default"), hours(queue, span.hours)]
     reports, numbers = Queue(queue).run_flow(gather(both))
     return reports[queue], numbers
+
+
+def hours(queue: str, count: int) -> Flow[QueueHistory]:
+    """Return the numbers of a queue by hour, as a feature has them; without one they are 0."""
+    for feature in features():
+        flow: Flow[QueueHistory] | None = feature.hours(queue, count)
+        if flow:
+            return (yield from flow)
+    jobs, times = [0] * count, [0.0] * count
+    return QueueHistory(int(timezone.now().timestamp() // 3600), jobs, jobs, jobs, times, times)
 
 
 def charts(queue: str, numbers: QueueStats | QueueHistory, span: Range) -> Iterator[Ranges | StackedBars | Bars]:

@@ -13,10 +13,10 @@ from redis_kit.queues.dashboard import queues_page
 from redis_kit.queues.dashboard.actions import SupervisorTarget, process_name
 from redis_kit.queues.dashboard.job_page import moment
 from redis_kit.queues.dashboard.panel import MANAGE, button
-from redis_kit.queues.inspection import stats
-from redis_kit.queues.inspection import workers as worker_list
-from redis_kit.queues.inspection.stats import Errors
-from redis_kit.queues.inspection.workers import HOUR, LostWorker, RunningJob, WorkerInfo, workers_and_lost
+from redis_kit.queues.reports import stats
+from redis_kit.queues.reports import workers as worker_list
+from redis_kit.queues.reports.stats import Errors
+from redis_kit.queues.reports.workers import HOUR, LostWorker, RunningJob, WorkerInfo, workers_and_lost
 
 MOST_JOBS = 10  # of one worker
 WORKING, QUIET, STOPPING, DEAD, DAMAGED = "working", "quiet", "stopping", "dead", "damaged"

@@ -1,7 +1,7 @@
 """The job that a thread, or a task of an event loop, runs. Imports no Redis client: modules of tasks import it."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar, Token
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -10,14 +10,15 @@ from redis_kit.core.activity import Fields, current_fields, current_work
 from redis_kit.core.errors import InvalidValue, PoolExhausted, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.text import shortened
+from redis_kit.queues.engine.job import Job
+from redis_kit.queues.engine.message import task_of
 from redis_kit.queues.errors import LeaseLost
-from redis_kit.queues.jobs import progress as stored_progress
-from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.jobs.message import task_of
+from redis_kit.queues.tasks import progress as stored_progress
 
 if TYPE_CHECKING:
-    from redis_kit.queues.queue import Queue
+    from redis_kit.queues.engine.queue import Queue
 
+NO_PARTS: Mapping[str, Any] = {}
 INTERVAL = 0.1  # seconds between two reports that are sent
 
 
@@ -37,8 +38,8 @@ class CurrentJob:
 
     ``cancelled`` says whether somebody cancelled it. ``interruptible`` is False if the task looks at that by itself.
     ``stops`` returns whether the worker is about to stop, ``loops`` is how many resumable loops the task has begun, and
-    ``went_on`` is True once one of them has stored how far it is. ``log``, if any, takes the lines that the job
-    logs, with how many are kept and for how many ms; see JobLogHandler.
+    ``went_on`` is True once one of them has stored how far it is; ``ends`` are to be called with this when the task has
+    succeeded. ``parts`` are those of features in the worker process, and ``number`` is that of the queue there.
     """
 
     def __init__(
@@ -49,10 +50,12 @@ class CurrentJob:
         *,
         interruptible: bool = True,
         stops: Callable[[], bool] = lambda: False,
-        log: Callable[[bytes, int, int], None] | None = None,
+        parts: Mapping[str, Any] = NO_PARTS,
+        number: int = 0,
     ) -> None:
         self.queue, self.job, self.result_ttl = queue, job, result_ttl
-        self.interruptible, self.stops, self.log = interruptible, stops, log
+        self.interruptible, self.stops, self.parts, self.number = interruptible, stops, parts, number
+        self.ends: set[Callable[[CurrentJob], object]] = set()
         self.cancelled, self.went_on, self.loops = False, False, 0
         self._next_report, self._complete = 0.0, False
 
@@ -60,9 +63,10 @@ class CurrentJob:
         """Return the fields of log lines while it runs."""
         return log_fields(self.queue, self.job)
 
-    def begin_loop(self) -> int:
-        """Note that a resumable loop begins, and return its number, from 0."""
+    def begin_loop(self, end: "Callable[[CurrentJob], object]") -> int:
+        """Note that a resumable loop begins, and what forgets it; return its number, from 0."""
         self.loops += 1
+        self.ends = {end}  # each forgets all loops
         return self.loops - 1
 
     def may_report(self, done: float, total: float | None) -> bool:
@@ -135,7 +139,7 @@ def _reporting(done: Any, total: Any, note: Any) -> CurrentJob | None:
 
 
 def _report(current: CurrentJob, done: float, total: float | None, note: str) -> Flow[None]:
-    from redis_kit.queues.store import calls
+    from redis_kit.queues.engine import calls
 
     keep = current.result_ttl(failed=True) if current.result_ttl else 0
     text = stored_progress.dumps(done, total, note)

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import did_you_mean, shortened
-from redis_kit.queues.jobs import lane
-from redis_kit.queues.jobs.lane import Lane, NamedLimit
+from redis_kit.queues.engine import lane
+from redis_kit.queues.engine.lane import Lane, NamedLimit
 from redis_kit.queues.settings import options_of
 
 

@@ -23,7 +23,7 @@ from django.utils.module_loading import autodiscover_modules
 from redis_kit.core import conf
 from redis_kit.core.conf import Problem
 from redis_kit.core.errors import ConfigurationError
-from redis_kit.core.text import did_you_mean, shortened
+from redis_kit.core.text import did_you_mean
 from redis_kit.queues.settings import QUEUE_OPTIONS, QueueSettings
 
 logger = logging.getLogger("redis_kit")
@@ -34,13 +34,13 @@ LIBRARIES = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), syscon
 SHELL = ".management.commands.shell"  # in the module of a function that is defined in Django's shell
 _loaded_at_start: set[str] = set()
 looked_at: set[str] = set()
-_lacking: dict[str, str] = {}  # schedule -> why it can't be read
+_lacking: dict[str, str] = {}  # by name of what needs a missing package
 
 
 def discover() -> None:
     """Import the ``tasks`` modules of all installed apps, the modules of ``IMPORTS``, and that of ``CELERY_APP``.
 
-    Raises ConfigurationError for a module of ``IMPORTS`` that does not exist, and for a schedule without its package.
+    Raises ConfigurationError for a module of ``IMPORTS`` that does not exist, and for what lacks a package.
     """
     autodiscover_modules("tasks")
     if path := conf.section(QueueSettings).CELERY_APP:
@@ -57,14 +57,14 @@ def discover() -> None:
         raise ConfigurationError(" ".join(lacking()))
 
 
-def note_lacking(schedule: str, reason: str) -> None:
-    """Note a schedule whose package is missing. The module of its task can still be imported."""
-    _lacking[schedule] = reason
+def note_lacking(name: str, text: str) -> None:
+    """Note with a task what lacks a package, such as a schedule. The module of the task can still be imported."""
+    _lacking[name] = text
 
 
 def lacking() -> list[str]:
-    """Return a text for each schedule whose package is missing."""
-    return [f"Schedule {shortened(name)}: {reason}" for name, reason in sorted(_lacking.items())]
+    """Return a text for each of these."""
+    return [text for _, text in sorted(_lacking.items())]
 
 
 def is_of_app(module: str) -> bool:

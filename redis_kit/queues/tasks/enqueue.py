@@ -2,10 +2,8 @@
 
 import inspect
 import logging
-import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
-from time import time
 from typing import Any, NamedTuple
 
 from asgiref.sync import sync_to_async
@@ -16,22 +14,19 @@ from redis_kit.core.errors import RedisFailure, RedisKitError
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.settings import KitSettings
-from redis_kit.core.tracing import spans
-from redis_kit.core.values.numbers import whole_number
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues import signals, validation
-from redis_kit.queues.database import outbox
-from redis_kit.queues.database.outbox import OutboxCall
+from redis_kit.queues.engine import enqueue as flows
+from redis_kit.queues.engine import ids, message
+from redis_kit.queues.engine.feature import call_context, transport
+from redis_kit.queues.engine.lane import Lane
+from redis_kit.queues.engine.message import Extra
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.engine.shards import shard_for
+from redis_kit.queues.engine.unique import PutResult, UniqueKey, key_of_call
 from redis_kit.queues.errors import InvalidArguments
 from redis_kit.queues.framework import heard, task_enqueued
-from redis_kit.queues.jobs import ids, message
-from redis_kit.queues.jobs.lane import Lane
-from redis_kit.queues.jobs.shard import shard_for
-from redis_kit.queues.jobs.step import StepCall
-from redis_kit.queues.jobs.unique import PutResult, UniqueKey
-from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.store import enqueue as flows
 from redis_kit.queues.tasks import declared_limits, expiry, middleware, registry, unique
 from redis_kit.queues.tasks.options import outbox_of
 from redis_kit.queues.tasks.result import EnqueuedJob, RedisTaskResult
@@ -63,7 +58,7 @@ class NewCall(NamedTuple):
     result: Any
 
 
-class Transport(NamedTuple):
+class Stages(NamedTuple):
     """What a backend does with many calls: ``stored`` returns them as they are stored, at the moment of sending.
 
     ``sent`` notes in the results of calls that were there before which jobs these are. ``backend`` is the sender of the
@@ -142,18 +137,18 @@ def packed_calls(task: Task[..., Any], calls: Iterable[Any]) -> list[tuple[Any, 
     return new
 
 
-def body_of(task: Task[..., Any], args: Any, kwargs: Any, step: StepCall | None = None) -> bytes:
+def body_of(task: Task[..., Any], args: Any, kwargs: Any, extra: Extra | None = None) -> bytes:
     """Return the message of a call, with the context of its span. Raises NotSerializable and PayloadTooLarge."""
     expires = 0 if task.expires is None else expiry.milliseconds(task.expires)
     trace = headers = None
     if conf.section(KitSettings).TRACING:
-        trace = spans.tracer().sent(task.module_path, task.queue_name)
+        trace = call_context(task)
     if conf.section(QueueSettings).MIDDLEWARE and (call := middleware.outgoing(task, args, kwargs)):
         args, kwargs, headers = call.args, call.kwargs, call.headers
-    if not (step or trace or headers):
+    if not (extra or trace or headers):
         return message.dumper(task.module_path, expires=expires, tags=tuple(task.tags))(args, kwargs)
     return message.dumps(
-        task.module_path, args, kwargs, expires=expires, step=step, trace=trace, tags=task.tags, headers=headers
+        task.module_path, args, kwargs, expires=expires, extra=extra, trace=trace, tags=task.tags, headers=headers
     )
 
 
@@ -218,86 +213,54 @@ def send(
     call that replaces one which is still there.
     """
     alias = outbox_of(task) if task.outbox or conf.section(QueueSettings).OUTBOX else ""
-    if not alias:
-        if waits and waits_for_commit(task):
-            transaction.on_commit(WaitingCall(lambda: sent(put(task, id, call())), partial(described, task)))
-        else:
-            sent(put(task, id, call()))
-        return
-    stored = call()
-    key = stored.key or outbox.key_of(id)
-    number = outbox.store(alias, _outbox_call(task, id, stored, key))
-
-    def send_stored() -> None:
-        if outbox.has_older(alias, number, key):
-            return
-        try:
-            added = put(task, id, stored._replace(key=key), own=True)
-        except RedisFailure as error:
-            outbox.note_failure(alias, error)
-            return
-        outbox.note_sent(alias, number, stays=added.created and not stored.key)
-        sent(added)
-
-    transaction.on_commit(WaitingCall(send_stored, partial(described, task)), using=alias)
+    if alias:
+        transport().send(alias, task, id, call(), sent)
+    elif waits and waits_for_commit(task):
+        transaction.on_commit(WaitingCall(lambda: sent(put(task, id, call())), partial(described, task)))
+    else:
+        sent(put(task, id, call()))
 
 
-def send_many(task: Task[..., Any], new: Sequence[NewCall], transport: Transport, *, waits: bool = True) -> None:
+def send_many(task: Task[..., Any], new: Sequence[NewCall], stages: Stages, *, waits: bool = True) -> None:
     """Send several calls of a task. One round trip for each 1,000; see send()."""
     alias = outbox_of(task)
     if not new:
         return
-    if not alias:
-        after_commit(task, partial(_send_all, task, new, transport), waits=waits)
-        return
-    keys = [each.call.key or outbox.key_of(each.id) for each in new]
-    calls = [call._replace(key=key) for call, key in zip(transport.stored(new), keys, strict=True)]
-    rows = [_outbox_call(task, each.id, call, key) for each, call, key in zip(new, calls, keys, strict=True)]
-    numbers = outbox.store_many(alias, rows)
-
-    def send_stored() -> None:
-        ready = [at for at, key in enumerate(keys) if not outbox.has_older(alias, numbers[at], key)]
-        added = put_many(task, [(new[at].id, calls[at]) for at in ready], own=True)
-        stay, end = list[int](), list[int]()
-        for at, put in zip(ready, added, strict=True):
-            if isinstance(put, PutResult):
-                (stay if put.created and not new[at].call.key else end).append(numbers[at])
-            elif isinstance(put, RedisFailure):
-                outbox.note_failure(alias, put)
-        outbox.note_all_sent(alias, stay, end)
-        _note_all(task, [new[at] for at in ready], added, transport)
-
-    transaction.on_commit(WaitingCall(send_stored, partial(described, task)), using=alias)
+    if alias:
+        transport().send_many(alias, task, new, stages)
+    else:
+        after_commit(task, partial(_send_all, task, new, stages), waits=waits)
 
 
-async def asend_many(task: Task[..., Any], new: Sequence[NewCall], transport: Transport) -> None:
+async def asend_many(task: Task[..., Any], new: Sequence[NewCall], stages: Stages) -> None:
     """See send_many(). The calls are sent now."""
     if outbox_of(task):
-        await sync_to_async(send_many)(task, new, transport)
+        await sync_to_async(send_many)(task, new, stages)
     elif new:
-        added = await aput_many(task, zip((each.id for each in new), transport.stored(new), strict=True))
-        await Queue(task.queue_name).arun_flow(_noted(new, added, transport))
+        added = await aput_many(task, zip((each.id for each in new), stages.stored(new), strict=True))
+        await Queue(task.queue_name).arun_flow(_noted(new, added, stages))
         for result in _created(new):
-            await task_enqueued.asend_robust(transport.backend, task_result=result)
+            await task_enqueued.asend_robust(stages.backend, task_result=result)
         _raise_first(added)
 
 
-def _send_all(task: Task[..., Any], new: Sequence[NewCall], transport: Transport) -> None:
+def _send_all(task: Task[..., Any], new: Sequence[NewCall], stages: Stages) -> None:
     # An iterator: with lists of what lives for a moment, the garbage collector would take half of the time.
-    added = put_many(task, zip((each.id for each in new), transport.stored(new), strict=True))
-    _note_all(task, new, added, transport)
+    added = put_many(task, zip((each.id for each in new), stages.stored(new), strict=True))
+    note_all(task, new, added, stages)
     _raise_first(added)
 
 
-def _note_all(
-    task: Task[..., Any], new: Sequence[NewCall], added: Sequence[PutResult | Exception], transport: Transport
+def note_all(
+    task: Task[..., Any], new: Sequence[NewCall], added: Sequence[PutResult | Exception], stages: Stages
 ) -> None:
-    Queue(task.queue_name).run_flow(_noted(new, added, transport))
+    """Note in the results of calls which jobs there are, and tell the framework of those that were added."""
+    Queue(task.queue_name).run_flow(_noted(new, added, stages))
     for result in _created(new):
-        task_enqueued.send_robust(transport.backend, task_result=result)
+        task_enqueued.send_robust(stages.backend, task_result=result)
 
 
-def _noted(new: Sequence[NewCall], added: Sequence[PutResult | Exception], transport: Transport) -> Flow[None]:
+def _noted(new: Sequence[NewCall], added: Sequence[PutResult | Exception], stages: Stages) -> Flow[None]:
     others = list[tuple[NewCall, PutResult]]()
     for each, put in zip(new, added, strict=True):
         if isinstance(put, PutResult):
@@ -305,7 +268,7 @@ def _noted(new: Sequence[NewCall], added: Sequence[PutResult | Exception], trans
                 object.__setattr__(each.result, "created", True)
             else:
                 others.append((each, put))
-    yield from transport.sent(others)
+    yield from stages.sent(others)
 
 
 def _created(new: Sequence[NewCall]) -> list[RedisTaskResult]:
@@ -351,30 +314,11 @@ def _created_ids(added: Sequence[PutResult | Exception]) -> list[str]:
 
 async def asend(task: Task[..., Any], id: str, call: PackedCall, sent: Callable[[PutResult], None]) -> bool:
     """Add a job now, and pass on which one there is; False if it stays in the outbox."""
-    alias = outbox_of(task)
-    if not alias:
-        sent(await aput(task, id, call))
-        return True
-    key = call.key or outbox.key_of(id)
-    number = await sync_to_async(outbox.store)(alias, _outbox_call(task, id, call, key))
-    if key.replace and await sync_to_async(outbox.has_older)(alias, number, key):
-        return False
-    try:
-        added = await aput(task, id, call._replace(key=key), own=True)
-    except RedisFailure as error:
-        outbox.note_failure(alias, error)
-        return False
-    await sync_to_async(outbox.note_sent)(alias, number, stays=added.created and not call.key)
-    sent(added)
+    if alias := outbox_of(task):
+        stored: bool = await transport().asend(alias, task, id, call, sent)
+        return stored
+    sent(await aput(task, id, call))
     return True
-
-
-def _outbox_call(task: Task[..., Any], id: str, call: PackedCall, key: UniqueKey) -> OutboxCall:
-    due = 0 if task.run_after is None else validation.moment(task.run_after)
-    if task.run_in is not None:
-        due = math.ceil(time() * 1000) + validation.milliseconds(task.run_in)
-    whole_number("priority", task.priority, validation.PRIORITY)
-    return OutboxCall(ids.queue_of(id), id, call.body, key, task.priority, due, call.lane)
 
 
 def note(result: Any, added: PutResult) -> None:
@@ -424,7 +368,7 @@ def _put_all(task: Task[..., Any], calls: Sequence[tuple[str, PackedCall]], own:
     for place, (id, call) in enumerate(calls):
         name = ids.queue_of(id)
         if call.key or call.lane:
-            key = call.key or outbox.key_of(id)
+            key = call.key or key_of_call(id)
             steps.append(_put(Queue(name), task, id, call._replace(key=key), own=own, again=not call.key))
             places.append([place])
         else:

@@ -4,9 +4,9 @@ from typing import Any
 
 from redis_kit.core.text import number
 from redis_kit.queues import validation
+from redis_kit.queues.engine.job import Job
+from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import Expired
-from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.jobs.message import Message
 
 
 def milliseconds(expires: Any) -> int:

@@ -16,12 +16,9 @@ from django.utils.module_loading import import_string
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues import framework
+from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import UnfitArguments, UnknownBackend, UnknownTask
-from redis_kit.queues.jobs import call_shape, message
-from redis_kit.queues.jobs.message import Message
-from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import discovery
-from redis_kit.queues.tasks.options import outbox_of
 
 _tasks: dict[str, Any] = {}
 _backends: dict[str, Any] = {}  # RedisTaskBackend, by alias: all threads may share them
@@ -74,26 +71,6 @@ def discovered(name: str) -> Any:
     if not is_registered(name):
         discovery.discover()
     return find(name)
-
-
-def can_run(shape: str) -> bool:
-    """Return whether this process can run calls of a shape."""
-    match call_shape.parts(shape):
-        case (None, version):
-            return isinstance(version, int) and version <= message.VERSION
-        case (str(name), int(count), *names):
-            try:
-                find_for(Message(name, [None] * count, dict.fromkeys(names)))
-            except UnknownTask:
-                return False
-            return True
-    return False
-
-
-def outboxes() -> list[str]:
-    """Return the databases through which calls of the registered tasks are sent, sorted."""
-    aliases = {conf.section(QueueSettings).OUTBOX, *map(outbox_of, list(_tasks.values()))}
-    return sorted(aliases - {""})
 
 
 def register_queue(name: str, sink: str) -> None:

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn
 from redis_kit.core.logs.error_text import path_of, traceback_of
 from redis_kit.core.text import shortened
 from redis_kit.queues import framework
+from redis_kit.queues.engine import history, message, payload
+from redis_kit.queues.engine.history import History
+from redis_kit.queues.engine.job import Job, read
+from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import CorruptMessage, NoResult, NotSerializable, PayloadTooLarge, WorkerLost
 from redis_kit.queues.framework import TaskError, TaskResultStatus
-from redis_kit.queues.jobs import history, message, payload
-from redis_kit.queues.jobs import progress as stored_progress
-from redis_kit.queues.jobs.history import History
-from redis_kit.queues.jobs.job import Job, read
-from redis_kit.queues.jobs.message import Message
-from redis_kit.queues.jobs.progress import Progress
 from redis_kit.queues.settings import whole
+from redis_kit.queues.tasks import progress as stored_progress
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks.options import copy
+from redis_kit.queues.tasks.progress import Progress
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar  # type checkers have it; that of Python knows no default before 3.13
@@ -210,7 +210,7 @@ def read_reply(queue_name: str, id: str, reply: list[Any]) -> RedisTaskResult | 
 
 @contextmanager
 def _readable(queue_name: str, id: str) -> Iterator[None]:
-    from redis_kit.queues.queue import Queue
+    from redis_kit.queues.engine.queue import Queue
 
     try:
         yield

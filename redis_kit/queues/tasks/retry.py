@@ -11,8 +11,8 @@ from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import shortened
 from redis_kit.queues import validation
+from redis_kit.queues.engine.job import Job
 from redis_kit.queues.errors import GiveUp, Retry
-from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.validation import Delay
 

@@ -12,12 +12,12 @@ from django.utils import timezone
 
 from redis_kit.core.text import shortened
 from redis_kit.queues import framework
+from redis_kit.queues.engine import feature
+from redis_kit.queues.engine.unique import Until
 from redis_kit.queues.errors import InvalidArguments, InvalidTask
-from redis_kit.queues.jobs.unique import Until
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks.declared_limits import Limit
 from redis_kit.queues.tasks.options import OnCancel, check_function, check_options, copy
-from redis_kit.queues.tasks.parts import Step
 from redis_kit.queues.tasks.retry import Backoff
 from redis_kit.queues.tasks.unique import By
 
@@ -27,6 +27,23 @@ if TYPE_CHECKING:
 Call = Sequence[Any] | Mapping[str, Any]  # one of many: its arguments, or its named arguments
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+
+
+class Step(Protocol):
+    """A call of a task as a part of a workflow, as ``step()`` returns it."""
+
+    @property
+    def result(self) -> Any:
+        """Return what stands for its result in the arguments of another step."""
+
+    def after(self, *parts: Any) -> Any:
+        """Let it wait for other parts of its group, and return it."""
+
+    def enqueue(self) -> Any:
+        """Start a workflow of this step alone."""
+
+    async def aenqueue(self) -> Any:
+        """See enqueue()."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,9 +165,10 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
         results: list[RedisTaskResult[Result]] = await backend.aenqueue_many(task, calls)
         return results
 
-    def step(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Step:
+    def step(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> "Step":
         """Return a call of the task for a workflow; see chain() and group(). Nothing is sent."""
-        return Step(self, args, kwargs)
+        made: Step = feature.step_class()(self, args, kwargs)
+        return made
 
     def get_backend(self) -> Any:
         """Return the backend that ``TASKS`` names, RedisTaskBackend in a project without that setting."""

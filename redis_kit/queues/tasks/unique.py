@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import did_you_mean, shortened
-from redis_kit.queues.jobs import payload
-from redis_kit.queues.jobs.unique import ALLOWED, UniqueKey, Until, digest, end
+from redis_kit.queues.engine import payload
+from redis_kit.queues.engine.unique import ALLOWED, UniqueKey, Until, digest, end
 
 By = tuple[str, ...] | Callable[..., str] | None
 

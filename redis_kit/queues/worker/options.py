@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from redis_kit.queues.jobs.shard import shard_names
+from redis_kit.queues.engine.shards import shard_names
 from redis_kit.queues.settings import whole
 
 

@@ -6,11 +6,9 @@ from typing import Any
 
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.signins import days
-from redis_kit.signins.cohorts import counts, retention, standings
-from redis_kit.signins.cohorts.base import SignInModel
-from redis_kit.signins.cohorts.counts import ActiveDay
-from redis_kit.signins.cohorts.retention import Cohort
-from redis_kit.signins.cohorts.segments import DAY, FIRST, Part, Segment
+from redis_kit.signins.cohorts import counts, standings
+from redis_kit.signins.cohorts.counts import ActiveDay, Cohort
+from redis_kit.signins.cohorts.segments import DAY, FIRST, Part, Segment, SignInModel
 from redis_kit.signins.cohorts.standings import Standing
 
 WEEK, MONTH = 7, 30
@@ -124,15 +122,15 @@ class Activity(SignInModel):
         over. Two round trips, which transfer one bit for each user and day, twice for the days of cohorts. Raises
         InvalidValue for over 366 days.
         """
-        wanted = retention.Grid.of(start, end, days.checked("until", until), period, rolling)
-        return self.run_flow(retention.cohorts(self.encoded, wanted))
+        wanted = counts.Grid.of(start, end, days.checked("until", until), period, rolling)
+        return self.run_flow(counts.cohorts(self.encoded, wanted))
 
     async def aretention_grid(
         self, start: date, end: date, *, until: date | None = None, period: int = 1, rolling: bool = False
     ) -> list[Cohort]:
         """See retention_grid()."""
-        wanted = retention.Grid.of(start, end, days.checked("until", until), period, rolling)
-        return await self.arun_flow(retention.cohorts(self.encoded, wanted))
+        wanted = counts.Grid.of(start, end, days.checked("until", until), period, rolling)
+        return await self.arun_flow(counts.cohorts(self.encoded, wanted))
 
     def on(self, start: date, end: date | None = None) -> Segment:
         """Return the users who signed in on a day, or on at least one day from start to end. No round trip."""

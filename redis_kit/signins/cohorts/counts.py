@@ -1,19 +1,28 @@
-"""The number of users who signed in on days, or in days in a row. A question writes nothing on the server."""
+"""The number of users who signed in on days or in days in a row, and of those who come back.
+
+A question writes nothing on the server.
+"""
 
 import operator
 import struct
 from collections.abc import Sequence
 from datetime import date, timedelta
 from functools import reduce
+from itertools import accumulate
+from math import ceil
 from typing import NamedTuple
 
-from redis_kit.core import scripts
+from redis_kit.core import dates, scripts
+from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch
+from redis_kit.core.values.sequences import batched
 from redis_kit.signins import keys
-from redis_kit.signins.cohorts.segments import DAY, Part, read_joined
+from redis_kit.signins.cohorts.segments import DAY, FIRST, Part, read_joined
+from redis_kit.signins.days import today
 
 COUNT = scripts.load("redis_kit.signins", "count_active")
+BUCKETS_AT_ONCE = 8  # in one round trip, so that not all bitmaps are in memory at the same time
 
 
 class ActiveDay(NamedTuple):
@@ -40,10 +49,69 @@ def by_windows(model: str, days: Sequence[date], windows: Sequence[int]) -> Flow
     read = [days[0] - timedelta(ago) for ago in range(earlier, 0, -1)] + list(days)
     users = yield from read_joined([Part(DAY, day) for day in read], keys.tags(model))
     return [
-        [ActiveDay(day, _union(users[at - window + 1 : at + 1])) for at, day in enumerate(days, earlier)]
+        [
+            ActiveDay(day, reduce(operator.or_, users[at - window + 1 : at + 1]).bit_count())
+            for at, day in enumerate(days, earlier)
+        ]
         for window in windows
     ]
 
 
-def _union(days: Sequence[int]) -> int:
-    return reduce(operator.or_, days).bit_count()
+class Cohort(NamedTuple):
+    """The users whose first sign-in was on a day, or in the week that begins then, and how many of them came back.
+
+    ``partial`` is True if the last of its days or weeks goes on, or is not all in the range: its number may grow.
+    """
+
+    day: date
+    size: int
+    retained: list[int]
+    partial: bool
+
+
+class Grid(NamedTuple):
+    """The question: the days of cohorts, all days, and how they are put together."""
+
+    cohort_days: list[date]
+    days: list[date]
+    period: int
+    rolling: bool
+
+    @classmethod
+    def of(cls, start: date, end: date, until: date, period: int, rolling: bool) -> "Grid":
+        """Return the question. Raises InvalidValue for other periods, and unless it has 1 to 366 days."""
+        if period not in (1, 7):
+            raise InvalidValue(f"period is {period!r}; it must be 1 for days or 7 for weeks.")
+        return cls(dates.between(start, end), dates.between(start, max(end, until)), period, rolling)
+
+    def is_partial(self) -> bool:
+        """Return whether the last period ends after the last day, or has not ended."""
+        last = self.days[0] + timedelta(ceil(len(self.days) / self.period) * self.period - 1)
+        return last > self.days[-1] or last >= today()
+
+
+def cohorts(model: str, grid: Grid) -> Flow[list[Cohort]]:
+    """Return the cohorts of all users."""
+    firsts = [Part(FIRST, day) for day in grid.cohort_days]
+    actives = [Part(DAY, day) for day in grid.days]
+    tags, tables = keys.tags(model), []
+    for some in batched(tags, BUCKETS_AT_ONCE):
+        users = yield from read_joined([*firsts, *actives], some)
+        new, active = _periods(users[: len(firsts)], grid), _periods(users[len(firsts) :], grid)
+        tables.append(_table(new, active, rolling=grid.rolling))
+    rows = [[sum(cells) for cells in zip(*row, strict=True)] for row in zip(*tables, strict=True)]
+    starts, partial = grid.cohort_days[:: grid.period], grid.is_partial()
+    return [Cohort(day, size, retained, partial) for day, (size, *retained) in zip(starts, rows, strict=True)]
+
+
+def _periods(days: Sequence[int], grid: Grid) -> list[int]:
+    return [reduce(operator.or_, some) for some in batched(days, grid.period)]
+
+
+def _table(new: Sequence[int], active: Sequence[int], *, rolling: bool) -> list[list[int]]:
+    """Return a row for each cohort: its size, and how many were active in each period from its own on."""
+    if rolling:
+        active = [*accumulate(reversed(active), operator.or_)][::-1]
+    return [
+        [users.bit_count(), *((users & later).bit_count() for later in active[at:])] for at, users in enumerate(new)
+    ]

@@ -13,8 +13,7 @@ from redis_kit.core.values.numbers import whole_number
 from redis_kit.signins import keys
 from redis_kit.signins.days import today
 from redis_kit.signins.settings import SignInSettings
-from redis_kit.signins.users.base import SignInUser, pk_of
-from redis_kit.signins.users.state import summarized
+from redis_kit.signins.users.base import SignInUser, pk_of, summarized
 
 LIST = scripts.load("redis_kit.signins", "list_streaks")
 MOST, MOST_USERS = 1000, 10_000

@@ -13,7 +13,7 @@ from redis_kit.core import terminal
 from redis_kit.core.text import clean, did_you_mean
 from redis_kit.core.values.csv_rows import CSVWriter
 from redis_kit.core.values.sequences import batched
-from redis_kit.signins import discovery
+from redis_kit.signins import mixin
 from redis_kit.signins.cohorts.activity import Activity
 from redis_kit.signins.database import record
 from redis_kit.signins.database.models import SignInDay
@@ -62,7 +62,7 @@ class Command(terminal.KitCommand):
             "longest": max((standing.streak for standing in activity.leaderboard(1, day)), default=0),
         }
         if options["json"]:
-            self.stdout.write(json.dumps(figures, indent=2))
+            self.write_json(figures)
             return
         self.stdout.write(f"{figures['model']}, {day}")
         self.stdout.write(f"  today                       {figures['today']:,}")
@@ -124,7 +124,7 @@ def _number(count: int, noun: str) -> str:
 
 def _chosen(label: str | None) -> Any:
     """Return the model of a label, or the only one that can sign in."""
-    by_label: dict[str, Any] = {model._meta.label: model for model in discovery.models()}
+    by_label: dict[str, Any] = {model._meta.label: model for model in mixin.models()}
     if label is None and len(by_label) == 1:
         return next(iter(by_label.values()))
     labels: Sequence[str] = sorted(by_label)

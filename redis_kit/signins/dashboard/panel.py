@@ -1,28 +1,45 @@
 """The dashboard's page about sign-ins."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import date, timedelta
 from time import monotonic
 from typing import Any, NamedTuple
 
 from django.contrib.auth import get_permission_codename
+from django.utils.dates import WEEKDAYS_ABBR
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from redis_kit.core import conf
+from redis_kit.core.dates import first_weekday
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
-from redis_kit.core.panels import Content, Downloads, Field, Figure, Lines, Link, Panel, Search, Sparkline, Table, Tile
-from redis_kit.signins import discovery
-from redis_kit.signins.cohorts import counts, retention, standings
+from redis_kit.core.panels import (
+    Content,
+    Downloads,
+    Field,
+    Figure,
+    HeatCell,
+    HeatMap,
+    LineChart,
+    Lines,
+    Link,
+    Panel,
+    Search,
+    Shade,
+    Sparkline,
+    Table,
+    Tile,
+)
+from redis_kit.signins import mixin
+from redis_kit.signins.cohorts import counts, standings
 from redis_kit.signins.cohorts.activity import MONTH, WEEK, Activity
-from redis_kit.signins.cohorts.counts import ActiveDay
-from redis_kit.signins.cohorts.retention import Cohort
+from redis_kit.signins.cohorts.counts import ActiveDay, Cohort
 from redis_kit.signins.cohorts.standings import Standing
-from redis_kit.signins.dashboard import charts, files
+from redis_kit.signins.database.rebuild import Rebuild
 from redis_kit.signins.days import today
-from redis_kit.signins.users.history import History
+from redis_kit.signins.users.base import History
 
 LINES, LEADERS = 28, 10  # days, users
 DAYS = 63  # before which no week, month or cohort of the page begins
@@ -32,6 +49,9 @@ NO_MODEL = gettext_lazy(
     "the site already uses Django's User, add a proxy model: class Customer(SignInMixin, User) with proxy = True in "
     "its Meta. Then call sign_in() when a user is here, or set REDIS_KIT['SIGNINS']['AT_LOG_IN']."
 )
+WEEKS = 53
+ACTIVE, COHORTS, FILE_OF_DAYS = "active-users", "cohorts", "days"
+COHORT_WEEKS = 8  # of cohorts
 
 
 class _Joined(NamedTuple):
@@ -62,7 +82,7 @@ class SignInsPanel(Panel):
 
     def search(self) -> Search | None:
         """Return the choice of a model, if there are several, and of a user."""
-        labels = [model._meta.label for model in discovery.models()]
+        labels = [model._meta.label for model in mixin.models()]
         fields = [Field("model", gettext_lazy("Model"), labels)] if len(labels) > 1 else []
         user = Field("user", gettext_lazy("Primary key of a user"), optional=True)
         return Search(gettext_lazy("Show"), [*fields, user]) if labels else None
@@ -82,11 +102,11 @@ class SignInsPanel(Panel):
         model, user = self._asked()
         if model is None or (user and not self._may_view(model)):
             return None
-        return files.rows(name, model, user)
+        return _file_rows(name, model, user)
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the active users of the first model on the last days. One round trip."""
-        models = discovery.models()
+        models = mixin.models()
         if not models:
             return {}
         activity, last = Activity(models[0]), today()
@@ -111,14 +131,14 @@ class SignInsPanel(Panel):
 
     def _asked(self) -> tuple[Any, str]:
         """Return the model that the viewer asks for, by default the first one, and the primary key of a user, or ""."""
-        models = {model._meta.label: model for model in discovery.models()}
+        models = {model._meta.label: model for model in mixin.models()}
         first = next(iter(models.values()), None)
         return models.get(self.viewer.asked.get("model", ""), first), self.viewer.asked.get("user", "").strip()
 
     def _model(self, model: Any) -> Iterator[Content]:
         activity, last = Activity(model), today()
         flows: list[Flow[Any]] = [
-            counts.by_day(activity.encoded, charts.year_to(last)),
+            counts.by_day(activity.encoded, year_to(last)),
             standings.leaders(model, last, LEADERS),
             standings.count_at_risk(activity.encoded, last, 3),
         ]
@@ -130,13 +150,11 @@ class SignInsPanel(Panel):
         yield Figure(_("In 30 days"), joined.monthly[-1].users)
         yield Figure(_("Streaks that end today"), at_risk, hint=_("Of 3 days or more."))
         lines = [(_("On the day"), daily[-LINES:]), (_("In 7 days"), joined.weekly), (_("In 30 days"), joined.monthly)]
-        yield charts.active_users(_("Active users (* so far)"), lines)
-        yield charts.year_of_days(_("Sign-ins by day"), last, dict(daily))
-        yield charts.cohort_table(
-            _("Users who come back, by the week of their first sign-in (* so far)"), joined.cohorts
-        )
+        yield active_users(_("Active users (* so far)"), lines)
+        yield year_of_days(_("Sign-ins by day"), last, dict(daily))
+        yield cohort_table(_("Users who come back, by the week of their first sign-in (* so far)"), joined.cohorts)
         yield self._leaders(model, leaders)
-        offered = [(_("Active users of 53 weeks"), files.ACTIVE), (_("Users who come back"), files.COHORTS)]
+        offered = [(_("Active users of 53 weeks"), ACTIVE), (_("Users who come back"), COHORTS)]
         yield Downloads(self.slug, offered, {"model": model._meta.label})
 
     def _leaders(self, model: Any, leaders: list[Standing]) -> Table:
@@ -168,7 +186,7 @@ class SignInsPanel(Panel):
             return
         last = today()
         history = History(model, id)
-        summary, days = history.overview(charts.year_to(last)[0], last)
+        summary, days = history.run_flow(history.overview(year_to(last)[0], last))
         if summary.first is None:
             none = _("No user with this primary key has signed in.")
             yield Table(_("Sign-ins of %(name)s") % {"name": id}, (), [], empty=none)
@@ -181,9 +199,9 @@ class SignInsPanel(Panel):
         yield Figure(_("Sign-ins"), summary.total)
         yield Figure(_("First sign-in"), date_format(summary.first, "DATE_FORMAT"))
         signed = {day: 1 for day, kind in days if kind != "freeze"}
-        yield charts.year_of_days(_("Sign-ins of %(name)s") % {"name": name}, last, signed)
-        yield charts.covered_days(_("Days that were made up or frozen"), days)
-        yield Downloads(self.slug, [(_("All days"), files.DAYS)], {"model": model._meta.label, "user": id})
+        yield year_of_days(_("Sign-ins of %(name)s") % {"name": name}, last, signed)
+        yield covered_days(_("Days that were made up or frozen"), days)
+        yield Downloads(self.slug, [(_("All days"), FILE_OF_DAYS)], {"model": model._meta.label, "user": id})
 
 
 def _joined_days(activity: Activity, daily: list[ActiveDay]) -> _Joined:
@@ -193,8 +211,94 @@ def _joined_days(activity: Activity, daily: list[ActiveDay]) -> _Joined:
     if joined is None or not joined.is_current(daily):
         flows: list[Flow[Any]] = [
             counts.by_windows(activity.encoded, [day.day for day in daily[-LINES:]], [WEEK, MONTH]),
-            retention.cohorts(activity.encoded, files.last_weeks(last)),
+            counts.cohorts(activity.encoded, last_weeks(last)),
         ]
         (weekly, monthly), cohorts = activity.run_flow(gather(flows, combine=True))
         joined = _joined[key] = _Joined(daily, monotonic() + STALE_AFTER, weekly, monthly, cohorts)
     return joined
+
+
+def year_to(last: date) -> list[date]:
+    """Return the days of the 53 weeks that end with the week of a day, up to that day."""
+    ahead = (last.weekday() - first_weekday()) % 7
+    return [last - timedelta(ago) for ago in range(ahead + 7 * (WEEKS - 1), -1, -1)]
+
+
+def year_of_days(title: str, last: date, values: Mapping[date, float]) -> HeatMap:
+    """Return a row for each weekday and a column for each of 53 weeks."""
+    days = year_to(last)
+    names = [date_format(day, "DATE_FORMAT") for day in days]
+    names[-1] = _("%(day)s, so far") % {"day": names[-1]}
+    cells = [HeatCell(at % 7, at // 7, names[at], values.get(day, 0)) for at, day in enumerate(days)]
+    months = [date_format(day, "M") for day in days[::7]]
+    return HeatMap(title, [str(WEEKDAYS_ABBR[(first_weekday() + row) % 7]) for row in range(7)], months, cells)
+
+
+def active_users(title: str, lines: Sequence[tuple[str, Sequence[ActiveDay]]]) -> LineChart:
+    """Return a line for each name, over the same days, the last of which goes on and has an asterisk."""
+    labels = [date_format(day.day, "MONTH_DAY_FORMAT") for day in lines[0][1]]
+    labels[-1] += "*"
+    return LineChart(title, labels, [(name, [day.users for day in days]) for name, days in lines])
+
+
+def cohort_table(title: str, cohorts: Sequence[Cohort]) -> Table:
+    """Return a row for each cohort, the newest first, with the share of its users in each week after its own.
+
+    The newest cohort and the last week of each cohort have an asterisk if that week goes on.
+    """
+    most = max((len(cohort.retained) for cohort in cohorts), default=0)
+    columns = [_("Week of"), _("New users"), *(_("Week %(number)d") % {"number": at} for at in range(1, most))]
+    rows = [_cohort_row(cohort, most) for cohort in reversed(cohorts) if cohort.size]
+    return Table(title, columns, rows, empty=_("No user signed in for the first time in these weeks."))
+
+
+def covered_days(title: str, days: Sequence[tuple[date, str]]) -> Table:
+    """Return a row for each day that was made up or frozen, the newest first."""
+    names = {"make_up": _("made up"), "freeze": _("frozen")}
+    rows = [(date_format(day, "DATE_FORMAT"), names[kind]) for day, kind in reversed(days) if kind in names]
+    return Table(title, (_("Day"), _("Kind")), rows, empty=_("No day in these weeks."))
+
+
+def _cohort_row(cohort: Cohort, most: int) -> list[Any]:
+    shares = [users / cohort.size for users in cohort.retained[1:]]
+    texts = [date_format(cohort.day, "DATE_FORMAT"), *(f"{100 * share:.0f} %" for share in shares)]
+    if cohort.partial:
+        texts[-1] += "*"
+    cells = [Shade(text, share) for text, share in zip(texts[1:], shares, strict=True)]
+    return [texts[0], cohort.size, *cells, *[""] * (most - 1 - len(cells))]
+
+
+def _file_rows(name: str, model: Any, user: str) -> Iterable[Sequence[Any]] | None:
+    """Return the rows of a file about a model, or about one of its users by primary key; None for other names."""
+    if user:
+        return _file_of_days(model, user) if name == FILE_OF_DAYS else None
+    of_all = {ACTIVE: _active, COHORTS: _cohorts}.get(name)
+    return of_all(Activity(model)) if of_all else None
+
+
+def last_weeks(last: date) -> counts.Grid:
+    """Return the question for weekly cohorts up to a day."""
+    monday = last - timedelta(last.weekday())
+    return counts.Grid.of(monday - timedelta(WEEK * (COHORT_WEEKS - 1)), last, last, WEEK, rolling=False)
+
+
+def _active(activity: Activity) -> Iterator[Sequence[Any]]:
+    last = today()
+    windows = activity.run_flow(counts.by_windows(activity.encoded, year_to(last), [1, WEEK, MONTH]))
+    yield "day", "users", "in_7_days", "in_30_days", "partial"
+    for same_day in zip(*windows, strict=True):
+        day = same_day[0].day
+        yield day, *(window.users for window in same_day), int(day == last)
+
+
+def _cohorts(activity: Activity) -> Iterator[Sequence[Any]]:
+    cohorts = activity.run_flow(counts.cohorts(activity.encoded, last_weeks(today())))
+    yield "week_of", "new_users", *(f"week_{number}" for number in range(1, COHORT_WEEKS)), "last_is_partial"
+    for day, size, (_size, *retained), partial in cohorts:
+        yield day, size, *retained, *[""] * (COHORT_WEEKS - 1 - len(retained)), int(partial)
+
+
+def _file_of_days(model: Any, user: str) -> Iterator[Sequence[Any]]:
+    yield "day", "kind"
+    for _id, days in Rebuild(model).days_of([user]):
+        yield from days

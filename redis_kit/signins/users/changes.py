@@ -17,8 +17,7 @@ from redis_kit.signins.calendar import month_length
 from redis_kit.signins.days import FIRST, Moment, today
 from redis_kit.signins.errors import NoneLeft
 from redis_kit.signins.settings import SignInSettings
-from redis_kit.signins.users.base import SignInUser, offset
-from redis_kit.signins.users.state import State
+from redis_kit.signins.users.base import SignInUser, State, offset
 
 SIGN_IN = scripts.load("redis_kit.signins", "sign_in")
 FILL_IN = scripts.load("redis_kit.signins", "fill_in")
@@ -38,41 +37,10 @@ class SignIn(NamedTuple):
 
 
 class Changes(SignInUser):
-    """Changes of the days of one user. Every call carries a token: a repeated one returns the same answer."""
+    """Changes of the days of one user. Each is a flow with a token: a repeated one returns the same answer."""
 
-    def sign_in(self, moment: Moment, *, token: str = "") -> SignIn:
+    def sign_in(self, moment: Moment, token: str = "") -> Flow[SignIn]:
         """Record a sign-in. One round trip; two or three if it is not after all other days."""
-        return self.run_flow(self._sign_in(moment, token))
-
-    async def asign_in(self, moment: Moment, *, token: str = "") -> SignIn:
-        """See sign_in()."""
-        return await self.arun_flow(self._sign_in(moment, token))
-
-    def make_up(self, day: date, today: date, *, token: str = "") -> SignIn:
-        """Record a sign-in on a missed day. Raises NoneLeft, and InvalidValue for a day outside ``WINDOW``."""
-        return self.run_flow(self._make_up(day, today, token))
-
-    async def amake_up(self, day: date, today: date, *, token: str = "") -> SignIn:
-        """See make_up()."""
-        return await self.arun_flow(self._make_up(day, today, token))
-
-    def freeze(self, day: date, today: date, *, token: str = "") -> SignIn:
-        """Freeze a day, over which streaks continue. Raises NoneLeft, and InvalidValue for a day outside ``WINDOW``."""
-        return self.run_flow(self._freeze(day, today, token))
-
-    async def afreeze(self, day: date, today: date, *, token: str = "") -> SignIn:
-        """See freeze()."""
-        return await self.arun_flow(self._freeze(day, today, token))
-
-    def erase(self) -> bool:
-        """Delete all that is stored about the user, and return whether there was anything. Two round trips."""
-        return self.run_flow(self._erase())
-
-    async def aerase(self) -> bool:
-        """See erase()."""
-        return await self.arun_flow(self._erase())
-
-    def _sign_in(self, moment: Moment, token: str) -> Flow[SignIn]:
         day, tag, token = moment.day, self.tag(), _token(token)
         named = [
             self.state_key(),
@@ -89,14 +57,16 @@ class Changes(SignInUser):
         new = state.token == token.encode()
         return _result(day, new, state.streak, state.longest, state.total, state.before if new else state.longest)
 
-    def _make_up(self, day: date, today: date, token: str) -> Flow[SignIn]:
+    def make_up(self, day: date, today: date, token: str = "") -> Flow[SignIn]:
+        """Record a sign-in on a missed day. Raises NoneLeft, and InvalidValue for a day outside ``WINDOW``."""
         window = conf.section(SignInSettings).WINDOW
         earliest, latest = max(today - timedelta(window), FIRST), today - timedelta(1)
         if not earliest <= day <= latest:
             raise InvalidValue(f"day is {day}; only missed days from {earliest} to {latest} can be made up.")
         return (yield from self._fill_in(Moment(day, "", 0), "make_up", _token(token)))
 
-    def _freeze(self, day: date, today: date, token: str) -> Flow[SignIn]:
+    def freeze(self, day: date, today: date, token: str = "") -> Flow[SignIn]:
+        """Freeze a day, over which streaks continue. Raises NoneLeft, and InvalidValue for a day outside ``WINDOW``."""
         window = timedelta(conf.section(SignInSettings).WINDOW)
         if not max(today - window, FIRST) <= day <= today + window:
             wrong = f"only days from {max(today - window, FIRST)} to {today + window} can be frozen"
@@ -136,7 +106,8 @@ class Changes(SignInUser):
             else:  # a year without sign-ins on each side ends every streak
                 years = range(FIRST.year - 1, max(today().year, day.year) + 2)
 
-    def _erase(self) -> Flow[bool]:
+    def erase(self) -> Flow[bool]:
+        """Delete all that is stored about the user, and return whether there was anything. Two round trips."""
         state = State.of((yield Call("GET", self.state_key())))
         if state is None:
             return False

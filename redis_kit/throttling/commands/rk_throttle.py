@@ -1,30 +1,29 @@
 """``manage.py rk_throttle``: the figures of throttles, and rules for a limited time."""
 
 import argparse
-import json
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
 
 from redis_kit.core import terminal
-from redis_kit.core.errors import InvalidName, InvalidValue
-from redis_kit.core.terminal import duration
+from redis_kit.core.errors import InvalidName, InvalidRate, InvalidValue
+from redis_kit.core.terminal import aligned, cut, duration
 from redis_kit.core.text import clean
 from redis_kit.core.values.rates import parse
-from redis_kit.throttling.commands import plain as as_plain
-from redis_kit.throttling.commands import tables
 from redis_kit.throttling.discovery import find, hint, project_throttles
-from redis_kit.throttling.errors import InvalidRate
-from redis_kit.throttling.rules.rules import LIMIT, counts
-from redis_kit.throttling.rules.storage import LONGEST, Rule
+from redis_kit.throttling.rules import LIMIT, LONGEST, Rule, counts, reset_by_hash
 from redis_kit.throttling.statistics.counters import ThrottleCalls, recent
 from redis_kit.throttling.statistics.history import HOURS, throttle_history
-from redis_kit.throttling.statistics.reset import reset_by_hash
-from redis_kit.throttling.statistics.shadow_report import shadow_report
+from redis_kit.throttling.statistics.offenders import Offender
+from redis_kit.throttling.statistics.shadow_report import ShadowReport, shadow_report
 from redis_kit.throttling.throttles.throttle import Throttle
+from redis_kit.throttling.values.decision import Decision
 from redis_kit.throttling.values.identity_shape import counted_by, fits, has_any_text, named, suggestion
+from redis_kit.throttling.values.masking import masked
 from redis_kit.throttling.values.titles import title
 
 ACTIONS = {
@@ -46,6 +45,7 @@ ARGUMENTS = {
     "lift": ("name", "identity?"),
     "report": ("name",),
 }
+KINDS = {"ban": "banned", "exempt": "exempt", "override": "rates"}
 
 
 class Command(terminal.KitCommand):
@@ -110,13 +110,13 @@ class Command(terminal.KitCommand):
         minutes, rule_counts = recent(throttles), counts(throttles)
         sums = {throttle: _sums(minutes[throttle]) for throttle in throttles}
         if options["json"]:
-            self._write_json([as_plain.about(each, *sums[each]) | {"rules": rule_counts[each]} for each in throttles])
+            self.write_json([plain_throttle(each, *sums[each]) | {"rules": rule_counts[each]} for each in throttles])
         elif not throttles:
             self.stdout.write(f"There are no throttles. {hint('', [])}")
         else:
             columns = ("NAME", "RATES", "STRATEGY", "ALLOWED", "REFUSED", "RULES")
             rows = [_row(throttle, *sums[throttle], rule_counts[throttle]) for throttle in throttles]
-            self._write(tables.table(columns, rows))
+            self.write_lines(table(columns, rows))
             self.stdout.write("Allowed and refused: calls of the last 30 minutes.")
             if any(throttle.shadow for throttle in throttles):
                 self.stdout.write("Throttles in shadow mode allow all calls; the numbers say what they would do.")
@@ -134,34 +134,34 @@ class Command(terminal.KitCommand):
         more, plain = max(counts([throttle])[throttle] - limit, 0), options["plain"]
         if options["json"]:
             lists: dict[str, Any] = {
-                "rules": [as_plain.rule(row, plain=plain) for row in rules],
+                "rules": [plain_rule(row, plain=plain) for row in rules],
                 "more": more,
-                "offenders": [as_plain.offender(row, plain=plain) for row in most],
+                "offenders": [plain_offender(row, plain=plain) for row in most],
             }
             if hours:
-                lists["hours"] = [as_plain.calls(each) for each in by_hour]
-            self._write_json(as_plain.about(throttle, *sums) | lists)
+                lists["hours"] = [plain_calls(each) for each in by_hour]
+            self.write_json(plain_throttle(throttle, *sums) | lists)
             return
         period = f"{hours:,} h" if hours else "30 minutes"
-        self._write([clean(throttle.name), *tables.facts(tables.about(throttle, *sums, period)), ""])
+        self.write_lines([clean(throttle.name), *facts(about(throttle, *sums, period)), ""])
         if hours and any(sums):
-            self._write([*tables.hours(by_hour), ""])
-        self._write(tables.rules(rules, plain=plain) if rules else ["No rules are in force."])
+            self.write_lines([*hours_table(by_hour), ""])
+        self.write_lines(rules_table(rules, plain=plain) if rules else ["No rules are in force."])
         if more:
             self.stdout.write(f"{more:,} more rules are in force; --limit shows them.")
-        self._write(["", *(tables.offenders(most, plain=plain) if most else ["No call was refused for a day."])])
+        self.write_lines(["", *(offenders_table(most, plain=plain) if most else ["No call was refused for a day."])])
         names = [*(rule.shown for rule in rules), *(offender.shown for offender in most)]
-        if any(tables.name_of(shown, plain=plain) != shown for shown in names):
+        if any(name_of(shown, plain=plain) != shown for shown in names):
             self.stdout.write("Identities are masked; --plain shows them as they are stored.")
 
     def _show_identity(self, throttle: Throttle, identity: str, **options: Any) -> None:
         rule = throttle.rules.of(identity) or throttle.rules.of()
         decision = throttle.peek(identity)
         if options["json"]:
-            data = {"throttle": throttle.name, "identity": identity, "rule": as_plain.rule(rule, plain=True)}
-            self._write_json(data | {"decision": as_plain.decision(decision)})
+            data = {"throttle": throttle.name, "identity": identity, "rule": plain_rule(rule, plain=True)}
+            self.write_json(data | {"decision": plain_decision(decision)})
         else:
-            self._write([f"{clean(throttle.name)}, {clean(identity)}", *tables.facts(tables.standing(decision, rule))])
+            self.write_lines([f"{clean(throttle.name)}, {clean(identity)}", *facts(standing(decision, rule))])
 
     def _reset(self, *, name: str, identity: str, **options: Any) -> None:
         throttle = _throttle(name, **options)
@@ -207,14 +207,14 @@ class Command(terminal.KitCommand):
         except InvalidValue as error:
             raise CommandError(clean(str(error))) from error
         if options["json"]:
-            self._write_json({"name": throttle.name} | as_plain.report(result))
+            self.write_json({"name": throttle.name} | plain_report(result))
         else:
-            self._write([clean(throttle.name), *tables.facts(tables.report(result))])
+            self.write_lines([clean(throttle.name), *facts(report(result))])
 
     def _done(self, action: str, name: str, said: str, rule: Rule | None, **options: Any) -> None:
         if options["json"]:
-            fields = {"rule": as_plain.rule(rule, plain=True)} if rule else {}
-            self._write_json({"action": action, "throttle": name} | fields)
+            fields = {"rule": plain_rule(rule, plain=True)} if rule else {}
+            self.write_json({"action": action, "throttle": name} | fields)
         else:
             self.stdout.write(said)
 
@@ -230,13 +230,6 @@ class Command(terminal.KitCommand):
     def _warn(self, text: str) -> None:
         if text:
             self.stderr.write(self.style.WARNING(f"Warning: {text}"))
-
-    def _write(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            self.stdout.write(line)
-
-    def _write_json(self, data: Any) -> None:
-        self.stdout.write(json.dumps(data, indent=2))
 
 
 def _throttle(name: str, *, using: str | None, **options: Any) -> Throttle:
@@ -272,7 +265,7 @@ def _row(throttle: Throttle, allowed: int, refused: int, rules: int) -> tuple[st
     strategy = f"{throttle.strategy}{', shadow' if throttle.shadow else ''}"
     return (
         title(throttle.name, throttle.using),
-        tables.rates_of(throttle),
+        rates_of(throttle),
         strategy,
         f"{allowed:,}",
         f"{refused:,}",
@@ -290,3 +283,154 @@ def _rates(text: str) -> str:
     except InvalidRate as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     return text
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Return a line for each row, below a line of titles."""
+    return aligned([columns, *([cut(clean(cell)) for cell in row] for row in rows)])
+
+
+def facts(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield an indented line for each name and its value."""
+    for name, value in pairs:
+        yield f"  {name:<10} {clean(value)}"
+
+
+def name_of(shown: str, *, plain: bool) -> str:
+    """Return an identity, masked unless ``plain``."""
+    return shown if plain or not shown else masked(shown)
+
+
+def rates_of(throttle: Throttle) -> str:
+    """Return the rates of a throttle as text."""
+    return "; ".join(map(str, throttle.rates)) or "no limit"
+
+
+def about(throttle: Throttle, allowed: int, refused: int, period: str) -> Iterator[tuple[str, str]]:
+    """Yield the configuration of a throttle and its calls in a period."""
+    yield "rates", rates_of(throttle)
+    yield "strategy", throttle.strategy
+    if throttle.shadow:
+        yield "shadow", "refuses nothing, counts what it would refuse"
+    if ban := throttle.ban:
+        lengths = ", ".join(map(duration, ban.lengths))
+        yield "bans", f"after {ban.after:,} refusals within {duration(ban.within)}, for {lengths}"
+    yield "allowed", f"{allowed:,} in {period}"
+    yield "refused", f"{refused:,} in {period}"
+
+
+def hours_table(calls: Iterable[ThrottleCalls]) -> Iterator[str]:
+    """Yield a table of the hours with calls, in the time zone of the project."""
+    rows = [
+        (timezone.localtime(each.start).strftime("%Y-%m-%d %H:%M"), f"{each.allowed:,}", f"{each.refused:,}")
+        for each in calls
+        if each.allowed or each.refused
+    ]
+    yield from table(("HOUR", "ALLOWED", "REFUSED"), rows)
+
+
+def rules_table(listed: Iterable[Rule], *, plain: bool) -> Iterator[str]:
+    """Yield a table of rules."""
+    columns = ("RULE FOR", "RULE", "RATES", "ENDS IN", "HASH")
+    yield from table(columns, [(_shown(rule, plain=plain), *_holds(rule), rule.identity_hash) for rule in listed])
+
+
+def offenders_table(listed: Iterable[Offender], *, plain: bool) -> Iterator[str]:
+    """Yield a table of offenders."""
+    rows = [
+        (name_of(offender.shown, plain=plain) or "-", f"{offender.refusals:,}", offender.identity_hash)
+        for offender in listed
+    ]
+    yield from table(("REFUSED", "TIMES", "HASH"), rows)
+    yield "TIMES: in up to a day. Refusals of the last second may be missing."
+
+
+def standing(decision: Decision, rule: Rule | None) -> Iterator[tuple[str, str]]:
+    """Yield the decision on the next call of an identity, and its rule."""
+    reason = f" ({decision.reason})" if decision.reason else ""
+    yield "now", ("allowed" if decision.allowed else "refused") + reason
+    if not decision.allowed:
+        yield "retry in", duration(decision.retry_after)
+    if decision.rate and decision.reason in ("", "shadow"):
+        yield "rate", str(decision.rate)
+        yield "limit", f"{decision.limit:,}"
+        yield "remaining", f"{decision.remaining:,}"
+        yield "resets in", duration(decision.reset_after)
+    if rule:
+        kind, rates, left = _holds(rule)
+        subject = "" if rule.identity_hash else ", for all identities"
+        yield "rule", f"{f'{kind} {rates}'.strip()}{subject}, ends in {left}"
+
+
+def report(result: ShadowReport) -> Iterator[tuple[str, str]]:
+    """Yield the report on a throttle in shadow mode."""
+    yield "rate", str(result.rate)
+    yield "allowed", f"{result.allowed:,} in a day"
+    yield "refused", f"{result.refused:,} in a day would be refused, {result.share:.1%}"
+    yield "periods", f"{result.windows:,} periods of {duration(result.rate.period)} with calls, in up to 7 days"
+    yield "usual", f"at most {result.usual:,} calls in 50 % of the periods"
+    yield "high", f"at most {result.high:,} calls in 99.9 % of the periods"
+    yield "highest", f"at most {result.highest:,} calls in all periods"
+    yield "proposed", str(result.proposed) if result.proposed else "nothing yet: there were no calls"
+
+
+def _shown(rule: Rule, *, plain: bool) -> str:
+    return (name_of(rule.shown, plain=plain) or "-") if rule.identity_hash else "all identities"
+
+
+def _holds(rule: Rule) -> tuple[str, str, str]:
+    left = (rule.until - timezone.now()).total_seconds()
+    return KINDS[rule.kind], rule.rates, duration(max(left, 0))
+
+
+def plain_throttle(throttle: Throttle, allowed: int, refused: int) -> dict[str, Any]:
+    """Return the configuration of a throttle and its calls in the period that was asked for."""
+    return {
+        "name": throttle.name,
+        "using": throttle.using,
+        "rates": [str(rate) for rate in throttle.rates],
+        "strategy": throttle.strategy,
+        "shadow": throttle.shadow,
+        "allowed": allowed,
+        "refused": refused,
+    }
+
+
+def plain_calls(of_hour: ThrottleCalls) -> dict[str, Any]:
+    """Return the calls of an hour."""
+    return of_hour._asdict() | {"start": of_hour.start.isoformat()}
+
+
+def plain_rule(given: Rule | None, *, plain: bool) -> dict[str, Any] | None:
+    """Return a rule."""
+    if given is None:
+        return None
+    return given._asdict() | {"shown": name_of(given.shown, plain=plain), "until": given.until.isoformat()}
+
+
+def plain_offender(row: Offender, *, plain: bool) -> dict[str, Any]:
+    """Return an offender."""
+    return row._asdict() | {"shown": name_of(row.shown, plain=plain)}
+
+
+def plain_decision(answer: Decision) -> dict[str, Any]:
+    """Return a decision; infinite times are null."""
+    waits = {name: _finite(getattr(answer, name)) for name in ("retry_after", "reset_after")}
+    return answer._asdict() | waits | {"rate": _plain_rate(answer.rate)}
+
+
+def plain_report(given: ShadowReport) -> dict[str, Any]:
+    """Return a report."""
+    return given._asdict() | {
+        "rate": _plain_rate(given.rate),
+        "proposed": _plain_rate(given.proposed),
+        "share": given.share,
+    }
+
+
+def _finite(seconds: float) -> float | None:
+    return None if math.isinf(seconds) else seconds
+
+
+def _plain_rate(rate: object) -> str | None:
+    return str(rate) if rate else None

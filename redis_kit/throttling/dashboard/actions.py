@@ -1,6 +1,8 @@
 """The actions of buttons on an identity of a throttle, or on all of its identities."""
 
+import math
 import re
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -8,13 +10,17 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.panels import duration
+from redis_kit.core.keys import hashed
+from redis_kit.core.panels import Meter, duration
+from redis_kit.throttling.values.identity_shape import fits, has_any_text, named, suggestion
 from redis_kit.throttling.values.masking import HIDDEN, masked
 from redis_kit.throttling.values.titles import DEFAULT, title
 
 if TYPE_CHECKING:
     from redis_kit.throttling.engine.base import BaseThrottle
+    from redis_kit.throttling.rules import Rule
     from redis_kit.throttling.throttles.throttle import Throttle
+    from redis_kit.throttling.values.decision import Decision
 
 VALUE = re.compile(r"([A-Za-z0-9_-]{22})?(?:@(\S+))? (.+)", re.DOTALL)
 RATES_FOR = re.compile(r"(.+?)\s+for\s+(.+)", re.IGNORECASE)
@@ -67,9 +73,9 @@ class Target(NamedTuple):
 
     def identity_sentence(self, *, unmasked: bool) -> str:
         """Return a sentence that names the identity as lists show it. One round trip."""
-        from redis_kit.throttling.rules import storage
+        from redis_kit.throttling import rules
 
-        stored = self.identity_hash and self.throttle.carry_out(storage.shown(self.throttle, self.identity_hash))
+        stored = self.identity_hash and self.throttle.run_flow(rules.shown(self.throttle, self.identity_hash))
         name = stored if unmasked or not stored else masked(stored)
         return "" if name in ("", HIDDEN) else _("The identity is %s.") % name + " "
 
@@ -120,7 +126,7 @@ class Target(NamedTuple):
 
     def reset(self) -> str:
         """Forget the calls of the identity and its automatic ban. Raises InvalidValue if there were none."""
-        from redis_kit.throttling.statistics.reset import reset_by_hash
+        from redis_kit.throttling.rules import reset_by_hash
 
         if not reset_by_hash(self.throttle, self.identity_hash):
             raise InvalidValue(_("Nothing was reset: no calls of %(target)s are counted.") % {"target": self.shown})
@@ -140,3 +146,45 @@ def _throttle(name: str, using: str) -> "Throttle":
         if (throttle.name, throttle.using) == (name, using):
             return throttle
     raise InvalidValue(_("This process has not built the throttle %(name)s.") % {"name": name})
+
+
+class Standing(NamedTuple):
+    """The hash of an identity, the decision on its next call, and its rule."""
+
+    identity_hash: str
+    decision: "Decision"
+    rule: "Rule | None"
+
+    @property
+    def cells(self) -> tuple[Any, ...]:
+        """Return the decision, how much of its rate is used, and the times until the next call and the reset."""
+        limit, remaining = self.decision.limit, self.decision.remaining
+        used = Meter(limit - remaining, limit) if self.decision.rate and self.decision.reason != "banned" else None
+        return _answer(self.decision), used, _wait(self.decision.retry_after), _wait(self.decision.reset_after)
+
+
+def look_up(throttle: "Throttle", identity: str) -> Standing:
+    """Return the standing of an identity, without counting. Raises InvalidName, or InvalidValue for a wrong kind."""
+    shapes = throttle.identity_shapes
+    kinds = named(shapes)
+    if kinds and not has_any_text(shapes) and not fits(identity, kinds):
+        likely = suggestion(identity, kinds)
+        guess = " " + _("Did you mean %s?") % likely if likely else ""
+        raise InvalidValue(_("No key of this throttle makes this identity.") + guess)
+    identity_hash = hashed(throttle.checked(identity, 1))
+    return Standing(identity_hash, throttle.peek(identity), throttle.rules.of(identity))
+
+
+def _answer(decision: "Decision") -> str:
+    reasons = {
+        "exempt": _("allowed: exempt"),
+        "banned": _("refused: banned"),
+        "shadow": _("allowed by shadow mode, else refused"),
+    }
+    return reasons.get(decision.reason) or (_("allowed") if decision.allowed else _("refused"))
+
+
+def _wait(seconds: float) -> Any:
+    if math.isinf(seconds):
+        return _("never")
+    return timedelta(seconds=seconds) if seconds else _("now")

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
+from redis_kit.core.gather import gather
 from redis_kit.core.panels import (
     MOST_ROWS,
     Action,
@@ -17,21 +19,27 @@ from redis_kit.core.panels import (
     Figure,
     Lines,
     Panel,
+    Range,
+    Ranges,
     Search,
+    Sparkline,
+    StackedBars,
     Table,
     Tile,
     action,
+    range_of,
 )
-from redis_kit.core.panels.ranges import range_of
-from redis_kit.throttling.dashboard import one_throttle, shadow, tables
+from redis_kit.core.text import grouped
+from redis_kit.throttling.dashboard import tables
 from redis_kit.throttling.dashboard.actions import Target
 from redis_kit.throttling.values.titles import DEFAULT
 
 if TYPE_CHECKING:
     from redis_kit.throttling.engine.base import BaseThrottle
     from redis_kit.throttling.statistics.counters import ThrottleCalls
+    from redis_kit.throttling.statistics.overview import ThrottleFigures
 
-SHOWN = 30  # minutes
+SHOWN, HOUR = 30, 60  # minutes
 CHANGE, UNMASK = "redis_kit.reset_throttles", "redis_kit.view_identities"
 TIME = _("Duration, such as 15m, 2h or 7d")
 RATES = _("Rates and duration, such as 100/m for 2h")
@@ -90,15 +98,15 @@ class ThrottlesPanel(Panel):
             yield from self._all()
             return
         chosen = range_of(self._asked("range"))
-        figures, calls = one_throttle.read(throttle, chosen, **LIMITS)
-        yield from one_throttle.figures(figures, calls, chosen)
+        figures, calls = _read_one(throttle, chosen, **LIMITS)
+        yield from _figures_of(figures, calls, chosen)
         yield tables.throttles([figures], title)
-        yield from one_throttle.chart(figures, calls, chosen, target.asked)
+        yield from _chart_of(figures, calls, chosen, target.asked)
         refused = tables.SHADOW_REFUSED_MOST if throttle.shadow else tables.REFUSED_MOST
         yield tables.offenders([figures], refused, unmasked=self._unmasked)
         yield tables.rules([figures], unmasked=self._unmasked)
         if figures.report:
-            yield shadow.reports_table([(figures, figures.report)])
+            yield tables.reports_table([(figures, figures.report)])
 
     def _all(self) -> Iterator[Content]:
         from redis_kit.throttling.discovery import built_throttles
@@ -124,20 +132,24 @@ class ThrottlesPanel(Panel):
         yield tables.rules(figures, unmasked=self._unmasked)
         reports = [(row, row.report) for row in figures if row.report]
         if reports:
-            yield shadow.reports_table(reports)
+            yield tables.reports_table(reports)
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the calls of the last hour on each connection. One round trip."""
-        from redis_kit.throttling.dashboard import summary
         from redis_kit.throttling.discovery import built_throttles
+        from redis_kit.throttling.statistics import counters
 
-        return summary.reads(built_throttles()[:MOST_ROWS])
+        by_connection = counters.by_connection(built_throttles()[:MOST_ROWS])
+        return {using: counters.read(several, HOUR) for using, several in by_connection.items()}
 
     def tile(self, replies: Mapping[str, Any]) -> Tile:
         """Return the calls that throttles allowed and refused in the last hour."""
-        from redis_kit.throttling.dashboard import summary
-
-        return summary.tile(replies)
+        throttles = [tables.true_calls(*each) for calls in replies.values() for each in calls.items()]
+        allowed = sum(minute.allowed for minutes in throttles for minute in minutes)
+        refused = [sum(minute.refused for minute in same) for same in zip(*throttles, strict=True)]
+        text = ngettext("%(count)s call refused in an hour", "%(count)s calls refused in an hour", sum(refused))
+        figures = [Figure(_("Allowed in an hour"), allowed), Figure(_("Refused in an hour"), sum(refused))]
+        return Tile(figures, Sparkline(text % {"count": grouped(sum(refused))}, refused) if throttles else None)
 
     def effect_of(self, action: Action, value: str) -> str:
         """Return whose calls an action concerns, as lists show it to this viewer, and what it will do."""
@@ -188,7 +200,7 @@ class ThrottlesPanel(Panel):
         identity = self._asked("identity")
         if not identity or not self._may_look_up():
             return
-        from redis_kit.throttling.dashboard.lookup import look_up
+        from redis_kit.throttling.dashboard.actions import look_up
 
         target = self._target()
         title = _("Looked up in %s") % target.shown
@@ -235,3 +247,45 @@ def _sum(same: tuple["ThrottleCalls", ...]) -> "ThrottleCalls":
 
 def _clock(minute: "ThrottleCalls") -> str:
     return timezone.localtime(minute.start).strftime("%H:%M")
+
+
+def _read_one(
+    throttle: "BaseThrottle", chosen: Range, **limits: int
+) -> "tuple[ThrottleFigures, Sequence[ThrottleCalls]]":
+    """Return the figures of a throttle, for which overview() explains the limits, and its calls. Two round trips."""
+    from redis_kit.throttling.statistics import overview
+
+    parts: list[Flow[Any]] = [overview.read(throttle, **limits), _read_calls(throttle, chosen)]
+    figures, calls = throttle.run_flow(gather(parts))
+    return figures, calls
+
+
+def _read_calls(throttle: "BaseThrottle", chosen: Range) -> "Flow[Sequence[ThrottleCalls]]":
+    from redis_kit.throttling.statistics import counters, history
+
+    if chosen.by_hour:
+        return (yield from history.read(throttle, chosen.hours))
+    return (yield from counters.read([throttle], chosen.minutes))[throttle]
+
+
+def _figures_of(of_throttle: "ThrottleFigures", calls: "Sequence[ThrottleCalls]", chosen: Range) -> Iterator[Figure]:
+    """Yield the calls in the range, and the number of rules."""
+    yield Figure(_("Allowed"), sum(each.allowed for each in calls), chosen.label)
+    yield Figure(_refused_label(of_throttle), sum(each.refused for each in calls), chosen.label)
+    yield Figure(_("Rules in force"), of_throttle.rule_count)
+
+
+def _chart_of(
+    of_throttle: "ThrottleFigures", calls: "Sequence[ThrottleCalls]", chosen: Range, asked: Mapping[str, str]
+) -> Iterator[Ranges | StackedBars]:
+    """Yield the choice of a range, and the calls in it. ``asked`` is the search for the throttle."""
+    yield chosen.choice("throttles", asked)
+    last = chosen.last_minute(calls[-1].start)
+    allowed = [sum(bar) for bar in chosen.bars([each.allowed for each in calls], last)]
+    refused = [sum(bar) for bar in chosen.bars([each.refused for each in calls], last)]
+    parts = [(_("Allowed"), allowed), (_refused_label(of_throttle), refused)]
+    yield StackedBars(_("Calls"), chosen.labels(last), parts)
+
+
+def _refused_label(of_throttle: "ThrottleFigures") -> Any:
+    return _("Would be refused") if of_throttle.throttle.shadow else _("Refused")

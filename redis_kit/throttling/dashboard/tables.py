@@ -12,10 +12,11 @@ from redis_kit.throttling.values.masking import masked
 
 if TYPE_CHECKING:
     from redis_kit.throttling.engine.base import BaseThrottle
-    from redis_kit.throttling.rules.storage import Rule
+    from redis_kit.throttling.rules import Rule
     from redis_kit.throttling.statistics.counters import ThrottleCalls
     from redis_kit.throttling.statistics.offenders import Offender
     from redis_kit.throttling.statistics.overview import ThrottleFigures
+    from redis_kit.throttling.statistics.shadow_report import ShadowReport
     from redis_kit.throttling.values.ban import Ban
 
 OFFENDERS = 20  # rows
@@ -148,3 +149,26 @@ def _per_minute(calls: int, minutes: int) -> float:
     """Return a rate, which is 0 only without calls: a call in 30 minutes is 0.03."""
     rate = calls / minutes
     return round(rate, 1) or round(rate, 2)
+
+
+def reports_table(reports: Sequence[tuple["ThrottleFigures", "ShadowReport"]]) -> Table:
+    """Return the reports of throttles in shadow mode."""
+    return Table(
+        _("Shadow mode: calls that would be refused"),
+        (
+            _("Throttle"),
+            _("First rate"),
+            _("Calls in a day"),
+            _("Would be refused"),
+            _("99.9 % of periods, at most"),
+            _("All periods, at most"),
+            _("Proposed rate"),
+        ),
+        [(Target.of(figures.throttle).shown, str(report.rate), *_figures(report)) for figures, report in reports],
+    )
+
+
+def _figures(report: "ShadowReport") -> tuple[Any, ...]:
+    calls = report.allowed + report.refused
+    share = f"{100 * report.share:.1f} %"
+    return calls, share, report.high, report.highest, str(report.proposed) if report.proposed else None

@@ -10,13 +10,13 @@ from redis_kit.core import conf
 from redis_kit.core.errors import (
     CommandFailed,
     InvalidName,
+    InvalidRate,
     InvalidValue,
     KeyConflict,
     PermissionDenied,
     PoolExhausted,
     RedisFailure,
 )
-from redis_kit.core.flow import Flow
 from redis_kit.core.keys import hashed
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.settings import KitSettings
@@ -24,7 +24,6 @@ from redis_kit.core.text import shortened
 from redis_kit.core.values.rates import MICROSECONDS, parse
 from redis_kit.throttling.engine import refusal_cache
 from redis_kit.throttling.engine.local_buckets import LocalBuckets, buckets
-from redis_kit.throttling.errors import InvalidRate
 from redis_kit.throttling.keys import SHARED, ThrottleKeys
 from redis_kit.throttling.settings import ThrottlingSettings
 from redis_kit.throttling.strategies import base as strategies
@@ -198,14 +197,6 @@ class BaseThrottle(Primitive):
             )
         # Bounds the memory of what is cached for it.
         return identity if len(identity) <= 128 else hashed(identity)
-
-    def carry_out(self, steps: Flow[Any], **answers: Any) -> Any:
-        """Carry out a flow. ``answers`` are the results by failure policy; without them, failures raise."""
-        return self.run_flow(steps, **answers)
-
-    async def acarry_out(self, steps: Flow[Any], **answers: Any) -> Any:
-        """See carry_out()."""
-        return await self.arun_flow(steps, **answers)
 
     def _answer(self, error: RedisFailure, answers: dict[str, Any]) -> Any:
         if not isinstance(error, PoolExhausted) or "if_local" not in answers:

@@ -7,20 +7,22 @@ from struct import Struct
 from time import monotonic
 from typing import Any, Generic, NamedTuple
 
-from redis_kit.core import conf
+from redis_kit.core import conf, scripts
 from redis_kit.core.errors import InvalidValue, KeyConflict, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.keys import hashed
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Argument, Batch
 from redis_kit.core.values.rates import MICROSECONDS, parse
+from redis_kit.throttling import keys
 from redis_kit.throttling.engine import refusal_cache
 from redis_kit.throttling.engine.base import AnyThrottle, BaseThrottle
-from redis_kit.throttling.engine.demand import tally
 from redis_kit.throttling.settings import ThrottlingSettings
 from redis_kit.throttling.strategies import base as strategies
 from redis_kit.throttling.strategies.base import Strategy
 from redis_kit.throttling.values.decision import Decision
+
+TALLY = scripts.load("redis_kit.throttling", "tally")
 
 
 class Figures(dict[int, Struct]):
@@ -194,3 +196,9 @@ def settle(call: Call[Any], outcome: Outcome, actual: int) -> Any:
     cost = min(call.cost, *(rate.burst for rate in strategy.rates))
     args = (throttle.now(), outcome.stamp, cost - actual, len(numbers), *numbers, *outcome.figures)
     return strategies.settle(strategy.lua)([state], args)
+
+
+def tally(throttle: BaseThrottle, identity: str, cost: int) -> ScriptCall:
+    """Return the step that counts what an identity wants in the current period of the first rate."""
+    period = round(throttle.counted_rates[0].period * MICROSECONDS)
+    return TALLY([keys.tally(throttle.keys(identity)), throttle.key(keys.DEMAND)], [throttle.now(), cost, period])

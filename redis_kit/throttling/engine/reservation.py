@@ -45,12 +45,12 @@ class Reservation:
         Raises InvalidValue the second time.
         """
         if self._must_settle(actual):
-            self.throttle.carry_out(self._settle(actual), **SKIPPED)
+            self.throttle.run_flow(self._settle(actual), **SKIPPED)
 
     async def asettle(self, actual: int) -> None:
         """See ``settle()``."""
         if self._must_settle(actual):
-            await self.throttle.acarry_out(self._settle(actual), **SKIPPED)
+            await self.throttle.arun_flow(self._settle(actual), **SKIPPED)
 
     def refund(self) -> None:
         """Refund the whole cost, as if the call had never happened. See ``settle()``."""
@@ -74,13 +74,13 @@ class Reservation:
 def refund_all(reservations: Sequence[Reservation]) -> None:
     """Refund the calls of one request. One round trip; all of them use one connection."""
     if counted := [reservation for reservation in reservations if reservation._must_settle(0)]:
-        counted[0].throttle.carry_out(_refunds(counted), **SKIPPED)
+        counted[0].throttle.run_flow(_refunds(counted), **SKIPPED)
 
 
 async def arefund_all(reservations: Sequence[Reservation]) -> None:
     """See refund_all()."""
     if counted := [reservation for reservation in reservations if reservation._must_settle(0)]:
-        await counted[0].throttle.acarry_out(_refunds(counted), **SKIPPED)
+        await counted[0].throttle.arun_flow(_refunds(counted), **SKIPPED)
 
 
 def _refunds(reservations: Sequence[Reservation]) -> Flow[None]:

@@ -12,10 +12,10 @@ from redis_kit.core.text import shortened, unexpected
 from redis_kit.core.values.rates import parse
 from redis_kit.throttling.http.guards import Guard, aanswer, answer, check_functions
 from redis_kit.throttling.http.views import is_async_view, loaded_views, method_path, view_path
+from redis_kit.throttling.policy_settings import methods_of
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.ban import Ban
 from redis_kit.throttling.values.identity import IdentityKey, Spec
-from redis_kit.throttling.values.methods import methods_of
 
 MARK = "redis_kit_throttled"
 METHOD = "redis_kit_throttle_"  # how attributes of methods of view classes begin that build a throttle

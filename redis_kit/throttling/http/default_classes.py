@@ -1,17 +1,24 @@
-"""The throttles of ``DEFAULT_THROTTLE_CLASSES``, which Django REST framework would build at the first request."""
+"""The throttles of ``DEFAULT_THROTTLE_CLASSES`` and of the routes, found without a request, and their problems."""
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
+from itertools import chain
 from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import Error as DatabaseError
+from django.urls import get_resolver
 from django.utils.module_loading import import_string
 
 from redis_kit.core.conf import Problem
+from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.text import shortened
+from redis_kit.throttling.http.decorator import guards_of
+from redis_kit.throttling.http.policies import policies
 from redis_kit.throttling.http.rate_throttle import RateThrottle
+from redis_kit.throttling.http.views import loaded_views, routed_views
 from redis_kit.throttling.throttles.throttle import Throttle
 
 RATES = "REST_FRAMEWORK['DEFAULT_THROTTLE_RATES']"
@@ -27,8 +34,7 @@ class ThrottleClass(NamedTuple):
     def throttle(self) -> Throttle | None:
         """Return the throttle; None if it has no limit. Raises what the class raises for a wrong rate."""
         built = _of_scope(self.kind, self.scope) if self.scope else self.kind()
-        throttle: Throttle | None = built.throttle() if built.rate is not None else None
-        return throttle
+        return built.throttle() if built.rate is not None else None
 
     def problems(self) -> Iterator[Problem]:
         """Yield the problem of a rate that can't be used. One that the class reads from a database is left out."""
@@ -98,3 +104,67 @@ def _of_scope(kind: Any, scope: str) -> Any:
     built.rate = built.get_rate()
     built.num_requests, built.duration = built.parse_rate(built.rate)
     return built
+
+
+def view_throttles() -> list[Throttle]:
+    """Return the throttles of the views behind ROOT_URLCONF; none until that is imported.
+
+    Views without a route, with their own ``get_throttles()`` or behind another URLconf are not found.
+    """
+    return built(_of_routes())
+
+
+def view_problems() -> Iterator[Problem]:
+    """Yield the rates of these throttles that can't be used, without those of the default classes."""
+    checked = {(default.kind, default.scope) for default in defaults()}
+    for each in _of_routes():
+        if (each.kind, each.scope) not in checked:
+            yield from each.problems()
+
+
+def _of_routes() -> list[ThrottleClass]:
+    classes: dict[tuple[Any, str], ThrottleClass] = {}
+    if "rest_framework" in sys.modules:
+        for each in chain.from_iterable(map(_of_view, loaded_views())):
+            classes.setdefault((each.kind, each.scope), each)
+    return list(classes.values())
+
+
+def _of_view(view: Any) -> Iterator[ThrottleClass]:
+    """Yield the throttle classes of a view, with the scope of those whose view chooses it."""
+    if isinstance(kind := getattr(view, "cls", None), type):
+        # The routes of a view set's extra actions have options in place of the class's attributes.
+        options = {**getattr(view, "initkwargs", {})}
+        for throttle in options.get("throttle_classes", getattr(kind, "throttle_classes", None)) or ():
+            if not (isinstance(throttle, type) and issubclass(throttle, RateThrottle)):
+                continue
+            if attribute := getattr(throttle, "scope_attr", ""):
+                if scope := options.get(attribute, getattr(kind, attribute, None)):  # without one it has no limit
+                    yield ThrottleClass(path_of(kind), throttle, scope)
+            else:
+                yield ThrottleClass(path_of(throttle), throttle)
+
+
+def same_name_problems() -> Iterator[Problem]:
+    """Yield a problem for each name that throttles of different rates share. Imports ROOT_URLCONF."""
+    rates: dict[tuple[str, str], dict[str, None]] = {}
+    for throttle in _settings_and_views():
+        shown = "; ".join(map(str, throttle.rates)) or "no limit"
+        rates.setdefault((throttle.name, throttle.using), {})[shown] = None
+    for (name, _), different in rates.items():
+        if len(different) > 1:
+            yield Problem(
+                "W021",
+                f"Throttles with different rates have the name {name!r}: {', '.join(map(repr, different))}.",
+                "They count apart, but lists show one of them. Give each its own name, "
+                "or both rates to one throttle: '5/m; 100/h'.",
+            )
+
+
+def _settings_and_views() -> Iterator[Throttle]:
+    with suppress(ConfigurationError):  # the check of settings reports it
+        yield from (policy.throttle for policy in policies())
+    if getattr(settings, "ROOT_URLCONF", None):
+        with suppress(Exception):  # Django's own check reports what is wrong with the routes
+            for view in routed_views(get_resolver().url_patterns):
+                yield from (guard.throttle for guard in guards_of(view))

@@ -17,7 +17,6 @@ from redis_kit.throttling.http.responses import decisive, refuse
 from redis_kit.throttling.http.views import maybe_await
 from redis_kit.throttling.throttles.hit_all import areserve_all, reserve_all
 from redis_kit.throttling.throttles.throttle import Throttle
-from redis_kit.throttling.values.decision import Decision
 from redis_kit.throttling.values.identity import IdentityKey
 
 Hit = tuple[Throttle, Any, int]  # throttle, identity and cost
@@ -128,7 +127,12 @@ class GuardedRequest:
         self.costs = [hit[2] if hit else 0 for hit in hits]
         self.conditional = [(index, guards[index]) for index in counted if guards[index].count_when is not None]
         self.verdicts = [
-            Verdict(guard.throttle, self.reservations[index].decision if index in self.reservations else _exempt(guard))
+            Verdict(
+                guard.throttle,
+                self.reservations[index].decision
+                if index in self.reservations
+                else guard.throttle.answer(True, "exempt"),
+            )
             for index, guard in enumerate(guards)
         ]
 
@@ -157,10 +161,6 @@ def check_functions(**given: Any) -> None:
     for argument, value in given.items():
         if value is not None and not callable(value):
             raise InvalidValue(f"{argument} must be a callable or None, not {shortened(value)}.")
-
-
-def _exempt(guard: Guard) -> Decision:
-    return guard.throttle.answer(True, "exempt")
 
 
 async def _finish(guarded: GuardedRequest, request: Any, response: Any) -> Any:

@@ -7,14 +7,13 @@ from typing import Any
 from django.views import View
 
 from redis_kit.core import conf
-from redis_kit.core.errors import InvalidValue
+from redis_kit.core.errors import InvalidRate, InvalidValue
 from redis_kit.core.values.rates import parse
-from redis_kit.throttling.errors import InvalidRate
 from redis_kit.throttling.http.guards import Guard, aanswer, answer, check_functions
+from redis_kit.throttling.policy_settings import methods_of
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.ban import Ban
 from redis_kit.throttling.values.identity import IdentityKey
-from redis_kit.throttling.values.methods import methods_of
 
 PREFIX = "throttle_"
 FOREIGN = frozenset({"throttle_classes", "throttle_scope"})  # of Django REST framework

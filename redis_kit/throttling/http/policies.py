@@ -11,12 +11,18 @@ from django.utils.module_loading import import_string
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.throttling.http.guards import Guard
-from redis_kit.throttling.policy_settings import SETTING, Function, PolicySettings, path_patterns, policy_problems
+from redis_kit.throttling.policy_settings import (
+    SETTING,
+    Function,
+    PolicySettings,
+    methods_of,
+    path_patterns,
+    policy_problems,
+)
 from redis_kit.throttling.settings import ThrottlingSettings
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values import ban
 from redis_kit.throttling.values.identity import IdentityKey
-from redis_kit.throttling.values.methods import methods_of
 
 
 @dataclass(frozen=True)

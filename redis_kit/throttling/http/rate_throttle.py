@@ -7,11 +7,10 @@ from time import time
 from typing import Any, ClassVar
 
 from redis_kit.core import conf
-from redis_kit.core.errors import ConfigurationError
+from redis_kit.core.errors import ConfigurationError, InvalidRate
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.values.rates import Rate, parse
 from redis_kit.core.web.client_address import INVALID, client_address
-from redis_kit.throttling.errors import InvalidRate
 from redis_kit.throttling.http.headers import Verdict
 from redis_kit.throttling.http.responses import decisive
 from redis_kit.throttling.strategies.sliding_log import LARGEST

@@ -72,7 +72,8 @@ def decisive(verdicts: Sequence[Verdict]) -> Verdict:
 def _prefers_json(request: HttpRequest) -> bool:
     # One vendor type of JSON is enough: the list of accepted types is sorted, and can be long.
     vendor = next(
-        (f"{kind.main_type}/{kind.sub_type}" for kind in request.accepted_types if _is_json(kind.sub_type)), PROBLEM
+        (f"{kind.main_type}/{kind.sub_type}" for kind in request.accepted_types if kind.sub_type.endswith("+json")),
+        PROBLEM,
     )
     types = ["application/json", PROBLEM, vendor]  # the client's order counts, and this one if it takes anything
     preferred = request.get_preferred_type([*types, "text/html"] if _is_api(request) else ["text/html", *types])
@@ -83,10 +84,6 @@ def _is_api(request: HttpRequest) -> bool:
     """Return whether the route leads to a view of Django REST framework."""
     match = getattr(request, "resolver_match", None)
     return match is not None and hasattr(getattr(match.func, "cls", None), "renderer_classes")
-
-
-def _is_json(sub_type: str) -> bool:
-    return sub_type.endswith("+json")
 
 
 def _page(context: dict[str, Any]) -> str:

@@ -20,14 +20,12 @@ def throttle_history(throttle: BaseThrottle, *, hours: int = WEEK) -> list[Throt
     ``hours`` is from 1 to 2160. One round trip, with a reply of up to 75 KB. Refusals that a process repeated from
     memory are counted with its next call that reaches the server. Raises RedisUnavailable and InvalidValue.
     """
-    calls: list[ThrottleCalls] = throttle.carry_out(read(throttle, hours))
-    return calls
+    return throttle.run_flow(read(throttle, hours))
 
 
 async def athrottle_history(throttle: BaseThrottle, *, hours: int = WEEK) -> list[ThrottleCalls]:
     """See throttle_history()."""
-    calls: list[ThrottleCalls] = await throttle.acarry_out(read(throttle, hours))
-    return calls
+    return await throttle.arun_flow(read(throttle, hours))
 
 
 def read(throttle: BaseThrottle, hours: int) -> Flow[list[ThrottleCalls]]:

@@ -7,8 +7,7 @@ from redis_kit.core import connections, flow
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.throttling.engine.base import BaseThrottle
-from redis_kit.throttling.rules import storage
-from redis_kit.throttling.rules.storage import Rule
+from redis_kit.throttling.rules import Rule, listed
 from redis_kit.throttling.statistics import counters, shadow_report
 from redis_kit.throttling.statistics import offenders as most_refused
 from redis_kit.throttling.statistics.counters import ThrottleCalls
@@ -59,11 +58,11 @@ def read(throttle: BaseThrottle, *, minutes: int, offenders: int, rules: int) ->
     parts: list[Flow[Any]] = [
         counters.read([throttle], minutes),
         most_refused.read(throttle, offenders),
-        storage.listed(throttle, rules),
+        listed(throttle, rules),
         _report(throttle),
     ]
-    by_minute, most, (count, listed), report = yield from gather(parts)
-    return ThrottleFigures(throttle, by_minute[throttle], most, listed, count, report)
+    by_minute, most, (count, in_force), report = yield from gather(parts)
+    return ThrottleFigures(throttle, by_minute[throttle], most, in_force, count, report)
 
 
 def _report(throttle: BaseThrottle) -> Flow[ShadowReport | None]:

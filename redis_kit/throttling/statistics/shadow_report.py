@@ -49,14 +49,12 @@ def shadow_report(throttle: BaseThrottle) -> ShadowReport:
 
     Raises InvalidValue if the throttle is not in shadow mode or has no rate, and RedisUnavailable.
     """
-    report: ShadowReport = throttle.carry_out(_checked(throttle))
-    return report
+    return throttle.run_flow(_checked(throttle))
 
 
 async def ashadow_report(throttle: BaseThrottle) -> ShadowReport:
     """See shadow_report()."""
-    report: ShadowReport = await throttle.acarry_out(_checked(throttle))
-    return report
+    return await throttle.arun_flow(_checked(throttle))
 
 
 def has_report(throttle: BaseThrottle) -> bool:

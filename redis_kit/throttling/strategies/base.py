@@ -24,7 +24,7 @@ STRATEGIES = {
 }
 # The name of a strategy is part of stored keys, so this one keeps the path that it had when they were written.
 OVERRUN = "redis_kit.throttling.overrun.Overrun"
-MOVED = {OVERRUN: "redis_kit.throttling.strategies.overrun.Overrun"}
+MOVED = {OVERRUN: "redis_kit.throttling.strategies.windows.Overrun"}
 # In the Lua code of a built-in strategy, the rest is for reservations only.
 RESERVATIONS = "-- @reservations\n"
 TABLE = """\

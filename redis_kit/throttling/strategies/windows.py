@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from redis_kit.core.values.rates import MICROSECONDS, Rate
 from redis_kit.throttling.strategies.base import State, Strategy, fragment
+from redis_kit.throttling.values.decision import Decision
 
 
 class _Windows(Strategy):
@@ -52,3 +53,23 @@ class SlidingCounter(_Windows):
         if current <= room:
             return rest - (room - current) * period // previous
         return rest + period - room * period // current
+
+
+class Overrun(FixedWindow):
+    """Fixed windows in which the first refused call is counted too; ``remaining`` is -1 from then on.
+
+    For compat.py: there a later look tells whether the limit was exceeded, not whether the next call would exceed it.
+    """
+
+    kind, lua = "overrun", fragment("overrun")
+
+    def state(self, index: int, now: int, figures: Sequence[int], cost: int) -> State:
+        """Read the count of the window. The reset is the end of the window, even if nothing was counted."""
+        period = self.pairs[index][1]
+        return *super().state(index, now, figures, cost)[:4], period - now % period
+
+    def decision(self, allowed: bool, now: int, figures: Sequence[int], cost: int) -> Decision:
+        """Return the decision for the figures of the server."""
+        decision = super().decision(allowed, now, figures, cost)
+        exceeded = any(count > rate.limit for (rate, _), count in zip(self.pairs, figures, strict=True))
+        return decision._replace(remaining=-1) if exceeded else decision

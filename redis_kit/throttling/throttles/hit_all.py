@@ -42,7 +42,7 @@ def reserve_all(hits: Sequence[Hit]) -> list[Reservation]:
     outcomes, rest = _early(_merged(calls))
     if rest:
         try:
-            results = rest[0].throttle.carry_out(_steps(rest))
+            results = rest[0].throttle.run_flow(_steps(rest))
         except RedisFailure as error:
             results = [call.throttle.when_unavailable(call, error) for call in rest]
         outcomes |= {_key(call): outcome for call, outcome in zip(rest, results, strict=True)}
@@ -57,7 +57,7 @@ async def areserve_all(hits: Sequence[Hit]) -> list[Reservation]:
     outcomes, rest = _early(_merged(calls))
     if rest:
         try:
-            results = await rest[0].throttle.acarry_out(_steps(rest))
+            results = await rest[0].throttle.arun_flow(_steps(rest))
         except RedisFailure as error:
             results = [call.throttle.when_unavailable(call, error) for call in rest]
         outcomes |= {_key(call): outcome for call, outcome in zip(rest, results, strict=True)}

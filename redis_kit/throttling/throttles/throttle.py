@@ -10,18 +10,19 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.primitive import with_own_init
 from redis_kit.core.steps import Sleep
 from redis_kit.core.values.numbers import seconds
+from redis_kit.throttling import rules
 from redis_kit.throttling.engine.base import RETRY, BaseThrottle
 from redis_kit.throttling.engine.decide import Call, Mode, Outcome, decide
-from redis_kit.throttling.engine.registry import Registry
 from redis_kit.throttling.engine.reservation import Reservation
-from redis_kit.throttling.rules.rules import Rules
+from redis_kit.throttling.rules import Rules
 from redis_kit.throttling.signals import throttled
-from redis_kit.throttling.statistics import offenders, reset
+from redis_kit.throttling.statistics import offenders
 from redis_kit.throttling.statistics.offenders import Offender
 from redis_kit.throttling.values.decision import Decision
 
 TIMEOUT = (0.0, 31_536_000.0)  # of acquire(): up to a year; None waits without limit
 JITTER = 0.1  # seconds
+MOST_REGISTERED = 1000  # throttles that the dashboard can list; beyond that the oldest one is dropped
 
 
 @with_own_init
@@ -42,7 +43,10 @@ class Throttle(BaseThrottle):
 
     def _prepare(self) -> None:
         super()._prepare()
-        registry.add(self)
+        registered.pop((self.using, self.name), None)
+        registered[self.using, self.name] = self
+        if len(registered) > MOST_REGISTERED:
+            registered.pop(next(iter(registered)), None)
 
     def hit(self, identity: str | int, *, cost: int = 1) -> Decision:
         """Count a call if every rate has room for it, and return the decision.
@@ -116,11 +120,11 @@ class Throttle(BaseThrottle):
 
         Other processes may repeat a refusal that they remember for up to ``REMEMBER`` seconds. Raises RedisUnavailable.
         """
-        return self.run_flow(reset.by_identity(self, self.checked(identity, 1)))
+        return self.run_flow(rules.by_identity(self, self.checked(identity, 1)))
 
     async def areset(self, identity: str | int) -> bool:
         """See reset()."""
-        return await self.arun_flow(reset.by_identity(self, self.checked(identity, 1)))
+        return await self.arun_flow(rules.by_identity(self, self.checked(identity, 1)))
 
     def offenders(self, limit: int = 20) -> list[Offender]:
         """Return the identities that were refused most often, at most ``limit`` of them (1 to 100). One round trip.
@@ -207,7 +211,8 @@ class Throttle(BaseThrottle):
         return Outcome(decision._replace(allowed=allowed, reason="local"), 0, self.algorithm)
 
 
-registry: Registry[Throttle] = Registry()
+#: The throttles that this process has built: the last one of each connection and name.
+registered: dict[tuple[str, str], Throttle] = {}
 
 
 def _deadline(timeout: float | None) -> float:

@@ -26,7 +26,7 @@ from redis_kit.pageviews import PageViews, periods
 from redis_kit.pageviews.batch import ViewBatch
 from redis_kit.pageviews.tally import Event, identified
 from redis_kit.queues import Queue, chain
-from redis_kit.queues.store import calls
+from redis_kit.queues.engine import calls
 from redis_kit.throttling import Throttle
 from redis_kit.throttling.statistics.counters import NUMBER, SLOT
 from tests.app.models import User

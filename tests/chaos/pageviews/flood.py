@@ -83,7 +83,7 @@ def run(plan):
         other = PageViews("article", "(other)").views() + PageViews("(other)").views()
         views = PageViews.site(on_failure="raise").views()
     answers = f"{plan.count:,} requests, {answered:,} answered with 200; {dropped()}"
-    counts = f"{views:,} views, {other:,} of (other); {keys:,} keys of at most {most_keys():,}; {memory:,} bytes of data"
+    counts = f"{views:,} views, {other:,} of (other); {keys:,} keys of at most {most_keys():,}; {memory:,} bytes"
     return Outcome(f"{answers}; {counts}", found)
 
 

@@ -1,8 +1,8 @@
 """Counted views and visitors beside exact ones: an access log is replayed at its own times, or a log is made up.
 
 ``python -m tests.chaos pageviews.truth --log access.log.gz`` prints the figures of a log in Combined Log Format, and
-without a log those of 40,000 invented views. No views may differ, the visitors of at most one question in a hundred may differ
-by more than 2 % (and 1), and none by more than 4 % (and 3), which is five standard errors.
+without a log those of 40,000 invented views. No views may differ, the visitors of at most one question in a hundred may
+differ by more than 2 % (and 1), and none by more than 4 % (and 3), which is five standard errors.
 """
 
 import random

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Queue, QueueCounts
-from redis_kit.queues.jobs.shard import shard_of_id
+from redis_kit.queues.engine.shards import shard_of_id
 from tests.chaos.engine import faults, program
 from tests.chaos.engine.program import Outcome
 from tests.chaos.engine.stage import stage, wait_until

@@ -20,10 +20,9 @@ from typing import Any
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues import Queue
-from redis_kit.queues.store import schedules as store
-from redis_kit.queues.store.schedules import Schedules
-from redis_kit.queues.tasks.schedules import definition, target
-from redis_kit.queues.tasks.schedules.definition import Definition
+from redis_kit.queues.features.schedules import definition, store, target
+from redis_kit.queues.features.schedules.definition import Definition
+from redis_kit.queues.features.schedules.store import Schedules
 from tests.chaos.engine import program
 from tests.chaos.engine.faults import Faults, kill, restart
 from tests.chaos.engine.program import Outcome, option

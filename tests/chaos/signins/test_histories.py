@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import Phase
 
-from redis_kit.signins.users import state
+from redis_kit.signins.users import base
 from tests.chaos.signins import histories
 
 
@@ -14,9 +14,9 @@ def test_answers_are_those_of_sets_of_days(kit):
 
 
 def test_loop_finds_a_streak_that_ends_a_day_too_early(kit, monkeypatch):
-    summarized = state.summarized
+    summarized = base.summarized
     monkeypatch.setattr(
-        "redis_kit.signins.users.history.summarized",
+        "redis_kit.signins.users.base.summarized",
         lambda stored, today: summarized(stored, today + histories.DAY),
     )
     with pytest.raises(AssertionError):

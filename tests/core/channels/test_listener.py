@@ -10,7 +10,6 @@ import pytest
 
 from redis_kit.core import connections
 from redis_kit.core.channels import listener as module
-from redis_kit.core.channels import session
 from redis_kit.core.channels.listener import renew, subscribed
 from redis_kit.core.channels.subscription import MOST
 from redis_kit.core.errors import PermissionDenied
@@ -100,7 +99,6 @@ def test_subscriber_who_comes_or_goes_disturbs_no_other(kit):
 
 
 def test_server_that_is_frozen_is_noticed(own_kit, monkeypatch):
-    monkeypatch.setattr(session, "PING", 0.1)
     monkeypatch.setattr(module, "PING", 0.1)
     channel = f"{own_kit.prefix}:{{a}}"
     with subscribed("default", channel) as subscription:

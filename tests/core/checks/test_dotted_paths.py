@@ -3,7 +3,7 @@
 import pytest
 from django.utils.module_loading import import_string
 
-from redis_kit.core.checks import dotted_paths
+from redis_kit.core.checks import configuration
 from redis_kit.core.checks.configuration import check_settings
 
 PAGES = "redis_kit.pageviews.middleware.PageViewMiddleware"
@@ -45,7 +45,7 @@ def test_misspelt_throttle_class_of_django_rest_framework_is_an_error(settings):
     pytest.importorskip("rest_framework")
     wrong = "redis_kit.throttling.drf.AnonThrottle"
     settings.REST_FRAMEWORK = {"DEFAULT_THROTTLE_CLASSES": [wrong, "shop.Throttle"]}
-    (message,) = dotted_paths.problems()
+    (message,) = configuration.path_problems()
     assert message.message.startswith(f"REST_FRAMEWORK['DEFAULT_THROTTLE_CLASSES'] has {wrong!r}, which can't be imp")
     assert message.hint == "Did you mean 'redis_kit.throttling.drf.AnonRateThrottle'?"
 
@@ -54,7 +54,7 @@ def test_right_paths_and_those_of_other_packages_pass(settings):
     settings.MIDDLEWARE = [PAGES, "shop.middleware.Missing", None]
     settings.AUTHENTICATION_BACKENDS = [LOGINS, MODEL_BACKEND]
     settings.TEST_RUNNER = RUNNER
-    assert list(dotted_paths.problems()) == []
+    assert list(configuration.path_problems()) == []
 
 
 def test_a_wrong_path_does_not_hide_a_wrong_redis_kit(settings):
@@ -62,7 +62,7 @@ def test_a_wrong_path_does_not_hide_a_wrong_redis_kit(settings):
     assert len(check_settings()) == 2
 
 
-@pytest.mark.parametrize("path", [path for paths in dotted_paths.CLASSES.values() for path in paths])
+@pytest.mark.parametrize("path", [path for paths in configuration.CLASSES.values() for path in paths])
 def test_the_right_paths_exist(path):
     if ".drf." in path:
         pytest.importorskip("rest_framework")

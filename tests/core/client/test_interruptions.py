@@ -11,7 +11,7 @@ import pytest
 
 import redis_kit
 from redis_kit.core import connections
-from redis_kit.core.client import waiters
+from redis_kit.core.client import pools
 from redis_kit.core.errors import CommandFailed, PoolExhausted
 from tests.fixtures.servers import wait_for
 
@@ -188,7 +188,7 @@ def test_caller_whose_turn_was_interrupted_gets_its_connection_later(kit):
     waiting = threading.Thread(target=lambda: served.append(pool.take()))
     waiting.start()
     wait_for(lambda: in_use(pool)[1] == 1)
-    with pytest.raises(Interrupted), Interruption(1, of=lambda frame: frame.f_code.co_filename == waiters.__file__):
+    with pytest.raises(Interrupted), Interruption(1, of=lambda frame: frame.f_code.co_filename == pools.__file__):
         pool.give(taken)
     del taken
     waiting.join(10)

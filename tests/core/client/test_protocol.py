@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from redis.connection import PythonRespSerializer
 
 from redis_kit.core import connections
-from redis_kit.core.client import protocol
-from redis_kit.core.client.protocol import packed
+from redis_kit.core.client import wire
+from redis_kit.core.client.wire import packed
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 arguments = st.lists(texts | st.binary() | st.integers() | st.floats(allow_nan=False), max_size=8)
@@ -16,7 +16,7 @@ arguments = st.lists(texts | st.binary() | st.integers() | st.floats(allow_nan=F
 def test_bytes_are_those_of_redis_py(more):
     peer = PythonRespSerializer(6000, lambda value: value if isinstance(value, bytes) else _encoded(value))
     expected = b"".join(peer.pack("SET", *more))
-    assert protocol._packed(("SET", *more)) == expected
+    assert wire._packed(("SET", *more)) == expected
     assert packed(("SET", *more)) == expected
 
 

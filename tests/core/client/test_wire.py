@@ -15,7 +15,7 @@ from redis.connection import Connection
 
 from redis_kit.core import connections
 from redis_kit.core.client import wire
-from redis_kit.core.client.protocol import packed
+from redis_kit.core.client.wire import packed
 from redis_kit.core.errors import CommandFailed
 from redis_kit.locks import Lock
 from tests.fixtures.servers import wait_for

@@ -15,7 +15,7 @@ from redis_kit.core.tracing import opentelemetry
 from redis_kit.core.tracing.spans import ids
 from redis_kit.operations.logs import JSONFormatter
 from redis_kit.queues import Queue, Retry, task
-from redis_kit.queues.jobs import message
+from redis_kit.queues.engine import message
 from redis_kit.testing.jobs import drain
 
 EXPORTER = InMemorySpanExporter()

@@ -51,7 +51,7 @@ def main() -> int:
     chosen = [(name, check) for name, check in checks.CHECKS if name in ("site", "throttle", "sign-in streak")]
     checks.CHECKS = (*chosen, ("fine", lambda site: "1 figure"))
     with site() as session:
-        return checks.carry_out(session, 0.5)
+        return checks.run_flow(session, 0.5)
 
 
 if __name__ == "__main__":

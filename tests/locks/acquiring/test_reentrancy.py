@@ -207,7 +207,7 @@ def test_longer_timeout_of_an_inner_block_is_renewed(kit):
     ],
 )
 def test_inner_block_that_asks_for_what_the_outer_one_lacks_is_refused(kit, outer, inner, missing, monkeypatch):
-    monkeypatch.setattr("redis_kit.locks.acquiring.transaction_end.check_database", lambda database: None)
+    monkeypatch.setattr("redis_kit.locks.acquiring.reentrancy.check_database", lambda database: None)
     with again(**outer) as lease:
         with pytest.raises(AlreadyHeld, match=missing), again(**inner):
             pass

@@ -13,8 +13,8 @@ from django.test import TestCase
 from django.utils.connection import ConnectionDoesNotExist
 
 from redis_kit.locks import Lock
-from redis_kit.locks.acquiring import transaction_end as commit
-from redis_kit.locks.acquiring.transaction_end import (
+from redis_kit.locks.acquiring import reentrancy as commit
+from redis_kit.locks.acquiring.reentrancy import (
     call_at_end,
     check_database,
     in_transaction,

@@ -10,8 +10,9 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import LockError, LockNotOwnedError
 
-from redis_kit.locks.compat import AsyncLock, flows
-from redis_kit.locks.compat.keys import side_keys
+from redis_kit.locks.compat import AsyncLock
+from redis_kit.locks.compat import lock as module
+from redis_kit.locks.compat.lock import side_keys
 from tests.chaos.locks.cancellations import Driven, trials
 from tests.fixtures.servers import wait_for
 
@@ -35,7 +36,7 @@ def connect(kit):
 
 @pytest.fixture
 def short_lease(monkeypatch):
-    monkeypatch.setattr(flows, "DEFAULT_TIMEOUT", 0.6)
+    monkeypatch.setattr(module, "DEFAULT_TIMEOUT", 0.6)
 
 
 async def _until(condition):

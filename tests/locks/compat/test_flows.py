@@ -12,8 +12,9 @@ from redis.exceptions import LockError, LockNotOwnedError, OutOfMemoryError, Res
 from redis.retry import Retry
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.locks.compat import Lock, flows
-from redis_kit.locks.compat.keys import side_keys
+from redis_kit.locks.compat import Lock
+from redis_kit.locks.compat import lock as compat_flows
+from redis_kit.locks.compat.lock import side_keys
 from redis_kit.locks.errors import CannotRenew
 from redis_kit.locks.renewal import scheduler
 from tests.fixtures.servers import wait_for
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.once
 HOLD = """
 import signal
 import redis
-from redis_kit.locks.compat import flows as compat_flows
+from redis_kit.locks.compat import lock as compat_flows
 from redis_kit.locks.compat import Lock
 compat_flows.DEFAULT_TIMEOUT = 1.0
 lock = Lock(redis.Redis.from_url(sys.argv[2]), sys.argv[1] + ":a")
@@ -34,7 +35,7 @@ signal.pause()
 """
 FORK = """
 import redis
-from redis_kit.locks.compat import flows as compat_flows
+from redis_kit.locks.compat import lock as compat_flows
 from redis_kit.locks.compat import Lock
 compat_flows.DEFAULT_TIMEOUT = 0.3
 client = redis.Redis.from_url(sys.argv[2])
@@ -71,7 +72,7 @@ def key(kit, client):
 
 @pytest.fixture
 def short_lease(monkeypatch):
-    monkeypatch.setattr(flows, "DEFAULT_TIMEOUT", 0.6)
+    monkeypatch.setattr(compat_flows, "DEFAULT_TIMEOUT", 0.6)
 
 
 @pytest.mark.parametrize("timeout", [None, 0, 0.0])

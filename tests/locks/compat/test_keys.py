@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from redis.crc import key_slot
 
-from redis_kit.locks.compat.keys import side_keys
+from redis_kit.locks.compat.lock import side_keys
 
 NAMES = st.one_of(st.binary(max_size=40), st.text("ab{}:", max_size=12).map(str.encode))
 ODD = [b"", b"{", b"}", b"{}", b"a}b", b"a{}b", b"{}{a}", b"}{", b"{a", b"{{a}}", b"a{b}c{d}", b"{\x00}", b"\xff\xfe"]

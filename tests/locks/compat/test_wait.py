@@ -13,8 +13,9 @@ import redis.lock
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from redis_kit.locks.compat import Lock, flows
-from redis_kit.locks.compat.keys import side_keys
+from redis_kit.locks.compat import Lock
+from redis_kit.locks.compat import lock as module
+from redis_kit.locks.compat.lock import side_keys
 from tests.fixtures.servers import wait_for
 from tests.locks.support.redispy import OURS, Bench
 
@@ -160,8 +161,8 @@ def test_one_who_gives_up_behind_others_has_asked(key, client):
 
 @pytest.mark.parametrize("kind", OURS)
 def test_waiter_survives_a_stall(own_kit, monkeypatch, kind):
-    failures, pause = [], flows.pause
-    monkeypatch.setattr(flows, "pause", lambda *args: [failures.append(args), pause(*args)][1])
+    failures, pause = [], module.pause
+    monkeypatch.setattr(module, "pause", lambda *args: [failures.append(args), pause(*args)][1])
     with contextlib.closing(Bench(own_kit, kind, OURS[kind])) as bench:
         holder = Lock(own_kit.raw, bench.key(), timeout=30)
         assert holder.acquire()

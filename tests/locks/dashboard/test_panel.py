@@ -8,15 +8,14 @@ import pytest
 
 from redis_kit.core import connections, flow
 from redis_kit.core.errors import InvalidName, InvalidValue
-from redis_kit.core.panels import Figure, Lines, Meter, Pages, Ranges, Table, Viewer
-from redis_kit.core.panels.ranges import RANGES
+from redis_kit.core.panels import RANGES, Figure, Lines, Meter, Pages, Ranges, Table, Viewer
 from redis_kit.locks import FairLock, Lock, LockLost, Semaphore
-from redis_kit.locks.dashboard import waits
+from redis_kit.locks.dashboard import panel
 from redis_kit.locks.dashboard.actions import Target
 from redis_kit.locks.dashboard.panel import LocksPanel
 from redis_kit.locks.inspection import LockWaits
+from redis_kit.locks.inspection.api import Summary
 from redis_kit.locks.inspection.index import bucket_of
-from redis_kit.locks.inspection.page import Summary
 from redis_kit.locks.keys import HeldName
 from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
 from tests.fixtures.servers import wait_for
@@ -364,14 +363,14 @@ def past(minutes, **numbers):
 
 def test_charts_show_waits_of_the_chosen_range():
     stored = past(360, waits=5, waited=20.0, longest=12.5, timeouts=2)
-    choice, ended, longest = waits.charts(stored, RANGES[6])
+    choice, ended, longest = panel.wait_charts(stored, RANGES[6])
     assert (choice.slug, choice.chosen) == ("locks", 6)
     assert [(str(name), values[-1], sum(values)) for name, values in ended.parts] == [
         ("Acquired", 3, 3),
         ("Timed out", 2, 2),
     ]
     assert longest.bars[-1][1].total_seconds() == 12.5
-    (*_, lost) = waits.charts(past(60, lost=3), RANGES[1])
+    (*_, lost) = panel.wait_charts(past(60, lost=3), RANGES[1])
     assert (str(lost.title), lost.bars[-2:]) == ("Lost leases", [("15:58", 3), ("15:59", 0)])
 
 

@@ -12,8 +12,7 @@ from django.core.checks import run_checks
 
 from redis_kit.core.activity import current_work
 from redis_kit.locks import Lock, Semaphore, locked
-from redis_kit.locks.holders.call_site import location
-from redis_kit.locks.holders.holder import Holder, StoredLease, describe_caller, parse_lock, parse_slot
+from redis_kit.locks.holders.holder import Holder, StoredLease, describe_caller, location, parse_lock, parse_slot
 from redis_kit.locks.inspection import held_locks
 
 HERE = "tests/locks/holders/test_holder.py"

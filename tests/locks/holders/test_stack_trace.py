@@ -3,7 +3,7 @@
 import asyncio
 import threading
 
-from redis_kit.locks.holders.stack_trace import stack_of
+from redis_kit.locks.renewal.renewer import stack_of
 
 
 async def sleeping():

@@ -13,11 +13,11 @@ from redis_kit.locks.acquiring import local_queue
 from redis_kit.locks.holders.holder import parse_lock
 from redis_kit.locks.inspection import (
     alock_history,
+    api,
     arecent_waits,
     contended,
     find,
     force_release,
-    forced_release,
     history,
     lock_history,
     recent_waits,
@@ -127,7 +127,7 @@ def test_forced_release_of_a_lease_that_is_over_is_not_a_loss(kit, monkeypatch):
     lease = Lock("a").acquire()
     stored = kit.client.get(holder(kit))
     lease.release()
-    monkeypatch.setattr(forced_release, "parse_lock", lambda reply: parse_lock(stored.encode()))
+    monkeypatch.setattr(api, "parse_lock", lambda reply: parse_lock(stored.encode()))
     assert force_release("a") == []
     assert lost() == 0
 

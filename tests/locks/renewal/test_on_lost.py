@@ -10,7 +10,7 @@ import pytest
 
 from redis_kit.locks import Lock, LockLost, Semaphore
 from redis_kit.locks.leases.lease import state_of
-from redis_kit.locks.renewal import loss
+from redis_kit.locks.renewal import renewer
 from tests.fixtures.servers import wait_for
 from tests.locks.support.leases import told
 
@@ -99,7 +99,7 @@ def test_coroutine_on_lost_runs_in_the_loop_of_the_holder(kit, make):
         assert calls == [(lease, asyncio.get_running_loop(), threading.current_thread())]
 
     asyncio.run(main())
-    assert not loss._running
+    assert not renewer._running
 
 
 def test_coroutine_on_lost_of_a_thread_runs_in_a_loop_of_its_own(kit):
@@ -154,7 +154,7 @@ def test_release_around_the_deadline_is_told_once_at_most(kit):
 def test_on_lost_is_not_called_again_where_its_thread_was_disturbed(kit):
     calls = []
     lease = Lock("a", timeout=10, on_lost=calls.append).acquire()
-    call = loss._OnLostCall(state_of(lease).notifier)
+    call = renewer._OnLostCall(state_of(lease).notifier)
     call.run_once()
     call.run_once()
     assert calls == [lease]

@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from redis_kit.operations import advice, server_reports
-from redis_kit.operations.server.report import ServerReport, SlowCommand
-from redis_kit.operations.server.rights import MissingRights
+from redis_kit.operations.server.report import MissingRights, ServerReport, SlowCommand
 from tests.fixtures.process import wait_for
 
 INFO = {

@@ -4,7 +4,7 @@ import pytest
 
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.operations import server_reports
-from redis_kit.operations.server.rights import MissingRights
+from redis_kit.operations.server.report import MissingRights
 from tests.operations.conftest import fill
 
 
@@ -57,7 +57,7 @@ def test_slow_commands_are_named_without_their_values(own_kit):
     fill(own_kit)
     own_kit.client.config_set("slowlog-log-slower-than", -1)
     entries = server_reports()[0].slow
-    assert any(entry.command == "queues.store.put (script)" for entry in entries), entries
+    assert any(entry.command == "queues.engine.put (script)" for entry in entries), entries
     assert all(entry.key == "" or entry.key.startswith(f"{own_kit.prefix}:") for entry in entries)
     assert "secret" not in repr(entries)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from redis_kit.core.errors import RedisUnavailable
-from redis_kit.operations.server.sentinels import sentinel_advice
+from redis_kit.operations.server.advice import sentinel_advice
 from tests.fixtures.kit import Kit
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redis_kit.pageviews.http.origins import campaign, referring_host
+from redis_kit.pageviews.http.events import campaign, referring_host
 
 
 @pytest.mark.parametrize(

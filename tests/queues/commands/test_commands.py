@@ -10,8 +10,8 @@ import pytest
 
 from redis_kit.core.errors import KeyConflict
 from redis_kit.queues import Queue, QueueCounts
+from redis_kit.queues.engine import ids as identity
 from redis_kit.queues.inspection import queue_counts, queue_stats
-from redis_kit.queues.jobs import ids as identity
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, send_heartbeats
 from redis_kit.testing.jobs import drain
 from tests.fixtures.fork_server import start_python

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from redis_kit.queues import Queue
-from redis_kit.queues.jobs import ids
+from redis_kit.queues.engine import ids
 from tests.queues.support.putting import die
 from tests.queues.support.tasks import note
 

@@ -8,8 +8,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from redis_kit.queues import Queue
-from redis_kit.queues.inspection import job_pages
-from redis_kit.queues.inspection.job_pages import Wanted, first_jobs
+from redis_kit.queues.reports import job_pages
+from redis_kit.queues.reports.job_pages import Wanted, first_jobs
 from tests.queues.support.putting import die, put
 from tests.queues.support.tasks import note
 
@@ -98,7 +98,7 @@ def test_what_is_not_listed_is_told(mail, shell):
 def test_jobs_of_a_task_are_looked_for_in_a_bounded_number(mail, shell, trips, monkeypatch):
     monkeypatch.setattr(job_pages.manage, "PAGE", 2)
     for name in ("rk_jobs.LISTED_THROUGH", "job_pages.LISTED_THROUGH"):
-        place = "commands" if name.startswith("rk") else "inspection"
+        place = "commands" if name.startswith("rk") else "reports"
         monkeypatch.setattr(f"redis_kit.queues.{place}.{name}", 4)
     mail.put_many(range(4))
     put(mail, "last", "shop.tasks.send")

@@ -7,7 +7,7 @@ from redis_kit.queues import Queue
 from redis_kit.queues.dashboard.actions import GroupTarget, JobTarget, SupervisorTarget
 from redis_kit.queues.dashboard.panel import QueuesPanel
 from redis_kit.queues.dashboard.workers_page import WorkersPanel
-from redis_kit.queues.store import calls
+from redis_kit.queues.engine import calls
 
 
 @pytest.fixture

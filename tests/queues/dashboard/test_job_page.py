@@ -8,9 +8,8 @@ from django.utils import translation
 
 from redis_kit.core import component, connections
 from redis_kit.queues import Queue, task
-from redis_kit.queues.jobs import payload
-from redis_kit.queues.jobs.ack import Ack
-from redis_kit.queues.store import calls, claim
+from redis_kit.queues.engine import calls, claim, payload
+from redis_kit.queues.engine.done import Ack
 from tests.dashboard.support.attacks import SAMPLE, harmless_links, without_titles
 from tests.dashboard.support.html import page, row_buttons, rows, said, whole_page
 from tests.fixtures.dashboard import ADMIN, layout_problems

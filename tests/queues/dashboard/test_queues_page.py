@@ -8,14 +8,15 @@ from django.contrib.admin.models import LogEntry
 from django.utils import timezone, translation
 
 from redis_kit.core import component, connections
-from redis_kit.core.panels.ranges import RANGES
+from redis_kit.core.panels import RANGES
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.dashboard import queues_page
-from redis_kit.queues.database import outbox
-from redis_kit.queues.database.models import OutboxMessage
-from redis_kit.queues.inspection.stats import queue_stats
-from redis_kit.queues.jobs import ids
-from redis_kit.queues.jobs.job import PauseInfo
+from redis_kit.queues.engine import ids
+from redis_kit.queues.engine.job import PauseInfo
+from redis_kit.queues.engine.unique import key_of_call
+from redis_kit.queues.features.outbox import store as outbox
+from redis_kit.queues.models import OutboxMessage
+from redis_kit.queues.reports.stats import queue_stats
 from redis_kit.testing.jobs import drain
 from tests.dashboard.support.attacks import FEW, harmless_links, without_titles
 from tests.dashboard.support.html import page, refused, row_buttons, said, whole_page
@@ -341,7 +342,7 @@ def test_missing_group_is_an_error(mail, boss):
 
 
 def test_groups_are_of_a_thousand_jobs_at_most(mail, boss, monkeypatch):
-    monkeypatch.setattr("redis_kit.queues.inspection.failures.MOST", 5)
+    monkeypatch.setattr("redis_kit.queues.reports.failures.MOST", 5)
     found = page(boss.get(PAGE))
     assert "Dead jobs by task and error, the latest 5" in [one.words for one in found.find("h2")]
 
@@ -559,7 +560,7 @@ def test_outbox_is_shown_if_a_task_has_one(mail, boss, kit):
     assert shown() == ""
     kit.options(QUEUES={"OUTBOX": "default"})
     assert shown().split()[0] == "0"
-    outbox.store("default", outbox.OutboxCall("mail", "j", b"{}", outbox.key_of("j"), 0, 0))
+    outbox.store("default", outbox.OutboxCall("mail", "j", b"{}", key_of_call("j"), 0, 0))
     OutboxMessage.objects.update(created=timezone.now() - timedelta(minutes=5))
     assert shown().startswith(" 1 Alarm The oldest call has waited for 30")
 

@@ -4,7 +4,7 @@ import pytest
 
 from redis_kit.core.logs.masking import without_secrets
 from redis_kit.queues.dashboard import job_page
-from redis_kit.queues.jobs import message, payload
+from redis_kit.queues.engine import message, payload
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks.task import task
 

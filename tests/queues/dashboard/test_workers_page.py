@@ -12,8 +12,8 @@ from redis_kit.core import component, connections
 from redis_kit.queues import Queue, task
 from redis_kit.queues.dashboard import workers_page
 from redis_kit.queues.dashboard.actions import SupervisorTarget
+from redis_kit.queues.engine import calls
 from redis_kit.queues.inspection import list_workers
-from redis_kit.queues.store import calls
 from tests.dashboard.support.attacks import FEW, harmless_links, without_titles
 from tests.dashboard.support.html import page, rows, said, whole_page
 from tests.fixtures.dashboard import ADMIN, layout_problems

@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 
-from redis_kit.queues.jobs.ack import Ack
+from redis_kit.queues.engine.done import Ack
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 
 

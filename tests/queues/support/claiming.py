@@ -1,6 +1,6 @@
 """Calls of the scripts that workers call at each job, as flows make them: for the features that the queue uses."""
 
-from redis_kit.queues.store import calls, claim
+from redis_kit.queues.engine import calls, claim
 
 
 def claim_again(queue, token, limit, worker="me", *, again=True):

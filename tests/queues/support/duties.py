@@ -25,7 +25,7 @@ class Parent:
 
 def heartbeat(*children: Child, reports: bool = False) -> Heartbeat:
     """Return the heartbeat of children."""
-    return Heartbeat(Parent(children), lambda queue, shapes: None, reports=reports)
+    return Heartbeat(Parent(children), reports=reports)
 
 
 def sweep(*queues: WorkerQueue) -> dict[str, RedisFailure]:

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 
 from redis_kit.queues import Job, Queue
-from redis_kit.queues.inspection import list_workers, lost_workers, queue_history, queue_names, queue_stats
-from redis_kit.queues.jobs.ack import ack_of
+from redis_kit.queues.engine.done import ack_of
+from redis_kit.queues.inspection import list_workers, lost_workers, queue_names, queue_stats
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from tests.queues.support.duties import sweep
 
@@ -32,5 +32,5 @@ def calls(queue: Queue, source: WorkerQueue, job: Job) -> Iterator[Callable[[], 
     yield lambda: [queue.peek(10, state=state) for state in ("ready", "scheduled", "running", "dead")]
     yield lambda: queue.peek(state="dead")
     yield lambda: queue.counts()
-    yield lambda: (queue_names(), queue_stats([queue.name]), list_workers([queue.name]), queue_history(queue.name))
+    yield lambda: (queue_names(), queue_stats([queue.name]), list_workers([queue.name]))
     yield lambda: lost_workers([queue.name])

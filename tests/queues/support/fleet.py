@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from celery import Celery
 from celery.signals import worker_ready
 
-from redis_kit.queues.celery import DelayedTask, SingletonTask, broker
+from redis_kit.queues.celery import DelayedTask, SingletonTask
+from redis_kit.queues.features.celery import broker
 from tests.queues.support.journal import write as journal
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.queues.support.worker_settings")

@@ -1,8 +1,7 @@
 """Jobs of tasks that no module has."""
 
 from redis_kit.queues import Queue
-from redis_kit.queues.jobs import message
-from redis_kit.queues.store import enqueue
+from redis_kit.queues.engine import enqueue, message
 
 
 def put(

@@ -5,10 +5,10 @@ from contextlib import suppress
 from typing import Any
 
 from redis_kit.core.errors import RedisUnavailable
-from redis_kit.queues.store import schedules as store
-from redis_kit.queues.store.schedules import Schedules
-from redis_kit.queues.tasks.schedules import definition, state
-from redis_kit.queues.tasks.schedules.scheduler import Scheduler
+from redis_kit.queues.features.schedules import definition, state
+from redis_kit.queues.features.schedules import store as store
+from redis_kit.queues.features.schedules.scheduler import Scheduler
+from redis_kit.queues.features.schedules.store import Schedules
 
 
 def declared(task: str, name: str, **given: Any) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from redis_kit.queues import NotTaken, Sink
-from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.jobs.message import Message
+from redis_kit.queues.engine.job import Job
+from redis_kit.queues.engine.message import Message
 from redis_kit.queues.worker.run.sink import Answer
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 

@@ -1,7 +1,7 @@
 """Stored counts of attempts, made older."""
 
 from redis_kit.core import connections
-from redis_kit.queues.jobs import run_counts
+from redis_kit.queues.features.statistics import counts as run_counts
 
 
 def put_back(queue, hours, task):

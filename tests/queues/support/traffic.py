@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from redis_kit.core.errors import RedisFailure
-from redis_kit.queues.jobs import ids
+from redis_kit.queues.engine import ids
 from tests.fixtures.process import wait_for
 from tests.queues.support.journal import Journal
 from tests.queues.support.tasks import note

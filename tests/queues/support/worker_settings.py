@@ -23,7 +23,7 @@ LOGGING = {
     "version": 1,
     "handlers": {
         "console": {"class": "logging.StreamHandler"},
-        "job": {"class": "redis_kit.queues.logs.JobLogHandler"},
+        "job": {"class": "redis_kit.queues.features.logs.handler.JobLogHandler"},
     },
     "loggers": {"redis_kit": {"handlers": ["console"], "level": "INFO"}, "tests.jobs": {"handlers": ["job"]}},
 }

@@ -8,8 +8,8 @@ import pytest
 from redis_kit.core.errors import InvalidValue, KeyConflict, RedisUnavailable
 from redis_kit.queues import LeaseLost, Progress, Queue, aprogress, progress, task
 from redis_kit.queues.framework import Task, TaskResultStatus
-from redis_kit.queues.jobs import progress as stored_progress
 from redis_kit.queues.tasks import current_job as running
+from redis_kit.queues.tasks import progress as stored_progress
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.testing.jobs import drain, processor
 from tests.fixtures.process import wait_for

@@ -6,7 +6,7 @@ import pytest
 
 from redis_kit.core.errors import ConfigurationError, InvalidRate, InvalidValue
 from redis_kit.queues import Limit, Queue, task
-from redis_kit.queues.store import claim
+from redis_kit.queues.engine import claim
 from tests.queues.support.tasks import remember
 
 

@@ -11,8 +11,9 @@ from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues import framework
 from redis_kit.queues.component import Queues
+from redis_kit.queues.features.unknown import recall
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.tasks import discovery, recall, registry
+from redis_kit.queues.tasks import discovery, registry
 from tests.queues.support import fleet
 
 pytestmark = pytest.mark.skipif(not framework.FOUND, reason="tasks need a framework")

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.queues import InvalidArguments, InvalidTask, NotSerializable, PayloadTooLarge, Queue, task
-from redis_kit.queues.jobs.payload import dumps, loads
+from redis_kit.queues.engine.payload import dumps, loads
 from tests.app.models import User
 from tests.queues.support.tasks import remember, remember_async
 

@@ -5,7 +5,7 @@ import pytest
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues import GiveUp, InvalidMiddleware, Queue, chain, previous
 from redis_kit.queues.component import Queues
-from redis_kit.queues.jobs import message
+from redis_kit.queues.engine import message
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.testing.jobs import drain

@@ -32,10 +32,10 @@ from redis_kit.queues import (
     task,
 )
 from redis_kit.queues.commands import queue_names
+from redis_kit.queues.engine import calls as moves
+from redis_kit.queues.engine.done import ack_of
+from redis_kit.queues.engine.job import Job
 from redis_kit.queues.framework import TaskResultDoesNotExist, TaskResultMismatch, TaskResultStatus, task_backends
-from redis_kit.queues.jobs.ack import ack_of
-from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.store import calls as moves
 from redis_kit.queues.tasks import discovery, registry
 from redis_kit.testing.jobs import drain
 from tests.fixtures.process import wait_for

@@ -8,7 +8,7 @@ import pytest
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue
 from redis_kit.queues import Cancelled, GiveUp, Queue, Retry, task
-from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.engine.job import Job
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import retry
 from redis_kit.testing.jobs import drain

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from redis_kit.queues import Queue, chain, task
-from redis_kit.queues.inspection.job_pages import Wanted, first_jobs
-from redis_kit.queues.jobs import message
-from redis_kit.queues.jobs.message import tags_of
-from redis_kit.queues.jobs.step import StepCall, step_of
+from redis_kit.queues.engine import message
+from redis_kit.queues.engine.message import tags_of
+from redis_kit.queues.features.workflows.step import StepCall, step_of
+from redis_kit.queues.reports.job_pages import Wanted, first_jobs
 
 NAME = "shop.tasks." + "x" * 90
 LONG = tuple(f"{number}{'é' * 19}" for number in range(5))  # 39 bytes each
@@ -47,7 +47,7 @@ def test_steps_of_workflows_have_their_tags(queue):
 
 @pytest.mark.parametrize("step", [None, STEP], ids=["task", "step"])
 def test_tags_are_read_from_the_beginning_of_a_message(step):
-    body = message.dumps(NAME, ["x" * 1000], {"tags": ["no"]}, step=step, tags=LONG)
+    body = message.dumps(NAME, ["x" * 1000], {"tags": ["no"]}, extra=step and step.extra(), tags=LONG)
     assert tags_of(body) == tags_of(body[: body.index(b'"args"')]) == LONG
     assert message.loads(body)[:2] == (NAME, ["x" * 1000])
 
@@ -57,7 +57,7 @@ def test_tags_are_read_from_the_beginning_of_a_message(step):
     [
         message.dumps(NAME, [], {"tags": ["no"]}),
         message.dumps(NAME, ['","tags":["no"]'], {}),
-        message.dumps(NAME, [], {"a": [1], "tags": ["no"]}, step=STEP),
+        message.dumps(NAME, [], {"a": [1], "tags": ["no"]}, extra=STEP.extra()),
         b'{"tags":["no"],"task":"a"}',
         b'{"task":"a","tags":5}',
         b'{"task":"a","tags":["no"',

@@ -21,7 +21,7 @@ from redis_kit.queues import (
     chain,
     task,
 )
-from redis_kit.queues.jobs import message
+from redis_kit.queues.engine import message
 from redis_kit.queues.tasks import registry
 from tests.queues.support import tasks
 

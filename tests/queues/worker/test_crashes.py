@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from redis_kit.queues import Queue, QueueCounts
-from redis_kit.queues.inspection.lookup import look_up
+from redis_kit.queues.reports.lookup import look_up
 from tests.fixtures.process import wait_for
 from tests.queues.support.journal import LASTING
 from tests.queues.support.processes import children

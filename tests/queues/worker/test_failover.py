@@ -7,7 +7,7 @@ import pytest
 
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Queue, QueueCounts
-from redis_kit.queues.jobs.shard import shard_names
+from redis_kit.queues.engine.shards import shard_names
 from tests.fixtures.groups import Cluster
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for

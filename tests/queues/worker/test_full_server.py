@@ -12,8 +12,8 @@ from redis_kit.core.panels import Viewer
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.dashboard import queues_page
 from redis_kit.queues.dashboard.panel import QueuesPanel
+from redis_kit.queues.engine import ids
 from redis_kit.queues.inspection import list_workers, queue_stats
-from redis_kit.queues.jobs import ids
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.shared.channel import pair
 from redis_kit.queues.worker.shared.status_board import StatusBoard

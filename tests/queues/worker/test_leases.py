@@ -6,9 +6,8 @@ import time
 import pytest
 
 from redis_kit.queues import LeaseLost, Queue, QueueCounts
-from redis_kit.queues.inspection.lookup import look_up
-from redis_kit.queues.jobs import ids
-from redis_kit.queues.store import liveness
+from redis_kit.queues.engine import ids, liveness
+from redis_kit.queues.reports.lookup import look_up
 from tests.fixtures.process import wait_for
 
 pytestmark = pytest.mark.once

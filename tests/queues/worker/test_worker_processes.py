@@ -11,8 +11,8 @@ import pytest
 
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Cancelled, LeaseLost, Queue, QueueCounts
+from redis_kit.queues.engine.job import Job
 from redis_kit.queues.inspection import list_workers
-from redis_kit.queues.jobs.job import Job
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import is_alive, wait_for
 from tests.queues.support.journal import LASTING, QUICK

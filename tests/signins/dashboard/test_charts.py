@@ -5,9 +5,8 @@ import pytest
 from django.utils import translation
 
 from redis_kit.core.panels import Downloads, Figure, HeatMap, LineChart, Shade, Table, Viewer
-from redis_kit.signins.cohorts.counts import ActiveDay
-from redis_kit.signins.cohorts.retention import Cohort
-from redis_kit.signins.dashboard import charts, panel
+from redis_kit.signins.cohorts.counts import ActiveDay, Cohort
+from redis_kit.signins.dashboard import panel
 from redis_kit.signins.dashboard.panel import SignInsPanel
 from redis_kit.signins.days import today
 from tests.app.models import User
@@ -29,7 +28,7 @@ def only(kind, content):
 def test_year_has_53_weeks_that_begin_as_the_language_wants(language, first):
     last = date(2026, 11, 23)
     with translation.override(language):
-        chart = charts.year_of_days("Days", last, {last: 3})
+        chart = panel.year_of_days("Days", last, {last: 3})
         assert str(chart.rows[0]) == first
         assert len(chart.columns) == 53
         assert [cell.value for cell in chart.cells[-2:]] == [0, 3]
@@ -84,15 +83,15 @@ def test_bitmaps_of_many_days_are_read_again_when_a_day_changed(kit, trips, monk
 
 def test_what_goes_on_is_marked(kit):
     last = date(2026, 11, 25)
-    chart = charts.active_users("Users", [("Daily", [ActiveDay(last - timedelta(1), 3), ActiveDay(last, 2)])])
+    chart = panel.active_users("Users", [("Daily", [ActiveDay(last - timedelta(1), 3), ActiveDay(last, 2)])])
     assert chart.labels == ["November 24", "November 25*"]
-    assert charts.year_of_days("Days", last, {}).cells[-1].name == "Nov. 25, 2026, so far"
+    assert panel.year_of_days("Days", last, {}).cells[-1].name == "Nov. 25, 2026, so far"
     cohorts = [Cohort(date(2026, 11, 16), 4, [4, 2], True), Cohort(date(2026, 11, 23), 3, [3], True)]
-    newest, older = charts.cohort_table("Cohorts", cohorts).rows
+    newest, older = panel.cohort_table("Cohorts", cohorts).rows
     assert (newest[0], newest[2]) == ("Nov. 23, 2026*", "")
     assert (older[0], older[2].value) == ("Nov. 16, 2026", "50 %*")
     done = Cohort(date(2026, 11, 16), 4, [4, 2], False)
-    assert charts.cohort_table("Cohorts", [done]).rows[0][2].value == "50 %"
+    assert panel.cohort_table("Cohorts", [done]).rows[0][2].value == "50 %"
 
 
 @pytest.mark.django_db

@@ -7,12 +7,11 @@ import pytest
 from redis_kit.core import connections
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.keys import hashed
-from redis_kit.core.panels import Bars, Figure, Link, Meter, Ranges, StackedBars, Table, Viewer
-from redis_kit.core.panels.ranges import RANGES
+from redis_kit.core.panels import RANGES, Bars, Figure, Link, Meter, Ranges, StackedBars, Table, Viewer
 from redis_kit.throttling import Ban, Throttle
 from redis_kit.throttling.dashboard.actions import Target
 from redis_kit.throttling.dashboard.panel import CHANGE, UNMASK, ThrottlesPanel
-from redis_kit.throttling.throttles.throttle import registry
+from redis_kit.throttling.throttles.throttle import registered
 
 pytestmark = pytest.mark.usefixtures("none_registered")
 
@@ -77,7 +76,7 @@ def test_panel_without_throttles_says_so(kit):
 def test_hundred_throttles_take_two_round_trips(kit, trips):
     for number in range(150):
         Throttle(f"t{number}", "5/m", shadow=number % 2 == 0)
-    registry.throttles()[0].rules.ban("joe", 60)
+    registered["default", "t0"].rules.ban("joe", 60)
     for asked in ({}, {"throttle": "t1", "identity": "joe"}):
         list(panel(**asked).content())  # the server learns the scripts
     trips.clear()

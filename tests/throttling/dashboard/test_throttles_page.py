@@ -9,7 +9,7 @@ from django.utils import translation
 from redis_kit.core import component, connections
 from redis_kit.core.keys import hashed
 from redis_kit.throttling import Throttle, throttle
-from redis_kit.throttling.throttles.throttle import registry
+from redis_kit.throttling.throttles.throttle import registered
 from tests.dashboard.support.attacks import SAMPLE, harmless_links, without_titles
 from tests.dashboard.support.html import page, refused, row_buttons, said, whole_page
 from tests.fixtures.dashboard import ADMIN, layout_problems
@@ -241,7 +241,7 @@ def test_identities_are_escaped_in_the_page(kit, signed_in, monkeypatch, attack)
     kit.options(THROTTLING={"REMEMBER": 0})
 
     def pages(identity):
-        registry._throttles.clear()
+        registered.clear()
         for key in kit.keys():
             kit.client.delete(key)
         client, throttle = signed_in("superuser"), Throttle("login", "1/h")

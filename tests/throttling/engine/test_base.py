@@ -2,9 +2,8 @@
 
 import pytest
 
-from redis_kit.core.errors import KeyConflict
+from redis_kit.core.errors import InvalidRate, KeyConflict
 from redis_kit.throttling import Ban, Throttle, hit_all, throttle
-from redis_kit.throttling.errors import InvalidRate
 from redis_kit.throttling.strategies.base import STRATEGIES
 from tests.throttling.support.identity import Identity
 

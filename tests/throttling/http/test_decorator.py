@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.throttling import InvalidRate, Throttle, throttle
-from redis_kit.throttling.throttles.throttle import registry
+from redis_kit.throttling.throttles.throttle import registered
 
 
 def answer(request, *args, **kwargs):
@@ -161,7 +161,7 @@ def test_throttle_of_a_view_is_named_after_it_and_known_to_the_dashboard(kit):
     throttle("2/h", key="ip", name="named")(answer)
     own = type("Own", (Method,), {})  # has its throttle from the first request on
     call(own.as_view(), RequestFactory().get("/"))
-    names = {limit.name for limit in registry.throttles()}
+    names = {limit.name for limit in registered.values()}
     views = ("answer", "async_answer", "Callable", "Page", "AsyncPage", "Own.get")
     assert {"named", *(f"{__name__}.{view}" for view in views)} <= names
     assert not any("django.utils.decorators" in name for name in names)

@@ -11,7 +11,7 @@ from django.views import View
 from redis_kit.core.errors import InvalidValue
 from redis_kit.queues import task
 from redis_kit.throttling import Ban, Throttle, throttle
-from redis_kit.throttling.throttles.throttle import registry
+from redis_kit.throttling.throttles.throttle import registered
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -188,4 +188,4 @@ def test_task_is_refused_with_what_to_use():
 
 def test_throttle_with_a_name_is_known_before_the_first_request():
     method_decorator(throttle("5/m", name="early"), name="dispatch")(type("Early", (View,), {}))
-    assert "early" in {limit.name for limit in registry.throttles()}
+    assert "early" in {limit.name for limit in registered.values()}

@@ -12,7 +12,7 @@ from django.views.generic import TemplateView
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling import InvalidRate, Throttle, ThrottleMixin
-from redis_kit.throttling.throttles.throttle import registry
+from redis_kit.throttling.throttles.throttle import registered
 
 
 class Answers(View):
@@ -140,7 +140,7 @@ def test_each_class_has_a_throttle_of_its_own_and_builds_it_once(kit):
     assert [first(RequestFactory().get("/")).status_code for _ in range(3)] == [200, 200, 429]
     assert second(RequestFactory().get("/")).status_code == 200
     assert Own().get_throttle_guard().throttle is Own().get_throttle_guard().throttle
-    assert {limit.name.rpartition(".")[2] for limit in registry.throttles()} >= {"Own", "Inherited"}
+    assert {limit.name.rpartition(".")[2] for limit in registered.values()} >= {"Own", "Inherited"}
 
 
 def test_attributes_may_be_given_to_as_view(kit):

@@ -8,7 +8,7 @@ from redis_kit.core.checks.configuration import check_settings
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.throttling import Ban, Rate, policy
 from redis_kit.throttling.http.policies import policies
-from redis_kit.throttling.throttles.throttle import registry
+from redis_kit.throttling.throttles.throttle import registered
 
 THROTTLES = "redis_kit.throttling.middleware.ThrottleMiddleware"
 USERS = "django.contrib.auth.middleware.AuthenticationMiddleware"
@@ -57,7 +57,7 @@ def test_policies_are_built_once_and_in_their_order(given):
     given(b={"RATES": "1/m"}, a={"RATES": "2/m"})
     assert [policy.name for policy in policies()] == ["b", "a"]
     assert policies()[0].throttle is policies()[0].throttle is policy("b")
-    assert {"a", "b"} <= {limit.name for limit in registry.throttles()}
+    assert {"a", "b"} <= {limit.name for limit in registered.values()}
 
 
 def test_policies_follow_the_settings(given):

@@ -21,7 +21,7 @@ from rest_framework.viewsets import ViewSet
 from redis_kit.core.checks.configuration import check_settings
 from redis_kit.throttling import drf, throttle
 from redis_kit.throttling.discovery import built_throttles, project_throttles
-from redis_kit.throttling.throttles.throttle import registry
+from redis_kit.throttling.throttles.throttle import registered
 
 pytestmark = pytest.mark.usefixtures("none_registered")
 RATES = {"uploads": "2/h", "chat": "9/m"}
@@ -73,7 +73,7 @@ def test_throttle_above_api_view_is_named_after_the_function(kit):
     guard = throttle("2/h", key="ip")
     for view in (guard(decorated), guard(api_view()(lambda request: Response()))):
         view(RequestFactory().get("/"))
-    names = {limit.name for limit in registry.throttles()}
+    names = {limit.name for limit in registered.values()}
     assert {f"{__name__}.decorated", f"{__name__}.<lambda>"} <= names
 
 

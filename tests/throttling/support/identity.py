@@ -14,7 +14,7 @@ class Identity:
 
     def ask(self, cost=1, *, consume=True):
         """Return the outcome: the decision, the server's moment in microseconds, the strategy's figures."""
-        (outcome,) = self.throttle.carry_out(
+        (outcome,) = self.throttle.run_flow(
             decide([Call(self.throttle, "joe", cost)], Mode.COUNT if consume else Mode.LOOK)
         )
         return outcome

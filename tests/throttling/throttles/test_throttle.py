@@ -8,10 +8,9 @@ import pytest
 
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.throttling import Decision, InvalidRate, Throttle, hit_all, throttled
-from redis_kit.throttling.engine.registry import LIMIT
 from redis_kit.throttling.statistics import recent
 from redis_kit.throttling.strategies.base import STRATEGIES
-from redis_kit.throttling.throttles.throttle import registry
+from redis_kit.throttling.throttles.throttle import MOST_REGISTERED, registered
 from redis_kit.throttling.values.decision import UNLIMITED
 
 
@@ -216,13 +215,12 @@ def test_tasks_and_sync_code_share_the_same_limit(kit):
     assert not limit.hit("joe")
 
 
-def test_built_throttles_are_known_by_name_and_their_number_is_bounded(monkeypatch):
-    monkeypatch.setattr(registry, "_throttles", {})
+def test_built_throttles_are_known_by_name_and_their_number_is_bounded(none_registered):
     first = Throttle("rk-first", "5/m")
     again = Throttle("rk-first", "6/m")
-    assert again in registry.throttles()
-    assert first not in registry.throttles()
-    for number in range(LIMIT):
+    assert again in registered.values()
+    assert first not in registered.values()
+    for number in range(MOST_REGISTERED):
         Throttle(f"rk-{number}", "5/m")
-    assert len(registry.throttles()) == LIMIT
-    assert again not in registry.throttles()
+    assert len(registered) == MOST_REGISTERED
+    assert again not in registered.values()

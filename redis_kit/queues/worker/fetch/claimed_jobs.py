@@ -8,7 +8,7 @@ from threading import Condition, Lock
 from time import monotonic
 from typing import NamedTuple
 
-from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.engine.job import Job
 
 ClaimedJob = tuple[int, Job]  # the number of its queue comes first
 LIMIT = 0.03  # seconds: how long a claimed job, an acknowledgement or a wake-up may wait

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.logs.rate_limit import LogRateLimit
-from redis_kit.queues.store.claim import MOST_ACKS, Claimed, lost
+from redis_kit.queues.engine.claim import MOST_ACKS, Claimed, lost
 from redis_kit.queues.worker.fetch.claimed_jobs import NOW, Watchdog
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.done import Done, RecentAcks
@@ -137,7 +137,7 @@ class Exchanger:
             self._failures[number] = 0
             recorded = [item for at, item in enumerate(batch) if at not in claimed.lost] if claimed.lost else batch
             if recorded:
-                self.recent.add([item.step or item.ended for item in recorded])
+                self.recent.add([item.again or item.ended for item in recorded])
             yield Reply(number, room, claimed, recorded)
             for at in claimed.lost:
                 logger.warning("An outcome could not be recorded: %s", lost(queue, [batch[at].job]))

@@ -9,10 +9,10 @@ from threading import Event, Lock
 from time import monotonic
 
 from redis_kit.core.errors import RedisFailure
+from redis_kit.queues.engine import claim
+from redis_kit.queues.engine.done import Ack
+from redis_kit.queues.engine.job import Job, member
 from redis_kit.queues.errors import LeaseLost
-from redis_kit.queues.jobs.ack import Ack
-from redis_kit.queues.jobs.job import Job, member
-from redis_kit.queues.store import claim
 from redis_kit.queues.worker.fetch.claimed_jobs import LIMIT, NEVER, NOW, ClaimedJob, ClaimedJobs, Watchdog
 from redis_kit.queues.worker.fetch.exchange import Exchanger, Reply, Rotation
 from redis_kit.queues.worker.shared import failpoints

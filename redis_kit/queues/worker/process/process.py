@@ -10,20 +10,16 @@ from time import monotonic, sleep
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.values.event_queue import EventQueue
-from redis_kit.queues.database.relay import OutboxRelay
-from redis_kit.queues.jobs import ids
-from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.store.handover import version
-from redis_kit.queues.tasks import registry
+from redis_kit.queues.engine import ids
+from redis_kit.queues.engine.claim import version
+from redis_kit.queues.engine.feature import Process, features, process_parts
+from redis_kit.queues.engine.job import Job
 from redis_kit.queues.worker.fetch.exchange import Rotation
 from redis_kit.queues.worker.fetch.fetcher import Fetcher, Listener
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.run.job_logs import JobLogs
 from redis_kit.queues.worker.run.middleware import WorkerContext
 from redis_kit.queues.worker.run.outcome import record_unstoppable
 from redis_kit.queues.worker.run.runner import JobRunner
-from redis_kit.queues.worker.run.sink import Routes, sinks_of_backends
-from redis_kit.queues.worker.run.statistics import TaskStatistics
 from redis_kit.queues.worker.run.timeouts import JobKey, Timeouts
 from redis_kit.queues.worker.shared.channel import Channel
 from redis_kit.queues.worker.shared.done import Done
@@ -31,7 +27,7 @@ from redis_kit.queues.worker.shared.duties import Duties
 from redis_kit.queues.worker.shared.logs import counted, guarded
 from redis_kit.queues.worker.shared.memory import resident
 from redis_kit.queues.worker.shared.status_board import StatusBoard
-from redis_kit.queues.worker.shared.worker_queue import PatientQueue, WorkerQueue
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
 SIGN_OF_LIFE = 2.0  # seconds between two
@@ -83,9 +79,9 @@ class WorkerProcess:
         self._events: EventQueue[str] = EventQueue()
         self._given_up, self._stopping = Event(), Event()
         self._isolated: dict[str, Event] = {}  # set when the job of this claim has ended, in a process of its own
-        self._deadlines, self._statistics = Timeouts(), TaskStatistics(self.sources, self._stopping)
-        self._logs = JobLogs(self.sources, self._stopping)
-        self._routes = Routes(self.sources, sinks_of_backends())
+        self._deadlines = Timeouts()
+        process = Process("worker", self.worker, self.sources, self._stopping, options.burst, self._report)
+        self._parts = process_parts(process)
         self._fetcher = Fetcher(
             self.sources,
             threads=options.threads,
@@ -96,16 +92,14 @@ class WorkerProcess:
         context = WorkerContext(
             self.sources,
             board,
-            self._routes,
             deadlines=self._deadlines,
             given_up=self._given_up,
             stops=self._stops,
-            logs=self._logs,
-            statistics=self._statistics,
+            parts=self._parts,
         )
         isolate = self._isolate if channel and not options.lone_job else None
         self._processor = JobRunner(context, self._fetcher, isolate=isolate)
-        self._relay = OutboxRelay(registry.outboxes(), self.sources[0], self.worker, PatientQueue, self._report_outbox)
+        self._duties = [duty for feature in features() for duty in feature.process_duties(process)]
         self._manager = ThreadPool(options.threads, self._fetcher, process=self._process, on_end=self._ended)
 
     def run(self) -> int:
@@ -135,13 +129,13 @@ class WorkerProcess:
 
     def _run_duties(self) -> None:
         """Do what may wait for a database. The supervisor has no time for that."""
-        duties = Duties(self._relay)
+        duties = Duties(*self._duties)
         while not self._stopping.wait(max(0.0, duties.next - monotonic())):
             duties.run()
 
-    def _report_outbox(self, seconds: float) -> None:
+    def _report(self, *words: object) -> None:
         if self._channel:
-            self._channel.say("outbox", f"{seconds:.1f}")
+            self._channel.say(*words)
 
     def _stops(self) -> bool:
         return self._stopping.is_set() or bool(self._limits and self._limits.reached)
@@ -150,17 +144,16 @@ class WorkerProcess:
         self._events.put("ended")
 
     def _start(self) -> None:
-        if self._relay.aliases and self.options.burst and not self.options.lone_job:
-            guarded("The outbox", self._relay.run, None)  # before a thread finds nothing to do, and the worker ends
+        if self.options.burst and not self.options.lone_job:
+            for duty in self._duties:  # before a thread finds nothing to do, and the worker ends
+                guarded(type(duty).__name__, duty.run, None)
         self._manager.start()
-        threads: dict[str, Callable[[], None]] = {
-            "sinks": self._routes.prepare,
+        threads: dict[str, Callable[[], object]] = {
             "watch": self._fetcher.watch,
             "deadlines": self._deadlines.run,
-            "statistics": self._statistics.run,
-            "logs": self._logs.run,
+            **{name: part.run for name, part in self._parts.items() if part.run},
         }
-        if self._relay.aliases and not self.options.burst:
+        if self._duties and not self.options.burst:
             threads["duties"] = self._run_duties
         if self._channel:
             threads["commands"] = partial(self._take_commands, self._channel)
@@ -233,8 +226,6 @@ class WorkerProcess:
         self._deadlines.stop()
         unsent = self._fetcher.flush_all()
         self._processor.close()
-        guarded("The statistics of tasks", self._statistics.report, None)
-        guarded("The logs of jobs", self._logs.report, None)
         self._end_cancelled()
         for number, source in enumerate(self.sources):
             if number in unsent:  # its jobs that are done would run again; the supervisor sends what is on the board

@@ -3,10 +3,17 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from redis_kit.queues.errors import CorruptMessage, InvalidWorkflow, NotSerializable, PayloadTooLarge, UnknownTask
-from redis_kit.queues.jobs import message
-from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.jobs.message import Message
+from redis_kit.queues.engine import message
+from redis_kit.queues.engine.job import Job
+from redis_kit.queues.engine.message import Message
+from redis_kit.queues.errors import (
+    CorruptMessage,
+    InvalidWorkflow,
+    NewerMessage,
+    NotSerializable,
+    PayloadTooLarge,
+    UnknownTask,
+)
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks.task import Task, extended
 from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
@@ -28,8 +35,9 @@ class Attempt:
     kwargs: dict[str, Any]
     headers: Mapping[str, Any]
     recorder: ResultRecorder | None = None
-    unknown: UnknownTask | None = None  # why this worker has no task for the call
-    step: Any = None  # of a workflow
+    unknown: UnknownTask | NewerMessage | None = None  # why this worker has no task for the call
+    repeatable: Callable[[Any], Any] | None = None  # returns what records its success again, given the acknowledgement
+    extra: Any = None  # what the feature of ``call.extra`` knows of it
     context: Any = None  # for a task that takes one
     value = b""  # what the task returned, as it is stored
     seconds: float | None = None  # for which the task ran
@@ -50,10 +58,14 @@ class Attempt:
         return self.source.queue_name
 
     def load(self, backends: dict[str, Any]) -> None:
-        """Read the call, and find its task. Raises NewerMessage and CorruptMessage. ``backends`` is a cache."""
+        """Read the call, and find its task. Raises CorruptMessage. ``backends`` is a cache."""
         if self.job.history:
             self.recorder = recorder_of(self.source, self.job, backends)
-        self.call = call = message.loads(self.job.body)
+        try:
+            self.call = call = message.loads(self.job.body)
+        except NewerMessage as error:
+            self.call, self.unknown = Message("", [], {}), error.with_traceback(None)
+            return
         self.args, self.kwargs, self.headers = call.args, call.kwargs, call.headers
         try:
             task = registry.find_for(call)
@@ -86,4 +98,4 @@ def failed_with(attempt: Attempt, error: BaseException) -> Failed:
     kind = type(error)  # isinstance() asks the error for its class, which may raise
     if attempt.runs:
         return Failed(error, attempt.task, final=attempt.has_returned and issubclass(kind, UNSTORED))
-    return Failed(error, final=issubclass(kind, CorruptMessage))
+    return Failed(error, final=issubclass(kind, CorruptMessage) and not issubclass(kind, NewerMessage))

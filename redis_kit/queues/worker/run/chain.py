@@ -1,23 +1,22 @@
 """The chain around a task: what the kit does with an attempt, in one list."""
 
+from collections.abc import Sequence
 from functools import partial
+from itertools import compress, repeat
+from operator import attrgetter, call
 from time import monotonic
 from typing import Any
 
 from redis_kit.core.signals import send_safely
-from redis_kit.core.tracing import spans
 from redis_kit.queues import signals
-from redis_kit.queues.errors import Retry, Snooze, WorkerLost
-from redis_kit.queues.store import cursors
+from redis_kit.queues.engine.feature import middleware
+from redis_kit.queues.errors import WorkerLost
 from redis_kit.queues.tasks import current_job, expiry
 from redis_kit.queues.tasks.current_job import CurrentJob
 from redis_kit.queues.worker.run.attempt import ISOLATED, SUCCEEDED, Attempt, Failed
 from redis_kit.queues.worker.run.call import Call
-from redis_kit.queues.worker.run.hand_over import HandOver
-from redis_kit.queues.worker.run.middleware import Handler, Kind, Middleware, WorkerContext
+from redis_kit.queues.worker.run.middleware import Handler, Middleware, WorkerContext
 from redis_kit.queues.worker.run.outcome import most_attempts
-from redis_kit.queues.worker.run.postponement import UnknownCalls
-from redis_kit.queues.worker.run.workflow_step import StepResults, WorkflowSteps
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import guarded
 
@@ -27,10 +26,7 @@ AFTER = 1.0  # seconds that a task has to end after its timeout was raised insid
 class Expiry(Middleware):
     """Ends attempts of jobs that were claimed too late."""
 
-    @staticmethod
-    def is_used(kind: Kind, worker: WorkerContext) -> bool:
-        """See Middleware."""
-        return kind.expires
+    is_used = attrgetter("call.expires")
 
     def __call__(self, attempt: Attempt) -> Any:
         """See Middleware."""
@@ -43,14 +39,11 @@ class Expiry(Middleware):
 class Crashes(Middleware):
     """Has a job whose process died run alone, as long as its task has attempts."""
 
-    @staticmethod
-    def is_used(kind: Kind, worker: WorkerContext) -> bool:
-        """See Middleware."""
-        return kind.has_crashed
+    is_used = attrgetter("job.crashes")
 
     def __call__(self, attempt: Attempt) -> Any:
         """See Middleware."""
-        if attempt.job.attempt > most_attempts(attempt.task):
+        if not attempt.unknown and attempt.job.attempt > most_attempts(attempt.task):
             error = WorkerLost("its process died in the last of its attempts")
             return Failed(error, attempt.task, final=True)
         return ISOLATED if self.worker.isolates else self.call_next(attempt)
@@ -61,6 +54,8 @@ class Presence(Middleware):
 
     def __call__(self, attempt: Attempt) -> Any:
         """See Middleware. From here on, an error is that of the task."""
+        if attempt.unknown:
+            raise attempt.unknown  # no feature took it
         worker, source, job, task = self.worker, attempt.source, attempt.job, attempt.task
         key, started = (attempt.number, job.id), monotonic()
         hard = None if task.timeout is None else started + task.timeout + AFTER
@@ -74,7 +69,8 @@ class Presence(Middleware):
             attempt.recorder.keeps if attempt.recorder else None,
             interruptible=task.on_cancel == "raise",
             stops=worker.stops,
-            log=partial(worker.logs.add, key) if worker.logs else None,
+            parts=worker.parts,
+            number=attempt.number,
         )
         if attempt.recorder:
             attempt.recorder.begin(attempt.call)
@@ -88,8 +84,9 @@ class Presence(Middleware):
             attempt.seconds = monotonic() - started
             worker.running.pop(key, None)
             current_job.end(tokens)
-        if current.loops:
-            attempt.announcements += (partial(_forget_loops, attempt),)
+        if current.ends:
+            ends = [partial(end, current) for end in current.ends]
+            attempt.announcements += tuple(partial(guarded, "The end of a task", end, None) for end in ends)
         if signals.job_succeeded.receivers:
             said = {"queue": source.queue_name, "job": job, "task": task}
             attempt.announcements += (partial(send_safely, signals.job_succeeded, Presence, **said),)
@@ -99,10 +96,7 @@ class Presence(Middleware):
 class Results(Middleware):
     """Stores what the task returns."""
 
-    @staticmethod
-    def is_used(kind: Kind, worker: WorkerContext) -> bool:
-        """See Middleware."""
-        return kind.has_result
+    is_used = attrgetter("recorder")
 
     def __call__(self, attempt: Attempt) -> Any:
         """See Middleware."""
@@ -116,57 +110,30 @@ class Results(Middleware):
         return returned
 
 
-class Tracing(Middleware):
-    """Runs the task in a span of its own."""
-
-    @staticmethod
-    def is_used(kind: Kind, worker: WorkerContext) -> bool:
-        """See Middleware."""
-        return spans.tracer() is not None
-
-    def __call__(self, attempt: Attempt) -> Any:
-        """See Middleware."""
-        call, job, queue = attempt.call, attempt.job, attempt.queue_name
-        with spans.tracer().running(call.task, queue, job.id, job.attempt, call.trace, postponed=(Retry, Snooze)):
-            attempt.trace = spans.ids()
-            return self.call_next(attempt)
-
-
-#: From the outside to the task. Inside of Presence links see values and errors, outside of it endings.
-MIDDLEWARE: tuple[type[Middleware], ...] = (
-    Expiry,
-    HandOver,
-    UnknownCalls,
-    Crashes,
-    WorkflowSteps,
-    Presence,
-    StepResults,
-    Results,
-    Tracing,
-)
-
-
 class Chains:
-    """The chains of a process. Each kind of attempt has one, with the links that it uses; Call is their end."""
+    """The chains of a process, of the kit's middleware and that of features. Call is the end of each.
+
+    From the outside to the task come the links by which a job leaves the worker, those around all that happens once it
+    stays, Presence, and those around the task. Inside of Presence links see values and errors, outside of it endings.
+    """
 
     def __init__(self, worker: WorkerContext) -> None:
         self._worker, self._call = worker, Call(worker)
-        self._chains: dict[tuple[bool, ...], Handler] = {}  # by Kind
+        links: list[type[Middleware]] = [
+            *(Expiry, *middleware("route"), Crashes),
+            *(*middleware("begin"), Presence, *middleware("task"), Results, *middleware("call")),
+        ]
+        usage = [(link, is_used) for link in links if (is_used := link.usage(worker))]
+        self.links, self._uses = [link for link, _ in usage], [is_used for _, is_used in usage]
+        self._chains: dict[tuple[bool, ...], Handler] = {}  # by which links an attempt uses
 
     def of(self, attempt: Attempt) -> Handler:
-        """Return the chain of an attempt."""
-        call, is_known, has_result = attempt.call, attempt.unknown is None, attempt.recorder is not None
-        kind = is_known, call.expires > 0, call.sink != "", call.step is not None, has_result, attempt.job.crashes > 0
-        return self._chains.get(kind) or self._chains.setdefault(kind, self._made(Kind(*kind)))
+        """Return the chain of an attempt: each set of links that attempts use has one."""
+        used = tuple(map(bool, map(call, self._uses, repeat(attempt))))
+        return self._chains.get(used) or self._chains.setdefault(used, self._made(used))
 
-    def _made(self, kind: Kind) -> Handler:
+    def _made(self, used: Sequence[bool]) -> Handler:
         chain: Handler = self._call
-        for link in reversed(MIDDLEWARE):
-            if link.is_used(kind, self._worker):
-                chain = link(chain, self._worker)
+        for link in reversed(list(compress(self.links, used))):
+            chain = link(chain, self._worker)
         return chain
-
-
-def _forget_loops(attempt: Attempt) -> None:
-    forget = cursors.forget(attempt.source, attempt.job)
-    guarded("The place of a loop", partial(attempt.source.run_flow, forget), None)

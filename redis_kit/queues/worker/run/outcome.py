@@ -4,7 +4,7 @@ The thread that ran the job records it or, for a process that had to be killed, 
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
@@ -18,6 +18,10 @@ from redis_kit.core.signals import send_safely
 from redis_kit.core.steps import Call
 from redis_kit.core.terminal import rounded_duration
 from redis_kit.queues import signals
+from redis_kit.queues.engine import message
+from redis_kit.queues.engine.done import ack_of
+from redis_kit.queues.engine.feature import death_hooks
+from redis_kit.queues.engine.job import Job, State, read
 from redis_kit.queues.errors import (
     CANCELLED_WHILE_RUNNING,
     Cancelled,
@@ -29,16 +33,11 @@ from redis_kit.queues.errors import (
     TaskTimeout,
     UnknownTask,
 )
-from redis_kit.queues.jobs import message
-from redis_kit.queues.jobs.ack import ack_of
-from redis_kit.queues.jobs.job import Job, State, read
-from redis_kit.queues.jobs.step import StepCall, step_of
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import registry, retry
 from redis_kit.queues.tasks.current_job import log_fields
 from redis_kit.queues.tasks.task import Task, extended
 from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
-from redis_kit.queues.worker.run.workflow_step import report_failure
 from redis_kit.queues.worker.shared.done import RecordedEnd
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.status_board import Running
@@ -68,14 +67,14 @@ class FailedAttempt(NamedTuple):
     of: int
     final: bool  # raised after the task had ended: another attempt can't help
     killed: bool
-    step: StepCall | None = None
+    hooks: Sequence[Callable[[str], object]] = ()  # called with the reason if the job is dead now
     trace: Mapping[str, str] = NO_TRACE  # the ids of its span
 
     def record(self) -> State | None:
         """Record it and return the job's new state; a repeat is safe.
 
         None if the job was cancelled while it ran, and is recorded as such. One round trip, two for a cancelled job,
-        and those of report_failure() for a step of a workflow.
+        and those of its hooks.
         """
         state = self.source.fail(
             self.job, delay=self.delay, error=self.reason, max_attempts=self.max_attempts, result=self.stored
@@ -85,8 +84,8 @@ class FailedAttempt(NamedTuple):
         if state == "dead" and self.cancelled:
             with suppress(RedisFailure):
                 self.source.delete(self.job.id)  # it was cancelled: nobody will retry it
-        if state == "dead" and self.step:
-            report_failure(self.source, self.step, self.reason)
+        for hook in self.hooks if state == "dead" else ():
+            hook(self.reason)
         return state
 
     def as_cancelled(self) -> "FailedAttempt":
@@ -190,8 +189,10 @@ def failed(
     if job.attempt < most:
         wait = guarded("The wait for the next attempt", partial(_wait, job, error, task, recorder), LATER)
         most, delay = (1, 0.0) if wait is None else (most, wait)
-    text, step = reason(error), step_of(job.body)
-    return FailedAttempt(source, job, task, error, recorder, text, stored, delay, most, of, final, killed, step, trace)
+    text = reason(error)
+    hooks: Sequence[Callable[[str], object]] = ()
+    hooks = guarded("The hooks of a failure", partial(death_hooks, source, job.body), hooks)
+    return FailedAttempt(source, job, task, error, recorder, text, stored, delay, most, of, final, killed, hooks, trace)
 
 
 def cancelled_attempt(

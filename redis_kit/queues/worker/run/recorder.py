@@ -10,10 +10,10 @@ from redis_kit.core.errors import ConfigurationError, RedisFailure
 from redis_kit.core.logs.error_text import cut_frames
 from redis_kit.core.signals import send_safely
 from redis_kit.queues import framework
+from redis_kit.queues.engine import history
+from redis_kit.queues.engine.job import Job
+from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import CorruptMessage
-from redis_kit.queues.jobs import history
-from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.tasks.registry import backend_of
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 

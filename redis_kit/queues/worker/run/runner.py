@@ -16,14 +16,13 @@ from django.db.backends.signals import connection_created
 
 from redis_kit.core.errors import CommandFailed, RedisFailure
 from redis_kit.core.logs.error_text import cut_frames, described
+from redis_kit.queues.engine.job import Job
 from redis_kit.queues.errors import LeaseLost
-from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.worker.run.attempt import ISOLATED, SUCCEEDED, Attempt, Failed, Isolated, Succeeded
 from redis_kit.queues.worker.run.chain import Chains
-from redis_kit.queues.worker.run.hand_over import Claims, HandedOver, HandOvers
+from redis_kit.queues.worker.run.endings import Claims, Departure, Postponed, ending_of
 from redis_kit.queues.worker.run.middleware import WorkerContext
 from redis_kit.queues.worker.run.outcome import FailedAttempt, failed
-from redis_kit.queues.worker.run.postponement import Postponed, ending_of
 from redis_kit.queues.worker.run.timeouts import JobKey
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.done import Done, done_of
@@ -31,9 +30,9 @@ from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, until_answered
 
 logger = logging.getLogger("redis_kit.worker")
-HERE = f"{Path(__file__).parent}{os.sep}"  # a task's traceback begins with the task
+HERE = f"{Path(__file__).parents[2]}{os.sep}"  # a task's traceback begins with the task, below links of features
 IDLE = 0.1  # seconds after which a thread's connections are checked before a job, too
-Ending = Succeeded | Failed | Postponed | HandedOver | Isolated
+Ending = Succeeded | Failed | Postponed | Departure | Isolated
 
 
 class _Thread(local):
@@ -75,15 +74,10 @@ class JobRunner:
         self, worker: WorkerContext, claims: Claims, *, isolate: Callable[[int, Job], None] | None = None
     ) -> None:
         worker.isolates = isolate is not None
-        self.worker, self._claims, self._isolate = worker, claims, isolate
+        self.worker, self.claims, self._isolate = worker, claims, isolate
         self._chains = Chains(worker)
+        self._notes = [part.note for part in worker.parts.values() if part.note]
         self._backends: dict[str, Any] = {}
-        self._hand_overs = HandOvers(
-            worker,
-            claims,
-            load=lambda attempt: attempt.load(self._backends),
-            record=lambda failure: self._record(failure),
-        )
 
     def cancel(self, job: JobKey) -> None:
         """Let the task of a job know that it was cancelled, and interrupt it unless it looks at that by itself."""
@@ -96,8 +90,17 @@ class JobRunner:
             self.worker.coroutines.cancel(job)
 
     def close(self) -> None:
-        """End the connections to other systems that took jobs."""
-        self.worker.routes.close()
+        """Let the parts of features do what is left."""
+        for name, part in self.worker.parts.items():
+            guarded(f"The end of {name}", part.close, None)
+
+    def load(self, attempt: Attempt) -> None:
+        """Read the call of an attempt, and find its task."""
+        attempt.load(self._backends)
+
+    def record(self, failure: FailedAttempt) -> None:
+        """Record a failed attempt."""
+        self._record(failure)
 
     def process(self, slot: int, number: int, job: Job) -> list[Done]:
         """Run a job; record a failed attempt, also after an outage. Return it if it is done, with others beside it."""
@@ -150,10 +153,11 @@ class JobRunner:
         except BaseException as error:
             cut_frames(error, HERE)
             ending = ending_of(attempt, error)
-        statistics, seconds = self.worker.statistics, attempt.seconds
-        if statistics and seconds is not None and isinstance(ending, (Succeeded, Failed)):
+        seconds = attempt.seconds
+        if self._notes and seconds is not None and isinstance(ending, (Succeeded, Failed)):
             path, failed_now = attempt.call.task, ending is not SUCCEEDED
-            statistics.add(attempt.number, path, seconds, attempt.job, failed=failed_now)
+            for note in self._notes:
+                note(attempt.number, path, seconds, attempt.job, failed=failed_now)
         try:
             return ending
         finally:
@@ -162,8 +166,8 @@ class JobRunner:
     def _end(self, attempt: Attempt, ending: Ending) -> list[Done]:
         """Record the ending of an attempt that neither succeeded nor failed, and return the jobs that are done."""
         attempt.jobs = 0
-        if isinstance(ending, HandedOver):  # it is not noted as begun: a kill is not its fault
-            done = self._hand_overs.run(attempt, ending.route)
+        if isinstance(ending, Departure):
+            done = ending.carry_out(attempt, self)
             attempt.jobs = len(done)
             return done
         if ending is ISOLATED and self._isolate:
@@ -179,7 +183,7 @@ class JobRunner:
         )
         if attempt.announcements:
             done = done._replace(announce=partial(_call_all, attempt.announcements))
-        return done._replace(step=attempt.step.repeatable(done.ended)) if attempt.step else done
+        return done._replace(again=attempt.repeatable(done.ended)) if attempt.repeatable else done
 
     def _give_back(self, postponed: Postponed, *, again: bool = False) -> None:
         try:
@@ -190,7 +194,7 @@ class JobRunner:
                 details = job.id, source.name, described(error), postponed.why
                 logger.warning("Job %a of queue %a could not be returned: %s; %s", *details)
             if not isinstance(error, (LeaseLost, *UNAVAILABLE)):
-                self._claims.retry_later(partial(self._give_back, postponed, again=True))
+                self.claims.retry_later(partial(self._give_back, postponed, again=True))
             return
         if failure:
             self._record(failure)
@@ -198,7 +202,7 @@ class JobRunner:
     def _record(self, failure: FailedAttempt, *, again: bool = False) -> None:
         failpoints.reach("before_nack")
         if not again:
-            self._claims.recent.add([failure.repeatable()])
+            self.claims.recent.add([failure.repeatable()])
         try:
             state = until_answered(failure.record, self.worker.given_up)
         except BaseException as error:
@@ -207,7 +211,7 @@ class JobRunner:
             if not isinstance(error, (LeaseLost, *UNAVAILABLE)):
                 whole = isinstance(error, RedisFailure) and not isinstance(error, CommandFailed)
                 later = failure if whole else failure.plain()
-                self._claims.retry_later(partial(self._record, later, again=True))
+                self.claims.retry_later(partial(self._record, later, again=True))
             return
         failpoints.reach("nacked")
         failure.announce(state)

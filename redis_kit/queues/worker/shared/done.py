@@ -5,10 +5,10 @@ from collections.abc import Callable, Collection, Sequence
 from threading import Lock
 from typing import NamedTuple
 
-from redis_kit.queues.jobs import done
-from redis_kit.queues.jobs.ack import Ack, ack_of
-from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.queue import Queue
+from redis_kit.queues.engine import done
+from redis_kit.queues.engine.done import Ack, ack_of
+from redis_kit.queues.engine.job import Job
+from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.settings import options_of
 
 MOST = 20_000  # acknowledgements
@@ -16,7 +16,10 @@ MOST_BYTES = 4 * 1024 * 1024  # of results and errors
 
 
 class RecordedEnd(NamedTuple):
-    """The end of a failed attempt, or of a step; ``record`` records it, and may be repeated. The body is not kept."""
+    """The end of a failed attempt, or one that a feature records. The body is not kept.
+
+    ``record`` records it, and may be repeated.
+    """
 
     token: bytes
     id: bytes
@@ -27,13 +30,13 @@ class RecordedEnd(NamedTuple):
 class Done(NamedTuple):
     """A job that is done: its acknowledgement, and a call to make when the server has recorded that.
 
-    ``step`` records the end of a workflow's step again; None for another job.
+    ``again`` records more than the acknowledgement again, for a server that lost it; None if that is all.
     """
 
     job: Job
     ended: Ack
     announce: Callable[[], None] | None = None
-    step: RecordedEnd | None = None
+    again: RecordedEnd | None = None
 
 
 def done_of(job: Job, value: bytes, ttl_ms: int, *, source: Queue, number: int, seconds: float | None) -> Done:

@@ -3,30 +3,15 @@
 import logging
 from math import inf
 from time import monotonic
-from typing import Protocol
 
 from redis_kit.core.logs.rate_limit import LogRateLimit
+from redis_kit.queues.engine.feature import Duty
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE
 
 logger = logging.getLogger("redis_kit.worker")
 FLOOR = 0.01  # seconds between two runs of a duty, whatever it asks for
 AGAIN = 0.5  # seconds from a run that failed to the next one
 TURN = 1.0  # seconds after which run() returns to its caller, though more is due
-
-
-class Duty(Protocol):
-    """Work that is due at some time. The feature that it belongs to brings it.
-
-    It raises RedisUnavailable and AuthenticationFailed: it runs again soon, and no other duty asks that server in the
-    same turn.
-    """
-
-    @property
-    def due(self) -> float:
-        """Return when to run it next, on the monotonic clock; inf for not before something happens."""
-
-    def run(self) -> None:
-        """Do what is due, and set when it is due next."""
 
 
 class Duties:

@@ -9,15 +9,15 @@ from typing import Any, NamedTuple, TypeVar
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call, Pop
-from redis_kit.queues.inspection.stats import refusal
-from redis_kit.queues.jobs.ack import Ack
-from redis_kit.queues.jobs.job import Job, State, member
-from redis_kit.queues.queue import Queue
+from redis_kit.queues.engine import calls, claim, enqueue, results
+from redis_kit.queues.engine.calls import End
+from redis_kit.queues.engine.claim import Claimed
+from redis_kit.queues.engine.done import Ack
+from redis_kit.queues.engine.job import Job, State, member
+from redis_kit.queues.engine.liveness import HeartbeatReply, heartbeat_reply
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.reports.stats import refusal
 from redis_kit.queues.settings import whole
-from redis_kit.queues.store import calls, claim, enqueue, handover, results, unknown_calls
-from redis_kit.queues.store.calls import End
-from redis_kit.queues.store.claim import Claimed
-from redis_kit.queues.store.liveness import HeartbeatReply, heartbeat_reply
 from redis_kit.queues.validation import Delay
 from redis_kit.queues.worker.options import LoneJob
 
@@ -95,10 +95,6 @@ class WorkerQueue(Queue):
         """Make these claims of running jobs void, and return how many jobs are ready again. One round trip, or none."""
         return self.run_flow(self._put_back(members)) if members else 0
 
-    def defer(self, job: Job, shape: str, expires: int) -> int:
-        """Return a job that this worker can't run to the queue. One round trip; a repeat is safe."""
-        return self.run_flow(unknown_calls.defer(self, job, shape, expires))
-
     def find_result(self, id: str) -> list[Any]:
         """Return the stored result of a job. One round trip."""
         return self.run_flow(results.find(self, id))
@@ -127,7 +123,7 @@ class WorkerQueue(Queue):
         if limit and self._lone_job:
             lone = self._lone_job
             given = {"version": lone.version, "token": lone.token, "about": self.about}
-            job = self.run_flow(handover.claim_by_id(self, self.worker, self._lone_claim, lone.id, **given))
+            job = self.run_flow(claim.claim_by_id(self, self.worker, self._lone_claim, lone.id, **given))
             if job:
                 claimed.jobs.append(job)
             self._lone_job = None

@@ -18,7 +18,7 @@ from redis_kit.core.client.pools import SPARE as OTHERS
 from redis_kit.core.connections import provide
 from redis_kit.core.signals import send_safely
 from redis_kit.queues import signals as worker_signals
-from redis_kit.queues.jobs import ids
+from redis_kit.queues.engine import ids
 from redis_kit.queues.worker.options import LoneJob, Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.shared import failpoints

@@ -12,8 +12,8 @@ from time import monotonic
 from typing import NamedTuple
 
 from redis_kit.core import conf
+from redis_kit.queues.engine.liveness import HeartbeatReply
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.store.liveness import HeartbeatReply
 from redis_kit.queues.worker.shared.logs import named
 from redis_kit.queues.worker.shared.worker_queue import PAGE, WorkerQueue
 from redis_kit.queues.worker.supervisor.child import Child

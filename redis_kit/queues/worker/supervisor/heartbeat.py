@@ -1,7 +1,7 @@
 """Keeps the children's leases alive, and returns jobs of workers that died elsewhere."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil
 from time import monotonic
 from typing import Protocol
@@ -11,9 +11,9 @@ from redis_kit.core.errors import AuthenticationFailed, RedisFailure
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.signals import send_safely
 from redis_kit.queues import signals
+from redis_kit.queues.engine.feature import Listener, death_hooks
+from redis_kit.queues.engine.liveness import HeartbeatReply, Poison
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.store.liveness import HeartbeatReply, Poison
-from redis_kit.queues.worker.run.workflow_step import report_failure
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import counted
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE
@@ -52,14 +52,13 @@ class Heartbeat:
     ``due`` is when to send the next one, ``answered`` when the last one was answered, both on the monotonic clock;
     ``reached`` says whether any was. ``waits`` has the seconds that the next job of each queue had waited then: if
     ``reports`` is set, at one more round trip, and ``refused`` why the server refuses writes to a queue. ``error`` is
-    that of the last heartbeat, ``broken`` has the errors of queues, ``clock`` the server's clock. ``on_unknown`` is
-    called with a queue and the calls in it that workers could not run, if there are any.
+    that of the last heartbeat, ``broken`` has the errors of queues, ``clock`` the server's clock. ``listeners`` hear
+    the replies for children that claim jobs.
     """
 
-    def __init__(
-        self, parent: Parent, on_unknown: Callable[[WorkerQueue, list[str]], object], *, reports: bool = False
-    ) -> None:
-        self._parent, self._on_unknown, self._reports = parent, on_unknown, reports
+    def __init__(self, parent: Parent, *, reports: bool = False) -> None:
+        self._parent, self._reports = parent, reports
+        self.listeners: Sequence[Listener] = ()
         self.reached = False
         self._noted: dict[str, WorkerQueue] = {}  # queues on the server's list of names
         self.due = 0.0
@@ -210,17 +209,17 @@ class Heartbeat:
             logger.warning(text, source.name, jobs, verb)
         for job in answer.dead:
             announce_death(source, job)
-        if child.claims and answer.unknown:
-            self._on_unknown(source, answer.unknown)
+        for listener in self.listeners if child.claims else ():
+            listener.heard(source, answer)
 
 
 def announce_death(source: WorkerQueue, job: Poison) -> None:
-    """Announce that a job is dead as its processes died; its workflow, if it has one, learns of it."""
+    """Announce that a job is dead as its processes died, and call the hooks of features."""
     task = f" ({job.task})" if job.task else ""
     logger.error("Job %a of queue %a%s is dead: %a", job.id, source.name, task, job.reason)
     send_safely(signals.job_dead, Heartbeat, queue=source.queue_name, id=job.id, reason="poison")
-    if job.step:
-        report_failure(source, job.step, job.reason)
+    for hook in death_hooks(source, job.head):
+        hook(job.reason)
 
 
 class ServerClock:

@@ -1,4 +1,4 @@
-"""The duties of queues themselves: orphaned jobs are ready again, and past minutes are added up."""
+"""The duty of queues themselves: orphaned jobs are ready again."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -7,16 +7,13 @@ from typing import Any
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
-from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch
-from redis_kit.queues.queue import Queue
-from redis_kit.queues.store import calls, hourly
+from redis_kit.queues.engine import calls
+from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.worker.shared.logs import counted
 
 logger = logging.getLogger("redis_kit.worker")
 SWEEP_INTERVAL = 15.0  # seconds between two looks at each queue
-FOLD_INTERVAL = 60.0  # seconds between two looks at past hours
-SOON = 1.0  # seconds to the next look if hours are left
 NAMED = 5  # jobs in one line of the log
 
 
@@ -32,7 +29,7 @@ class Sweep:
 
     def run(self) -> None:
         """Look at some jobs of each queue, chosen by chance."""
-        replies = self._queues[0].run_flow(_each(self._queues, calls.sweep))
+        replies = self._queues[0].run_flow(_sweep(self._queues))
         self.due = monotonic() + SWEEP_INTERVAL
         errors: dict[str, RedisFailure] = {}
         for queue, reply in zip(self._queues, replies, strict=True):
@@ -45,20 +42,6 @@ class Sweep:
         self._report(errors)
 
 
-class HourFolding:
-    """Adds up what queues counted in the minutes of past hours. One round trip each minute."""
-
-    def __init__(self, queues: Sequence[Queue]) -> None:
-        self.due = monotonic() + FOLD_INTERVAL
-        self._queues = queues
-
-    def run(self) -> None:
-        """Add up some past hours of each queue."""
-        replies = self._queues[0].run_flow(_each(self._queues, hourly.fold_hours))
-        is_left = any(reply for reply in replies if not isinstance(reply, RedisFailure))
-        self.due = monotonic() + (SOON if is_left else FOLD_INTERVAL)
-
-
-def _each(queues: Sequence[Queue], step: Callable[[str], ScriptCall]) -> Flow[list[Any]]:
-    replies: list[Any] = yield Batch([step(queue.key("")) for queue in queues], lenient=True)
+def _sweep(queues: Sequence[Queue]) -> Flow[list[Any]]:
+    replies: list[Any] = yield Batch([calls.sweep(queue.key("")) for queue in queues], lenient=True)
     return replies

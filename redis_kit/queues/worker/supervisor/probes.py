@@ -5,7 +5,6 @@ import json
 import logging
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from math import inf
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -22,7 +21,7 @@ CHILDREN = Metric("redis_kit_worker_children", "gauge", "Child processes of this
 JOBS = Metric("redis_kit_worker_jobs_run_total", "counter", "Jobs that this worker ran.")
 RAN = Metric("redis_kit_worker_run_seconds_total", "counter", "Seconds for which its jobs ran, added up.")
 READY = Metric("redis_kit_worker_ready", "gauge", "Whether this worker claims jobs.")
-OUTBOX_VALIDITY = 60.0  # seconds for which the report of a child about the outbox holds
+WAIT_VALIDITY = 60.0  # seconds for which the report of a child about a wait holds
 REQUEST = 4096  # bytes of a request, at most
 REQUEST_TIMEOUT = 2.0  # seconds in which it has to arrive
 MOST_CALLERS = 16  # at a time
@@ -117,7 +116,7 @@ class Probes:
     ) -> None:
         self._options, self._heartbeat, self._children, self._claiming = options, heartbeat, children, claiming
         self._ended = 0, 0.0  # the jobs of children that have ended, and their seconds
-        self._outbox = 0.0, -inf  # seconds for which its oldest call waits, and when a child said so
+        self._waits: dict[str, tuple[float, float]] = {}  # by what waits: the seconds, and when a child said so
         self._exposition: Callable[..., tuple[bytes, str]] | None = None
         if options.metrics_port is not None:
             from redis_kit.core.metrics.prometheus import exposition
@@ -140,9 +139,9 @@ class Probes:
         for server in self._servers:
             server.close()
 
-    def note_outbox(self, seconds: float) -> None:
-        """Note the seconds that the oldest call has been waiting in an outbox."""
-        self._outbox = seconds, monotonic()
+    def note_wait(self, text: str, seconds: float) -> None:
+        """Note for how many seconds something waits, as a child says: "a call waits in the outbox"."""
+        self._waits[text] = seconds, monotonic()
 
     def note_end(self, child: Child) -> None:
         """Note that a child has ended, to count its jobs further on."""
@@ -172,7 +171,7 @@ class Probes:
             "no child is alive": not self._children(),
             "the server does not answer": not answers,
             f"a job of {', '.join(late)} waits for {limit}": bool(late),
-            f"a call waits in the outbox for {limit}": self._outbox_waits(),
+            **{f"{text} for {limit}": self._is_late(*wait) for text, wait in self._waits.items()},
             **{f"queue {name} can't be read: {error}": True for name, error in unread.items()},
         }
         back = self._heartbeat.clock.went_back
@@ -206,9 +205,9 @@ class Probes:
         silent = monotonic() - self._heartbeat.answered
         return silent, silent <= conf.section(QueueSettings).WORKER_TIMEOUT
 
-    def _outbox_waits(self) -> bool:
-        seconds, at = self._outbox  # another supervisor's child may have looked since
-        return monotonic() - at < OUTBOX_VALIDITY and seconds > self._options.max_wait
+    def _is_late(self, seconds: float, at: float) -> bool:
+        # Another supervisor's child may have looked since.
+        return monotonic() - at < WAIT_VALIDITY and seconds > self._options.max_wait
 
     def _answer(self, path: str) -> Answer | None:
         if path == "/healthz":

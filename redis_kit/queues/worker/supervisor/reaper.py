@@ -10,9 +10,9 @@ from typing import Any
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
-from redis_kit.queues.jobs.ack import Ack
-from redis_kit.queues.store import calls, claim, results
-from redis_kit.queues.store.liveness import Poison, poison
+from redis_kit.queues.engine import calls, claim, results
+from redis_kit.queues.engine.done import Ack
+from redis_kit.queues.engine.liveness import Poison, poison
 from redis_kit.queues.worker.run.outcome import record_unstoppable
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import named

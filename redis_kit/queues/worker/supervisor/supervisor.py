@@ -21,14 +21,12 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import Call
-from redis_kit.queues.jobs import ids
+from redis_kit.queues.engine import ids
+from redis_kit.queues.engine.feature import Duty, Listener, features
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.tasks.recall import Recall
-from redis_kit.queues.tasks.schedules.scheduler import Scheduler
-from redis_kit.queues.tasks.workflows.caretaker import Caretaker
 from redis_kit.queues.worker.options import LoneJob, Options
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.duties import Duties, Duty
+from redis_kit.queues.worker.shared.duties import Duties
 from redis_kit.queues.worker.shared.logs import counted, running
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage
 from redis_kit.queues.worker.shared.worker_queue import PatientQueue, WorkerQueue
@@ -36,7 +34,7 @@ from redis_kit.queues.worker.supervisor import autoreload, os_signals
 from redis_kit.queues.worker.supervisor.autoreload import FileWatch
 from redis_kit.queues.worker.supervisor.child import SPARE, Child, Helper, fork
 from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat
-from redis_kit.queues.worker.supervisor.maintenance import HourFolding, Sweep
+from redis_kit.queues.worker.supervisor.maintenance import Sweep
 from redis_kit.queues.worker.supervisor.os_signals import Interrupted, Signals
 from redis_kit.queues.worker.supervisor.probes import Probes
 from redis_kit.queues.worker.supervisor.reaper import Reaper
@@ -91,30 +89,26 @@ class Supervisor:
         self._log_limit = LogRateLimit()
         self._outage = Outage()
         self._signals = Signals(self._enforce_deadlines)
-        self.queues = [WorkerQueue(name, worker=self.id, about="", call=self._call_server) for name in options.sources]
+        self.queues = [WorkerQueue(name, worker=self.id, about="", call=self.call_server) for name in options.sources]
         self._lone_jobs: deque[LoneJob] = deque()  # those that are to get a process of their own
         self._backoff = RespawnBackoff()
         self._lone_backoff = RespawnBackoff()
         self._helper = Helper(self._release_resources)
         self._files = autoreload.Files() if options.reload else None
         self._reaper = Reaper()
-        recall = Recall(self._wake_children)
         reports = options.health_port is not None or options.metrics_port is not None
-        self._heartbeat = Heartbeat(self, recall.report, reports=reports)
+        self._heartbeat = Heartbeat(self, reports=reports)
         self._probes = Probes(
             options, self._heartbeat, lambda: self.children, lambda: not (self.quiet or self._stopping)
         )
         duties: list[Duty] = [
             self._heartbeat,
             self._reaper,
-            recall,
             Sweep(self.queues, self._heartbeat.note_swept),
-            HourFolding(self.queues),
-            Caretaker(self.queues[0].run_flow),
         ]
-        if not options.burst:
-            queue = options.queues[0]
-            duties.append(Scheduler(self.id, queue, call=self._call_server, fork=self._helper.start))
+        for feature in features():
+            duties += feature.duties(self)
+        self._heartbeat.listeners = [duty for duty in duties if isinstance(duty, Listener)]
         if self._files:
             duties.append(FileWatch(self._files, self._restart))
         self._duties = Duties(*duties)
@@ -172,7 +166,7 @@ class Supervisor:
         if failed:
             sleep(AGAIN)
 
-    def _call_server(self, call: Callable[[], Answer]) -> Answer:
+    def call_server(self, call: Callable[[], Answer]) -> Answer:
         """Make a call to the server, which a signal to stop ends early, and log the begin and end of an outage."""
         try:
             answer = self._signals.call(call)
@@ -183,6 +177,10 @@ class Supervisor:
             raise
         self._outage.say(None)
         return answer
+
+    def start_helper(self, work: Callable[[], None]) -> None:
+        """See Supervision."""
+        self._helper.start(work)
 
     def _ping(self) -> None:
         queue = PatientQueue(self.options.queues[0])
@@ -200,7 +198,7 @@ class Supervisor:
             logger.log(level, "Stopped without an answer from Redis. It held no jobs.")
 
     def _fork(self, options: Options) -> Child:
-        child = fork(options, supervisor=self.id, in_child=self._release_resources, call=self._call_server)
+        child = fork(options, supervisor=self.id, in_child=self._release_resources, call=self.call_server)
         self.children.append(child)
         return child
 
@@ -325,8 +323,8 @@ class Supervisor:
         for child in self.children:
             child.channel.flush()
             for word, *arguments in child.channel.heard():
-                if word == "outbox":
-                    self._probes.note_outbox(float(arguments[0]))
+                if word == "waits":
+                    self._probes.note_wait(arguments[0], float(arguments[1]))
                 if word == "alone":
                     number, id, token, version = arguments
                     self._lone_jobs.append(LoneJob(child.sources[int(number)].name, id, token, version))
@@ -376,7 +374,8 @@ class Supervisor:
         self._reaper.add(child, crashed=crashed, then=partial(self._end_lone_job, job) if job else None)
         child.close()
 
-    def _wake_children(self, queues: set[str]) -> None:
+    def wake_children(self, queues: set[str]) -> None:
+        """See Supervision."""
         for child in self.children if not (self.quiet or self._stopping) else ():
             for source in child.sources if not child.recycling else ():
                 if source.name in queues:

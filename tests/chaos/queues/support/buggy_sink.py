@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management import execute_from_command_line
 
-from redis_kit.queues.celery import publisher
+from redis_kit.queues.features.celery import publisher
 
 publish_many = publisher.Publisher.publish_many
 

@@ -17,8 +17,8 @@ from django.conf import settings
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Call
 from redis_kit.queues import LeaseLost, Queue
-from redis_kit.queues.jobs import message
-from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.engine import message
+from redis_kit.queues.engine.job import Job
 from redis_kit.queues.tasks import discovery, registry
 
 Work = Callable[[Queue, Job], None]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from redis_kit.queues import Queue, QueueCounts
-from redis_kit.queues.jobs.shard import shard_names, shard_of_id
+from redis_kit.queues.engine.shards import shard_names, shard_of_id
 
 # What may be there in the end. Those that expire by themselves are not looked at.
 LASTING = ("features", "jobs", "dead", "reasons", "sequence", "minutes")

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.core.management import execute_from_command_line
 
-from redis_kit.queues.celery.sink import CelerySink
+from redis_kit.queues.features.celery.sink import CelerySink
 
 VARIABLE = "CHAOS_HAND_OVERS"
 NOTED = 1_000_000_000  # ns until the queue knows what the broker took: the worker says so within 30 ms

@@ -4,7 +4,7 @@ from math import inf
 
 from django.core.management import execute_from_command_line
 
-from redis_kit.queues.tasks.recall import Recall
+from redis_kit.queues.features.unknown.recall import Recall
 
 if __name__ == "__main__":
     import sys

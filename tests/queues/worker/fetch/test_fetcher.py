@@ -8,7 +8,7 @@ import pytest
 
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Queue, QueueCounts
-from redis_kit.queues.jobs.ack import ack_of
+from redis_kit.queues.engine.done import ack_of
 from redis_kit.queues.worker.fetch.exchange import Rotation
 from redis_kit.queues.worker.fetch.fetcher import Fetcher
 from redis_kit.queues.worker.shared.done import Done

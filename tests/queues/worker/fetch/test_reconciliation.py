@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from redis_kit.queues import Cancelled, Queue, QueueCounts
-from redis_kit.queues.jobs.ack import ack_of
-from redis_kit.queues.jobs.job import member
+from redis_kit.queues.engine.done import ack_of
+from redis_kit.queues.engine.job import member
 from redis_kit.queues.worker.fetch.exchange import Rotation
 from redis_kit.queues.worker.fetch.fetcher import Fetcher
 from redis_kit.queues.worker.options import Options

@@ -8,9 +8,8 @@ import pytest
 from redis_kit.core import connections, flow
 from redis_kit.queues import Cancelled, Queue, QueueCounts, framework, task
 from redis_kit.queues.dashboard.actions import JobTarget
+from redis_kit.queues.engine import calls, ids, liveness
 from redis_kit.queues.inspection import control_worker
-from redis_kit.queues.jobs import ids
-from redis_kit.queues.store import calls, liveness
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.shared.channel import pair

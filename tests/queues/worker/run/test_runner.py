@@ -3,9 +3,9 @@
 import pytest
 
 from redis_kit.queues import GiveUp, Queue, QueueCounts, Retry, Snooze, signals, task
-from redis_kit.queues.jobs import ids
+from redis_kit.queues.engine import ids
 from redis_kit.queues.worker.run.attempt import Attempt
-from redis_kit.queues.worker.run.chain import MIDDLEWARE, Chains
+from redis_kit.queues.worker.run.chain import Chains
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.testing.jobs import processor
 
@@ -74,8 +74,9 @@ def test_job_of_an_unknown_task_passes_no_task(worker):
     assert links(worker, worker.claim())[:2] == ["Expiry", "UnknownCalls"]
 
 
-def test_each_link_is_listed_once():
-    assert len(set(MIDDLEWARE)) == len(MIDDLEWARE)
+def test_each_link_is_listed_once(worker):
+    links = Chains(worker.runner.worker).links
+    assert len(set(links)) == len(links)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from django.core.management import call_command
 
 from redis_kit.queues import Queue
 from redis_kit.queues.dashboard import workers_page
+from redis_kit.queues.engine import ids
 from redis_kit.queues.inspection import list_workers, queue_names
-from redis_kit.queues.jobs import ids
 from redis_kit.queues.worker.shared.channel import pair
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, forget_unused

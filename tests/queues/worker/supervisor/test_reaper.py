@@ -7,12 +7,11 @@ import pytest
 from redis_kit.core import connections, flow
 from redis_kit.core.errors import InvalidValue, KeyConflict
 from redis_kit.queues import LeaseLost, Queue, QueueCounts, TaskTimeout, framework, task
+from redis_kit.queues.engine import calls, ids, liveness
+from redis_kit.queues.engine.done import Ack
+from redis_kit.queues.engine.liveness import poison
 from redis_kit.queues.inspection import acontrol_worker, control_worker, list_workers, queue_stats
-from redis_kit.queues.inspection.lookup import look_up
-from redis_kit.queues.jobs import ids
-from redis_kit.queues.jobs.ack import Ack
-from redis_kit.queues.store import calls, liveness
-from redis_kit.queues.store.liveness import poison
+from redis_kit.queues.reports.lookup import look_up
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.shared.channel import pair
 from redis_kit.queues.worker.shared.status_board import StatusBoard

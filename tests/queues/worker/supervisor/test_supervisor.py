@@ -532,7 +532,7 @@ def test_call_that_waits_in_an_outbox_is_a_reason_of_health(kit, monkeypatch, se
     supervisor = Supervisor(Options(("default",), max_wait=5))
     ours, theirs = pair()
     supervisor.children = [Child(0, "w", ours, StatusBoard(1), [])]
-    theirs.say("outbox", seconds)
+    theirs.say("waits", "a call waits in the outbox", seconds)
     supervisor._read_channels()
     reason = "a call waits in the outbox for more than 5 s"
     assert (reason in supervisor._probes.health()["reasons"]) == waits

@@ -1,0 +1,296 @@
+"""The scripts of queues, each an atomic step on the server's clock, and the arguments that they take."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+from redis_kit.core import conf, scripts
+from redis_kit.core.scripts import ScriptCall
+from redis_kit.queues.engine import ids as identity
+from redis_kit.queues.engine.done import Ack
+from redis_kit.queues.engine.job import Job, member
+from redis_kit.queues.engine.lane import Lane
+from redis_kit.queues.engine.unique import UniqueKey
+from redis_kit.queues.keys import OF_JOB, OF_ONE, OF_WORKER, of_one
+from redis_kit.queues.settings import QueueSettings
+
+REASON = 1000  # characters
+_KEY = re.compile(r"^-- KEYS\[\d+\]\s+(\w+)", re.MULTILINE)
+NewJob = tuple[str, bytes]  # id and body
+InLane = Lane | None
+
+
+# The parts of scripts for features of a queue, by their number in its key `features`; see scripts/_features.lua.
+FEATURES = {1: "lanes", 2: "unique", 4: "marks", 8: "later", 16: "paused", 32: "repeats", 64: "rules"}
+CHANGED = b"FEATURES "  # how the reply begins of a script that did nothing, as the queue uses other features
+
+
+@lru_cache(maxsize=1000)
+def parts_of(features: bytes) -> frozenset[str]:
+    """Return the parts of scripts for the features in use, given as what their key holds."""
+    number = int(features) if features.isdigit() and len(features) < 4 else 0
+    return frozenset(name for bit, name in FEATURES.items() if number & bit)
+
+
+class QueueScript:
+    """A script over the keys of one queue. It names them, also those of the parts of it that a call needs."""
+
+    def __init__(self, name: str, package: str = "redis_kit.queues.engine") -> None:
+        self._script = partial(scripts.load, package, name)
+        self._keys = lru_cache(maxsize=256)(self._made)
+
+    def __call__(
+        self,
+        base: str,
+        *args: Any,
+        worker: str = "",
+        job: str = "",
+        more: Sequence[str] = (),
+        parts: frozenset[str] = frozenset(),
+    ) -> ScriptCall:
+        """Return the step for the queue whose keys begin with ``base``, or for one job of it, with ``more`` keys."""
+        keys = self._made(base, worker, job, parts) if job else self._keys(base, worker, "", parts)
+        return self._script(parts)([*keys, *more], args)
+
+    def _made(self, base: str, worker: str, job: str, parts: frozenset[str]) -> list[str]:
+        names = dict.fromkeys(OF_ONE, job) | dict.fromkeys(OF_WORKER, worker)
+        keys = _KEY.findall(self._script(parts).source)
+        return [of_one(base, part, names[part]) if part in names else base + part for part in keys]
+
+
+PUT, PUT_UNIQUE = map(QueueScript, ("put", "put_unique"))
+SETTLE, ACK_AND_CLAIM = map(QueueScript, ("settle", "ack_and_claim"))
+HEARTBEAT, SIGN_OFF, REAP, SWEEP = map(QueueScript, ("heartbeat", "sign_off", "reap", "sweep"))
+LIST_LOST_WORKERS = QueueScript("list_lost_workers")
+COUNT, QUEUE_STATS, LIST_WORKERS, SEND_COMMAND = map(
+    QueueScript, ("count", "queue_stats", "list_workers", "send_command")
+)
+REQUEUE, RUN_NOW, DELETE, PURGE, CANCEL = map(QueueScript, ("requeue", "run_now", "delete", "purge", "cancel"))
+GET_JOB, GET_JOB_DETAILS, PEEK = map(QueueScript, ("get_job", "get_job_details", "peek"))
+LIST_JOBS = QueueScript("list_jobs")
+GET_RESULT, STORE_PROGRESS = map(QueueScript, ("get_result", "store_progress"))
+LIST_ENDINGS, STORE_ENDING = map(QueueScript, ("list_endings", "store_ending"))
+CLAIM_BY_ID = QueueScript("claim_by_id")
+PAUSE, RESUME, GET_PAUSE = map(QueueScript, ("pause", "resume", "get_pause"))
+SET_LIMIT, LIST_LIMITS = map(QueueScript, ("set_limit", "list_limits"))
+TAKEN = 200  # jobs in one call
+COMMAND_TTL = 60_000  # ms
+STORED_COMMANDS = {"resume": "work"}  # as workers of earlier releases read it
+SAMPLE = 200  # jobs that a sweep looks at
+MOST_RUNNING = 5000  # running jobs with which a sweep is done
+LONGEST_LEASE = 3_601_000  # ms: a moment more than the longest WORKER_TIMEOUT
+
+
+def lease() -> int:
+    """Return the lease of a worker in ms: the time without a heartbeat after which it counts as dead."""
+    return int(conf.section(QueueSettings).WORKER_TIMEOUT * 1000)
+
+
+def put(
+    base: str, jobs: Sequence[NewJob], *, delay: int, due: int, priority: int, own: bool = False, lane: InLane = None
+) -> ScriptCall:
+    """Return the step that adds jobs, given as id and body; ``own`` if callers chose the ids. Times are in ms."""
+    parts = frozenset(name for name, needed in (("delayed", delay or due), ("lane", lane), ("used", own)) if needed)
+    if own:
+        parts |= {"lanes", "unique", "marks"}
+    text = lane.text if lane else ""
+    return PUT(base, _when(delay, due), priority, text, *(part for job in jobs for part in job), parts=parts)
+
+
+def ack_and_claim(
+    base: str,
+    worker: str,
+    claim: str,
+    limit: int,
+    about: str = "",
+    *,
+    again: bool = False,
+    acks: Sequence[Ack] = (),
+    features: bytes = b"0",
+    done_limit: int = 0,
+) -> ScriptCall:
+    """Return the step that acknowledges jobs and claims others, of a queue that uses these features.
+
+    The stream of done jobs keeps ``done_limit`` jobs; with 0 it gets none.
+    """
+    args = (features, worker, claim, limit, lease(), about or identity.information(), *_flat(acks, done_limit))
+    parts = parts_of(features) | {"again"} if again else parts_of(features)
+    return ACK_AND_CLAIM(base, *args, worker=worker, more=_keys_of(base, acks, done_limit), parts=parts)
+
+
+def put_batch(
+    base: str, batch: str, jobs: Sequence[NewJob], *, ttl_ms: int, delay: int, due: int, priority: int
+) -> ScriptCall:
+    """Return the step that adds new jobs, which may be repeated within ``ttl_ms``: it knows the batch by its name."""
+    parts = frozenset(("batch", "delayed"))
+    flat = [part for job in jobs for part in job]
+    return PUT(base, _when(delay, due), priority, ttl_ms, *flat, job=batch, parts=parts)
+
+
+def put_unique(
+    base: str,
+    job: NewJob,
+    key: UniqueKey,
+    *,
+    delay: int,
+    due: int,
+    priority: int,
+    own: bool = False,
+    lane: InLane = None,
+) -> ScriptCall:
+    """Return the step that adds a job unless its unique key is in use; see put()."""
+    name, until, replace = key
+    text = lane.text if lane else ""
+    return PUT_UNIQUE(base, _when(delay, due), priority, *job, name, until, int(replace), int(own), text, job=name)
+
+
+class End(NamedTuple):
+    """How an attempt ends that is not done; see settle.lua for the kinds. Times are in ms.
+
+    ``error`` and ``ttl_ms`` are of the result of the job, if it has one.
+    """
+
+    member: bytes
+    kind: str
+    delay: int = 0
+    most: int = 0
+    expires: int = 0
+    reason: bytes | str = b""
+    error: bytes | str = b""
+    ttl_ms: int = 0
+
+
+def settle(
+    base: str,
+    worker: str,
+    *,
+    ends: Sequence[End] = (),
+    acks: Sequence[Ack] = (),
+    features: bytes = b"0",
+    done_limit: int = 0,
+    digest: str = "",
+) -> ScriptCall:
+    """Return the step that ends attempts of a worker, of a queue that uses these features; see ack_and_claim().
+
+    ``digest`` is that of the shape of a call that can't run, of ends of the kind "unfit".
+    """
+    parts, more = parts_of(features) - {"later"}, []
+    if ends:
+        parts |= {"any", "bury", "delay", "marks", *(["unfit"] if digest else [])}
+        ids = [end.member.split(b"/", 3)[-1].decode("utf-8", "surrogateescape") for end in ends if end.ttl_ms]
+        more = [of_one(base, part, id) for id in ids for part in OF_JOB]
+    more += _keys_of(base, acks, done_limit)
+    args = (features, worker, lease(), conf.section(QueueSettings).DEAD_LIMIT, len(ends))
+    flat = [part for end in ends for part in end]
+    return SETTLE(base, *args, *flat, *_flat(acks, done_limit), worker=worker, job=digest, more=more, parts=parts)
+
+
+def retry(job: Job, *, delay: int, attempts: int, reason: str, error: bytes = b"", ttl_ms: int = 0) -> End:
+    """Return the end of a failed attempt; its error, if any, is stored with the result. Times are in ms."""
+    kept = ttl_ms if error else 0
+    return End(member(job), "retry", delay, attempts, 0, _cut(reason), error, kept)
+
+
+def snooze(job: Job, *, delay: int, expires: int, why: str, ttl_ms: int) -> End:
+    """Return the end of an attempt whose task asked to run later. Times are in ms."""
+    return End(member(job), "snooze", delay, 0, expires, _cut(why), b"", ttl_ms)
+
+
+def claim_by_id(base: str, worker: str, claim: str, id: str, *, version: str, token: str, about: str) -> ScriptCall:
+    """Return the step that claims one job, which was handed over with the claim ``token``."""
+    name = id.encode("utf-8", "surrogateescape")
+    return CLAIM_BY_ID(base, worker, claim, name, version, token, lease(), about, worker=worker)
+
+
+def store_progress(base: str, job: Job, *, progress: bytes, ttl_ms: int) -> ScriptCall:
+    """Return the step that stores the progress of a running job for ``ttl_ms``."""
+    return STORE_PROGRESS(base, *claim_of(job), progress, ttl_ms, job=job.id)
+
+
+def cancel(base: str, id: str, *, error: bytes, ttl_ms: int) -> ScriptCall:
+    """Return the step that cancels a job; the result of a waiting job is stored for ``ttl_ms``."""
+    return CANCEL(base, id, error, ttl_ms, job=id)
+
+
+def get_result(base: str, id: str, *, waits: bool = False) -> ScriptCall:
+    """Return the step that reads the result of a call."""
+    return GET_RESULT(base, id, int(waits), job=id)
+
+
+def get_job_details(base: str, id: str, errors: int, longest: int) -> ScriptCall:
+    """Return the step that reads all about a job with its latest errors; texts are at most ``longest`` bytes long."""
+    return GET_JOB_DETAILS(base, id, errors, longest, job=id)
+
+
+def heartbeat(base: str, worker: str, about: str = "", *, after: bytes = b"", page: int = 0) -> ScriptCall:
+    """Return the step that keeps a worker alive and returns the jobs of dead workers.
+
+    It lists ``page`` of the worker's running jobs, those that follow ``after``.
+    """
+    options = conf.section(QueueSettings)
+    args = (lease(), about or identity.information(), options.MAX_CRASHES, options.DEAD_LIMIT)
+    return HEARTBEAT(base, worker, *args, after, page, worker=worker)
+
+
+def reap(base: str, worker: str, started: Sequence[str], beside: Sequence[tuple[str, str]] = ()) -> ScriptCall:
+    """Return the step that returns the jobs of a dead worker; of this queue it ran ``started``, in all ``beside``."""
+    options = conf.section(QueueSettings)
+    names = "".join(f"\n{queue}/{id}" for queue, id in beside)
+    texts = [text.encode("utf-8", "surrogateescape") for text in (names, *started)]
+    return REAP(base, worker, TAKEN, options.MAX_CRASHES, options.DEAD_LIMIT, *texts)
+
+
+def sign_off(base: str, worker: str, limit: int) -> ScriptCall:
+    """Return the step that returns the jobs of a worker, ``limit`` at most, and then forgets it."""
+    return SIGN_OFF(base, worker, limit, worker=worker)
+
+
+def sweep(base: str) -> ScriptCall:
+    """Return the step that makes jobs ready that are in no state."""
+    return SWEEP(base, SAMPLE, MOST_RUNNING, LONGEST_LEASE)
+
+
+def send_command(base: str, worker: str, command: str) -> ScriptCall:
+    """Return the step that stores a command for a worker."""
+    return SEND_COMMAND(base, worker, STORED_COMMANDS.get(command, command), COMMAND_TTL)
+
+
+def _when(delay: int, due: int) -> str | int:
+    return due or (f"+{delay}" if delay else 0)
+
+
+def _flat(acks: Sequence[Ack], done_limit: int) -> list[Any]:
+    """Return how many there are, the members of `running`, the ids, and of each with a result its number and that.
+
+    Then, if the stream of done jobs keeps some, 0, a line about each, and how many it keeps.
+    """
+    if not acks:
+        return [0]
+    flat: list[Any] = [len(acks)]
+    flat += [ack.token + b"/" + ack.id for ack in acks]
+    flat += [ack.id for ack in acks]
+    for number, ack in enumerate(acks, 1):
+        if ack.value:
+            flat += (number, ack.value, ack.ttl_ms)
+    if done_limit:
+        flat += (0, b"".join(ack.about + b"\n" for ack in acks), done_limit)
+    return flat
+
+
+def _keys_of(base: str, acks: Sequence[Ack], done_limit: int) -> list[str]:
+    """Return the keys of the results of jobs that are done, and twice the stream of these."""
+    more: list[str] = []
+    for ack in acks:
+        if ack.value:
+            more += [of_one(base, part, ack.id.decode("utf-8", "surrogateescape")) for part in OF_JOB]
+    return more + [f"{base}done"] * 2 if acks and done_limit else more
+
+
+def _cut(reason: str) -> bytes:
+    return reason[:REASON].encode("utf-8", "backslashreplace")
+
+
+def claim_of(job: Job) -> tuple[bytes, bytes]:
+    """Return the claim and the id of a job, as scripts take them."""
+    return job.token.encode("utf-8", "surrogateescape"), job.id.encode("utf-8", "surrogateescape")

@@ -1,0 +1,252 @@
+"""Jobs on their way into a queue, as flows. Each process registers a queue with the first job it puts there."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, cycle
+from random import sample
+from typing import Any, TypeVar
+
+from redis_kit.core import conf, scripts
+from redis_kit.core.errors import RedisFailure, RedisUnavailable
+from redis_kit.core.flow import Flow, Step, single
+from redis_kit.core.gather import gather
+from redis_kit.core.primitive import Primitive
+from redis_kit.core.steps import Batch, Call
+from redis_kit.core.values.numbers import whole_number
+from redis_kit.queues import validation
+from redis_kit.queues.engine import calls
+from redis_kit.queues.engine import ids as identity
+from redis_kit.queues.engine import payload as serializers
+from redis_kit.queues.engine.calls import NewJob
+from redis_kit.queues.engine.lane import Lane
+from redis_kit.queues.engine.shards import may_have_shards, shard, shard_for, shard_names
+from redis_kit.queues.engine.unique import PutResult, UniqueKey
+from redis_kit.queues.keys import QueueKeys, names_key
+from redis_kit.queues.validation import Delay
+
+Item = TypeVar("Item")
+CHUNK = 500  # items in one call
+CHUNK_BYTES = 1024 * 1024
+REPEATS = 600_000  # ms for which a batch is remembered, so that a repeat adds nothing
+ADDED, REPLACED = 1, 2
+NEW = 2  # the reply for a name that was missing
+MOST_NAMES = 1000
+REGISTER = scripts.load("redis_kit.queues.engine", "register_queue")
+_registered_queues: set[tuple[str, str]] = set()  # connection, and the beginning of the queue's keys
+MAY_BE_THERE = (
+    "The answer was lost, so the jobs may have been added. A repeat with the same id adds none while the job is in the "
+    "queue, but one more if it is done by then. With unique_until=seconds, or @task(unique=seconds), a repeat within "
+    "that time adds none, whatever became of the job."
+)
+
+
+def job(payload: Any, id: str | None = None, shard: str = "") -> tuple[str, bytes]:
+    """Return the id and body of a new job. A new id names the shard, if there is one."""
+    if id is not None:
+        return validation.identifier("id", id), serializers.dumps(payload)
+    return identity.new_call(shard) if shard else identity.new_job(), serializers.dumps(payload)
+
+
+def new_jobs(payloads: Iterable[Any]) -> Iterator[list[NewJob]]:
+    """Yield new jobs in groups that a server takes in quickly."""
+    jobs = (
+        (identity.new_job(), serializers.dumps(payload, f"payloads[{place}]")) for place, payload in enumerate(payloads)
+    )
+    return chunks(jobs, lambda job: len(job[1]))
+
+
+def chunks(items: Iterable[Item], size: Callable[[Item], int]) -> Iterator[list[Item]]:
+    """Yield items in groups that a server takes in quickly, at most CHUNK."""
+    chunk: list[Item] = []
+    total = 0
+    for item in items:
+        chunk.append(item)
+        total += size(item)
+        if len(chunk) == CHUNK or total >= CHUNK_BYTES:
+            yield chunk
+            chunk, total = [], 0
+    if chunk:
+        yield chunk
+
+
+def put(
+    queue: Primitive,
+    jobs: list[tuple[str, bytes]],
+    *,
+    delay: Delay = 0,
+    due: int = 0,
+    priority: int = 0,
+    own: bool = False,
+    lane: Lane | None = None,
+) -> Flow[list[str]]:
+    """Add jobs, due after a delay or at a time in ms; return their ids, or none where an ``own`` id was in use."""
+    whole_number("priority", priority, validation.PRIORITY)
+    wait = validation.milliseconds(delay)
+    base = queue.key("")
+    try:
+        added = yield calls.put(base, jobs, delay=wait, due=due, priority=priority, own=own, lane=lane)
+    except RedisUnavailable as error:
+        _explain(error)
+        raise
+    if (queue.using, base) not in _registered_queues:
+        yield from registered(queue)
+    return [id for id, _ in jobs] if added else []
+
+
+def put_batch(
+    queue: Primitive, jobs: Sequence[tuple[str, bytes]], *, delay: Delay = 0, due: int = 0, priority: int = 0
+) -> Flow[list[PutResult]]:
+    """Add new jobs without unique keys and lanes. One call, which is repeated if its reply is lost."""
+    whole_number("priority", priority, validation.PRIORITY)
+    wait, batch = validation.milliseconds(delay), identity.new_job()
+    step = calls.put_batch(queue.key(""), batch, jobs, ttl_ms=REPEATS, delay=wait, due=due, priority=priority)
+    yield from repeated(step)
+    yield from registered(queue)
+    return [PutResult(id, True) for id, _ in jobs]
+
+
+def repeated(step: Step) -> Flow[Any]:
+    """Carry out a step whose repeat changes nothing, and once more if its reply is lost."""
+    try:
+        return (yield step)
+    except RedisUnavailable as error:
+        if not error.indeterminate:
+            raise
+    return (yield step)
+
+
+def put_payload(
+    queue: Primitive,
+    payload: Any,
+    id: str | None,
+    key: UniqueKey | None,
+    *,
+    delay: Delay,
+    priority: int,
+    lane: Lane | None,
+) -> Flow[PutResult]:
+    """Add a job to the shard that it belongs to; see put_one()."""
+    name, home = "", queue
+    if may_have_shards(queue.name):
+        name = shard_for(queue.name, lane=lane, key=key, id=id or "")
+        home = shard(queue, name)
+    own = id is not None
+    return put_one(home, job(payload, id, name), key, delay=delay, priority=priority, own=own, lane=lane)
+
+
+def put_over_shards(
+    queue: Primitive, jobs: list[tuple[str, bytes]], *, delay: Delay, priority: int, lane: Lane | None
+) -> Flow[list[str]]:
+    """Add jobs to the shards of a queue in turn, those with a lane to one shard; return their ids, which name these."""
+    names = shard_names(queue.name)
+    if len(names) == 1:
+        return put(queue, jobs, delay=delay, priority=priority, lane=lane)
+    return _put_in_turn(queue, names, jobs, delay=delay, priority=priority, lane=lane)
+
+
+def _put_in_turn(
+    queue: Primitive,
+    names: Sequence[str],
+    jobs: list[tuple[str, bytes]],
+    *,
+    delay: Delay,
+    priority: int,
+    lane: Lane | None,
+) -> Flow[list[str]]:
+    turns = [shard_for(queue.name, lane=lane)] if lane else sample(names, len(names))
+    named = [(identity.of_queue(id, name), body) for (id, body), name in zip(jobs, cycle(turns), strict=False)]
+    parts = [(name, named[at :: len(turns)]) for at, name in enumerate(turns) if named[at:]]
+    yield from gather(
+        [put(shard(queue, name), part, delay=delay, priority=priority, lane=lane) for name, part in parts]
+    )
+    return [id for id, _ in named]
+
+
+def put_one(
+    queue: Primitive,
+    job: tuple[str, bytes],
+    key: UniqueKey | None = None,
+    *,
+    delay: Delay = 0,
+    due: int = 0,
+    priority: int = 0,
+    own: bool = False,
+    lane: Lane | None = None,
+    again: bool = False,
+) -> Flow[PutResult]:
+    """Add a job, unless there is one of the same unique key; return which job there is now.
+
+    With ``again`` the call is repeated if its reply is lost, as the key is of this job alone.
+    """
+    if key is None:
+        added = yield from put(queue, [job], delay=delay, due=due, priority=priority, own=own, lane=lane)
+        return PutResult(job[0], bool(added))
+    whole_number("priority", priority, validation.PRIORITY)
+    wait = validation.milliseconds(delay)
+    try:
+        step = calls.put_unique(queue.key(""), job, key, delay=wait, due=due, priority=priority, own=own, lane=lane)
+        answer, id = yield from repeated(step) if again else single(step)
+    except RedisUnavailable as error:
+        _explain(error)
+        raise
+    yield from registered(queue)
+    name = id.decode("utf-8", "surrogateescape")
+    return PutResult(name, answer == ADDED or (again and name == job[0]), answer == REPLACED)
+
+
+def _explain(error: RedisUnavailable) -> None:
+    if error.indeterminate:
+        error.add_note(MAY_BE_THERE)
+
+
+def registered(queue: Primitive) -> Flow[None]:
+    """Register a queue with the first job that this process puts there."""
+    if (queue.using, queue.key("")) not in _registered_queues and len(_registered_queues) < MOST_NAMES:
+        yield from register(queue)
+
+
+def register(queue: Primitive) -> Flow[bool]:
+    """Register a queue by its name, and return whether it was missing; if this fails, the next call does so."""
+    try:
+        reply = yield REGISTER([names_key()], [queue.name, MOST_NAMES])
+    except RedisFailure:
+        return False
+    if reply:  # else there are too many names: the next call tries again
+        _registered_queues.add((queue.using, queue.key("")))
+    return bool(reply == NEW)
+
+
+def never_used(queues: Sequence[Primitive]) -> Flow[list[Primitive]]:
+    """Return the queues into which no job was ever put. One round trip."""
+    unused = yield from _unused(queues)
+    return [queue for queue, _ in unused]
+
+
+def forget_unused(queues: Sequence[Primitive]) -> Flow[None]:
+    """Take the queues off the list of names into which no job was ever put, and that no worker serves."""
+    unserved = yield from _unserved(queues)
+    if not unserved:
+        return
+    yield Call("SREM", names_key(), *(queue.name for queue in unserved))
+    # A job or a worker may have come between the two. One that comes later registers the queue after this.
+    still = yield from _unserved(unserved)
+    for queue in unserved:
+        if queue not in still:
+            yield from register(queue)
+
+
+def _unserved(queues: Sequence[Primitive]) -> Flow[list[Primitive]]:
+    unused = yield from _unused(queues)
+    return [queue for queue, workers in unused if not workers]
+
+
+def _unused(queues: Sequence[Primitive]) -> Flow[list[tuple[Primitive, int]]]:
+    """Return the queues into which no job was ever put, with their numbers of workers."""
+    # A worker's sweep creates the counter with 0, and a job that was only ever scheduled has not counted yet.
+    keys = [QueueKeys.of(queue.key("")) for queue in queues]
+    steps = [(Call("GET", key.sequence), Call("EXISTS", key.jobs), Call("ZCARD", key.workers)) for key in keys]
+    replies = iter((yield Batch(list(chain.from_iterable(steps)))))
+    each = zip(queues, replies, replies, replies, strict=True)
+    return [(queue, workers) for queue, sequence, jobs, workers in each if sequence in (None, b"0") and not jobs]
+
+
+conf.on_change(_registered_queues.clear)  # an alias may lead to another server now

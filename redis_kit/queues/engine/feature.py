@@ -1,0 +1,235 @@
+"""Features of the queues: what each brings to tasks, workers, pages and checks.
+
+A feature is a folder of ``redis_kit.queues.features`` and a line of the list there. Engine and workers ask all of the
+list, and know none by its name. A feature imports its modules in its methods: one that nobody uses costs no import.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from threading import Event
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
+
+from django.core.checks import CheckMessage
+from django.utils.module_loading import import_string
+
+from redis_kit.core.errors import ConfigurationError
+
+FEATURES = "redis_kit.queues.features"
+
+
+class Duty(Protocol):
+    """Work that is due at some time.
+
+    It raises RedisUnavailable and AuthenticationFailed: it runs again soon, and no other duty asks that server in the
+    same turn.
+    """
+
+    @property
+    def due(self) -> float:
+        """Return when to run it next, on the monotonic clock; inf for not before something happens."""
+
+    def run(self) -> None:
+        """Do what is due, and set when it is due next."""
+
+
+@runtime_checkable
+class Listener(Protocol):
+    """A duty that hears the replies to heartbeats of worker processes that claim jobs."""
+
+    def heard(self, queue: Any, reply: Any) -> None:
+        """Take the reply for a queue."""
+
+
+class Supervision(Protocol):
+    """A supervisor, as far as the duties of features use it."""
+
+    id: str
+
+    @property
+    def options(self) -> Any:
+        """Return the options of the worker."""
+
+    @property
+    def queues(self) -> Sequence[Any]:
+        """Return all queues that its worker processes work on, shards each for itself."""
+
+    def wake_children(self, queues: set[str]) -> None:
+        """Have the worker processes ask these queues for jobs."""
+
+    def call_server(self, call: Callable[[], Any]) -> Any:
+        """Make a call to the server, which a signal to stop ends early."""
+
+    def start_helper(self, work: Callable[[], None]) -> None:
+        """Run a function in a process of its own, unless one is at work."""
+
+
+class Process(NamedTuple):
+    """A process that runs jobs: a worker process, one of Celery, or that of a test.
+
+    ``sources`` are its queues, ``worker`` is its id. ``report`` sends words to its supervisor, if it has one.
+    """
+
+    kind: Literal["worker", "celery", "test"]
+    worker: str
+    sources: Sequence[Any]
+    stopping: Event
+    burst: bool = False
+    report: Callable[..., object] = lambda *words: None
+
+
+class ProcessPart:
+    """What a feature has in a process that runs jobs. ``run`` is called in a thread of its own, if it is not None."""
+
+    run: Callable[[], object] | None = None
+    #: Called after each attempt that succeeded or failed: the number of its queue, its task, the seconds for which that
+    #: ran, the job, and whether it failed.
+    note: Callable[..., object] | None = None
+
+    def flush(self) -> None:
+        """Send what was gathered: Celery may end its process after any job."""
+
+    def close(self) -> None:
+        """Do what is left as the process ends."""
+        self.flush()
+
+
+class Feature:
+    """The base of features. Each part is optional, but the name."""
+
+    name: ClassVar[str]
+
+    #: Dotted paths of panels of the dashboard.
+    panels: ClassVar[tuple[str, ...]] = ()
+    #: The module that stores calls in a database until they are sent; see tasks.enqueue.
+    transport: ClassVar[str] = ""
+    #: Sinks that are named by a word, as dotted paths.
+    sinks: ClassVar[Mapping[str, str]] = {}
+    #: The field that this feature adds to messages, by their version.
+    message_fields: ClassVar[Mapping[int, str]] = {}
+    #: Middleware around attempts of jobs, as dotted paths. By ``route`` a job may leave this worker, ``begin`` is
+    #: around all that happens once it stays, and ``task`` around the call of its task and its result,
+    #: ``call`` around the call alone.
+    route: ClassVar[tuple[str, ...]] = ()
+    begin: ClassVar[tuple[str, ...]] = ()
+    task: ClassVar[tuple[str, ...]] = ()
+    call: ClassVar[tuple[str, ...]] = ()
+    #: A module with a view of ``rk_queues``: NAME, add_argument() and show().
+    queue_view: ClassVar[str] = ""
+    #: Dotted paths of subclasses of MetricSource.
+    metrics: ClassVar[tuple[str, ...]] = ()
+    #: The class of calls of a task that are parts of something larger, as a dotted path; see Task.step().
+    step_class: ClassVar[str] = ""
+    #: Functions that send a call to another system, by the name of that system, as dotted paths.
+    senders: ClassVar[Mapping[str, str]] = {}
+
+    def ready(self) -> None:
+        """Connect signals; called once when Django has loaded. Must not talk to a server."""
+
+    def register_admin(self, site: Any) -> None:
+        """Register models with the admin."""
+
+    def checks(self) -> Iterable[CheckMessage]:
+        """Return messages for ``manage.py check``. Must not talk to a server."""
+        return ()
+
+    def call_context(self, task: Any) -> Mapping[str, str] | None:
+        """Return what to send with a call, for the process that runs it; only called with ``TRACING``."""
+
+    def death_hook(self, source: Any, body: bytes) -> Callable[[str], object] | None:
+        """Return what to call with the reason if a job dies, given its queue and its body or the beginning of that."""
+
+    def process_part(self, process: Process) -> ProcessPart | None:
+        """Return the part of the feature in a process that runs jobs."""
+
+    def process_duties(self, process: Process) -> Iterable[Duty]:
+        """Return the duties of a worker process: those that may wait for a database, which a supervisor can't."""
+        return ()
+
+    def queue_figures(self) -> Iterable[Any]:
+        """Return figures of the dashboard about all queues."""
+        return ()
+
+    def hours(self, queue: str, count: int) -> Any:
+        """Return the flow that reads the numbers of a queue by hour, of this many hours."""
+
+    def job_step(self, base: str, id: str) -> Any:
+        """Return the step that reads what the page of a job shows, given the beginning of the queue's keys."""
+
+    def job_sections(self, reply: Any) -> Iterable[Any]:
+        """Return what the page of a job shows, given the reply to job_step()."""
+        return ()
+
+    def job_lines(self, body: bytes) -> Iterable[Any]:
+        """Return what the page of a job shows below its id."""
+        return ()
+
+    def duties(self, supervisor: Supervision) -> Iterable[Duty]:
+        """Return the duties of a supervisor."""
+        return ()
+
+
+@cache
+def features() -> tuple[Feature, ...]:
+    """Return the features, in the order of their list."""
+    return tuple(import_string(path)() for path in import_module(FEATURES).FEATURES)
+
+
+@cache
+def message_fields() -> dict[int, str]:
+    """Return the fields that features add to messages, by version."""
+    return {version: field for feature in features() for version, field in feature.message_fields.items()}
+
+
+def process_parts(process: Process) -> dict[str, ProcessPart]:
+    """Return the parts of features in a process, by the names of the features."""
+    return {feature.name: part for feature in features() if (part := feature.process_part(process))}
+
+
+def queue_views() -> list[Any]:
+    """Return the views of ``rk_queues`` that features bring."""
+    return [import_module(feature.queue_view) for feature in features() if feature.queue_view]
+
+
+def call_context(task: Any) -> Mapping[str, str] | None:
+    """Return the context of a call that is sent now, if a feature has one."""
+    return next(filter(None, (feature.call_context(task) for feature in features())), None)
+
+
+def transport() -> Any:
+    """Return what stores calls until they are sent. Raises ConfigurationError without a feature that does."""
+    return import_module(_path("transport", "has an outbox"))
+
+
+def death_hooks(source: Any, body: bytes) -> Sequence[Callable[[str], object]]:
+    """Return what to call with the reason if a job dies; see Feature."""
+    return [hook for feature in features() if (hook := feature.death_hook(source, body))]
+
+
+def middleware(place: str) -> list[Any]:
+    """Return the middleware of all features for a place: route, begin, task or call."""
+    return [import_string(path) for feature in features() for path in getattr(feature, place)]
+
+
+def step_class() -> Any:
+    """Return the class of steps. Raises ConfigurationError without a feature that has one."""
+    return import_string(_path("step_class", "makes steps of tasks"))
+
+
+def named_sinks() -> dict[str, str]:
+    """Return the dotted paths of the sinks that are named by a word."""
+    return {name: path for feature in features() for name, path in feature.sinks.items()}
+
+
+def sender(system: str) -> Any:
+    """Return the function that sends a call to another system. Raises ImportError if no feature can."""
+    paths = {name: path for feature in features() for name, path in feature.senders.items()}
+    if system not in paths:
+        raise ImportError(f"no feature sends calls to {system!r}")
+    return import_string(paths[system])
+
+
+def _path(name: str, does: str) -> str:
+    for path in filter(None, (getattr(feature, name) for feature in features())):
+        return str(path)
+    raise ConfigurationError(f"No feature of redis_kit.queues {does}.")

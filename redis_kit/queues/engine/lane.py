@@ -1,0 +1,122 @@
+"""Lanes: jobs with the same limits wait in one, and lanes take turns. Its name is made of the names of its limits."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from redis_kit.core.errors import InvalidValue
+from redis_kit.core.text import shortened
+from redis_kit.core.values import rates
+from redis_kit.core.values.numbers import whole_number
+from redis_kit.queues.engine import payload
+from redis_kit.queues.engine.unique import digest
+from redis_kit.queues.settings import DEFAULTS, QueueOptions, options_of
+
+CONCURRENCY = (0, 1_000_000)
+LONGEST = 200  # bytes of a group's name
+NOTHING = "-"  # in place of what a limit allows: the code says nothing
+EVERYTHING = "- -"
+NAMES = "'queue', 'group=*', 'group=<name>', 'task=<module.function>' or 'task=<module.function>&<argument>=<value>'"
+_SAFE = ":/@,+~"
+_VALUE = 64  # characters of an argument in the name of a limit; a longer one has a digest there
+_NAME = re.compile(r"group=[!-~]+|queue|task=[\w.]+(&\w+=[!-%'-~]+)*")
+
+
+class Lane(NamedTuple):
+    """The lane of a new job, as scripts expect it: a line with the names of its limits, then what the code allows."""
+
+    text: str
+
+
+class NamedLimit(NamedTuple):
+    """A limit of a job. ``declared`` is its name with a * for each value, under which the code says what it allows."""
+
+    name: str
+    declared: str
+    allowed: str
+
+
+def lane_of(queue: str, group: Any = None, limits: Iterable[NamedLimit] = ()) -> Lane | None:
+    """Return the lane of a job; None if it has neither a group nor limits. Raises InvalidValue, ConfigurationError."""
+    options, of_job = options_of(queue), list(limits)
+    if options is DEFAULTS and group is None and not of_job:
+        return None
+    if group is not None:
+        of_group = allowed(options.GROUP_CONCURRENCY, options.GROUP_RATE)
+        of_job.insert(0, NamedLimit(group_name(group), "group=*", of_group))
+    of_job += of_queue(options)
+    if not of_job:
+        return None
+    lines = [" ".join(limit.name for limit in of_job)]
+    for limit in of_job:
+        lines += (limit.declared, limit.allowed)
+    return Lane("\n".join(lines))
+
+
+def of_queue(options: QueueOptions) -> list[NamedLimit]:
+    """Return the limits that the options of a queue give all its jobs."""
+    if options.CONCURRENCY is None and not options.RATE:
+        return []
+    return [NamedLimit("queue", "queue", allowed(options.CONCURRENCY, options.RATE))]
+
+
+def group_name(group: Any) -> str:
+    """Return the name of the limit of a group. Raises InvalidValue naming what is allowed."""
+    if not isinstance(group, str) or not 0 < len(group.encode("utf-8", "replace")) <= LONGEST:
+        raise InvalidValue(f"group must be text of 1 to {LONGEST} bytes, such as 'tenant:7', not {shortened(group)}.")
+    return f"group={quote(group, _SAFE, errors='surrogatepass')}"
+
+
+def task_limit(task: str, values: Mapping[str, Any], allowed: str) -> NamedLimit:
+    """Return the limit of a task, or of its calls with these values of arguments."""
+    first = f"task={task}"
+    name = "&".join((first, *(f"{argument}={_value(value)}" for argument, value in values.items())))
+    return NamedLimit(name, "&".join((first, *(f"{argument}=*" for argument in values))), allowed)
+
+
+def limit_name(name: Any) -> str:
+    """Return the name of a limit. Raises InvalidValue for any other text."""
+    quoted = quote(name, f"{_SAFE}=&*%.", errors="surrogatepass") if isinstance(name, str) else ""
+    if not _NAME.fullmatch(quoted) or len(quoted) > 3 * LONGEST:
+        raise InvalidValue(f"The name of a limit is {NAMES}, not {shortened(name)}.")
+    return quoted
+
+
+def declared_name(name: str) -> str:
+    """Return the name under which the code declares a limit: with a * for the group or the value of each argument."""
+    return re.sub(r"(&[^=]+=)[^&]*", r"\1*", re.sub(r"^group=.*", "group=*", name))
+
+
+def allowed(concurrency: Any = None, rate: Any = None) -> str:
+    """Return what a limit allows as scripts expect it: concurrency, us between two starts, and the rate as it is shown.
+
+    Raises InvalidValue, InvalidRate.
+    """
+    if concurrency is not None:
+        whole_number("concurrency", concurrency, CONCURRENCY)
+    interval, shown = _interval(rate)
+    if interval == 0:  # never
+        concurrency, interval = 0, None
+    if concurrency is None and interval is None:
+        return NOTHING
+    return f"{NOTHING if concurrency is None else concurrency} {interval or NOTHING} {shown}".rstrip()
+
+
+def _interval(rate: Any) -> tuple[int | None, str]:
+    """Return the microseconds between two starts, None without a rate and 0 for never, and the rate as text."""
+    several = rates.parse(rate or None)
+    if not several:
+        return None, ""
+    if len(several) > 1 or several[0].burst != several[0].limit:
+        raise InvalidValue(f"A limit has one rate without a burst, such as '10/s', not {shortened(rate)}.")
+    (only,) = several
+    return max(1, round(only.period * 1_000_000 / only.limit)) if only.limit else 0, str(only)
+
+
+def _value(value: Any) -> str:
+    plain = payload.plain(value, "arguments")
+    text = plain if isinstance(plain, str) else json.dumps(plain, sort_keys=True)
+    quoted = quote(text, ":@,+~", errors="surrogatepass") or "%00"
+    return quoted if len(quoted) <= _VALUE else digest("limit", text)

@@ -1,0 +1,231 @@
+"""Reading and changing the jobs of a queue, as flows."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from redis_kit.core import conf
+from redis_kit.core.errors import InvalidValue
+from redis_kit.core.flow import Flow
+from redis_kit.core.primitive import Primitive
+from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.text import shortened
+from redis_kit.core.values.numbers import whole_number
+from redis_kit.core.values.sequences import batched
+from redis_kit.queues import validation
+from redis_kit.queues.engine import calls, job, message, payload, shards
+from redis_kit.queues.engine.job import JobInfo, PauseInfo, State
+from redis_kit.queues.errors import Cancelled
+from redis_kit.queues.settings import QueueSettings
+from redis_kit.queues.validation import Delay
+
+CHUNK = 500  # jobs in one call
+HEAD = 512  # bytes of a record, which hold its numbers and the name of its task
+PAGE = 1000  # dead jobs in one call
+LOOKED_THROUGH = 10_000  # running jobs in a search for the worker of one
+MOST_BYTES = 16 * 1024 * 1024  # read by one call
+UNCUT = 2**31
+STOPPING = 2  # the reply for a running job
+STATES = ("ready", "scheduled", "running", "dead")
+PURGED = ("ready", "scheduled", "dead")
+_ORDERS: Mapping[str, Callable[[JobInfo], Any]] = {  # of the jobs of several shards
+    "ready": lambda info: (-info.priority, info.due),
+    "scheduled": lambda info: info.due,
+    "running": lambda info: info.worker or "",
+    "dead": lambda info: -(info.died or 0),
+}
+
+
+def peek(queue: Primitive, limit: int, state: State) -> Flow[list[JobInfo]]:
+    """Read jobs of one state."""
+    whole_number("limit", limit, validation.LIMIT)
+    validation.one_of("state", state, STATES)
+    return merged(state, (yield from shards.each(queue, partial(_peek, limit=limit, state=state))), limit)
+
+
+def _peek(queue: Primitive, *, limit: int, state: State) -> Flow[list[JobInfo]]:
+    return job.stored(state, (yield peek_step(queue, limit, state)))
+
+
+def merged(state: State, jobs: Sequence[list[JobInfo]], limit: int) -> list[JobInfo]:
+    """Return the first jobs of several shards, each given in the order of peek()."""
+    if len(jobs) == 1:
+        return jobs[0]
+    return sorted((info for some in jobs for info in some), key=_ORDERS[state])[:limit]
+
+
+def peek_step(
+    queue: Primitive, limit: int, state: State, *, offset: int = 0, cut: int = UNCUT, share: int = 1
+) -> ScriptCall:
+    """Return the step that reads jobs, cut to their first bytes; ``share`` steps are sent together."""
+    return calls.PEEK(queue.key(""), state, offset, limit, cut, MOST_BYTES // share)
+
+
+def get(queue: Primitive, id: str) -> Flow[JobInfo | None]:
+    """Read one job."""
+    return (yield from shards.of_id(queue, id, partial(_get, id=id)))
+
+
+def _get(queue: Primitive, *, id: str) -> Flow[JobInfo | None]:
+    return job_info((yield get_step(queue, id)))
+
+
+def get_step(queue: Primitive, id: str) -> ScriptCall:
+    """Return the step that reads one job. Raises InvalidValue."""
+    return calls.GET_JOB(queue.key(""), validation.identifier("id", id), LOOKED_THROUGH)
+
+
+def job_info(reply: list[bytes]) -> JobInfo | None:
+    """Return the job in the reply to get_step(), if there is one."""
+    if not reply:
+        return None
+    state: State = reply[0].decode()  # type: ignore[assignment]
+    return job.stored(state, reply[1:])[0]
+
+
+def delete(queue: Primitive, id: str) -> Flow[bool]:
+    """Remove a job that no worker has."""
+    return (yield from shards.of_id(queue, id, partial(_delete, id=validation.identifier("id", id))))
+
+
+def _delete(queue: Primitive, *, id: str) -> Flow[bool]:
+    return bool((yield calls.DELETE(queue.key(""), id)))
+
+
+def cancel(queue: Primitive, id: str, ttl_ms: int | None = None) -> Flow[int]:
+    """Cancel a job, now or by its worker; the error of a waiting job is stored as its result for ``ttl_ms``.
+
+    Return 0 if it neither waited nor ran, and STOPPING if its worker has yet to stop it.
+    """
+    if ttl_ms is None:
+        ttl_ms = int(conf.section(QueueSettings).FAILED_RESULT_TTL * 1000)
+    return (yield from shards.of_id(queue, id, partial(_cancel, id=validation.identifier("id", id), ttl_ms=ttl_ms)))
+
+
+def _cancel(queue: Primitive, *, id: str, ttl_ms: int) -> Flow[int]:
+    error = payload.encoded_error(Cancelled("The job was cancelled while it waited."))
+    answer: int = yield calls.cancel(queue.key(""), id, error=error, ttl_ms=ttl_ms)
+    return answer
+
+
+def run_now(queue: Primitive, id: str) -> Flow[bool]:
+    """Make a scheduled job ready."""
+    return (yield from shards.of_id(queue, id, partial(_run_now, id=validation.identifier("id", id))))
+
+
+def _run_now(queue: Primitive, *, id: str) -> Flow[bool]:
+    return bool((yield calls.RUN_NOW(queue.key(""), id)))
+
+
+def heads_step(queue: Primitive, limit: int, *, offset: int = 0, share: int = 1) -> ScriptCall:
+    """Return the step that reads dead jobs, the latest first, as far as cause() needs them."""
+    return peek_step(queue, limit, "dead", offset=offset, cut=HEAD, share=share)
+
+
+def requeue(
+    queue: Primitive,
+    ids: Iterable[str] | None = None,
+    *,
+    task: str | None = None,
+    error: str | None = None,
+    tag: str | None = None,
+    limit: int | None = None,
+) -> Flow[int]:
+    """Make dead jobs ready: some by their ids, those of a cause or with a tag, or the oldest."""
+    if ids is not None:
+        if (task, error, tag, limit) != (None, None, None, None):
+            raise InvalidValue("requeue() takes either ids, or task, error, tag and limit.")
+        if isinstance(ids, str):
+            raise InvalidValue(f"ids must be several, such as [{shortened(ids)}].")
+        chosen = [validation.identifier("id", id) for id in ids]
+        return sum((yield from shards.each(queue, partial(_requeue, ids=chosen))))
+    if (task, error, tag) == (None, None, None):
+        most = whole_number("limit", validation.LIMIT[1] if limit is None else limit, validation.LIMIT)
+        return (yield from shards.until(queue, most, _requeue_oldest))
+    return (yield from shards.until(queue, limit, partial(_requeue_matching, task=task, error=error, tag=tag)))
+
+
+def _requeue_oldest(queue: Primitive, limit: int | None) -> Flow[int]:
+    moved: int = yield calls.REQUEUE(queue.key(""), limit)
+    return moved
+
+
+def _requeue_matching(queue: Primitive, limit: int | None, **wanted: str | None) -> Flow[int]:
+    chosen = yield from _matching_ids(queue, **wanted)
+    return (yield from _requeue(queue, ids=chosen[:limit]))
+
+
+def _requeue(queue: Primitive, *, ids: Sequence[str]) -> Flow[int]:
+    moved = 0
+    for some in batched(ids, CHUNK):
+        moved += yield calls.REQUEUE(queue.key(""), 0, *some)
+    return moved
+
+
+def _matching_ids(queue: Primitive, *, task: str | None, error: str | None, tag: str | None) -> Flow[list[str]]:
+    ids: dict[str, None] = {}  # a job that dies in between shifts the others, so that one may be seen twice
+    offset = 0
+    while jobs := job.stored("dead", (yield heads_step(queue, PAGE, offset=offset))):
+        offset += len(jobs)
+        for dead in jobs:
+            reason = job.cause(dead)
+            has_tag = tag is None or tag in message.tags_of(dead.body)
+            if task in (None, reason.task) and error in (None, reason.error) and has_tag:
+                ids[dead.id] = None
+    return list(reversed(ids))
+
+
+def counts(queue: Primitive) -> Flow[job.QueueCounts]:
+    """Count jobs by state."""
+    return shards.summed((yield from shards.each(queue, _counts)))
+
+
+def _counts(queue: Primitive) -> Flow[job.QueueCounts]:
+    return job.QueueCounts(*(yield calls.COUNT(queue.key(""))))
+
+
+def purge(queue: Primitive, state: State) -> Flow[int]:
+    """Delete as many jobs of a state as there are at the start, so that it comes to an end."""
+    validation.one_of("state", state, PURGED)
+    return sum((yield from shards.each(queue, partial(_purge, state=state))))
+
+
+def _purge(queue: Primitive, *, state: State) -> Flow[int]:
+    stored = yield from _counts(queue)
+    most: int = getattr(stored, state)
+    deleted = 0
+    while deleted < most:
+        count: int = yield calls.PURGE(queue.key(""), state, min(CHUNK, most - deleted))
+        deleted += count
+        if not count:
+            break
+    return deleted
+
+
+def pause(queue: Primitive, seconds: Delay | None) -> Flow[None]:
+    """Pause the queue."""
+    time = 0 if seconds is None else validation.milliseconds(seconds, "seconds", positive=True)
+    yield from shards.each(queue, partial(_pause, time=time))
+
+
+def _pause(queue: Primitive, *, time: int) -> Flow[None]:
+    yield calls.PAUSE(queue.key(""), time)
+
+
+def resume(queue: Primitive) -> Flow[bool]:
+    """End the pause of the queue."""
+    return any((yield from shards.each(queue, _resume)))
+
+
+def _resume(queue: Primitive) -> Flow[bool]:
+    return bool((yield calls.RESUME(queue.key(""))))
+
+
+def paused(queue: Primitive) -> Flow[PauseInfo | None]:
+    """Return the pause of the queue, if it is paused."""
+    return next(filter(None, (yield from shards.each(queue, _paused))), None)
+
+
+def _paused(queue: Primitive) -> Flow[PauseInfo | None]:
+    reply = yield calls.GET_PAUSE(queue.key(""))
+    return job.pause(*reply) if reply else None

@@ -1,0 +1,53 @@
+"""Results of calls, as flows: they are read and waited for, and stored for jobs that ended without their worker."""
+
+from time import monotonic
+from typing import Any
+
+from redis_kit.core import conf
+from redis_kit.core.flow import Flow
+from redis_kit.core.logs.error_text import path_of
+from redis_kit.core.primitive import Primitive
+from redis_kit.core.steps import Batch, Pop
+from redis_kit.core.values.numbers import seconds
+from redis_kit.core.values.sequences import batched
+from redis_kit.queues.engine import calls, payload
+from redis_kit.queues.errors import CANCELLED_WHILE_RUNNING, Cancelled, WorkerLost
+from redis_kit.queues.keys import of_one
+from redis_kit.queues.settings import QueueSettings
+
+AGAIN = 5.0  # seconds until a lost wake-up is noticed
+WAIT = (0, 86_400.0)  # seconds
+WAITING = (b"READY", b"RUNNING")
+
+
+def find(queue: Primitive, id: str) -> Flow[list[Any]]:
+    """Read what is stored about a call."""
+    reply: list[Any] = yield calls.get_result(queue.key(""), id)
+    return reply
+
+
+def wait(queue: Primitive, id: str, timeout: float) -> Flow[list[Any]]:
+    """Read it when the call has ended, or when the time is up."""
+    deadline = monotonic() + seconds("timeout", timeout, WAIT)
+    while True:
+        reply: list[Any] = yield calls.get_result(queue.key(""), id, waits=True)
+        left = deadline - monotonic()
+        if reply[0] not in WAITING or left <= 0:
+            return reply
+        yield Pop(of_one(queue.key(""), "finished", id), timeout=min(left, AGAIN))
+
+
+def store_endings(queue: Primitive) -> Flow[None]:
+    """Store the results of jobs that ended without their worker: as poison, or cancelled. Two round trips, or one."""
+    base, ttl_ms = queue.key(""), int(conf.section(QueueSettings).FAILED_RESULT_TTL * 1000)
+    listed = yield calls.LIST_ENDINGS(base)
+    steps = []
+    for id, ending in batched(listed, 2):
+        kind, _, reason = ending.decode("utf-8", "replace").split(" ", 2)
+        error = payload.encoded_traceback(path_of(WorkerLost), reason)
+        if kind == "cancelled":
+            error = payload.encoded_error(Cancelled(CANCELLED_WHILE_RUNNING))
+        name = id.decode("utf-8", "surrogateescape")
+        steps.append(calls.STORE_ENDING(base, id, error, ttl_ms, job=name))
+    if steps:
+        yield Batch(steps, lenient=True)

@@ -1,0 +1,35 @@
+-- What the keys of a queue hold. A script names those that it uses; all times are in ms on the server's clock, where nothing
+-- else is said.
+--
+-- jobs       hash: id -> record, see _record
+-- ready      zset: id -> place
+-- scheduled  zset: id -> when it is due
+-- running    zset of scores 0: worker/claim/place/id
+-- dead       zset: id -> when it died
+-- reasons    hash: id -> why it died
+-- endings    hash: id -> how a job ended without its worker, when, why, and its record; its result is to be stored
+-- features   string  which parts of the scripts the queue needs, see _features
+-- sequence   counter of jobs that got ready
+-- signal     list: one element while a worker is to wake up
+-- paused     string  the queue is paused while it exists: since when
+-- workers    zset: worker -> when its lease ends
+-- info       hash: worker -> since when it is alive, and what it reports about itself
+-- answers    list: the last answers to a worker
+-- repeats    zset: worker/claim of a repeated call -> when it was repeated
+-- orders     hash: worker -> what it is to do; worker/until -> when that is void
+-- lost       hash: worker -> when it was lost, its jobs, pid, its supervisor's pid, host
+-- crashed    hash: id -> in how many crashes it was alone, and a line for each job that ran in another one
+-- cancels    hash: id -> 1 for jobs that are to be cancelled though they run
+-- unique     hash: unique key -> id
+-- owners     hash: id -> until when it has a unique key, and that key
+-- period     string  id of the job of a unique key's period, or how many jobs a batch has; it lasts while it exists
+-- lanes      hash: id -> its rank in its lane, and that
+-- turns      zset: lane of jobs of a priority -> the place of its last one, see _lanes
+-- limits     hash: limit -> what it allows, lane that waits -> for what
+-- parked     zset of scores 0: what waits for a limit
+-- result     hash: what is stored about a call
+-- finished   list: an element for each caller that waits for the result
+-- done       stream: the latest done jobs
+-- unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
+-- deferred   zset: id/due of each job of a shape that was returned -> since when no worker runs it
+-- minutes    hash: 4 * minute + what -> how many, for 72 hours

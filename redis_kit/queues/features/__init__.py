@@ -1,0 +1,18 @@
+"""The features of the queues, as dotted paths. This module imports nothing.
+
+Middleware, panels and figures come in this order.
+"""
+
+FEATURES = (
+    "redis_kit.queues.features.statistics.feature.Statistics",
+    "redis_kit.queues.features.handover.feature.HandOvers",
+    "redis_kit.queues.features.unknown.feature.UnknownTasks",
+    "redis_kit.queues.features.schedules.feature.Schedules",
+    "redis_kit.queues.features.workflows.feature.Workflows",
+    "redis_kit.queues.features.outbox.feature.Outbox",
+    "redis_kit.queues.features.resumable.feature.Resumable",
+    "redis_kit.queues.features.once.feature.OnceKeys",
+    "redis_kit.queues.features.logs.feature.Logs",
+    "redis_kit.queues.features.traces.feature.Traces",
+    "redis_kit.queues.features.celery.feature.Celery",
+)

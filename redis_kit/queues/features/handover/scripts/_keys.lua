@@ -1,0 +1,3 @@
+-- What the keys of this feature hold. All times are in ms on the server's clock.
+--
+-- handovers  hash: sent, sent_at, failed, failed_at, error, to

@@ -1,0 +1,74 @@
+"""Gathers the lines that jobs log in a worker process, and sends them every second."""
+
+import logging
+from collections import deque
+from collections.abc import Sequence
+from threading import Event, Lock
+from typing import NamedTuple
+
+from redis_kit.core.errors import RedisFailure
+from redis_kit.core.flow import Flow
+from redis_kit.core.logs.rate_limit import LogRateLimit
+from redis_kit.core.steps import CombinedBatch
+from redis_kit.core.values.sequences import batched
+from redis_kit.queues.engine.feature import ProcessPart
+from redis_kit.queues.features.logs import store
+from redis_kit.queues.worker.shared.logs import guarded
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
+
+EVERY = 1.0  # seconds
+AT_ONCE = 100  # jobs in one round trip
+logger = logging.getLogger("redis_kit.worker")
+JobKey = tuple[int, str]  # the number of the queue, and the id
+
+
+class Unsent(NamedTuple):
+    """The lines of a job that were not sent yet, the latest ones."""
+
+    lines: deque[bytes]
+    most: int
+    ttl_ms: int
+
+
+class JobLogs(ProcessPart):
+    """Lines wait here for up to a second, so the death of a process loses as much. They wait for no outage to end."""
+
+    def __init__(self, sources: Sequence[WorkerQueue], stopping: Event) -> None:
+        self._sources, self._stopping = sources, stopping
+        self._lock = Lock()
+        self._unsent: dict[JobKey, Unsent] = {}
+        self._log_limit = LogRateLimit()
+
+    def add(self, job: JobKey, line: bytes, most: int, ttl_ms: int) -> None:
+        """Take a line of a job, of which the latest ``most`` are kept for ``ttl_ms``."""
+        with self._lock:
+            unsent = self._unsent.get(job)
+            if unsent is None:
+                unsent = self._unsent[job] = Unsent(deque(maxlen=most), most, ttl_ms)
+            unsent.lines.append(line)
+
+    def run(self) -> None:
+        """Send lines every second, until the worker stops."""
+        while not self._stopping.wait(EVERY):
+            guarded("The logs of jobs", self.flush, None)
+
+    def flush(self) -> None:
+        """Send what was logged since the last call. One round trip for 100 jobs, on a Cluster one for each node."""
+        with self._lock:
+            unsent, self._unsent = self._unsent, {}
+        for some in batched(unsent.items(), AT_ONCE):
+            try:
+                failure = self._sources[0].run_flow(_send(self._sources, some))
+            except RedisFailure as error:
+                failure = error
+            if failure and self._log_limit.allows("dropped"):
+                logger.warning("Lines for the logs of jobs were dropped: %s", failure)
+
+
+def _send(sources: Sequence[WorkerQueue], some: Sequence[tuple[JobKey, Unsent]]) -> Flow[RedisFailure | None]:
+    steps = [
+        store.store_log(sources[number].key(""), id, unsent.lines, unsent.most, unsent.ttl_ms)
+        for (number, id), unsent in some
+    ]
+    replies = yield CombinedBatch(steps, lenient=True)
+    return next((reply for reply in replies if isinstance(reply, RedisFailure)), None)

@@ -1,0 +1,32 @@
+"""Logs of jobs: lines that tasks log, for the pages of their jobs."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from redis_kit.queues.engine.feature import Feature, Process, ProcessPart
+
+MOST_LINES = 100  # on the page of a job
+
+
+class Logs(Feature):
+    """The logging handler takes lines, and a part of the process sends them."""
+
+    name = "logs"
+
+    def process_part(self, process: Process) -> ProcessPart | None:
+        """Return what sends lines; nothing does in tests."""
+        from redis_kit.queues.features.logs.buffer import JobLogs
+
+        return None if process.kind == "test" else JobLogs(process.sources, process.stopping)
+
+    def job_step(self, base: str, id: str) -> Any:
+        """Return the step that reads the latest lines."""
+        from redis_kit.queues.features.logs import store
+
+        return store.read_log(base, id, MOST_LINES)
+
+    def job_sections(self, reply: Sequence[bytes]) -> Iterator[Any]:
+        """Yield the lines, if there are any."""
+        from redis_kit.queues.features.logs import section
+
+        return section.lines(reply)

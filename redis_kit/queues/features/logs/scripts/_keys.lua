@@ -1,0 +1,3 @@
+-- What the keys of this feature hold. All times are in ms on the server's clock.
+--
+-- log        list: lines that a job logged, the oldest first

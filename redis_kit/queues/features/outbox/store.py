@@ -1,0 +1,150 @@
+"""Calls that are stored in the project's database until Redis has them.
+
+The process that enqueued a call sends it after the commit, and notes that. A worker sends what is left. It deletes rows
+whose calls Redis has known for some seconds: a server that comes back without its last seconds gets them again.
+"""
+
+import logging
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.apps import apps
+from django.db import DatabaseError, connections
+from django.utils.timezone import now
+
+from redis_kit.core import conf
+from redis_kit.core.errors import ConfigurationError, RedisFailure
+from redis_kit.core.flow import Flow
+from redis_kit.core.logs.rate_limit import LogRateLimit
+from redis_kit.core.steps import Call
+from redis_kit.core.values.sequences import batched
+from redis_kit.queues.engine.lane import Lane
+from redis_kit.queues.engine.unique import UniqueKey
+from redis_kit.queues.keys import relay_key
+from redis_kit.queues.settings import QueueSettings
+from redis_kit.queues.tasks import registry
+from redis_kit.queues.tasks.options import outbox_of
+
+logger = logging.getLogger("redis_kit.worker")
+_log_limit = LogRateLimit()
+
+
+class OutboxCall(NamedTuple):
+    """A call to be stored: queue, id and body of its job, its unique key, priority, due time in ms or 0, and lane."""
+
+    queue: str
+    job: str
+    body: bytes
+    key: UniqueKey
+    priority: int
+    due: int
+    lane: Lane | None = None
+
+
+def aliases() -> list[str]:
+    """Return the databases through which calls of the registered tasks are sent, sorted."""
+    named = {conf.section(QueueSettings).OUTBOX, *map(outbox_of, registry.all_tasks())}
+    return sorted(named - {""})
+
+
+def store(alias: str, call: OutboxCall) -> int:
+    """Store a call in the present transaction, and return the number of its row. One statement."""
+    row = _row(call)
+    row.save(using=alias, force_insert=True)
+    return int(row.pk)
+
+
+def store_many(alias: str, calls: Sequence[OutboxCall]) -> list[int]:
+    """Store calls in the present transaction, and return the numbers of their rows. A statement for some hundred."""
+    stored = rows(alias).bulk_create(map(_row, calls))
+    if all(row.pk for row in stored):
+        return [int(row.pk) for row in stored]
+    numbers = dict[str, int]()  # MySQL does not return them
+    for chunk in batched(calls, 500):
+        numbers.update(rows(alias).filter(job__in=[call.job for call in chunk]).values_list("job", "pk"))
+    return [numbers[call.job] for call in calls]
+
+
+def _row(call: OutboxCall) -> Any:
+    if not apps.is_installed("redis_kit"):
+        raise ConfigurationError("The outbox needs a table: add 'redis_kit' to INSTALLED_APPS, and run migrate.")
+    from redis_kit.queues.models import OutboxMessage
+
+    return OutboxMessage(
+        queue=call.queue,
+        job=call.job,
+        body=call.body.decode(),
+        priority=call.priority,
+        due=call.due,
+        unique_key=call.key.key,
+        unique_until=call.key.until,
+        replace=call.key.replace,
+        lane=call.lane.text if call.lane else "",
+    )
+
+
+def note_sent(alias: str, number: int, *, stays: bool) -> None:
+    """Note in the row of a call that Redis has it, or delete the row. If that fails, a worker does it. One statement.
+
+    A row that ``stays`` is there until Redis has known the call for some seconds.
+    """
+    try:
+        if stays:
+            rows(alias).filter(pk=number).update(sent=now())
+            return
+        connection = connections[alias]
+        table, column = map(connection.ops.quote_name, (rows(alias).model._meta.db_table, "id"))
+        with connection.cursor() as cursor:  # a queryset would begin and commit a transaction
+            cursor.execute(f"DELETE FROM {table} WHERE {column} = %s", [number])  # noqa: S608 -- names of our own
+    except DatabaseError as error:
+        if _log_limit.allows(alias):
+            logger.warning("A row of the outbox of database %a could not be changed: %s", alias, error)
+
+
+def note_all_sent(alias: str, stay: Sequence[int], end: Sequence[int]) -> None:
+    """See note_sent(), for many rows: those that ``stay``, and those that ``end``. Two statements for each 500."""
+    try:
+        for chunk in batched(stay, 500):
+            rows(alias).filter(pk__in=chunk).update(sent=now())
+        for chunk in batched(end, 500):
+            rows(alias).filter(pk__in=chunk).delete()
+    except DatabaseError as error:
+        if _log_limit.allows(alias):
+            logger.warning("Rows of the outbox of database %a could not be changed: %s", alias, error)
+
+
+def has_older(alias: str, number: int, key: UniqueKey, *, sent: Collection[int] = ()) -> bool:
+    """Return whether a call that replaces others has older ones in the outbox, but those ``sent``. One statement.
+
+    It has to wait for them: sent later, they would replace it.
+    """
+    if not key.replace:
+        return False
+    older = rows(alias).filter(unique_key=key.key, pk__lt=number, sent=None)
+    return bool(older.exclude(pk__in=sent).exists())
+
+
+def note_failure(alias: str, error: RedisFailure) -> None:
+    """Log that a call stays in the outbox."""
+    if _log_limit.allows(alias):
+        logger.warning("Calls wait in the outbox of database %a: %s", alias, error)
+
+
+def waiting(alias: str) -> tuple[int, datetime | None]:
+    """Return how many calls Redis does not have yet, and since when the oldest waits. Two statements, or one."""
+    unsent = rows(alias).filter(sent=None)
+    oldest = unsent.order_by("pk").values_list("created", flat=True).first()
+    return (unsent.count(), oldest) if oldest else (0, None)
+
+
+def take_turn(alias: str, worker: str, ttl_ms: int) -> Flow[bool]:
+    """Return whether it is this worker's turn to look at the outbox, for ``ttl_ms``. One round trip."""
+    return bool((yield Call("SET", relay_key(alias), worker, "NX", "PX", ttl_ms)))
+
+
+def rows(alias: str) -> Any:
+    """Return the rows of an outbox."""
+    from redis_kit.queues.models import OutboxMessage
+
+    return OutboxMessage._base_manager.using(alias)

@@ -1,0 +1,4 @@
+-- What the keys of this feature hold. All times are in ms on the server's clock.
+-- @keys_of redis_kit.queues.engine
+--
+-- cursor     hash: number of a loop -> how far it is

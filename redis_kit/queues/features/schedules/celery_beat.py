@@ -1,0 +1,128 @@
+"""Takes the schedules of django-celery-beat over from its tables, whether the package is still installed or not."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, NamedTuple
+
+from django.db import connection
+from django.utils.dateparse import parse_datetime
+from django.utils.timezone import is_naive
+
+from redis_kit.core.errors import ConfigurationError, RedisKitError
+from redis_kit.queues.errors import InvalidSchedule
+from redis_kit.queues.features.schedules import rows
+from redis_kit.queues.models import Schedule
+from redis_kit.queues.tasks import registry
+
+PREFIX = "django_celery_beat_"
+KINDS = ("interval", "crontab", "clocked", "solar")
+CRON = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
+LEFT_OUT = ("exchange", "routing_key", "headers", "priority", "expires", "expire_seconds")
+EMPTY = (None, "", "{}", "[]")
+Outcome = Literal["new", "unchanged", "exists", "unsupported"]
+FIELDS = ("task", "kind", "args", "kwargs", "queue", "every", "cron", "timezone", "at", "start", "enabled")
+
+
+class Entry(NamedTuple):
+    """An entry of celery beat: the row that it becomes, None if it can't; why it can't, or what is left out."""
+
+    name: str
+    outcome: Outcome
+    row: Schedule | None
+    note: str = ""
+
+
+def entries() -> list[Entry]:
+    """Return what each entry becomes. Writes nothing. Raises InvalidSchedule if there are no tables."""
+    if f"{PREFIX}periodictask" not in connection.introspection.table_names():
+        raise InvalidSchedule("There is no table of django-celery-beat in the database 'default'.")
+    times = {kind: {row["id"]: row for row in _read(f"{kind}schedule")} for kind in KINDS}
+    present = {row.name: row for row in Schedule.objects.all()}
+    return [_entry(task, times, present) for task in sorted(_read("periodictask"), key=lambda task: str(task["name"]))]
+
+
+def store(entries: list[Entry]) -> int:
+    """Add the new ones to the database, and return how many."""
+    new = [entry.row for entry in entries if entry.outcome == "new" and entry.row]
+    for row in new:
+        row.save()
+    return len(new)
+
+
+def _entry(task: dict[str, Any], times: dict[str, dict[Any, dict[str, Any]]], present: dict[str, Schedule]) -> Entry:
+    name = str(task["name"])
+    try:
+        row = Schedule(name=name, **_fields(task, times))
+        rows.stored(row)
+    except (InvalidSchedule, ConfigurationError, ValueError) as error:
+        return Entry(name, "unsupported", None, str(error))
+    note = ". ".join(_notes(task, row))
+    if (before := present.get(name)) is None:
+        return Entry(name, "new", row, note)
+    same = all(getattr(before, field) == getattr(row, field) for field in FIELDS)
+    return Entry(name, "unchanged" if same else "exists", row, note if same else "another schedule has this name")
+
+
+def _notes(task: dict[str, Any], row: Schedule) -> Iterator[str]:
+    if not row.enabled:
+        yield "disabled"
+    if left := [field for field in LEFT_OUT if task.get(field) not in EMPTY]:
+        yield f"left out: {', '.join(left)}"
+    try:
+        rows.check(row)
+    except RedisKitError as error:
+        yield f"can't run: {error}"
+
+
+def _fields(task: dict[str, Any], times: dict[str, dict[Any, dict[str, Any]]]) -> dict[str, Any]:
+    path = str(task["task"])
+    return {
+        "task": path,
+        "kind": Schedule.Kind.TASK if registry.is_registered(path) else Schedule.Kind.CELERY,
+        "args": json.loads(task["args"] or "[]"),
+        "kwargs": json.loads(task["kwargs"] or "{}"),
+        "queue": task.get("queue") or "",
+        "start": _moment(task.get("start_time")),
+        "enabled": bool(task["enabled"]),
+        **_when(task, times),
+    }
+
+
+def _when(task: dict[str, Any], times: dict[str, dict[Any, dict[str, Any]]]) -> dict[str, Any]:
+    kind = next((kind for kind in KINDS if task.get(f"{kind}_id") is not None), "")
+    when = times[kind].get(task[f"{kind}_id"], {}) if kind else {}
+    if kind == "interval" and when:
+        if task.get("one_off"):
+            raise InvalidSchedule("an interval that runs once is not supported: enqueue the task with run_after")
+        return {"every": timedelta(**{when["period"]: when["every"]}).total_seconds()}
+    if kind == "crontab" and when:
+        return _crontab(when)
+    if kind == "clocked" and when:
+        return {"at": _moment(when["clocked_time"])}
+    raise InvalidSchedule("solar events are not supported" if kind == "solar" else "it has no time")
+
+
+def _crontab(when: dict[str, Any]) -> dict[str, Any]:
+    parts = [str(when[field]).replace(" ", "") or "*" for field in CRON]
+    if not any(parts[place].startswith("*") for place in (2, 4)):
+        # Celery runs on days that match both; cron, and so does this, on days that match one of them.
+        raise InvalidSchedule("a crontab with a day of the month and a day of the week means something else here")
+    return {"cron": " ".join(parts), "timezone": str(when.get("timezone") or "UTC")}
+
+
+def _moment(value: Any) -> datetime | None:
+    moment = parse_datetime(value) if isinstance(value, str) else value
+    return moment.replace(tzinfo=UTC) if isinstance(moment, datetime) and is_naive(moment) else moment
+
+
+def _read(table: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a table; none without that table, as in old releases."""
+    name = f"{PREFIX}{table}"
+    if name not in connection.introspection.table_names():
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT * FROM {connection.ops.quote_name(name)}")  # noqa: S608 -- a constant
+        columns = [column[0] for column in cursor.description or ()]
+        for values in cursor.fetchall():
+            yield dict(zip(columns, values, strict=True))

@@ -1,0 +1,63 @@
+"""``manage.py rk_schedule``: see, pause, resume, run and import schedules."""
+
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils import translation
+
+from redis_kit.core import terminal
+from redis_kit.core.errors import InvalidValue
+from redis_kit.core.text import clean
+from redis_kit.queues.errors import InvalidSchedule
+
+NAMED = ("pause", "resume", "run")
+TRIED = ("prune", "import")
+
+
+class Command(terminal.KitCommand):
+    """Show and control schedules."""
+
+    help = "Show schedules and when they tick next; pause, resume or run one; forget those that no code declares."
+    exit_codes = (
+        "Exit codes: 0 done, 1 no schedule of this name, nothing to do, or a schedule is overdue, 2 wrong arguments, "
+        "69 Redis is unavailable."
+    )
+    actions = {
+        "list": "show the schedules (default)",
+        "pause": "turn the schedule NAME off",
+        "resume": "turn it on again",
+        "run": "add a job of it now",
+        "prune": "forget schedules of code that no worker has any more",
+        "import": "take over the schedules of django-celery-beat's tables",
+    }
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the options."""
+        self.parser = parser
+        about = "; ".join(f"{name}: {text}" for name, text in self.actions.items())
+        parser.add_argument("action", nargs="?", default="list", choices=self.actions, metavar="ACTION", help=about)
+        parser.add_argument("name", nargs="?", metavar="NAME", help="name of a schedule")
+        parser.add_argument(
+            "--next", type=terminal.whole(1, 1000), metavar="N", help="show the next N ticks within 24 hours, 1 to 1000"
+        )
+        parser.add_argument("--dry-run", action="store_true", help="with prune and import: change nothing")
+        parser.add_argument("--json", action="store_true", help="print JSON, with times in seconds")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run the command. Exit code 1: no schedule of this name, or one is overdue; 69: Redis is unavailable."""
+        action, name = options["action"], options["name"]
+        if (name is not None) != (action in NAMED):
+            self.parser.error(f"{action} needs the NAME of a schedule" if name is None else f"{action} takes no NAME")
+        if options["next"] and action != "list":
+            self.parser.error(f"--next belongs to list, not to {action}")
+        if options["dry_run"] and action not in TRIED:
+            self.parser.error(f"--dry-run belongs to {' and '.join(TRIED)}, not to {action}")
+        with terminal.failing(), translation.override(None):
+            from redis_kit.queues.features.schedules import (
+                actions as schedules,  # without a task framework this says what to install
+            )
+
+            try:
+                schedules.ACTIONS[action](self, options)
+            except (InvalidValue, InvalidSchedule) as error:
+                raise CommandError(clean(str(error))) from error

@@ -1,0 +1,78 @@
+"""Schedules: tasks that run periodically, from code and from the database."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.db.models import signals
+
+from redis_kit.queues import framework
+from redis_kit.queues.engine.feature import Duty, Feature, Supervision
+
+
+class Schedules(Feature):
+    """Supervisors add the jobs of ticks. Rows of schedules are stored when they change."""
+
+    name = "schedules"
+    panels = ("redis_kit.queues.features.schedules.page.SchedulesPanel",)
+
+    def ready(self) -> None:
+        """Have rows of schedules stored when they change, and checked with the database."""
+        from redis_kit.queues.models import Schedule
+
+        register(_check_schedules, Tags.database)
+        signals.post_save.connect(_saved, sender=Schedule)
+        signals.post_delete.connect(_deleted, sender=Schedule)
+
+    def register_admin(self, site: Any) -> None:
+        """Register the schedules, if there are tasks."""
+        from redis_kit.queues.models import Schedule
+
+        if framework.FOUND:
+            from redis_kit.queues.features.schedules.admin import ScheduleAdmin
+
+            site.register(Schedule, ScheduleAdmin)
+
+    def checks(self) -> Iterator[CheckMessage]:
+        """Yield the schedules that lack the package of cron."""
+        from redis_kit.queues.tasks import discovery
+
+        if not find_spec("cronsim"):
+            if path := getattr(settings, "ROOT_URLCONF", None):
+                with suppress(Exception):  # Django's own check of it says what is wrong
+                    import_module(path)  # and, with the views, many modules of tasks
+            yield from (Error(text, id="redis_kit.E002") for text in discovery.lacking())
+
+    def duties(self, supervisor: Supervision) -> Iterable[Duty]:
+        """Return the scheduler; none with ``--burst``."""
+        from redis_kit.queues.features.schedules.scheduler import Scheduler
+
+        if supervisor.options.burst:
+            return ()
+        queue = supervisor.options.queues[0]
+        return (Scheduler(supervisor.id, queue, call=supervisor.call_server, fork=supervisor.start_helper),)
+
+
+def _check_schedules(**kwargs: Any) -> list[CheckMessage]:
+    if not framework.FOUND:
+        return []  # no worker runs schedules then
+    from redis_kit.queues.features.schedules import rows
+
+    return rows.check_schedules(**kwargs)
+
+
+def _saved(*, instance: Any, raw: bool = False, **kwargs: Any) -> None:
+    if not raw:  # a fixture may be loaded before its table's other rows; workers store it within a minute
+        from redis_kit.queues.features.schedules import rows
+
+        rows.push(instance)
+
+
+def _deleted(*, instance: Any, **kwargs: Any) -> None:
+    from redis_kit.queues.features.schedules import rows
+
+    rows.push(instance, deleted=True)

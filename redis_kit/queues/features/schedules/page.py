@@ -1,0 +1,154 @@
+"""The dashboard's panel of schedules: what happens in the next day, and what became of the last ticks."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote, unquote
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from redis_kit.core.flow import Flow
+from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Link, Pages, Panel, Table, Tile
+from redis_kit.core.text import duration
+from redis_kit.queues.dashboard.job_page import STATUSES
+from redis_kit.queues.dashboard.panel import MANAGE, button
+from redis_kit.queues.features.schedules import control, words
+from redis_kit.queues.features.schedules.control import OVERDUE, UNDECLARED, Listing, ScheduleInfo
+
+SLUG = "schedule"
+OF_EACH = 3  # next ticks of a schedule, so that frequent ones leave room for the others
+OUTCOMES = {
+    "added": gettext_lazy("job added"),
+    "retried": gettext_lazy("retry of the job before"),
+    "skipped": gettext_lazy("skipped: the job before had not ended"),
+    "waits": gettext_lazy("waits for the running job"),
+    "missed": gettext_lazy("missed"),
+}
+
+
+class SchedulesPanel(Panel):
+    """The schedules: their next ticks within a day, and their last ones."""
+
+    slug = SLUG
+    title = gettext_lazy("Schedule")
+
+    def content(self) -> Iterator[Content]:
+        """Yield figures, the schedules by name, and the ticks of the next 24 hours. Three round trips."""
+        coming = control.listed("due", limit=MOST_ROWS)
+        page = control.listed(offset=(self.viewer.page - 1) * MOST_ROWS, limit=MOST_ROWS)
+        yield from figures(coming)
+        yield schedules_table(page, control.outcomes(page.schedules), linked=self.viewer.may(MANAGE))
+        yield from Pages.of(SLUG, self.viewer.page, page.total)
+        yield next_table(coming, control.next_ticks(coming, MOST_ROWS, each=OF_EACH))
+
+    def reads(self) -> dict[str, Flow[Any]]:
+        """Return the schedules that tick next. One round trip."""
+        return {"default": control.read("due", 0, MOST_ROWS)}
+
+    def tile(self, replies: Mapping[str, Any]) -> Tile | None:
+        """Return how many schedules there are, and those that are late; None without schedules."""
+        coming = replies["default"]
+        return Tile.of(figures(coming)) if coming.total else None
+
+    @button(gettext_lazy("Pause"), named=unquote)
+    def pause(self, value: str) -> str:
+        """Turn a schedule off."""
+        control.pause(unquote(value))
+        return _("Paused: %(schedule)s.") % {"schedule": unquote(value)}
+
+    @button(gettext_lazy("Resume"), named=unquote)
+    def resume(self, value: str) -> str:
+        """Turn a schedule on again."""
+        control.resume(unquote(value))
+        return _("Resumed: %(schedule)s.") % {"schedule": unquote(value)}
+
+    @button(gettext_lazy("Run now"), named=unquote)
+    def run_now(self, value: str) -> Link:
+        """Add a job of a schedule now, and lead to its page."""
+        queue, job = control.run(unquote(value))
+        added = _("Added to %(queue)s: job %(job)s.") % {"queue": queue, "job": job}
+        return Link(added, "queues", {"queue": queue, "id": job})
+
+
+def figures(coming: Listing) -> Iterator[Figure]:
+    """Yield how many schedules there are, which of the next ones can't run, and whether ticks are overdue."""
+    hint = _("%d of them tick") % coming.active if coming.active < coming.total else ""
+    yield Figure(_("Schedules"), coming.total, hint=hint)
+    dues = [info.due for info in coming.schedules if info.due is not None and not info.problem]
+    first = min(dues, default=None)
+    yield Figure(_("Next tick in"), None if first is None else timedelta(milliseconds=max(0, first - coming.now)))
+    stuck = [info.name for info in coming.schedules if info.problem]
+    if stuck:
+        hint = ", ".join(stuck[:5]) + ", …" * (len(stuck) > 5)
+        yield Figure(_("Schedules that can't run"), len(stuck), hint=hint, alarm=True)
+    if late := max((info.overdue(coming.now) for info in coming.schedules), default=0):
+        hint = _("See the log of the workers.") if coming.watched else _("No worker is running.")
+        yield Figure(_("Overdue by"), timedelta(milliseconds=late), hint=hint, alarm=True)
+
+
+def next_table(coming: Listing, ticks: list[tuple[int, ScheduleInfo]]) -> Table:
+    """Return the first ticks of each schedule in the next 24 hours."""
+    columns = (_("Time"), _("In"), _("Schedule"))
+    rows = [
+        (_moment(at), _overdue(coming.now - at) or timedelta(milliseconds=max(0, at - coming.now)), Lines(_names(info)))
+        for at, info in ticks
+        if not info.problem
+    ]
+    title = _("The next 24 hours: the first %d ticks of each") % OF_EACH
+    return Table(title, columns, rows, empty=_("No schedule ticks within 24 hours."))
+
+
+def schedules_table(page: Listing, outcomes: dict[str, str], *, linked: bool) -> Table:
+    """Return the schedules of a page, with their buttons. If ``linked``, jobs link to their pages."""
+    columns = (_("Schedule"), _("When"), _("Next tick"), _("Last tick"), _("Outcome"), _("Runs"))
+    return Table(
+        _("Schedules by name"),
+        columns,
+        [_row(info, page.now, outcomes.get(info.name, ""), linked=linked) for info in page.schedules],
+        empty=_("There are no schedules. Workers declare those of the code when they start."),
+        actions=("pause", "resume", "run_now"),
+        values=[quote(info.name, safe="") for info in page.schedules],
+        offered=[("resume", "run_now") if info.paused else ("pause", "run_now") for info in page.schedules],
+    )
+
+
+def _row(info: ScheduleInfo, now: int, status: str, *, linked: bool) -> tuple[Any, ...]:
+    became = info.state
+    outcome: Any = STATUSES.get(status, "")
+    if linked and became.job:
+        outcome = Link(outcome or became.job, "queues", {"queue": became.queue, "id": became.job})
+    counts = [(became.skips, _("%d skipped")), (became.missed, _("%d missed"))]
+    return (
+        Lines((*_names(info), _problem(info))),
+        words.when(info.definition) if info.definition else "",
+        _next(info, now),
+        Lines((_moment(became.tick), _("%s late") % duration(became.late / 1000))) if became.tick else "",
+        Lines((OUTCOMES.get(became.outcome, ""), outcome)) if became.outcome else "",
+        Lines((became.runs, *(text % count for count, text in counts if count))),
+    )
+
+
+def _problem(info: ScheduleInfo) -> str:
+    return _("no worker declares it") if info.problem == UNDECLARED else info.problem
+
+
+def _overdue(late: int) -> str:
+    return _("overdue by %s") % duration(late / 1000) if late >= OVERDUE else ""
+
+
+def _next(info: ScheduleInfo, now: int) -> Any:
+    if info.problem:
+        return _("can't run")
+    if info.due is not None:
+        return Lines((_moment(info.due), _overdue(now - info.due)))
+    return _("paused") if info.paused else ""
+
+
+def _names(info: ScheduleInfo) -> tuple[str, ...]:
+    """Return the name of a schedule and that of its task, once if they are the same."""
+    return (info.name,) if info.definition is None else tuple(dict.fromkeys((info.name, info.definition.task)))
+
+
+def _moment(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)

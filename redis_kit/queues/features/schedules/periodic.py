@@ -1,0 +1,100 @@
+"""The decorator for tasks that run periodically. Imports no Redis client, because modules of tasks import it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Literal, TypeVar
+
+from django.utils.module_loading import import_string
+
+from redis_kit.core.errors import ConfigurationError
+from redis_kit.core.text import shortened
+from redis_kit.queues import framework
+from redis_kit.queues.errors import InvalidSchedule
+from redis_kit.queues.features.schedules import definition, registry
+from redis_kit.queues.features.schedules.definition import Kind
+from redis_kit.queues.tasks import discovery
+from redis_kit.queues.tasks.registry import mismatch_of, signature_of
+
+AnyTask = TypeVar("AnyTask")
+
+
+def periodic(
+    *,
+    every: float | timedelta | None = None,
+    cron: str | None = None,
+    timezone: str | None = None,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    name: str | None = None,
+    overlap: Literal["skip", "queue_one", "allow"] | None = None,
+    catch_up: Literal["none", "last"] | int = "last",
+    jitter: float | timedelta = 0,
+    enabled: bool = True,
+    start: datetime | None = None,
+    end: datetime | None = None,
+) -> Callable[[AnyTask], AnyTask]:
+    """Have workers enqueue a task periodically: ``@periodic(every=5)`` above ``@task``, once or several times.
+
+    ``every`` is an interval of 0.1 s to 366 days, in seconds or as a timedelta. ``cron`` is an expression of five
+    fields, such as ``0 4 * * *``, in a time zone, by default ``TIME_ZONE``; it needs the extra ``cron``. Each tick
+    calls the task with ``args`` and ``kwargs``. The name is that of the task unless given.
+
+    If a job of the schedule is ready or runs at a tick, ``overlap`` says what happens: "skip", the default, adds
+    none; "queue_one" adds one when the running job has ended; "allow" always adds one. With the first two, a job that
+    waits for its retry starts that at the tick. Tasks of Celery and of other backends allow "allow" only, as their end
+    is not known. ``catch_up`` says how many missed ticks run when workers are back: "none", the "last" one, or the last
+    n. ``jitter`` delays each tick by a random time of at most that, which is shorter than the time between two ticks.
+    ``start`` and ``end`` limit the times; with ``every``, the first tick is at ``start``.
+
+    Raises InvalidSchedule. Without the package of ``cron`` the check E002 names the schedule, and workers do not start.
+    """
+    options: dict[str, Any] = {"every": every, "cron": cron, "timezone": timezone, "args": args, "kwargs": kwargs}
+    options |= {
+        "overlap": overlap,
+        "catch_up": catch_up,
+        "jitter": jitter,
+        "enabled": enabled,
+        "start": start,
+        "end": end,
+    }
+
+    def declared(task: AnyTask) -> AnyTask:
+        path, kind, function = described(task)
+        schedule_name = name if name is not None else path
+        if name is None and registry.is_taken(schedule_name, function):
+            schedule_name = f"{path} {f'every {every}' if every is not None else cron}"
+        try:
+            schedule = definition.made(name=schedule_name, task=path, kind=kind, **options)
+        except ConfigurationError as error:
+            discovery.note_lacking(schedule_name, f"Schedule {shortened(schedule_name)}: {error}")
+            return task
+        if kind == "task" and overlap:
+            definition.check_overlap(overlap, is_ours=runs_here(task), task=path)
+        if kind == "task" and (wrong := mismatch(task, schedule.args, schedule.kwargs)):
+            raise InvalidSchedule(wrong, "args")
+        registry.add(schedule, function)
+        return task
+
+    return declared
+
+
+def described(task: Any) -> tuple[str, Kind, Any]:
+    """Return the name of a task, whose it is, and its function. Raises InvalidSchedule for anything else."""
+    if framework.FOUND and isinstance(task, framework.Task):
+        return task.module_path, "task", task.func
+    if callable(getattr(task, "apply_async", None)) and isinstance(getattr(task, "name", None), str):
+        return task.name, "celery", getattr(task, "run", task)
+    what = getattr(task, "__qualname__", type(task).__name__)
+    raise InvalidSchedule(f"{what} is not a task. Write @periodic(...) above @task, which makes the function one.")
+
+
+def runs_here(task: Any) -> bool:
+    """Return whether workers of the kit run a task of ``django.tasks``, so that its end is known."""
+    return isinstance(task.get_backend(), import_string(framework.BACKEND))
+
+
+def mismatch(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """Return why a task can't be called with these arguments; "" if it can."""
+    positional = (None, *args) if task.takes_context else args
+    wrong = mismatch_of(task.func, positional, kwargs)
+    return f"{task.module_path}{signature_of(task.func)} can't be called like that: {wrong}." if wrong else ""

@@ -1,0 +1,115 @@
+"""The schedules of the database, on their way to Redis."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.core.checks import CheckMessage, Warning
+from django.db import DatabaseError, router, transaction
+from django.utils import timezone
+
+from redis_kit.core.errors import RedisFailure, RedisKitError
+from redis_kit.queues.engine.message import Message
+from redis_kit.queues.features.schedules import definition, registry, target
+from redis_kit.queues.features.schedules import store as schedules
+from redis_kit.queues.features.schedules.definition import Definition
+from redis_kit.queues.features.schedules.periodic import runs_here
+from redis_kit.queues.features.schedules.store import Schedules
+from redis_kit.queues.models import Schedule
+from redis_kit.queues.tasks import discovery
+from redis_kit.queues.tasks import registry as tasks
+
+logger = logging.getLogger("redis_kit")
+MOST_WARNINGS = 100  # messages
+
+
+def made(row: Schedule, declared: str = "") -> Definition:
+    """Return the schedule of a row over that of the code, given as stored JSON. Raises InvalidSchedule."""
+    return definition.loaded(row.name, declared, stored(row))
+
+
+def stored(row: Schedule) -> str:
+    """Return what a row says as JSON. Raises InvalidSchedule for wrong fields."""
+    options = row.given()
+    # A row that changes only some fields of the code's schedule is checked with a time that it does not say.
+    timed = any(name in options for name in definition.WHENS)
+    checked = definition.made(
+        name=row.name, **{"task": "", "kind": row.kind, **options, **({} if timed else {"at": timezone.now()})}
+    )
+    plain: dict[str, Any] = {name: getattr(checked, name) for name in options}
+    if row.kind != Schedule.Kind.TASK:
+        plain["kind"] = row.kind
+    if checked.cron:
+        plain["timezone"] = checked.zone
+    return definition.encoded({**plain, "enabled": row.enabled})
+
+
+def check(row: Schedule) -> None:
+    """Look whether a row makes a schedule that can run here, with what the code declares under its name.
+
+    Raises InvalidSchedule, UnknownTask, ConfigurationError, or GiveUp for a task of Celery without Celery.
+    """
+    checked = made(row, registry.all_declared().get(row.name, ""))
+    if checked.kind == "task":
+        task = tasks.find_for(Message(checked.task, checked.args, checked.kwargs))
+        definition.check_overlap(row.overlap or "allow", is_ours=runs_here(task), task=checked.task)
+    else:
+        target.celery_send()
+
+
+def store_all() -> None:
+    """Store all rows in Redis, and remove those whose row was deleted."""
+    store = Schedules("all")
+    # First: a row that is saved in between is newer than what is read here.
+    read, names = store.run_flow(schedules.stored(store))
+    try:
+        rows = list(_all_rows())
+    except DatabaseError as error:
+        logger.debug("The schedules of the database can't be read: %s", error)  # as before its migration
+        return
+    deleted = [(name, "") for name in sorted(set(names) - {name for name, _ in rows})]
+    store.run_flow(schedules.store(store, [*rows, *deleted], read=read))
+
+
+def push(row: Schedule, *, deleted: bool = False) -> None:
+    """Store a row in Redis after the commit. If that fails, workers do it within a minute."""
+    parts = (row.name, "" if deleted else stored(row))
+    transaction.on_commit(lambda: _push(parts), using=router.db_for_write(Schedule, instance=row))
+
+
+def _push(parts: tuple[str, str]) -> None:
+    store = Schedules("all")
+    try:
+        store.run_flow(schedules.store(store, [parts]))
+    except RedisFailure as error:
+        logger.warning("Schedule %a is stored in Redis within a minute, and not at once: %s", parts[0], error)
+
+
+def _all_rows() -> Iterator[tuple[str, str]]:
+    for row in Schedule.objects.iterator():
+        try:
+            yield row.name, stored(row)
+        except Exception as error:
+            logger.error("Schedule %a of the database can't be used: %s", row.name, error)  # noqa: TRY400 -- says it all
+
+
+def check_schedules(databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """Return a warning for each schedule that is on and can't run, 100 at most. None before the migration."""
+    if router.db_for_read(Schedule) not in (databases or ()):
+        return []
+    try:
+        stored = list(Schedule.objects.filter(enabled=True))
+        if stored:
+            discovery.discover()
+    except (DatabaseError, RedisKitError):
+        return []
+    return [problem for row in stored if (problem := _problem(row))][:MOST_WARNINGS]
+
+
+def _problem(row: Schedule) -> CheckMessage | None:
+    try:
+        check(row)
+    except RedisKitError as error:
+        hint = "Change or delete it in the admin, or deploy the code that it needs."
+        return Warning(f"The schedule {row.name!r} of the database can't run: {error}", hint=hint, id="redis_kit.W022")
+    return None

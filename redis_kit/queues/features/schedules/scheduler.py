@@ -1,0 +1,268 @@
+"""Ticks of schedules: each is claimed by the supervisor that is first, its job is added, and the next one is planned.
+
+There is no leader. Two supervisors wake up for each tick, the others look every 2 seconds, so that any of them may die.
+A claim ends after 5 seconds. A tick has its time as its name: one that was claimed again adds no second job.
+"""
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from time import monotonic
+from typing import Any, NamedTuple
+
+from redis_kit.core.errors import AuthenticationFailed, RedisFailure, RedisUnavailable
+from redis_kit.core.flow import Flow
+from redis_kit.core.logs.error_text import text_of
+from redis_kit.core.logs.rate_limit import LogRateLimit
+from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.signals import send_safely
+from redis_kit.queues import signals
+from redis_kit.queues.engine import enqueue
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.errors import UnknownTask
+from redis_kit.queues.features.schedules import plan as planning
+from redis_kit.queues.features.schedules import registry, state, target
+from redis_kit.queues.features.schedules import store as schedules
+from redis_kit.queues.features.schedules.definition import Definition, loaded
+from redis_kit.queues.features.schedules.plan import Plan
+from redis_kit.queues.features.schedules.state import State
+from redis_kit.queues.features.schedules.store import ClaimedTicks, Confirmation, Schedules, StoredSchedule
+
+logger = logging.getLogger("redis_kit.worker")
+UNAVAILABLE = (RedisUnavailable, AuthenticationFailed)
+EVERY = 2.0  # seconds between two looks
+IDLE = 10.0  # seconds between two looks if there are no schedules
+ROUNDS = 5  # claims in one turn of the supervisor's loop
+EARLY = 0.0005  # seconds: a look before its time finds nothing
+WAIT = 1000  # ms to the next look at a tick that waits for a running job
+UNABLE = 300.0  # seconds for which a schedule that this process can't run is left to others
+MOST_UNABLE = 500
+# A tick that was repeated is one that another supervisor added, and died before it counted it.
+RAN = (schedules.ADDED, schedules.RETRIED, schedules.REPEATED)
+OUTCOMES = {schedules.SKIPPED: state.SKIPPED, schedules.RETRIED: state.RETRIED}
+RELOAD, RELOAD_IDLE = 60_000, 600_000  # ms between two looks at the rows of the database
+LONGEST_ERROR = 300  # characters
+
+
+def load_rows() -> None:
+    """Store the rows of the database in Redis, in a process of its own: the database may take long to answer."""
+    try:
+        from redis_kit.queues.features.schedules import rows
+
+        rows.store_all()
+    except UNAVAILABLE:
+        pass  # the next run says so, and has them read again
+    except RedisFailure as error:
+        logger.warning("The schedules of the database can't be stored in Redis: %s", text_of(error)[:LONGEST_ERROR])
+    except BaseException as error:
+        logger.warning("The schedules of the database can't be read: %s", text_of(error)[:LONGEST_ERROR])
+
+
+class DueTick(NamedTuple):
+    """A claimed schedule with ticks to run, and the steps that add their jobs."""
+
+    stored: StoredSchedule
+    definition: Definition
+    plan: Plan
+    before: State
+    call: target.ScheduledCall
+    steps: list[ScriptCall]
+
+
+class SupervisedSchedules(Schedules):
+    """The schedules as a supervisor sees them. ``call`` makes each call to the server, and may end it early."""
+
+    profile = "worker"
+
+    def __init__(self, call: Callable[[Callable[[], Any]], Any]) -> None:
+        super().__init__("all")
+        self._call = call
+
+    def run_flow(self, steps: Flow[Any], **answers: Any) -> Any:
+        return self._call(partial(super().run_flow, steps, **answers))
+
+
+class Scheduler:
+    """The duty of schedules: it adds the jobs of their ticks.
+
+    ``supervisor`` is the id under which it claims ticks, and ``queue`` takes the ticks that are passed on, as those of
+    Celery. ``call`` makes a call to the server, and ``fork`` runs a function in a process of its own.
+    """
+
+    def __init__(
+        self,
+        supervisor: str,
+        queue: str,
+        *,
+        call: Callable[[Callable[[], Any]], Any],
+        fork: Callable[[Callable[[], None]], None],
+    ) -> None:
+        self.due = 0.0
+        self._id, self._queue, self._fork = supervisor, queue, fork
+        self._schedules = SupervisedSchedules(call)
+        self._declared = registry.all_declared()
+        self._version = registry.version(self._declared)
+        self._living: set[str] | None = None  # releases of the code at the last declaration
+        self._stored = self._read = 0  # when rows were stored by anybody, and read for this one; server's time in ms
+        self._unable: dict[str, float] = {}
+        self._registered: set[str] = set()
+        self._log_limit = LogRateLimit()
+
+    def run(self) -> None:
+        """Claim ticks that are due, add their jobs, and plan the next ticks."""
+        try:
+            wait = self._claim_and_run()
+        except UNAVAILABLE:
+            raise
+        except RedisFailure as error:
+            self._complain("", "Schedules can't be read or changed: %s", error)
+            wait = EVERY
+        self.due = monotonic() + wait
+
+    def _claim_and_run(self) -> float:
+        """Run what is due, and return in how many seconds to look again."""
+        now = monotonic()
+        self._unable = {name: until for name, until in self._unable.items() if until > now}
+        for _ in range(ROUNDS):
+            claimed = self._claim()
+            dues = self._add_jobs(claimed)
+            if self._declare_missing(claimed):
+                return 0.0
+            if len(claimed.schedules) < schedules.CLAIMED:
+                break
+        if len(self._unable) >= MOST_UNABLE:
+            return IDLE
+        if len(claimed.schedules) == schedules.CLAIMED:
+            return 0.0
+        wait = EVERY if claimed.total or self._declared else IDLE
+        if claimed.watches:
+            coming = [claimed.next] * (claimed.next >= 0) + [due - claimed.now for due in dues]
+            wait = min([wait, *(max(0, ms) / 1000 + EARLY for ms in coming)])
+        return wait
+
+    def _claim(self) -> ClaimedTicks:
+        skipped = list(self._unable)[:MOST_UNABLE]
+        claimed: ClaimedTicks = self._schedules.run_flow(
+            schedules.claim(self._schedules, self._id, self._version, skipped)
+        )
+        return claimed
+
+    def _declare_missing(self, claimed: ClaimedTicks) -> bool:
+        """Store what the server lacks, as at the start and after it lost its data; say whether that was anything."""
+        seen = claimed.versions.seen
+        living = {each for each, last in seen.items() if claimed.now - last <= schedules.REPLACED}
+        self._read_rows(claimed)
+        declares = bool(self._version) and (self._version not in seen or living != self._living)
+        if declares:
+            self._schedules.run_flow(schedules.declare(self._schedules, self._version, self._declared))
+            living |= {self._version}
+        self._living = living
+        return declares
+
+    def _read_rows(self, claimed: ClaimedTicks) -> None:
+        """Have the database read at the start, after a loss of data, and each minute by a watcher."""
+        stored = claimed.versions.stored or 0
+        lost = not stored and self._stored > 0
+        age = claimed.now - max(stored, self._read)
+        if not self._read or lost or (claimed.watches and age > (RELOAD if claimed.total else RELOAD_IDLE)):
+            self._fork(load_rows)
+            self._read = claimed.now  # also if it fails, as before the migration
+        self._stored = stored
+
+    def _add_jobs(self, claimed: ClaimedTicks) -> list[int]:
+        """Add the jobs of claimed ticks, and plan the next ones; return when these are due."""
+        if not claimed.schedules:
+            return []
+        ticks: list[DueTick] = []
+        rows: list[Confirmation] = []
+        for stored in claimed.schedules:
+            try:
+                tick = self._plan(stored, claimed)
+            except UNAVAILABLE:
+                raise
+            except BaseException as error:  # of arguments, of a unique_by of the project, or a newer release's
+                rows.append(self._leave_to_others(stored, error))
+                continue
+            if isinstance(tick, Confirmation):
+                rows.append(tick)
+                continue
+            try:
+                self._register(tick.call.shard(tick.definition.name))
+            except UNAVAILABLE:
+                raise
+            except RedisFailure as error:
+                rows.append(self._leave_to_others(stored, error))
+            else:
+                ticks.append(tick)
+        answers = iter(self._schedules.run_flow(schedules.put([step for tick in ticks for step in tick.steps])))
+        for tick in ticks:
+            if row := self._confirmation(tick, [next(answers) for _ in tick.steps], claimed.now):
+                rows.append(row)
+        self._schedules.run_flow(schedules.confirm(self._schedules, claimed.claim, rows))
+        return [row.due for row in rows if row.due is not None and row.name not in self._unable]
+
+    def _plan(self, stored: StoredSchedule, claimed: ClaimedTicks) -> DueTick | Confirmation:
+        if not (stored.code or stored.row):
+            return Confirmation(stored.name, None, forget=True)
+        before = state.read(stored.state)
+        if not claimed.versions.declares(stored, claimed.now):
+            return Confirmation(stored.name, None, before._replace(next=None, problem="undeclared").dumps())
+        definition = loaded(stored.name, stored.code, stored.row)
+        waits = before.outcome == state.WAITS
+        plan = planning.plan(definition, before.last_for(definition), claimed.now, waiting=waits)
+        if not plan.run:
+            after = before._replace(timing=state.timing_of(definition), last=plan.last, next=plan.tick, problem="")
+            if plan.missed:
+                after = after._replace(missed=after.missed + plan.missed, tick=plan.last or 0, outcome=state.MISSED)
+            return Confirmation(stored.name, plan.due, after.dumps())
+        call = target.call_of(definition, self._queue)
+        return DueTick(stored, definition, plan, before, call, [call.step(definition, tick) for tick in plan.run])
+
+    def _confirmation(self, due: DueTick, answers: list[Any], now: int) -> Confirmation | None:
+        """Return what became of ticks; None if a queue refused them, so that they are claimed again after the lease."""
+        plan = due.plan
+        definition = due.definition
+        for answer in answers:
+            if isinstance(answer, RedisFailure):
+                self._complain(definition.name, "Schedule %a: its job can't be added: %s", definition.name, answer)
+                return None
+        tick, (outcome, job) = plan.run[-1], answers[-1]
+        for _, id in (each for each in answers if each[0] == schedules.ADDED):
+            send_safely(signals.job_enqueued, Queue, queue=due.call.queue, id=id)
+        counts = [each[0] for each in answers]
+        waited = due.before.outcome == state.WAITS  # for the running job: newer ticks took the place of the older ones
+        after = due.before._replace(
+            timing=state.timing_of(definition),
+            last=plan.last,
+            next=plan.tick,
+            tick=tick,
+            late=max(0, now - tick - definition.delay(tick)),
+            job=job,
+            queue=due.call.queue,
+            runs=due.before.runs + sum(each in RAN for each in counts),
+            skips=due.before.skips + counts.count(schedules.SKIPPED) + plan.missed * waited,
+            missed=due.before.missed + plan.missed * (not waited),
+            problem="",
+        )
+        if outcome == schedules.WAITS:
+            after = after._replace(last=tick - 1, outcome=state.WAITS)
+            soon = now + WAIT
+            return Confirmation(definition.name, min(soon, plan.due or soon), after.dumps())
+        after = after._replace(outcome=OUTCOMES.get(outcome, state.ADDED))
+        return Confirmation(definition.name, plan.due, after.dumps())
+
+    def _leave_to_others(self, stored: StoredSchedule, error: BaseException) -> Confirmation:
+        self._unable[stored.name] = monotonic() + UNABLE
+        reason = text_of(error) if isinstance(error, UnknownTask) else f"{type(error).__name__}: {text_of(error)}"
+        self._complain(stored.name, "Schedule %a can't run here and is left to other workers: %a", stored.name, reason)
+        after = state.read(stored.state)._replace(problem=reason[:300])
+        return Confirmation(stored.name, stored.due, after.dumps())
+
+    def _register(self, queue: str) -> None:
+        if queue not in self._registered:
+            self._schedules.run_flow(enqueue.register(Queue(queue)))
+            self._registered.add(queue)
+
+    def _complain(self, about: str, *what: object) -> None:
+        if self._log_limit.allows(f"schedule {about}"):
+            logger.error(*what)

@@ -1,0 +1,11 @@
+-- What the keys of all schedules hold, and one of a queue: ticks. All times are in ms on the server's clock.
+-- @keys_of redis_kit.queues.engine
+--
+-- names      zset of scores 0: schedule
+-- due        zset: schedule -> when to look at it
+-- code       hash: schedule -> versions of the code that declare it, that of the definition first, and the definition
+-- stored     hash: schedule -> when its row was read, and what it says
+-- state      hash: schedule -> what became of its last ticks
+-- versions   hash: version of the code -> since when and when last a worker had it; "stored" -> when all rows were stored
+-- watchers   zset: supervisor -> until when it wakes up for ticks
+-- ticks      hash: schedule -> its latest tick, and the id of its latest job

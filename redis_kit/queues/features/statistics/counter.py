@@ -1,0 +1,99 @@
+"""Counts the attempts of tasks in a worker process, and sends the counts every few seconds, in one round trip."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from threading import Event, Lock
+from typing import Any
+
+from redis_kit.core.errors import CommandFailed, KeyConflict, RedisFailure
+from redis_kit.core.flow import Flow
+from redis_kit.core.logs.rate_limit import LogRateLimit
+from redis_kit.core.steps import TolerantCombinedBatch
+from redis_kit.queues.engine.feature import ProcessPart
+from redis_kit.queues.engine.job import Job
+from redis_kit.queues.features.statistics import counts as run_counts
+from redis_kit.queues.features.statistics import store
+from redis_kit.queues.worker.shared.logs import guarded
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
+
+EVERY = 5.0  # seconds
+MOST = 1000  # attempts in a list
+logger = logging.getLogger("redis_kit.worker")
+
+Counts = dict[tuple[int, str], dict[int, float]]  # by the number of the queue, and the task
+
+
+class TaskStatistics(ProcessPart):
+    """Counts lie here for up to five seconds, so the death of a process loses as much.
+
+    Counts that the server did not take are sent again, unless it may have added them: nothing is counted twice.
+    """
+
+    def __init__(self, sources: Sequence[WorkerQueue], stopping: Event) -> None:
+        self._sources, self._stopping = sources, stopping
+        self._lock = Lock()
+        self._counts: Counts = {}
+        self._attempts: list[tuple[int, str, float, float, float, bool]] = []  # that were not added up yet
+        self._log_limit = LogRateLimit()
+
+    def note(self, number: int, task: str, run_time: float, job: Job, *, failed: bool) -> None:
+        """Count an attempt of a job of this queue, which took this time in seconds."""
+        self._attempts.append((number, task, run_time, job.due, job.claimed, failed))
+        if len(self._attempts) >= MOST:
+            self._add_up()
+
+    def _add_up(self) -> None:
+        with self._lock:
+            attempts, self._attempts = self._attempts, []
+            for number, task, run_time, due, claimed, failed in attempts:
+                key, wait = (number, task), max(0.0, claimed - due) if due else 0.0
+                counts = self._counts.get(key) or self._counts.setdefault(key, defaultdict(float))
+                run_counts.add(counts, run_time, wait, failed=failed)
+
+    def run(self) -> None:
+        """Send what was counted every five seconds, until the worker stops."""
+        while not self._stopping.wait(EVERY):
+            guarded("The statistics of tasks", self.flush, None)
+
+    def flush(self) -> None:
+        """Send what was counted since the last call. One round trip, on a Cluster one for each node, or none."""
+        self._add_up()
+        with self._lock:
+            counts, self._counts = self._counts, {}
+        if not counts:
+            return
+        by_queue: dict[int, Counts] = defaultdict(dict)
+        for key, sums in counts.items():
+            by_queue[key[0]][key] = sums
+        try:
+            replies = self._sources[0].run_flow(_send(self._sources, by_queue))
+        except RedisFailure as error:
+            replies = [error] * len(by_queue)
+        for some, reply in zip(by_queue.values(), replies, strict=True):
+            if isinstance(reply, Exception):
+                self._keep(some, reply)
+
+    def _keep(self, counts: Counts, error: Exception) -> None:
+        """Send counts again later, if that may succeed and counts nothing twice."""
+        is_final = not isinstance(error, RedisFailure) or isinstance(error, (CommandFailed, KeyConflict))
+        if not is_final and not getattr(error, "indeterminate", False):
+            self._put_back(counts)
+        elif self._log_limit.allows("dropped"):
+            logger.warning("Counts for the statistics of tasks were dropped: %s", error)
+
+    def _put_back(self, counts: Counts) -> None:
+        with self._lock:
+            for key, more in counts.items():
+                sums = self._counts.setdefault(key, defaultdict(float))
+                for what, count in more.items():
+                    sums[what] += count
+
+
+def _send(sources: Sequence[WorkerQueue], by_queue: Mapping[int, Counts]) -> Flow[list[Any]]:
+    steps = [
+        store.count_runs(sources[number].key(""), {task: sums for (_, task), sums in counts.items()})
+        for number, counts in by_queue.items()
+    ]
+    replies: list[Any] = yield TolerantCombinedBatch(steps)
+    return replies

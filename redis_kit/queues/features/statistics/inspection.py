@@ -1,0 +1,119 @@
+"""Statistics of tasks over the last hours: attempts, failures, run times and waits."""
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from redis_kit.core.errors import RedisFailure
+from redis_kit.core.flow import Flow
+from redis_kit.core.steps import CombinedBatch
+from redis_kit.core.values.numbers import whole_number
+from redis_kit.queues.engine import shards
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.features.statistics import counts as counts_of
+from redis_kit.queues.features.statistics import store
+from redis_kit.queues.features.statistics.counts import TaskStats
+
+ByTask = dict[tuple[str, str], TaskStats]  # by queue and task
+
+
+class TaskHistory(NamedTuple):
+    """The statistics of a task in each hour up to ``hour``, the present one, counted since 1970."""
+
+    hour: int
+    stats: list[TaskStats]
+
+
+class StoredRuns(NamedTuple):
+    """The stored counts of attempts, by queue and task, and the present hour, counted since 1970."""
+
+    hour: int
+    blocks: dict[str, dict[str, list[bytes]]]
+
+    def stats(self, only: str = "") -> dict[str, dict[str, TaskStats]]:
+        """Return the statistics of the tasks that ran in these hours, by queue and task; ``only`` of one if given."""
+        sums = {
+            queue: {
+                task: counts_of.stats(counts_of.summed(stored))
+                for task, stored in by_task.items()
+                if only in ("", task)
+            }
+            for queue, by_task in self.blocks.items()
+        }
+        return {queue: {task: each for task, each in by_task.items() if each.runs} for queue, by_task in sums.items()}
+
+    def history(self, task: str, hours: int) -> TaskHistory:
+        """Return the statistics of a task in all these queues by hour."""
+        stored = [blocks for by_task in self.blocks.values() for blocks in by_task.get(task, [])]
+        counts = counts_of.by_hour(stored)
+        first = self.hour - hours + 1
+        return TaskHistory(self.hour, [counts_of.stats(counts[first + at]) for at in range(hours)])
+
+
+def task_stats(queue: str, *, hours: int = store.HOURS, using: str = "default") -> dict[str, TaskStats]:
+    """Return the statistics of a queue's tasks by their names, of the last hours, 1 to 72, the present one among them.
+
+    Workers count attempts that ended, and send their counts every five seconds. A percentile is the longest time that
+    the counts allow. After 100 tasks of a queue, the others are counted together, as "". One round trip, two if the
+    settings name SHARDS. Raises InvalidValue.
+    """
+    return stored_runs([queue], hours, using).stats()[queue]
+
+
+async def atask_stats(queue: str, *, hours: int = store.HOURS, using: str = "default") -> dict[str, TaskStats]:
+    """See task_stats()."""
+    runs: StoredRuns = await Queue(queue, using=using).arun_flow(read_runs([queue], hours, using))
+    return runs.stats()[queue]
+
+
+def task_history(queue: str, task: str, *, hours: int = store.HOURS, using: str = "default") -> TaskHistory:
+    """Return the statistics of one task of a queue in each of the last hours, 1 to 72, the present one among them.
+
+    An hour without an attempt has no percentiles. It costs as much as task_stats(), and raises InvalidValue.
+    """
+    return stored_runs([queue], hours, using).history(task, hours)
+
+
+async def atask_history(queue: str, task: str, *, hours: int = store.HOURS, using: str = "default") -> TaskHistory:
+    """See task_history()."""
+    runs: StoredRuns = await Queue(queue, using=using).arun_flow(read_runs([queue], hours, using))
+    return runs.history(task, hours)
+
+
+def stored_runs(queues: Sequence[str], hours: int, using: str = "default") -> StoredRuns:
+    """Return the counts of several queues. One round trip, two if the settings name SHARDS."""
+    runs: StoredRuns = Queue(next(iter(queues), "any"), using=using).run_flow(read_runs(queues, hours, using))
+    return runs
+
+
+def read_runs(queues: Iterable[str], hours: int, using: str) -> Flow[StoredRuns]:
+    """See stored_runs(). Those of a damaged key are left out."""
+    whole_number("hours", hours, (1, store.HOURS))
+    names = yield from shards.existing(queues)
+    places = [(queue, name) for queue, several in names.items() for name in several]
+    steps = [store.list_runs(Queue(name, using=using).key(""), hours) for _, name in places]
+    replies = (yield CombinedBatch(steps, lenient=True)) if steps else []
+    present = 0
+    blocks: dict[str, dict[str, list[bytes]]] = {queue: {} for queue in names}
+    for (queue, _), reply in zip(places, replies, strict=True):
+        if isinstance(reply, RedisFailure):
+            continue
+        present = max(present, reply[0])
+        for task, stored in zip(reply[1::2], reply[2::2], strict=True):
+            blocks[queue].setdefault(task.decode("utf-8", "replace"), []).append(stored)
+    return StoredRuns(present or int(time.time() // counts_of.HOUR), blocks)
+
+
+def latest_hours(queues: Iterable[str], using: str) -> Flow[tuple[int, ByTask, ByTask]]:
+    """Return the present hour since 1970, its statistics and those of the hour before.
+
+    They have all tasks, also those that ran in neither of them.
+    """
+    runs = yield from read_runs(queues, 2, using)
+    hours = {
+        (queue, task): counts_of.by_hour(stored)
+        for queue, by_task in runs.blocks.items()
+        for task, stored in by_task.items()
+    }
+    present = {key: counts_of.stats(counts[runs.hour]) for key, counts in hours.items()}
+    return runs.hour, present, {key: counts_of.stats(counts[runs.hour - 1]) for key, counts in hours.items()}

@@ -1,0 +1,132 @@
+"""The dashboard's page of tasks: how often they ran and failed, how long they took and waited."""
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from operator import attrgetter
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+from redis_kit.core.panels import (
+    MOST_ROWS,
+    Bars,
+    Content,
+    Estimate,
+    Field,
+    Figure,
+    LineChart,
+    Link,
+    Ranges,
+    Search,
+    StackedBars,
+    Table,
+    label,
+)
+from redis_kit.queues.dashboard.panel import MANAGE, QueueChoicePanel
+from redis_kit.queues.features.statistics.counts import TaskStats
+from redis_kit.queues.features.statistics.inspection import TaskHistory, stored_runs
+
+SLUG = "tasks"
+RANGES = ((_("This hour"), 1), (_("6 hours"), 6), (_("24 hours"), 24), (_("72 hours"), 72))
+USUAL = 24  # hours
+SHOWN = 7  # tasks in the chart, which has room for as many labels
+TIMES = (_("Run time p50"), _("Run time p95"), _("Run time p99"), _("Wait p50"), _("Wait p95"), _("Wait p99"))
+
+
+class TasksPanel(QueueChoicePanel):
+    """The tasks of all queues or of one, over the last hours; one task also by hour."""
+
+    slug = SLUG
+    title = _("Tasks")
+    _tasks: Sequence[str] = ()  # those that ran
+
+    def heading(self) -> Any:
+        """Return the name of the chosen task, or the title."""
+        return self.asked("task") or self.title
+
+    def search(self) -> Search:
+        """Return the choice of a queue and a task."""
+        task = Field("task", _("Task"), lambda: self.choices(self._tasks), any=_("All tasks"), optional=True)
+        return Search(_("Show"), (self.queue_field, task))
+
+    def content(self) -> Iterator[Content]:
+        """Yield figures, and the tasks, the one first that took the most time; one task also by hour.
+
+        Two round trips, three if the settings name SHARDS.
+        """
+        queue, task, hours = self.queue(), self.asked("task"), self._hours
+        runs = stored_runs([queue] if queue else self.names[:MOST_ROWS], hours)
+        self._tasks = sorted({name for by_task in runs.blocks.values() for name in by_task} - {""})
+        stats = [(of, name, each) for of, by_task in runs.stats(task).items() for name, each in by_task.items()]
+        stats.sort(key=lambda row: -row[2].total)
+        attempts, failures = (sum(getattr(each, name) for *_, each in stats) for name in ("runs", "failures"))
+        yield Figure(_("Attempts"), attempts)
+        yield Figure(_("Failed"), failures, hint=f"{100 * failures / attempts:.1f} %" if attempts else "")
+        yield Ranges(SLUG, RANGES, hours, {name: text for name in ("queue", "task") if (text := self.asked(name))})
+        yield self._table(stats, queue, task)
+        if stats:
+            yield from charts(runs.history(task, hours)) if task else _times(stats)
+
+    def _table(self, stats: Sequence[tuple[str, str, TaskStats]], queue: str, task: str) -> Table:
+        return Table(
+            _("Tasks of %s") % queue if queue else _("Tasks"),
+            (_("Task"), *(() if queue else (_("Queue"),)), _("Attempts"), _("Failed"), _("In all"), *TIMES),
+            [self._row(*row, several=not queue, linked=not task) for row in stats],
+            empty=_("No task ran in this time."),
+        )
+
+    def _row(self, queue: str, task: str, stats: TaskStats, *, several: bool, linked: bool) -> tuple[Any, ...]:
+        times = map(_estimate, (*stats.run_time, *stats.wait))
+        name: Any = task or _("other tasks")
+        by_hour = Link(name, SLUG, {"queue": queue, "task": task, "range": str(self._hours)})
+        return (
+            by_hour if linked and task else name,
+            *((queue,) if several else ()),
+            self._jobs(stats.runs, queue, "done", task),
+            self._jobs(stats.failures, queue, "dead", task),
+            timedelta(seconds=stats.total),
+            *times,
+        )
+
+    def _jobs(self, number: int, queue: str, state: str, task: str) -> Any:
+        """Return a number that links to jobs of the task in a state, if the viewer may see them."""
+        linked = number and task and self.viewer.may(MANAGE)
+        return Link(number, "jobs", {"queue": queue, "state": state, "task": task}) if linked else number
+
+    @property
+    def _hours(self) -> int:
+        range_name = self.asked("range")
+        return next((hours for _label, hours in RANGES if str(hours) == range_name), USUAL)
+
+
+def charts(by_hour: TaskHistory) -> Iterator[Content]:
+    """Yield how a task did in each hour: attempts, run times and waits."""
+    hours = len(by_hour.stats)
+    labels = [label(60 * hour, day=hours > 24) for hour in range(by_hour.hour - hours + 1, by_hour.hour + 1)]
+    succeeded = [each.runs - each.failures for each in by_hour.stats]
+    failed = [each.failures for each in by_hour.stats]
+    yield StackedBars(_("Attempts by hour"), labels, [(_("Succeeded"), succeeded), (_("Failed"), failed)])
+    for title, name in ((_("Run time by hour"), "run_time"), (_("Wait by hour"), "wait")):
+        times = [getattr(each, name) for each in by_hour.stats]
+        lines = [(share, list(map(_estimate, map(attrgetter(share), times)))) for share in ("p95", "p50")]
+        yield LineChart(title, labels, lines)
+
+
+def _estimate(seconds: float | None) -> Estimate | None:
+    return None if seconds is None else Estimate(seconds)
+
+
+def _times(stats: Sequence[tuple[str, str, TaskStats]]) -> Iterator[Bars]:
+    totals: dict[str, float] = {}
+    for _queue, task, each in stats:
+        totals[task] = totals.get(task, 0) + each.total
+    longest = sorted(totals.items(), key=lambda pair: -pair[1])[:SHOWN]
+    labels = _labels([task for task, _total in longest])
+    took = [timedelta(seconds=total) for _task, total in longest]
+    yield Bars(_("Time that tasks took"), list(zip(labels, took, strict=True)))
+
+
+def _labels(tasks: Sequence[str]) -> list[Any]:
+    """Return the names of functions, as a chart has little room for labels; the whole paths if two are the same."""
+    names = [task.rpartition(".")[2] for task in tasks]
+    return [name or _("other tasks") for name in (names if len(set(names)) == len(names) else tasks)]

@@ -1,0 +1,6 @@
+-- What the keys of this feature hold. All times are in ms on the server's clock.
+-- @keys_of redis_kit.queues.engine
+--
+-- hours      hash: hour since 1970 -> jobs done, attempts failed, attempts begun, ms by which these were late, together and at most; "folded" -> the last hour that was added up
+-- tasks      hash: task -> its counts in its latest hour, see _run_counts
+-- past       hash: task -> its counts in the hours before, the latest first

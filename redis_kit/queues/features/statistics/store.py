@@ -1,0 +1,35 @@
+"""The scripts of numbers by hour, and their arguments: attempts of tasks, and what a queue counts in its minutes."""
+
+from collections.abc import Mapping
+
+from redis_kit.core.scripts import ScriptCall
+from redis_kit.queues.engine.calls import QueueScript
+from redis_kit.queues.features.statistics import counts as run_counts
+
+HOURS = 72  # for which counts are stored
+MOST_TASKS = 100  # of a queue
+COUNT_RUNS, LIST_RUNS = QueueScript("count_runs", __package__), QueueScript("list_runs", __package__)
+KEPT_HOURS = 90 * 24
+AT_ONCE = 12  # hours that one call adds up, of 71 at most
+FOLD_HOURS, GET_HOURS = QueueScript("fold_hours", __package__), QueueScript("get_hours", __package__)
+
+
+def count_runs(base: str, counts: Mapping[str, Mapping[int, float]]) -> ScriptCall:
+    """Return the step that adds counts of attempts, by task, to those of the present hour."""
+    parts = [part for task, sums in counts.items() for part in (task, run_counts.dumps(sums))]
+    return COUNT_RUNS(base, HOURS, MOST_TASKS, *parts)
+
+
+def list_runs(base: str, hours: int) -> ScriptCall:
+    """Return the step that reads the counts of attempts by task."""
+    return LIST_RUNS(base, hours)
+
+
+def fold_hours(base: str) -> ScriptCall:
+    """Return the step that adds up the minutes of some past hours; its reply is how many hours are left."""
+    return FOLD_HOURS(base, AT_ONCE, KEPT_HOURS)
+
+
+def get_hours(base: str, count: int) -> ScriptCall:
+    """Return the step that reads the numbers of some hours, the present one among them."""
+    return GET_HOURS(base, count)

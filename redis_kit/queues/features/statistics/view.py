@@ -1,0 +1,62 @@
+"""``manage.py rk_queues --tasks``: how often tasks ran, and for how long."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from redis_kit.core import terminal
+from redis_kit.core.terminal import aligned, cut, duration, estimate
+from redis_kit.core.text import clean
+from redis_kit.queues.commands.base import QueueCommand
+from redis_kit.queues.features.statistics.counts import TaskStats
+from redis_kit.queues.features.statistics.inspection import stored_runs
+from redis_kit.queues.features.statistics.store import HOURS
+
+NAME = "tasks"
+TASK_COLUMNS = (
+    *("QUEUE", "TASK", "ATTEMPTS", "FAILED", "IN ALL"),
+    *("RUN P50", "P95", "P99", "WAIT P50", "P95", "P99"),
+)
+
+
+def add_argument(views: Any) -> None:
+    """Add the option."""
+    views.add_argument(
+        "--tasks",
+        type=terminal.whole(1, HOURS),
+        nargs="?",
+        const=HOURS,
+        metavar="HOURS",
+        help=f"show the tasks of the last hours in place of the queues, 1 to {HOURS} (default: {HOURS})",
+    )
+
+
+def show(command: QueueCommand, names: list[str], hours: int, using: str, *, as_json: bool) -> None:
+    """Show the tasks of queues."""
+    stats = stored_runs(names, hours, using).stats()
+    by_time = [
+        (queue, task, each)
+        for queue, by_task in stats.items()
+        for task, each in sorted(by_task.items(), key=lambda pair: -pair[1].total)
+    ]
+    if as_json:
+        rows = [{"queue": queue, "task": task, **_plain_task(each)} for queue, task, each in by_time]
+        command.stdout.write(json.dumps(rows, indent=2))
+    else:
+        command.write(task_table(by_time) if by_time else ["No task ran in this time."])
+
+
+def task_table(tasks: Sequence[tuple[str, str, TaskStats]]) -> Iterator[str]:
+    """Return a header line and a line for each task, given with its queue and its name."""
+    return aligned([TASK_COLUMNS, *(_task_row(*task) for task in tasks)], right=range(2, len(TASK_COLUMNS)))
+
+
+def _task_row(queue: str, task: str, stats: TaskStats) -> tuple[str, ...]:
+    times = ["" if each is None else estimate(each) for each in (*stats.run_time, *stats.wait)]
+    counts = f"{stats.runs:,}", f"{stats.failures:,}", duration(stats.total)
+    return cut(clean(queue)), cut(clean(task)) or "(others)", *counts, *times
+
+
+def _plain_task(stats: TaskStats) -> dict[str, Any]:
+    numbers = {"attempts": stats.runs, "failed": stats.failures, "seconds": stats.total}
+    return {**numbers, "run_time": stats.run_time._asdict(), "wait": stats.wait._asdict()}

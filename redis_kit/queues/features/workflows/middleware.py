@@ -1,0 +1,201 @@
+"""A step of a workflow in a worker: its workflow is asked before its task runs, and told after.
+
+The order makes each death harmless: the workflow records the end of the step, then the jobs that became due are added,
+then the job of the step is acknowledged. If a process dies in between, the job is delivered again; its workflow says
+that the step has ended, and the jobs that became due are added again, which does nothing to those that exist.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from contextvars import Token
+from operator import attrgetter
+from threading import Event
+from typing import Any, NamedTuple, TypeVar
+
+from redis_kit.core.errors import RedisFailure
+from redis_kit.core.flow import Flow
+from redis_kit.queues.engine import calls as queue_calls
+from redis_kit.queues.engine import claim, message, payload
+from redis_kit.queues.engine.done import Ack
+from redis_kit.queues.engine.message import Message
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.errors import Cancelled, PayloadTooLarge, UnknownWorkflow
+from redis_kit.queues.features.workflows import calls, current, transitions
+from redis_kit.queues.features.workflows import step as steps
+from redis_kit.queues.features.workflows.current import CurrentWorkflow
+from redis_kit.queues.features.workflows.step import StepCall, of_call
+from redis_kit.queues.features.workflows.transitions import Begun, Failure
+from redis_kit.queues.features.workflows.workflow import announce
+from redis_kit.queues.tasks import result as results
+from redis_kit.queues.worker.run.attempt import SUCCEEDED, Attempt, Failed
+from redis_kit.queues.worker.run.middleware import Middleware
+from redis_kit.queues.worker.shared import failpoints
+from redis_kit.queues.worker.shared.done import RecordedEnd
+from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, until_answered
+
+logger = logging.getLogger("redis_kit.worker")
+Answer = TypeVar("Answer")
+
+
+class Ended(NamedTuple):
+    """Why a step is not run: an error, or None if it has succeeded before, with its result."""
+
+    error: BaseException | None
+    value: bytes = b""
+
+
+class WorkflowStep:
+    """One attempt of a step. Calls to the server wait for the end of an outage, until ``given_up`` is set."""
+
+    def __init__(self, source: Queue, call: StepCall, given_up: Event) -> None:
+        self.call = call
+        self._source, self._given_up = source, given_up
+        self._workflow = CurrentWorkflow(call)
+        self._value = b""
+        self._nodes: Sequence[calls.Node] = ()
+        self._has_ended = False  # in an earlier attempt
+        self._token: Token[CurrentWorkflow | None] | None = None
+
+    def begin(self, call: Message) -> Message | Ended:
+        """Return the call with the results that it refers to, unless it is not to run. One round trip."""
+        begun = self._asked(lambda: transitions.begin(self.call))
+        failpoints.reach("step_begun")
+        if begun.how in (transitions.BEGUN, transitions.BEGUN_AGAIN):
+            return _filled(call, self.call, begun)
+        announce(begun.added)
+        if begun.how == transitions.ENDED:
+            self._has_ended, self._value = True, begun.value
+            return Ended(None, begun.value)
+        if begun.how == transitions.GONE:
+            return Ended(UnknownWorkflow(f"workflow {self.call.workflow} does not exist: it has expired or was lost"))
+        if begun.how == transitions.TOO_LARGE:
+            text = f"the results for this step have more than {calls.MOST_RESULTS:,} bytes, which is the most allowed"
+            return Ended(PayloadTooLarge(text))
+        why = "was cancelled" if begun.how == transitions.CANCELLED else "does not wait for this step now"
+        return Ended(Cancelled(f"The workflow of the job {why}."))
+
+    def enter(self) -> None:
+        """Let the task see its workflow, until leave()."""
+        self._token = current.begin(self._workflow)
+
+    def leave(self) -> None:
+        """End what enter() began."""
+        if self._token:
+            current.end(self._token)
+
+    def returned(self, returned: Any, value: bytes) -> None:
+        """Take in what the task returned, with its stored form if there is one. One round trip if it added steps.
+
+        Raises InvalidWorkflow, NotSerializable and PayloadTooLarge.
+        """
+        if self.call.keeps and not value:
+            _, value = results.dump_value(returned)
+        self._value = value
+        self._nodes = self._asked(self._workflow.added)
+
+    def finish(self) -> None:
+        """Record that the step succeeded, and add the jobs that are due now. Three round trips, more for many jobs."""
+        if self._has_ended:
+            return
+        how, page = self._asked(lambda: transitions.finish(self.call, self._value, self._nodes))
+        failpoints.reach("step_recorded")
+        announce(self._asked(lambda: transitions.send(self.call.workflow, self.call.number, page)))
+        failpoints.reach("step_sent")
+        if how != transitions.RECORDED:
+            text = "Workflow %s: step %d has succeeded, but was cancelled or had failed before."
+            logger.info(text, self.call.workflow, self.call.number)
+
+    def repeatable(self, end: Ack) -> RecordedEnd:
+        """Return the call that records the end of the step again, for a server that lost it.
+
+        Steps that it added are not kept. So a step with any is made ready again.
+        """
+        source, call, value, added = self._source, self.call, self._value, bool(self._nodes)
+
+        def record() -> None:
+            if added:
+                source.run_flow(_return(source, end))
+                return
+            _, page = source.run_flow(transitions.finish(call, value))
+            announce(source.run_flow(transitions.send(call.workflow, call.number, page)))
+            source.run_flow(claim.acknowledge(source, end.token.partition(b"/")[0].decode(), [end]))
+
+        return RecordedEnd(end.token, end.id, end.value, record)
+
+    def _asked(self, flow: Callable[[], Flow[Answer]]) -> Answer:
+        answer: Answer = until_answered(lambda: self._source.run_flow(flow()), self._given_up)
+        return answer
+
+
+class WorkflowSteps(Middleware):
+    """Asks the workflow of a step before its task runs, and tells it when the task has succeeded."""
+
+    is_used = attrgetter("call.extra")
+
+    def __call__(self, attempt: Attempt) -> Any:
+        """See Middleware."""
+        step = WorkflowStep(attempt.source, of_call(attempt.call), self.worker.given_up)
+        attempt.repeatable, attempt.extra = step.repeatable, step
+        answer = step.begin(attempt.call)
+        if isinstance(answer, Ended):
+            if answer.error:
+                return Failed(answer.error, attempt.task, final=True)
+            attempt.value = answer.value if attempt.recorder else b""
+            return SUCCEEDED
+        attempt.call, attempt.args, attempt.kwargs = answer, answer.args, answer.kwargs
+        step.enter()
+        try:
+            ending = self.call_next(attempt)
+        finally:
+            step.leave()
+        if ending is SUCCEEDED:
+            step.finish()
+        return ending
+
+
+class StepResults(Middleware):
+    """Takes in what the task of a step returned, and the steps that it added."""
+
+    is_used = attrgetter("call.extra")
+
+    def __call__(self, attempt: Attempt) -> Any:
+        """See Middleware."""
+        returned = self.call_next(attempt)
+        attempt.extra.returned(returned, attempt.value)
+        return returned
+
+
+def report_failure(source: Queue, step: StepCall, error: str) -> None:
+    """Tell a workflow that a step's job is dead. Two round trips, or more for many jobs; a repeat is safe.
+
+    If the workflow can't be told, because something else wrote to its keys, workers find out when they look after it.
+    """
+    try:
+        _, page = source.run_flow(transitions.fail(step, error))
+        announce(source.run_flow(transitions.send(step.workflow, step.number, page)))
+    except UNAVAILABLE:
+        raise
+    except RedisFailure as failure:
+        logger.error("Workflow %s: the failure of step %d could not be recorded: %s", *step[:2], failure)  # noqa: TRY400
+
+
+def _return(source: Queue, end: Ack) -> Flow[None]:
+    yield from claim.settle(source, [queue_calls.End(end.token + b"/" + end.id, "return")])
+
+
+def _filled(call: Message, step: StepCall, begun: Begun) -> Message:
+    values = {number: payload.loads(stored) for number, stored in begun.values.items()}
+    failed = [_failure(failure) for failure in begun.failures]
+    args, kwargs = list(call.args), dict(call.kwargs)
+    for place, source in step.sources:
+        value = steps.filled(source, values, failed)
+        if isinstance(place, str):
+            kwargs[place] = value
+        else:
+            args[place] = value
+    return call._replace(args=args, kwargs=kwargs)
+
+
+def _failure(failure: Failure) -> dict[str, str]:
+    id, task = (failure.job.id, message.task_of(failure.job.body)) if failure.job else ("", "")
+    return {"id": id, "task": task, "error": failure.error}

@@ -1,0 +1,187 @@
+"""The dashboard's panel of workflows: a list of them, and a page about one."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import timedelta
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from redis_kit.core.errors import InvalidValue
+from redis_kit.core.flow import Flow
+from redis_kit.core.logs.masking import without_secrets
+from redis_kit.core.panels import (
+    MOST_ROWS,
+    Content,
+    Field,
+    Figure,
+    Lines,
+    Link,
+    Meter,
+    Pages,
+    Panel,
+    Search,
+    Table,
+    Tile,
+)
+from redis_kit.queues.dashboard.panel import MANAGE, button
+from redis_kit.queues.errors import UnknownWorkflow
+from redis_kit.queues.features.workflows import diagram as graph
+from redis_kit.queues.features.workflows import inspection as workflows
+from redis_kit.queues.features.workflows.diagram import STATES
+from redis_kit.queues.features.workflows.inspection import list_workflows
+from redis_kit.queues.features.workflows.workflow import NodeInfo, StepInfo, Workflow, WorkflowStatus
+
+SLUG = "workflows"
+MOST_DRAWN = 2000  # nodes that are read for a drawing
+ORDER = ("failed", "cancelled", "running", "due", "waiting", "successful")
+OF_STATES = {"running": ("cancel",), "failed": ("retry",), "cancelled": ("retry",)}
+
+
+def _effect_of_cancel(value: str) -> str:
+    status = _workflow(value).status()
+    if status.state != "running":
+        raise InvalidValue(_("Nothing was cancelled: the workflow %(id)s has ended.") % {"id": value})
+    waiting = status.steps - status.successful - status.failed
+    return ngettext(
+        "%(count)d step has not ended. It will not run, or is stopped at the next heartbeat of its worker.",
+        "%(count)d steps have not ended. They will not run, or are stopped at the next heartbeat of their workers.",
+        waiting,
+    ) % {"count": waiting}
+
+
+def _effect_of_retry(value: str) -> str:
+    failed = _workflow(value).status().failed
+    return ngettext(
+        "%(count)d failed step runs again, and then the steps that wait for it.",
+        "%(count)d failed steps run again, and then the steps that wait for them.",
+        failed,
+    ) % {"count": failed}
+
+
+def link(workflow: str) -> Link:
+    """Return the link from the page of a step's job."""
+    return Link(_("Workflow %s") % workflow, SLUG, {"id": workflow})
+
+
+class WorkflowsPanel(Panel):
+    """The workflows, the latest first, and a page about each if the viewer may manage queues."""
+
+    slug = SLUG
+    title = gettext_lazy("Workflows")
+
+    def search(self) -> Search | None:
+        """Return the form to look up a workflow, if the viewer may manage queues: its page shows errors."""
+        if not self.viewer.may(MANAGE):
+            return None
+        return Search(gettext_lazy("Look up"), (Field("id", gettext_lazy("Id of a workflow"), optional=True),))
+
+    def content(self) -> Iterator[Content]:
+        """Yield the workflow that was looked up, else the latest ones. Two round trips, and more for a large one,
+        or for steps that are in a queue, which may be paused.
+        """
+        id = self.viewer.asked.get("id", "").strip()
+        if id and self.viewer.may(MANAGE):
+            yield from _content_of(id)
+        else:
+            yield from self._all()
+
+    def reads(self) -> dict[str, Flow[Any]]:
+        """Return the latest workflows. Two round trips."""
+        return {"default": workflows.read(0, MOST_ROWS)}
+
+    def tile(self, replies: Mapping[str, Any]) -> Tile | None:
+        """Return how many of the latest workflows run and failed; None without workflows."""
+        listing = replies["default"]
+        return Tile.of(_figures([status for _, status in listing.workflows if status])) if listing.total else None
+
+    def _all(self) -> Iterator[Content]:
+        listing = list_workflows(offset=(self.viewer.page - 1) * MOST_ROWS, limit=MOST_ROWS)
+        readable = [(id, status) for id, status in listing.workflows if status]
+        yield from _figures([status for _, status in readable])
+        yield _table(gettext_lazy("Workflows"), readable, linked=self.viewer.may(MANAGE))
+        yield from Pages.of(SLUG, self.viewer.page, listing.total)
+
+    @button(gettext_lazy("Cancel the workflow"), confirm=True, effect=_effect_of_cancel)
+    def cancel(self, value: str) -> str:
+        """Cancel a running workflow and the jobs of its steps."""
+        if not _workflow(value).cancel():
+            raise InvalidValue(_("Nothing was cancelled: the workflow %(id)s has ended.") % {"id": value})
+        return _("Cancelled: workflow %(id)s.") % {"id": value}
+
+    @button(
+        gettext_lazy("Retry failed steps"),
+        confirm=True,
+        effect=_effect_of_retry,
+        harmless=True,
+    )
+    def retry(self, value: str) -> str:
+        """Run the failed steps of a workflow again."""
+        count = _workflow(value).retry()
+        if not count:
+            raise InvalidValue(_("Nothing was retried: no step of the workflow %(id)s has failed.") % {"id": value})
+        return ngettext("Retried %(count)d step of %(id)s.", "Retried %(count)d steps of %(id)s.", count) % {
+            "count": count,
+            "id": value,
+        }
+
+
+def _workflow(value: str) -> Workflow:
+    return Workflow(value)
+
+
+def _content_of(id: str) -> Iterator[Content]:
+    title = _("Workflow %s") % id
+    try:
+        status = _workflow(id).status()
+        nodes = workflows.nodes(id, MOST_DRAWN)
+        paused = workflows.paused_queues(nodes)
+    except (UnknownWorkflow, InvalidValue) as error:
+        yield Table(title, (), [], empty=str(error))
+        return
+    yield _table(title, [(id, status)], linked=False)
+    yield graph.drawing(nodes, paused)
+    yield _steps([node for node in nodes if node.step], paused)
+
+
+def _figures(workflows: Iterable[WorkflowStatus]) -> Iterator[Figure]:
+    states = [(status.state, status.failed) for status in workflows]
+    failed = sum(steps > 0 and state != "cancelled" for state, steps in states)
+    yield Figure(gettext_lazy("Running"), sum(state == "running" for state, _steps in states))
+    yield Figure(gettext_lazy("With failed steps"), failed, alarm=bool(failed))
+
+
+def _table(title: Any, workflows: list[tuple[str, WorkflowStatus]], *, linked: bool) -> Table:
+    columns = (_("Workflow"), _("State"), _("Steps done"), _("Failed"), _("Created"), _("Ended"))
+    rows = [
+        (
+            Lines((Link(id, SLUG, {"id": id}) if linked else id, status.name)),
+            STATES.get(status.state, status.state),
+            Meter(status.successful, status.steps, wanted=True),
+            status.failed,
+            status.created,
+            status.ended,
+        )
+        for id, status in workflows
+    ]
+    offered = [OF_STATES.get(status.state, ()) for _, status in workflows]
+    ids = [id for id, _ in workflows]
+    empty = _("There are no workflows.")
+    return Table(title, columns, rows, empty, actions=("cancel", "retry"), values=ids, offered=offered)
+
+
+def _steps(nodes: list[NodeInfo], paused: Collection[str]) -> Table:
+    ordered = sorted(nodes, key=lambda node: (ORDER.index(node.state) if node.state in ORDER else -1, node.number))
+    rows = [_row(node.step, paused) for node in ordered[:MOST_ROWS] if node.step]
+    columns = (_("Job"), _("State"), _("Since"), _("Run time"), _("Error"))
+    title = _("Steps")
+    if len(ordered) > MOST_ROWS:
+        title = _("Steps: the first %(count)d of %(total)d") % {"count": MOST_ROWS, "total": len(ordered)}
+    return Table(title, columns, rows)
+
+
+def _row(step: StepInfo, paused: Collection[str]) -> tuple[Any, ...]:
+    job = Link(step.id, "queues", {"queue": step.queue, "id": step.id})
+    run_time = None if step.seconds is None else timedelta(seconds=step.seconds)
+    error = without_secrets(step.error) if step.error else None
+    return Lines((step.task, job)), graph.state_of(step, paused), step.since, run_time, error

@@ -1,0 +1,183 @@
+"""The life of a workflow, as flows: it starts, its steps begin and end, it is cancelled or retried.
+
+The workflow is changed first, in one script; then the steps that became due are put into their queues, and that is
+noted. A process may die in between: the job of the step that ended is delivered again, and sends them; and workers
+look after workflows from time to time.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from django.utils import timezone
+
+from redis_kit.core.flow import Flow
+from redis_kit.core.steps import Batch, Call
+from redis_kit.core.values.sequences import batched
+from redis_kit.queues.engine import calls as queue_calls
+from redis_kit.queues.engine import enqueue, history, payload
+from redis_kit.queues.engine.lane import Lane
+from redis_kit.queues.engine.shards import Shard
+from redis_kit.queues.errors import Cancelled
+from redis_kit.queues.features.workflows import calls
+from redis_kit.queues.features.workflows.calls import Node, StepJob
+from redis_kit.queues.features.workflows.keys import WorkflowLists
+from redis_kit.queues.features.workflows.step import StepCall
+
+PUT = 100  # jobs in one round trip
+RETRIED = 200  # steps in one call
+CALLER = 0  # made due by no step
+GONE, BEGUN, BEGUN_AGAIN, ENDED, CANCELLED, NOT_DUE, TOO_LARGE = range(7)
+RECORDED, IGNORED = 1, 2
+
+
+class Added(NamedTuple):
+    """A job that was added to a queue."""
+
+    queue: str
+    id: str
+
+
+class Failure(NamedTuple):
+    """A step that failed: its number, its task's message, its job and the error."""
+
+    number: int
+    job: StepJob | None
+    error: str
+
+
+class Begun(NamedTuple):
+    """The answer to begin(): how, the results by step, what failed, and the result of a step that has ended before."""
+
+    how: int
+    values: dict[int, bytes]
+    failures: list[Failure]
+    value: bytes = b""
+    added: Sequence[Added] = ()
+
+
+def create(id: str, name: str, nodes: Sequence[Node]) -> Flow[list[Added]]:
+    """Store a workflow, start it, and add the jobs of its first steps. A repeat is safe."""
+    yield calls.REGISTER(None, id, calls.MOST_LISTED, calls.FIRST_CHECK)
+    steps, page = sum(node.job is not None for node in nodes), []
+    for chunk in enqueue.chunks(nodes, lambda node: len(node.job.body) if node.job else 0):
+        count = steps if chunk[-1] is nodes[-1] else 0
+        page = yield calls.create(id, name, chunk, steps=count, next_number=nodes[-1].number + 1)
+    return (yield from send(id, CALLER, page))
+
+
+def begin(step: StepCall) -> Flow[Begun]:
+    """Begin a step. If it has ended before, add the jobs again that became due with its end."""
+    how, *rest = yield calls.begin(step)
+    if how == ENDED:
+        return Begun(how, {}, [], rest[0], (yield from send(step.workflow, step.number, rest[1:])))
+    if how == TOO_LARGE:
+        return Begun(how, {}, [])
+    if how == BEGUN_AGAIN:
+        yield watch(step.workflow)
+    numbers = step.numbers()
+    values = dict(zip(numbers, rest, strict=False))
+    stored = {number: value for number, value in values.items() if value != b""}
+    return Begun(how, stored, list(_failures(rest[len(numbers) :])))
+
+
+def finish(step: StepCall, value: bytes, added: Sequence[Node] = ()) -> Flow[tuple[int, list[Any]]]:
+    """Record that a step succeeded. Return how, and the steps that are due now, for send(). A repeat is safe."""
+    how, *page = yield calls.finish(step, value, added, steps=sum(node.job is not None for node in added))
+    return how, page
+
+
+def fail(step: StepCall, error: str, *, expected: bytes = b"") -> Flow[tuple[int, list[Any]]]:
+    """Record that a step failed for good. Return how, and the steps that are due now, for send(). A repeat is safe."""
+    how, *page = yield calls.fail(step, error, expected=expected)
+    return how, page
+
+
+def cancel(id: str) -> Flow[int]:
+    """Cancel a workflow and the jobs of its steps. A repeat is safe."""
+    error = payload.encoded_error(Cancelled("The workflow of the job was cancelled."))
+    ttl_ms = calls.result_ttl_ms(failed=True)
+    how, *heads = yield calls.cancel(id, begins=True)
+    while heads:
+        jobs = [job for head in heads if (job := calls.read_node(b"0", head).job)]
+        yield Batch(
+            [queue_calls.cancel(base_of(job.queue), job.id, error=error, ttl_ms=ttl_ms) for job in jobs], lenient=True
+        )
+        _, *heads = yield calls.cancel(id, begins=True)
+    return int(how)
+
+
+def retry(id: str) -> Flow[tuple[int, list[Added]]]:
+    """Let the steps that failed or were cancelled run again. Return how many; -1 if it does not exist."""
+    while len((yield calls.cancel(id, begins=False))) > 1:
+        pass  # a caller that cancelled it may have died before the end
+    retried, added = 0, []
+    count, some, *page = yield calls.RETRY(id, RETRIED)
+    if some:
+        yield watch(id)
+    while some:
+        retried += some
+        added += yield from send(id, CALLER, page)
+        if retried >= count:  # those that failed again since are not counted
+            break
+        _, some, *page = yield calls.RETRY(id, min(RETRIED, count - retried))
+    return (retried if count >= 0 else -1), added
+
+
+def watch(id: str) -> Call:
+    """Return the step that has workers look at a workflow from now on."""
+    return Call("ZADD", WorkflowLists.of().checked, 0, id)
+
+
+def send(id: str, owner: int, page: Sequence[Any]) -> Flow[list[Added]]:
+    """Add the jobs of steps that are due, given as numbers and nodes, then those of further pages."""
+    added: list[Added] = []
+    while page:
+        added += yield from put([job for number, node in batched(page, 2) if (job := _job(number, node))])
+        page = yield calls.CONFIRM(id, owner, *page[::2])
+    return added
+
+
+def put(jobs: Sequence[StepJob]) -> Flow[list[Added]]:
+    """Add the jobs of steps; one that is in its queue already is left as it is."""
+    added = []
+    for some in batched(jobs, PUT):
+        counts = yield Batch([_put(job) for job in some])
+        added += [Added(job.queue, job.id) for job, count in zip(some, counts, strict=True) if count]
+    for name in {job.queue for job in jobs}:
+        yield from enqueue.registered(Shard(name))
+    return added
+
+
+def _put(job: StepJob) -> Any:
+    relative, due = job.due.startswith("+"), int(job.due)
+    body = job.body
+    if job.backend is not None:
+        run_after = history.milliseconds(due) if due and not relative else None
+        body = history.line(timezone.now(), run_after, job.backend) + body
+    return queue_calls.put(
+        base_of(job.queue),
+        [(job.id, body)],
+        delay=due if relative else 0,
+        due=0 if relative else due,
+        priority=job.priority,
+        own=True,
+        lane=Lane(job.lane) if job.lane else None,
+    )
+
+
+def _job(number: bytes, node: bytes) -> StepJob | None:
+    return calls.read_node(number, node).job
+
+
+def base_of(queue: str) -> str:
+    """Return what the keys of a queue begin with."""
+    return Shard(queue).key("")
+
+
+def _failures(parts: Sequence[bytes]) -> Iterator[Failure]:
+    for number, node, error in batched(parts, 3):
+        try:
+            job = calls.read_node(number, node).job
+        except ValueError:
+            job = None
+        yield Failure(int(number), job, error.decode("utf-8", "replace"))

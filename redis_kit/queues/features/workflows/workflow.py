@@ -1,0 +1,246 @@
+"""A workflow that was started: how it is doing, its end, its steps; cancelled and retried as a whole."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from time import monotonic
+from typing import Any, Literal, NamedTuple
+
+from redis_kit.core.flow import Flow
+from redis_kit.core.primitive import Primitive
+from redis_kit.core.steps import Pop
+from redis_kit.core.values.numbers import seconds
+from redis_kit.core.values.sequences import batched
+from redis_kit.queues import signals, validation
+from redis_kit.queues.engine import history, message
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.engine.results import AGAIN, WAIT
+from redis_kit.queues.errors import UnknownWorkflow
+from redis_kit.queues.features.workflows import calls, transitions
+from redis_kit.queues.features.workflows.keys import WorkflowKeys
+from redis_kit.queues.features.workflows.transitions import Added
+from redis_kit.queues.settings import QueueSettings, whole
+
+State = Literal["running", "successful", "failed", "cancelled"]
+StepState = Literal["waiting", "due", "running", "successful", "failed", "cancelled"]
+PAGE = 500  # nodes in one call
+
+
+class WorkflowStatus(NamedTuple):
+    """How a workflow is doing. ``state`` is running, successful, failed or cancelled.
+
+    ``steps`` is the number of all steps, ``active`` that of steps that are due or run. ``failed`` also counts
+    cancelled steps.
+    """
+
+    state: State
+    name: str
+    created: datetime
+    ended: datetime | None
+    steps: int
+    successful: int
+    failed: int
+    active: int
+
+
+class StepInfo(NamedTuple):
+    """A step: its task, the id and queue of its job, its state, since when it is in that state, and its error.
+
+    ``state`` is waiting (for others), due, running, successful, failed or cancelled. ``seconds`` is how long a step
+    took that has ended.
+    """
+
+    number: int
+    task: str
+    id: str
+    queue: str
+    state: StepState
+    since: datetime | None
+    error: str = ""
+    seconds: float | None = None
+
+
+class NodeInfo(NamedTuple):
+    """A node of the graph: a step, or a group if ``step`` is None. Node 0 is the group around all others."""
+
+    number: int
+    group: int
+    state: StepState
+    dependents: list[int]
+    members: list[int]
+    callback: int | None
+    step: StepInfo | None
+
+
+class Workflow(Primitive):
+    """A workflow by its id: ``Workflow(id)``, as ``enqueue()`` of a chain or group returns it.
+
+    Its methods raise UnknownWorkflow if there is none: its transaction is not committed yet, or it has expired, after
+    the options ``RESULT_TTL`` and ``FAILED_RESULT_TTL``. A running workflow does not expire.
+    """
+
+    component, settings = "queues", QueueSettings
+
+    def __init__(self, id: str) -> None:
+        super().__init__(validation.identifier("id", id))
+
+    def tag(self) -> str:
+        """Return the hash tag of its keys."""
+        return f"queues:workflow:{self.encoded}"
+
+    @property
+    def id(self) -> str:
+        """Return its id."""
+        return self.name
+
+    def status(self) -> WorkflowStatus:
+        """Return how the workflow is doing. One round trip."""
+        return self.run_flow(self._status())
+
+    async def astatus(self) -> WorkflowStatus:
+        """See status()."""
+        return await self.arun_flow(self._status())
+
+    def steps(self) -> list[StepInfo]:
+        """Return all steps in the order in which they were written. One round trip, and one for each 500 steps."""
+        return [node.step for node in self.run_flow(nodes(self)) if node.step]
+
+    async def asteps(self) -> list[StepInfo]:
+        """See steps()."""
+        return [node.step for node in await self.arun_flow(nodes(self)) if node.step]
+
+    def wait_until_finished(self, timeout: float) -> bool:
+        """Wait until the workflow has ended, for at most ``timeout`` seconds (0 to 86,400). Return whether it has.
+
+        There is no polling. One round trip if it has ended before, else three, and two more every 5 s.
+        """
+        return self.run_flow(self._wait(timeout)).state != "running"
+
+    async def await_until_finished(self, timeout: float) -> bool:
+        """See wait_until_finished()."""
+        return (await self.arun_flow(self._wait(timeout))).state != "running"
+
+    def cancel(self) -> bool:
+        """Cancel the workflow. Return False if it has already ended, unless it was cancelled.
+
+        No step begins any more, callbacks included. Running steps are stopped as Queue.cancel() does it; each counts as
+        cancelled, though it may end before. One round trip, and one for each 100 steps that are due or run.
+        """
+        return self._cancelled(self.run_flow(transitions.cancel(self.name)))
+
+    async def acancel(self) -> bool:
+        """See cancel()."""
+        return self._cancelled(await self.arun_flow(transitions.cancel(self.name)))
+
+    def retry(self) -> int:
+        """Run the steps again that failed or were cancelled, and then what waits for them. Return how many.
+
+        Steps that succeeded do not run again, nor does the callback of a group if it has run. Two round trips, and two
+        for each 100 of these steps.
+        """
+        count, added = self.run_flow(transitions.retry(self.name))
+        announce(added)
+        return self._retried(count)
+
+    async def aretry(self) -> int:
+        """See retry()."""
+        count, added = await self.arun_flow(transitions.retry(self.name))
+        await aannounce(added)
+        return self._retried(count)
+
+    def _status(self, *, waits: bool = False) -> Flow[WorkflowStatus]:
+        return read_status(self, (yield calls.READ_STATUS(self.name, int(waits))))
+
+    def _wait(self, timeout: float) -> Flow[WorkflowStatus]:
+        deadline = monotonic() + seconds("timeout", timeout, WAIT)
+        while True:
+            status = yield from self._status(waits=True)
+            left = deadline - monotonic()
+            if status.state != "running" or left <= 0:
+                return status
+            yield Pop(WorkflowKeys.of(self.name).ended, timeout=min(left, AGAIN))
+
+    def _cancelled(self, how: int) -> bool:
+        if how == transitions.GONE:
+            raise unknown(self.name)
+        return how == transitions.RECORDED
+
+    def _retried(self, count: int) -> int:
+        if count < 0:
+            raise unknown(self.name)
+        return count
+
+
+def announce(added: Sequence[Added]) -> None:
+    """Send the signals for jobs that were added."""
+    for job in added:
+        signals.announce(Queue, whole(job.queue), [job.id])
+
+
+async def aannounce(added: Sequence[Added]) -> None:
+    """See announce()."""
+    for job in added:
+        await signals.aannounce(Queue, whole(job.queue), [job.id])
+
+
+def unknown(id: str) -> UnknownWorkflow:
+    """Return the error for a workflow that does not exist."""
+    return UnknownWorkflow(f"There is no workflow {id}: its transaction is not committed yet, or it has expired.")
+
+
+def read_status(workflow: Workflow, reply: Sequence[Any]) -> WorkflowStatus:
+    """Return the reply to read_status by names. Raises UnknownWorkflow."""
+    if not reply:
+        raise unknown(workflow.name)
+    state, name, created, ended, steps, done, failed, _, active = reply
+    return WorkflowStatus(
+        state.decode(),
+        name.decode("utf-8", "replace"),
+        history.milliseconds(int(created)),
+        history.milliseconds(int(ended)) if ended else None,
+        int(steps),
+        int(done or 0),
+        int(failed or 0),
+        active,
+    )
+
+
+def nodes(workflow: Workflow, most: int = 1_000_000) -> Flow[list[NodeInfo]]:
+    """Read the nodes of a workflow, the first ``most`` of them."""
+    reply = yield calls.READ_STATUS(workflow.name, 0)
+    if not reply:
+        raise unknown(workflow.name)
+    last = min(int(reply[7]), most) - 1
+    listed: list[NodeInfo] = []
+    for first in range(0, last + 1, PAGE):
+        rows = yield calls.LIST_NODES(workflow.name, first, min(first + PAGE - 1, last))
+        listed += _nodes(rows)
+    return listed
+
+
+def _nodes(rows: Sequence[bytes]) -> Iterator[NodeInfo]:
+    for number, text, state, error in batched(rows, 4):
+        node = calls.read_node(number, text)
+        word, since, began = _state(state)
+        step = None
+        if node.job:
+            seconds = (since - began).total_seconds() if since and began and word != "cancelled" else None
+            step = StepInfo(
+                node.number,
+                message.task_of(node.job.body),
+                node.job.id,
+                node.job.queue,
+                word,
+                since,
+                error.decode("utf-8", "backslashreplace"),
+                seconds,
+            )
+        yield NodeInfo(node.number, node.group, word, node.dependents, node.members, node.callback, step)
+
+
+def _state(stored: bytes) -> tuple[Any, datetime | None, datetime | None]:
+    """Return a state, since when, and since when the step had run."""
+    word, *times = stored.decode("utf-8", "replace").split(" ")
+    if not word.isalpha():
+        return "waiting", None, None
+    since, began, *_ = (*[history.milliseconds(int(time)) for time in times], None, None)
+    return word, since, began

@@ -1,0 +1,226 @@
+"""The jobs of a queue in one state, page by page, and those among them of a task or an error."""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple
+
+from redis_kit.core.errors import InvalidValue
+from redis_kit.core.flow import Flow
+from redis_kit.core.primitive import Primitive
+from redis_kit.core.steps import Batch, Call
+from redis_kit.queues import validation
+from redis_kit.queues.engine import calls, done, job, manage, shards
+from redis_kit.queues.engine import done as done_jobs
+from redis_kit.queues.engine.done import DoneJob
+from redis_kit.queues.engine.job import JobInfo, QueueCounts, State
+from redis_kit.queues.engine.message import tags_of, task_of
+from redis_kit.queues.reports import failures
+from redis_kit.queues.reports.failures import Group
+
+DONE: State = "done"
+LOOKED_THROUGH = 1000  # jobs in one call, for those that match
+MOST_BYTES = 4 * 1024 * 1024  # of records that one call reads
+ROUNDS = 10  # calls of all_matching()
+_POSITION = re.compile(rb"(\d{1,2}) ((?:parked|-?\d{1,20}(?:\.\d{1,17})?(?:e[+-]?\d{1,3})?) .+)", re.DOTALL)
+_POSITION_OF_DONE = re.compile(rb"(\d{1,2}) (\d{1,19}-\d{1,19})")
+LISTED_THROUGH = 10_000  # jobs of a state, for those of a task or with a tag
+
+
+class JobFilter(NamedTuple):
+    """Which jobs of a state: those with this text in the name of their task, this one in the reason of their death, and
+    this tag.
+
+    The case of letters makes no difference; "" is in all.
+    """
+
+    task: str = ""
+    error: str = ""
+    tag: str = ""
+
+    def matches(self, info: JobInfo | DoneJob) -> bool:
+        """Return whether a job is one of them. The first bytes of its body are enough."""
+        if isinstance(info, DoneJob):
+            return self._fits(info.task, "", info.tags)
+        return self._fits(task_of(info.body), info.reason, tags_of(info.body))
+
+    def _fits(self, task: str, reason: str, tags: Sequence[str]) -> bool:
+        in_texts = self.task.casefold() in task.casefold() and self.error.casefold() in reason.casefold()
+        return in_texts and (not self.tag or self.tag.casefold() in map(str.casefold, tags))
+
+
+ALL = JobFilter()
+
+
+class JobPage(NamedTuple):
+    """A page of jobs. ``cursor`` is that of the next page, "" on the last one.
+
+    ``done`` is how many done jobs are kept, ``looked_at`` how many jobs were looked at for the page, and ``groups`` are
+    the latest dead jobs by their cause.
+    """
+
+    counts: QueueCounts
+    done: int
+    jobs: Sequence[JobInfo | DoneJob]
+    looked_at: int
+    cursor: str
+    groups: list[Group]
+
+
+def job_page(
+    queue: Primitive, state: State, *, cursor: str = "", wanted: JobFilter = ALL, limit: int = 50
+) -> Flow[JobPage]:
+    """Return a page of jobs in the order of peek(), done ones from the latest; of a queue with shards shard by shard.
+
+    Their bodies are cut to what task_of() needs. A page with a filter looks at 1000 jobs, so it may be empty and not
+    the last one. One round trip, two if the settings name SHARDS. Raises InvalidValue for a wrong cursor.
+    """
+    validation.one_of("state", state, (*manage.STATES, DONE))
+    first, after = _position(cursor, state)
+    names = (yield from shards.existing([queue.name]))[queue.name]
+    size = LOOKED_THROUGH if any(wanted) else limit
+    parts = [shards.shard(queue, name) for name in names]
+    pages = [
+        _step(part, state, after if number == first else b"", size if number >= first else 1, len(parts))
+        for number, part in enumerate(parts)
+    ]
+    xlens = [Call("XLEN", part.key("done")) for part in parts]
+    others = [
+        _others(part, state, after if number == first else b"", size, len(parts)) for number, part in enumerate(parts)
+    ]
+    replies = iter((yield Batch([*pages, *xlens, *(step for step in others if step)])))
+    listed, lengths, rest = (list(islice(replies, len(parts))) for _ in range(3))
+    counts, done = shards.summed([QueueCounts(*reply[:4]) for reply in listed]), sum(lengths)
+    dead = [job.stored("dead", reply) for reply in rest] if state == "dead" else []
+    groups = failures.groups(manage.merged("dead", dead, failures.MOST)) if dead else []
+    jobs: list[JobInfo | DoneJob] = []
+    looked_at = 0
+    entries = _done(first, size, rest) if state == DONE else _jobs(state, first, size, listed)
+    for number, place, info in entries:
+        if info is None:
+            return JobPage(counts, done, jobs, looked_at, _cursor(number, place), groups)
+        looked_at += 1
+        if wanted.matches(info):
+            jobs.append(info)
+        if len(jobs) == limit:
+            return JobPage(counts, done, jobs, looked_at, _cursor(number, place), groups)
+    return JobPage(counts, done, jobs, looked_at, "", groups)
+
+
+def all_matching(queue: Primitive, state: State, wanted: JobFilter, limit: int) -> Flow[list[JobInfo]]:
+    """Return the first ``limit`` jobs that match, of 10,000 of each state. A round trip for each 1000."""
+    jobs: list[JobInfo] = []  # none of them is done
+    cursor = ""
+    for _ in range(ROUNDS):
+        page = yield from job_page(queue, state, cursor=cursor, wanted=wanted, limit=limit - len(jobs))
+        jobs += [info for info in page.jobs if isinstance(info, JobInfo)]
+        cursor = page.cursor
+        if not cursor or len(jobs) == limit:
+            break
+    return jobs
+
+
+def _step(queue: Primitive, state: State, after: bytes, limit: int, share: int) -> Any:
+    if state == DONE:
+        state, after, limit = "ready", b"", 1  # for the counts
+    return calls.LIST_JOBS(queue.key(""), state, after, limit, manage.HEAD, MOST_BYTES // share)
+
+
+def _jobs(
+    state: State, first: int, size: int, replies: Sequence[list[Any]]
+) -> Iterator[tuple[int, bytes, JobInfo | None]]:
+    """Yield the jobs with their shards and places; None where the rest of a shard was not read."""
+    for number, reply in enumerate(replies):
+        if number >= first:
+            places, jobs = reply[4], job.stored(state, reply[5])
+            for place, info in zip(places, jobs, strict=False):
+                yield number, place, info
+            if jobs and (len(places) == size or len(jobs) < len(places)):
+                yield number, places[len(jobs) - 1], None
+
+
+def _others(queue: Primitive, state: State, after: bytes, limit: int, share: int) -> Any:
+    """Return the step that reads the causes of dead jobs, or the done jobs, from the latest; None for other states."""
+    if state == "dead":
+        return manage.heads_step(queue, failures.MOST // share, share=share)
+    begin = b"(" + after if after else b"+"
+    return Call("XREVRANGE", queue.key("done"), begin, "-", "COUNT", limit) if state == DONE else None
+
+
+def _done(first: int, size: int, replies: Sequence[list[Any]]) -> Iterator[tuple[int, bytes, DoneJob | None]]:
+    """Yield done jobs as _jobs() does. The place of one is its id in the stream."""
+    for number, reply in enumerate(replies):
+        if number >= first:
+            for id, fields in reply:
+                if info := done_jobs.read(id, fields):
+                    yield number, id, info
+            if len(reply) == size:
+                yield number, reply[-1][0], None
+
+
+def _cursor(shard: int, place: bytes) -> str:
+    return (b"%d %b" % (shard, place)).hex()
+
+
+def _position(cursor: str, state: State) -> tuple[int, bytes]:
+    pattern = _POSITION_OF_DONE if state == DONE else _POSITION
+    try:
+        match = pattern.fullmatch(bytes.fromhex(cursor)) if cursor else None
+    except ValueError:
+        match = None
+    if cursor and not match:
+        raise InvalidValue("The cursor of a page is that of the page before it, unchanged.")
+    return (int(match[1]), match[2]) if match else (0, b"")
+
+
+class Wanted(NamedTuple):
+    """Which jobs are wanted: those of a task, and those with a tag; None for any."""
+
+    task: str | None = None
+    tag: str | None = None
+
+    def matches(self, task: str, tags: tuple[str, ...]) -> bool:
+        """Return whether a job of this task with these tags is one of them."""
+        return self.task in (None, task) and (self.tag is None or self.tag in tags)
+
+
+ANY = Wanted()
+
+
+def first_jobs(queue: Primitive, state: State, limit: int, wanted: Wanted = ANY) -> Flow[list[JobInfo]]:
+    """Return the first ``limit`` jobs of a state in the order of peek(), or those among them that match.
+
+    Their bodies are cut to what task_of() and tags_of() need. One round trip; with a task or a tag one for each 1000
+    jobs of the state, at most 10.
+    """
+    by_shard = yield from shards.each(queue, partial(_first_jobs, state=state, limit=limit, wanted=wanted))
+    return manage.merged(state, by_shard, limit)
+
+
+def latest_done(queue: Primitive, limit: int, wanted: Wanted = ANY) -> Flow[list[DoneJob]]:
+    """Return the latest ``limit`` done jobs that the queue keeps, or those among them that match.
+
+    One round trip, two if the settings name SHARDS. With a task or a tag 10,000 are looked at.
+    """
+    by_shard = yield from shards.each(queue, partial(_latest_done, limit=limit, wanted=wanted))
+    return sorted((info for some in by_shard for info in some), key=lambda info: -info.ended)[:limit]
+
+
+def _latest_done(queue: Primitive, *, limit: int, wanted: Wanted) -> Flow[list[DoneJob]]:
+    count = limit if wanted == ANY else LISTED_THROUGH
+    entries = yield Call("XREVRANGE", queue.key("done"), "+", "-", "COUNT", count)
+    jobs = [info for id, fields in entries if (info := done.read(id, fields))]
+    return [info for info in jobs if wanted.matches(info.task, info.tags)][:limit]
+
+
+def _first_jobs(queue: Primitive, *, state: State, limit: int, wanted: Wanted) -> Flow[list[JobInfo]]:
+    matching: list[JobInfo] = []
+    offset, page = 0, limit if wanted == ANY else manage.PAGE
+    while len(matching) < limit and offset < LISTED_THROUGH:
+        jobs = job.stored(state, (yield manage.peek_step(queue, page, state, offset=offset, cut=manage.HEAD)))
+        matching += [info for info in jobs if wanted.matches(task_of(info.body), tags_of(info.body))]
+        offset += len(jobs)
+        if not jobs:
+            break
+    return matching[:limit]

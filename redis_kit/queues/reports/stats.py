@@ -1,0 +1,323 @@
+"""Many queues in one round trip, on a Redis Cluster in one for each node: sizes, waits, history, hand-overs."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from operator import mul
+from typing import Any, NamedTuple
+
+from redis_kit.core import conf
+from redis_kit.core.errors import InvalidName, InvalidValue, RedisFailure
+from redis_kit.core.flow import Flow
+from redis_kit.core.keys import encode
+from redis_kit.core.primitive import Primitive
+from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.steps import Batch, Call, CombinedBatch
+from redis_kit.core.text import shortened
+from redis_kit.core.values.numbers import whole_number
+from redis_kit.queues.engine import calls, enqueue, shards
+from redis_kit.queues.engine.job import PauseInfo, QueueCounts, pause
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.engine.shards import shard_names, summed
+from redis_kit.queues.keys import names_key
+from redis_kit.queues.reports import unknown_calls
+from redis_kit.queues.reports.unknown_calls import UnknownCalls
+from redis_kit.queues.settings import QueueSettings, whole
+
+MINUTES = (1, 4320)
+IDLE = 1440  # minutes without an attempt after which an empty shard that gets no more jobs is forgotten
+TOGETHER = 10  # queues that one script reads
+Errors = dict[str, RedisFailure]
+
+
+class QueueStats(NamedTuple):
+    """How a queue is doing.
+
+    - ``wait``: seconds for which the next ready job, the first scheduled job, or a job that waits for a limit has been
+      due, whichever is longest; None without a job.
+    - ``done`` and ``failed``: jobs and attempts in each minute up to ``minute``, the present one, counted since 1970.
+    - ``begun``: attempts that began in each minute; ``lateness`` and ``latest``: seconds from the time for which these
+      were due to their claims, on average and at most.
+    - ``paused``: None if the queue gives out jobs.
+    - ``workers``: living workers; ``quiet``: those among the first 100 that claim no jobs, as they are quiet or
+      stopping.
+    - ``unknown``: the calls that workers returned as they can't run them; first those that no living worker can run.
+    - ``refused``: why the server refuses writes to it, such as "OOM ..."; "" if it takes them.
+    - ``shards``: over how many slots the queue is spread. The workers are then those that work on all of them.
+    """
+
+    counts: QueueCounts
+    wait: float | None
+    minute: int
+    done: list[int]
+    failed: list[int]
+    begun: list[int]
+    lateness: list[float]
+    latest: list[float]
+    paused: PauseInfo | None = None
+    workers: int = 0
+    quiet: int = 0
+    unknown: tuple[UnknownCalls, ...] = ()
+    shards: int = 1
+    refused: str = ""
+
+    @property
+    def claiming(self) -> int:
+        """Return how many living workers claim jobs of the queue."""
+        return self.workers - self.quiet
+
+    @property
+    def deserted(self) -> bool:
+        """Return whether jobs are due and no living worker claims jobs of the queue."""
+        return self.wait is not None and self.claiming <= 0
+
+
+class QueueHistory(NamedTuple):
+    """The numbers of a queue in each hour up to ``hour``, the present one, counted since 1970.
+
+    - ``done`` and ``failed``: jobs and attempts.
+    - ``begun``: attempts that began; ``lateness`` and ``latest``: seconds from the time for which these were due to
+      their claims, on average and at most.
+    """
+
+    hour: int
+    done: list[int]
+    failed: list[int]
+    begun: list[int]
+    lateness: list[float]
+    latest: list[float]
+
+    @property
+    def minute(self) -> int:
+        """Return the last minute of the present hour, counted since 1970."""
+        return 60 * self.hour + 59
+
+
+class _Overview(Primitive):
+    component, settings = "queues", QueueSettings
+
+    def tag(self) -> str:
+        return "queues"
+
+
+def queue_names(*, using: str = "default") -> list[str]:
+    """Return the names of all queues: those in ``NAMES``, then those that were used or that a worker serves.
+
+    One round trip. A queue with shards has one name. ``rk_worker`` removes a name that was never used when it stops.
+    """
+    return over(using).run_flow(read_names())
+
+
+async def aqueue_names(*, using: str = "default") -> list[str]:
+    """See queue_names()."""
+    return await over(using).arun_flow(read_names())
+
+
+def never_used(queues: Iterable[str], *, using: str = "default") -> set[str]:
+    """Return which of these queues no job was ever put into, even if a worker has registered them. One round trip."""
+    return over(using).run_flow(_never_used(listed(queues), using))
+
+
+def queue_counts(
+    queues: Iterable[str], *, using: str = "default", errors: Errors | None = None
+) -> dict[str, QueueCounts]:
+    """Return how many jobs are in each state, for each queue at one moment, and for one with shards almost.
+
+    One round trip, and one more if the settings name SHARDS of a queue. See queue_stats() for ``errors``.
+    """
+    return over(using).run_flow(_counts(listed(queues), using, errors))
+
+
+async def aqueue_counts(
+    queues: Iterable[str], *, using: str = "default", errors: Errors | None = None
+) -> dict[str, QueueCounts]:
+    """See queue_counts()."""
+    return await over(using).arun_flow(_counts(listed(queues), using, errors))
+
+
+def queue_stats(
+    queues: Iterable[str], *, minutes: int = 30, using: str = "default", errors: Errors | None = None
+) -> dict[str, QueueStats]:
+    """Return how queues are doing, with their numbers of the last minutes, at most 4320.
+
+    One round trip, and one more if the settings name SHARDS of a queue.
+
+    A queue with a key of a wrong type raises KeyConflict. With a dict for ``errors``, the error is stored there by the
+    queue's name, and the other queues are returned.
+    """
+    return over(using).run_flow(read_reports(listed(queues), minutes, using, errors))
+
+
+async def aqueue_stats(
+    queues: Iterable[str], *, minutes: int = 30, using: str = "default", errors: Errors | None = None
+) -> dict[str, QueueStats]:
+    """See queue_stats()."""
+    return await over(using).arun_flow(read_reports(listed(queues), minutes, using, errors))
+
+
+def older_shards(queues: Iterable[str], *, using: str = "default") -> list[str]:
+    """Return shards of these queues that get no jobs by the present settings and may still have some.
+
+    An empty one in which no job began for a day is forgotten: a process with older settings may have added some. One
+    round trip, and two more if there are any.
+    """
+    return over(using).run_flow(_older(listed(queues), using))
+
+
+def read_stats(minutes: int, using: str, errors: Errors) -> Flow[dict[str, QueueStats]]:
+    """Read the numbers of all queues. Two round trips."""
+    names = yield from read_names()
+    return (yield from read_reports(names, minutes, using, errors))
+
+
+def over(using: str) -> _Overview:
+    """Return what runs flows over several queues."""
+    return _Overview("all", using=using)
+
+
+def listed(queues: Iterable[str]) -> list[str]:
+    """Return the names of queues. Raises InvalidValue for a single name, whose letters would be taken for names."""
+    if isinstance(queues, str):
+        raise InvalidValue(f"queues must be a list of names, such as [{shortened(queues)}], not {shortened(queues)}.")
+    return list(queues)
+
+
+def bases(queues: Iterable[str], using: str) -> list[str]:
+    """Return the beginnings of the keys of queues or shards."""
+    return [Queue(name, using=using).key("") for name in queues]
+
+
+def read_names() -> Flow[list[str]]:
+    """Read the names of all queues. One round trip."""
+    members = yield Call("SMEMBERS", names_key())
+    used = sorted(name.decode("utf-8", "replace") for name in members)
+    return [*dict.fromkeys([*conf.section(QueueSettings).NAMES, *map(whole, filter(_is_name, used))])]
+
+
+def read_chosen(queues: Iterable[str] | None) -> Flow[list[str]]:
+    """Return the names of these queues, or read those of all. No round trip or one."""
+    return (yield from read_names()) if queues is None else listed(queues)
+
+
+def _never_used(queues: Sequence[str], using: str) -> Flow[set[str]]:
+    names = yield from shards.existing(queues)
+    unused = yield from enqueue.never_used([Queue(name, using=using) for name in chain.from_iterable(names.values())])
+    missing = {queue.name for queue in unused}
+    return {queue for queue in queues if missing.issuperset(names[queue])}
+
+
+def _older(queues: Sequence[str], using: str) -> Flow[list[str]]:
+    registered = sorted(name.decode("utf-8", "replace") for name in (yield Call("SMEMBERS", names_key())))
+    shards_of = [name for name in registered if whole(name) != name and whole(name) in queues]
+    older = [name for name in shards_of if name not in shard_names(whole(name))]
+    if not older:
+        return []
+    replies = yield Batch([calls.QUEUE_STATS(base, IDLE) for base in bases(older, using)])
+    reports = {name: read_report([reply]) for name, reply in zip(older, replies, strict=True)}
+    idle = [name for name, stats in reports.items() if not (any(stats.counts) or any(stats.begun))]
+    if idle:
+        yield Call("SREM", names_key(), *idle)
+    return [name for name in older if name not in idle]
+
+
+def of_each(
+    queues: Sequence[str], using: str, step: Callable[[str], ScriptCall], *, lenient: bool, most: int = 25
+) -> Flow[list[list[Any]]]:
+    """Return for each queue the replies of its shards."""
+    names = yield from shards.existing(queues)
+    shard_names = [names[queue] for queue in queues]
+    steps = [step(base) for base in bases(chain.from_iterable(shard_names), using)]
+    replies = iter((yield CombinedBatch(steps, lenient=lenient, most=most)))
+    return [list(islice(replies, len(several))) for several in shard_names]
+
+
+def _is_name(name: str) -> bool:
+    try:
+        encode(name)
+    except InvalidName:
+        return False
+    return True
+
+
+def _counts(queues: list[str], using: str, errors: Errors | None) -> Flow[dict[str, QueueCounts]]:
+    replies = yield from of_each(queues, using, calls.COUNT, lenient=errors is not None)
+    return {
+        name: shards.summed([QueueCounts(*reply) for reply in several])
+        for name, several in _readable(queues, replies, errors)
+    }
+
+
+def _readable(queues: list[str], replies: list[list[Any]], errors: Errors | None) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the replies by queue; ``errors`` takes the first error of a queue."""
+    for name, several in zip(queues, replies, strict=True):
+        error = next((reply for reply in several if isinstance(reply, RedisFailure)), None)
+        if errors is not None and error:
+            errors[name] = error
+        else:
+            yield name, several
+
+
+def read_reports(
+    queues: list[str], minutes: int, using: str, errors: Errors | None = None
+) -> Flow[dict[str, QueueStats]]:
+    """See queue_stats()."""
+    whole_number("minutes", minutes, MINUTES)
+    replies = yield from of_each(
+        queues, using, lambda base: calls.QUEUE_STATS(base, minutes), lenient=errors is not None, most=TOGETHER
+    )
+    return {name: read_report(several) for name, several in _readable(queues, replies, errors)}
+
+
+def read_report(replies: Sequence[list[Any]]) -> QueueStats:
+    """Return the replies of QUEUE_STATS for all shards of a queue as one report."""
+    reports = [_read_reply(reply) for reply in replies]
+    return reports[0] if len(reports) == 1 else _merged_reports(reports)
+
+
+def _read_reply(reply: list[Any]) -> QueueStats:
+    wait = None if reply[4] < 0 else reply[4] / 1000
+    done, failed, begun, late, latest = (reply[at::5] for at in range(12, 17))
+    return QueueStats(
+        QueueCounts(*reply[:4]),
+        wait,
+        reply[5],
+        done,
+        failed,
+        begun,
+        [total / 1000 / max(1, count) for total, count in zip(late, begun, strict=True)],
+        [most / 1000 for most in latest],
+        pause(reply[6], reply[7]),
+        reply[8],
+        reply[9],
+        unknown_calls.read(reply[10]),
+        refused=refusal(reply),
+    )
+
+
+def refusal(reply: list[Any]) -> str:
+    """Return why the server refuses writes, as a reply of QUEUE_STATS has it."""
+    return str(reply[11].decode("utf-8", "replace").lstrip("-").partition(" script: ")[0])
+
+
+def _merged_reports(reports: Sequence[QueueStats]) -> QueueStats:
+    waits = [report.wait for report in reports if report.wait is not None]
+    begun = [sum(same) for same in _by_minute(reports, "begun")]
+    late = [map(mul, report.begun, report.lateness) for report in reports]
+    return QueueStats(
+        summed([report.counts for report in reports]),
+        max(waits, default=None),
+        reports[0].minute,
+        [sum(same) for same in _by_minute(reports, "done")],
+        [sum(same) for same in _by_minute(reports, "failed")],
+        begun,
+        [sum(same) / max(1, count) for same, count in zip(zip(*late, strict=True), begun, strict=True)],
+        [max(same) for same in _by_minute(reports, "latest")],
+        next((report.paused for report in reports if report.paused), None),
+        *min((report.workers, report.quiet) for report in reports),
+        unknown_calls.merged(call for report in reports for call in report.unknown),
+        len(reports),
+        next((report.refused for report in reports if report.refused), ""),
+    )
+
+
+def _by_minute(reports: Sequence[QueueStats], name: str) -> Iterator[tuple[Any, ...]]:
+    return zip(*(getattr(report, name) for report in reports), strict=True)

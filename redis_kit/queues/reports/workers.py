@@ -1,0 +1,277 @@
+"""Workers as they report about themselves, the jobs they hold, those that were lost, and commands to them."""
+
+import json
+import logging
+import re
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple, get_args
+
+from redis_kit.core.errors import KeyConflict, RedisFailure
+from redis_kit.core.flow import Flow
+from redis_kit.core.gather import gather
+from redis_kit.core.logs.rate_limit import LogRateLimit
+from redis_kit.core.steps import Batch, CombinedBatch
+from redis_kit.core.values.sequences import batched
+from redis_kit.queues import validation
+from redis_kit.queues.engine import calls, shards
+from redis_kit.queues.engine.message import task_of
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.reports.stats import TOGETHER, Errors, bases, of_each, over, read_chosen
+
+logger = logging.getLogger("redis_kit")
+_log_limit = LogRateLimit()
+Command = Literal["quiet", "resume", "stop"]
+MOST_WORKERS = 100
+MOST_BYTES = 4 * 1024 * 1024  # of jobs' records, read for one queue
+DEAD = "dead"  # the state of a worker whose lease is over
+UNRESPONSIVE = "unresponsive"  # the state of a worker process that gives no sign of life, though its supervisor does
+NUMBERS = ("pid", "supervisor_pid", "threads", "memory", "clock_back", "unresponsive")
+HOUR = 3600.0  # seconds for which a lost worker needs attention
+_RECORD = re.compile(rb"\d+ (\d{1,15}) (\d{1,15}) (\d{1,15}) (.*)", re.DOTALL)
+
+
+class RunningJob(NamedTuple):
+    """A running job. ``task`` is "" if it names none; ``age`` is for how many seconds it has been running.
+
+    The age is None if the job stores no result.
+    """
+
+    queue: str
+    id: str
+    task: str = ""
+    age: float | None = None
+
+
+class WorkerInfo(NamedTuple):
+    """A worker: its queues, the ids of its running jobs, and the seconds since its last heartbeat.
+
+    The rest is reported with heartbeats by workers of ``rk_worker``: ``supervisor`` and ``supervisor_pid``, the process
+    above it; ``state``, "working", "quiet" or "stopping"; ``memory``, resident memory in MiB; ``clock_back``, by how
+    many seconds the supervisor has seen the server's clock go back, until the clock has caught up, and for an hour at
+    least. ``held`` are its running jobs in detail.
+
+    A worker process that has given its supervisor no sign of life for 30 seconds has the state "unresponsive": it was
+    stopped, or a job holds the interpreter in C code. ``unresponsive`` is for how many seconds, else 0.
+
+    A worker without a heartbeat for ``WORKER_TIMEOUT`` has the state "dead", until the heartbeat or claim of another
+    worker of the queue removes it and makes its jobs ready. A worker whose record is damaged has the state "damaged",
+    the host "?" and the pid 0.
+    """
+
+    id: str
+    host: str
+    pid: int
+    queues: tuple[str, ...]
+    jobs: tuple[str, ...]
+    silent: float
+    supervisor: str = ""
+    supervisor_pid: int = 0
+    threads: int = 0
+    state: str = ""
+    memory: int | None = None
+    held: tuple[RunningJob, ...] = ()
+    clock_back: int = 0
+    unresponsive: int = 0
+
+
+class LostWorker(NamedTuple):
+    """A worker that ended without signing off, such as on a machine that failed.
+
+    ``jobs`` is how many jobs other workers took from it, ``age`` how many seconds ago that was. ``supervisor_pid`` is 0
+    for other programs than ``rk_worker``.
+    """
+
+    id: str
+    host: str
+    pid: int
+    supervisor_pid: int
+    queues: tuple[str, ...]
+    jobs: int
+    age: float
+
+
+def list_workers(
+    queues: Iterable[str] | None = None, *, using: str = "default", errors: Errors | None = None
+) -> list[WorkerInfo]:
+    """Return the workers of these queues, by default of all: at most 100 of each. One round trip, two for all.
+
+    A queue with a key of a wrong type is left out. With a dict for ``errors``, the error is stored there by the queue's
+    name; without it the error is logged, at most once a minute.
+    """
+    return over(using).run_flow(read_workers(queues, using, errors))
+
+
+async def alist_workers(
+    queues: Iterable[str] | None = None, *, using: str = "default", errors: Errors | None = None
+) -> list[WorkerInfo]:
+    """See list_workers()."""
+    return await over(using).arun_flow(read_workers(queues, using, errors))
+
+
+def control_worker(worker: str, command: Command, *, using: str = "default") -> bool:
+    """Send a command to a worker: "quiet" to claim no more jobs, "resume", or "stop".
+
+    Return False if the worker does not exist or is dead. ``rk_worker`` reads the command with its next heartbeat; after
+    a minute it is void. Other programs that claim jobs read no commands. The id may be that of a supervisor or of
+    any of its workers. Three round trips.
+    """
+    return over(using).run_flow(_control(worker, command, using))
+
+
+async def acontrol_worker(worker: str, command: Command, *, using: str = "default") -> bool:
+    """See control_worker()."""
+    return await over(using).arun_flow(_control(worker, command, using))
+
+
+def lost_workers(queues: Iterable[str] | None = None, *, using: str = "default") -> list[LostWorker]:
+    """Return the workers that ended without signing off in the last 24 hours, the latest first: at most 50 of a queue.
+
+    A worker is recorded by the one that takes its jobs, after ``WORKER_TIMEOUT``, and a program without a supervisor
+    only if it held jobs. Queues with a damaged key are left out. By default all queues. One round trip, two for all.
+    """
+    return Queue("all", using=using).run_flow(_read_all_lost(queues, using))
+
+
+async def alost_workers(queues: Iterable[str] | None = None, *, using: str = "default") -> list[LostWorker]:
+    """See lost_workers()."""
+    return await Queue("all", using=using).arun_flow(_read_all_lost(queues, using))
+
+
+def workers_and_lost(
+    queues: Iterable[str] | None = None, *, using: str = "default", errors: Errors
+) -> tuple[list[WorkerInfo], list[LostWorker]]:
+    """Return what list_workers() and lost_workers() return, in as many round trips as one of them."""
+    return Queue("all", using=using).run_flow(read_workers_and_lost(queues, using, errors))
+
+
+def read_workers_and_lost(
+    queues: Iterable[str] | None, using: str, errors: Errors, *, most_bytes: int = MOST_BYTES
+) -> Flow[tuple[list[WorkerInfo], list[LostWorker]]]:
+    """See workers_and_lost() and read_workers()."""
+    names = yield from read_chosen(queues)
+    both: list[Flow[Any]] = [read_workers(names, using, errors, most_bytes=most_bytes), read_lost(names, using)]
+    workers, lost = yield from gather(both, combine=True)
+    return workers, lost
+
+
+def read_lost(queues: Iterable[str], using: str) -> Flow[list[LostWorker]]:
+    """Read the lost workers of queues, the latest first. Queues with a damaged key are left out. One round trip."""
+    names = yield from shards.existing(queues)
+    places = [(queue, name) for queue, several in names.items() for name in several]
+    steps = [calls.LIST_LOST_WORKERS(Queue(name, using=using).key("")) for _, name in places]
+    replies = (yield CombinedBatch(steps, lenient=True, most=TOGETHER)) if steps else []
+    by_id: dict[str, LostWorker] = {}
+    for (queue, _), reply in zip(places, replies, strict=True):
+        for parts in () if isinstance(reply, RedisFailure) else batched(reply, 3):
+            if worker := _lost_worker(queue, *parts):
+                by_id[worker.id] = _merged_lost(by_id[worker.id], worker) if worker.id in by_id else worker
+    return sorted(by_id.values(), key=lambda worker: worker.age)
+
+
+def _read_all_lost(queues: Iterable[str] | None, using: str) -> Flow[list[LostWorker]]:
+    return (yield from read_lost((yield from read_chosen(queues)), using))
+
+
+def _lost_worker(queue: str, id: bytes, age: int, record: bytes) -> LostWorker | None:
+    match = _RECORD.fullmatch(record)
+    if not match:
+        return None
+    jobs, pid, supervisor_pid = map(int, match.groups()[:3])
+    host = match[4].decode("utf-8", "replace")
+    return LostWorker(id.decode("utf-8", "replace"), host, pid, supervisor_pid, (queue,), jobs, age / 1000)
+
+
+def _merged_lost(worker: LostWorker, other: LostWorker) -> LostWorker:
+    """Return a worker that was lost in two queues, or in two shards of one, as one."""
+    queues = tuple(dict.fromkeys(worker.queues + other.queues))
+    return worker._replace(queues=queues, jobs=worker.jobs + other.jobs, age=min(worker.age, other.age))
+
+
+def read_workers(
+    queues: Iterable[str] | None, using: str, errors: Errors | None = None, *, most_bytes: int = MOST_BYTES
+) -> Flow[list[WorkerInfo]]:
+    """See list_workers(). With no bytes, the tasks and ages of jobs are not read."""
+    looked_at = yield from read_chosen(queues)
+    replies = yield from of_each(
+        looked_at,
+        using,
+        lambda base: calls.LIST_WORKERS(base, MOST_WORKERS, most_bytes),
+        lenient=True,
+        most=TOGETHER,
+    )
+    by_id: dict[str, WorkerInfo] = {}
+    for name, reply in [(name, reply) for name, several in zip(looked_at, replies, strict=True) for reply in several]:
+        if isinstance(reply, RedisFailure):
+            _left_out(name, reply, errors)
+            continue
+        for parts in batched(reply, 4):
+            worker = _worker_of(name, *parts)
+            by_id[worker.id] = _merged(by_id[worker.id], worker) if worker.id in by_id else worker
+    return sorted(by_id.values())
+
+
+def _left_out(queue: str, error: RedisFailure, errors: Errors | None) -> None:
+    if errors is not None:
+        errors[queue] = error
+    elif not isinstance(error, KeyConflict):
+        raise error
+    elif _log_limit.allows(queue):
+        logger.error("Workers of queue %a are not listed: %s", queue, error)
+
+
+def _control(worker: str, command: str, using: str) -> Flow[bool]:
+    validation.identifier("worker", worker)
+    validation.one_of("command", command, get_args(Command))
+    workers = [info for info in (yield from read_workers(None, using)) if worker in (info.id, info.supervisor)]
+    places = [(base, info.id) for info in workers for base in bases(info.queues, using)]
+    replies = (yield Batch([calls.send_command(base, id, command) for base, id in places])) if places else []
+    return any(replies)
+
+
+def _worker_of(queue: str, id: bytes, left: int, information: bytes, jobs: list[Any]) -> WorkerInfo:
+    """Return a worker in the reply of LIST_WORKERS."""
+    report = _about(information)
+    held = tuple(_held(queue, *parts) for parts in batched(jobs, 3))
+    unresponsive = report.get("unresponsive", 0)
+    return WorkerInfo(
+        id.decode("utf-8", "replace"),
+        str(report["host"]),
+        report["pid"],
+        (queue,),
+        tuple(job.id for job in held),
+        max(0.0, (calls.lease() - left) / 1000),
+        str(report.get("supervisor", "")),
+        report.get("supervisor_pid", 0),
+        report.get("threads", 0),
+        DEAD if left < 0 else UNRESPONSIVE if unresponsive else str(report.get("state", "")),
+        report.get("memory"),
+        held,
+        report.get("clock_back", 0),
+        unresponsive,
+    )
+
+
+def _about(information: bytes) -> dict[str, Any]:
+    """Return the information of a worker, checked: it has a host and a pid, and its numbers are whole."""
+    try:
+        report = json.loads(information.partition(b" ")[2])
+        numbers = {name: int(report[name]) for name in NUMBERS if name in report}
+        return {"host": report["host"], "pid": numbers["pid"], **report, **numbers}
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+        return {"host": "?", "pid": 0, "state": "damaged"}
+
+
+def _held(queue: str, member: bytes, age: int, body: bytes) -> RunningJob:
+    id = member.split(b"/", 3)[-1].decode("utf-8", "replace")
+    return RunningJob(queue, id, task_of(body), None if age < 0 else age / 1000)
+
+
+def _merged(worker: WorkerInfo, other: WorkerInfo) -> WorkerInfo:
+    """Return a worker that is in two queues, or in two shards of one, as one."""
+    return worker._replace(
+        queues=tuple(dict.fromkeys(worker.queues + other.queues)),
+        jobs=worker.jobs + other.jobs,
+        silent=min(worker.silent, other.silent),
+        held=worker.held + other.held,
+        clock_back=max(worker.clock_back, other.clock_back),
+    )

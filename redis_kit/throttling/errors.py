@@ -1,5 +1,0 @@
-"""Exceptions of throttles."""
-
-from redis_kit.core.errors import InvalidRate
-
-__all__ = ["InvalidRate"]

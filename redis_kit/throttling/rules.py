@@ -1,0 +1,355 @@
+"""Rules that operators set on a throttle for a limited time: bans, exemptions and overrides."""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Literal, NamedTuple
+
+from redis_kit.core import connections, flow, scripts
+from redis_kit.core.errors import InvalidRate, InvalidValue
+from redis_kit.core.flow import Flow
+from redis_kit.core.keys import hashed
+from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.steps import Batch, Call
+from redis_kit.core.text import shortened
+from redis_kit.core.values.numbers import is_number, whole_number
+from redis_kit.core.values.rates import Rate, parse
+from redis_kit.throttling.engine import refusal_cache
+from redis_kit.throttling.engine.base import AnyThrottle, BaseThrottle
+
+LIMIT = 10_000  # identities with a rule
+
+SET = scripts.load("redis_kit.throttling", "set_rule")
+LIFT = scripts.load("redis_kit.throttling", "lift_rule")
+LIST = scripts.load("redis_kit.throttling", "list_rules")
+READ = scripts.load("redis_kit.throttling", "read_rules")
+FIND = scripts.load("redis_kit.throttling", "find_identity")
+
+LONGEST = 366 * 86_400  # seconds
+BATCH_SIZE = 500  # rules that one script reads
+HASH_LENGTH = 22
+KINDS: dict[str, Literal["ban", "exempt", "override"]] = {"b": "ban", "x": "exempt", "r": "override"}
+RESET = scripts.load("redis_kit.throttling", "reset")
+
+
+class Rule(NamedTuple):
+    """A rule: its kind, the hash of the identity ("" for all identities), and when it ends.
+
+    ``shown`` is what ``OFFENDERS`` allows to store of the identity. ``rates`` are those of an override, as text.
+    """
+
+    kind: Literal["ban", "exempt", "override"]
+    identity_hash: str
+    shown: str
+    until: datetime
+    rates: str
+
+
+RuleList = list[Rule]  # inside the class of rules, the method list() hides the type
+
+
+class Subject(NamedTuple):
+    """Whose rule is meant: the hash of an identity, and its entry in lists ("" to keep the entry that it has).
+
+    An empty hash stands for all identities.
+    """
+
+    identity_hash: str
+    entry: str
+
+
+def subject(throttle: BaseThrottle, identity: str | int | None, identity_hash: str) -> Subject:
+    """Return whose rule is meant. Raises InvalidName and InvalidValue."""
+    if identity is None and not identity_hash:
+        return Subject("", "")
+    if identity is None:
+        if not isinstance(identity_hash, str) or not re.fullmatch(f"[A-Za-z0-9_-]{{{HASH_LENGTH}}}", identity_hash):
+            raise InvalidValue(
+                f"identity_hash must be the {HASH_LENGTH} characters that lists show, not {shortened(identity_hash)}."
+            )
+        return Subject(identity_hash, "")
+    if identity_hash:
+        raise InvalidValue("Give identity or identity_hash, not both: they name the same identity.")
+    entry = throttle.entry(throttle.checked(identity, 1))
+    return Subject(entry[:HASH_LENGTH], entry)
+
+
+def ban(throttle: BaseThrottle, subject: Subject, seconds: float) -> Flow[Rule]:
+    """Ban an identity."""
+    _require_identity(subject)
+    return _set_one(throttle, subject, "b", "", _milliseconds(throttle, seconds))
+
+
+def exempt(throttle: BaseThrottle, subject: Subject, seconds: float) -> Flow[Rule]:
+    """Exempt an identity."""
+    _require_identity(subject)
+    return _set_one(throttle, subject, "x", "", _milliseconds(throttle, seconds))
+
+
+def _require_identity(subject: Subject) -> None:
+    if not subject.identity_hash:
+        raise InvalidValue("Give the identity, or as identity_hash the hash that lists show.")
+
+
+def override(throttle: BaseThrottle, subject: Subject, rates: Any, seconds: float) -> Flow[Rule]:
+    """Set other rates for one identity or for all."""
+    parsed, ttl_ms = _rates(rates), _milliseconds(throttle, seconds)
+    algorithm, text = type(throttle.algorithm)(parsed), "; ".join(map(str, parsed))
+    rule = f"r {algorithm.kind} {' '.join(map(str, algorithm.numbers))}#{text}"
+    if subject.identity_hash:
+        return _set_one(throttle, subject, rule, text, ttl_ms)
+    return _set_for_all(throttle, rule, text, ttl_ms)
+
+
+def lift(throttle: BaseThrottle, subject: Subject) -> Flow[bool]:
+    """End a rule, and return whether there was one."""
+    keys, identity_hash = throttle.keys_of(subject.identity_hash), subject.identity_hash
+    if identity_hash:
+        lifted = yield LIFT([keys.state, keys.standing, keys.rules], [throttle.now(), identity_hash])
+    else:
+        lifted = yield Call("DEL", keys.override)
+    _forget(throttle, identity_hash)
+    return bool(lifted)
+
+
+def read(throttle: BaseThrottle, subject: Subject) -> Flow[Rule | None]:
+    """Return a rule, or None. One round trip."""
+    keys, identity_hash = throttle.keys_of(subject.identity_hash), subject.identity_hash
+    steps = [READ([keys.standing if identity_hash else keys.override], [throttle.now()])]
+    if identity_hash and not subject.entry:
+        steps.append(FIND([keys.rules, keys.offenders], [identity_hash]))
+    replies = yield Batch(steps)
+    entry = replies[1].decode() if len(steps) == 2 else subject.entry
+    return _rules(replies[0], [identity_hash], [entry])[0]
+
+
+def shown(throttle: BaseThrottle, identity_hash: str) -> Flow[str]:
+    """Return what the lists of a throttle hold of an identity; "" if they hold nothing. One round trip."""
+    keys = throttle.keys_of(identity_hash)
+    entry = yield FIND([keys.rules, keys.offenders], [identity_hash])
+    return str(entry.decode()[HASH_LENGTH + 1 :])
+
+
+def listed(throttle: BaseThrottle, limit: int) -> Flow[tuple[int, list[Rule]]]:
+    """Return the number of rules in force, and the rules: first that for all identities, then those that end first.
+
+    Two round trips.
+    """
+    count, members = yield index(throttle, limit)
+    entries = {"": ""} | {entry[:HASH_LENGTH]: entry for entry in map(bytes.decode, members)}
+    every = [(identity_hash, throttle.keys_of(identity_hash)) for identity_hash in entries]
+    keys = [named.standing if identity_hash else named.override for identity_hash, named in every]
+    parts = [slice(start, start + BATCH_SIZE) for start in range(0, len(keys), BATCH_SIZE)]
+    replies = yield Batch([READ(keys[part], [throttle.now()]) for part in parts])
+    hashes, texts = list(entries), list(entries.values())
+    rules = [
+        rule for part, reply in zip(parts, replies, strict=True) for rule in _rules(reply, hashes[part], texts[part])
+    ]
+    # The index keeps an identity whose rule was lifted until the rule would have ended.
+    return count, sorted(filter(None, rules), key=lambda rule: (rule.identity_hash != "", rule.until))[:limit]
+
+
+def index(throttle: BaseThrottle, limit: int) -> ScriptCall:
+    """Return the step that counts the rules, and lists at most ``limit`` identities that have one."""
+    keys = throttle.keys_of("")
+    return LIST([keys.rules, keys.override], [throttle.now(), limit])
+
+
+def _set_one(throttle: BaseThrottle, subject: Subject, rule: str, rates: str, ttl_ms: int) -> Flow[Rule]:
+    keys = throttle.keys_of(subject.identity_hash)
+    args = [throttle.now(), subject.identity_hash, subject.entry, rule, ttl_ms]
+    ends, entry = yield SET([keys.state, keys.standing, keys.rules, keys.offenders], args)
+    _forget(throttle, subject.identity_hash)
+    return Rule(KINDS[rule[0]], subject.identity_hash, entry.decode()[HASH_LENGTH + 1 :], _datetime(ends), rates)
+
+
+def _set_for_all(throttle: BaseThrottle, rule: str, rates: str, ttl_ms: int) -> Flow[Rule]:
+    key = throttle.keys_of("").override
+    _, (_, _, ends) = yield Batch([Call("SET", key, rule, "PX", ttl_ms), READ([key], [throttle.now()])])
+    _forget(throttle, "")
+    return Rule("override", "", "", _datetime(ends), rates)
+
+
+def _rules(reply: Sequence[Any], hashes: Sequence[str], entries: Sequence[str]) -> list[Rule | None]:
+    stamp, *stored = reply
+    pairs = zip(stored[::2], stored[1::2], strict=True)
+    return [
+        _rule(text.decode(), ends, int(stamp), identity_hash, entry[HASH_LENGTH + 1 :])
+        for identity_hash, entry, (text, ends) in zip(hashes, entries, pairs, strict=True)
+    ]
+
+
+def _rule(text: str, ends: int, stamp: int, identity_hash: str, shown: str) -> Rule | None:
+    kind = KINDS.get(text[:1])
+    if kind == "ban":
+        until = int(text.split()[1])
+        return Rule(kind, identity_hash, shown, _datetime(until // 1000), "") if until > stamp else None
+    return Rule(kind, identity_hash, shown, _datetime(ends), text.partition("#")[2]) if kind else None
+
+
+def _rates(rates: Any) -> tuple[Rate, ...]:
+    parsed = parse(rates)
+    if not parsed:
+        raise InvalidValue("An override needs rates; to remove the limit of an identity, exempt it.")
+    if never := next((rate for rate in parsed if not rate.limit), None):
+        raise InvalidValue(f"The rate {never} would allow nothing and can't be counted: ban the identity instead.")
+    text = "; ".join(map(str, parsed))
+    if parse(text) != parsed:
+        raise InvalidRate(f"The rates {shortened(rates)} can't be written as text: {text!r} stands for others.")
+    return parsed
+
+
+def _milliseconds(throttle: BaseThrottle, seconds: float) -> int:
+    if len(throttle.counted_rates) != len(throttle.rates) or not throttle.rates:
+        raise InvalidValue(
+            f"The throttle {throttle.name!r} gives all identities the same answer without asking the server, so no "
+            "rule can take effect: build it with rates above 0."
+        )
+    if not is_number(seconds) or not 0.001 <= seconds <= LONGEST:
+        raise InvalidValue(
+            f"seconds must be from 0.001 to {LONGEST:,}, which is 366 days, not {shortened(seconds)}: every rule ends. "
+            "Set it again to extend it."
+        )
+    return round(seconds * 1000)
+
+
+def _forget(throttle: BaseThrottle, identity_hash: str) -> None:
+    """Forget the refusals of all throttles with this name, whatever their rates."""
+    start, end = f"{throttle.using} ", f" {throttle.encoded}"
+    refusal_cache.forget_where(
+        lambda throttle_id, identity: (
+            throttle_id.startswith(start) and throttle_id.endswith(end) and identity_hash in ("", hashed(identity))
+        )
+    )
+
+
+def _datetime(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+def by_identity(throttle: BaseThrottle, identity: str) -> Flow[bool]:
+    """Forget the calls of an identity and its automatic ban. One round trip."""
+    keys = throttle.keys(identity)
+    removed = yield RESET([keys.state, keys.standing, keys.rules], [throttle.entry(identity)])
+    refusal_cache.forget(throttle.id, identity)
+    throttle.local_buckets.forget(identity)
+    return bool(removed)
+
+
+def reset_by_hash(throttle: BaseThrottle, identity_hash: str) -> bool:
+    """Do the same as Throttle.reset(), given the hash that lists show. Two round trips. Raises RedisUnavailable."""
+    return bool(throttle.run_flow(_by_hash(throttle, identity_hash)))
+
+
+def _by_hash(throttle: BaseThrottle, identity_hash: str) -> Flow[bool]:
+    keys = throttle.keys_of(identity_hash)
+    entry = yield FIND([keys.rules, keys.offenders], [identity_hash])
+    removed = yield RESET([keys.state, keys.standing, keys.rules], [entry])
+    refusal_cache.forget_where(
+        lambda throttle_id, identity: throttle_id == throttle.id and hashed(identity) == identity_hash
+    )
+    return bool(removed)
+
+
+class Rules:
+    """The rules of a throttle, which replace its rates for one identity, or for all, until they end.
+
+    A rule holds for all throttles of this name and connection, in every process. It takes effect at the next call that
+    asks the server. This process forgets the refusals that it remembers; other processes ask again within ``REMEMBER``
+    seconds. An identity has one rule, the last one that was set. It takes precedence over the override for all.
+
+    ``identity`` is the argument of ``hit()``. ``identity_hash`` is the hash that lists show; give one of the two. All
+    methods raise InvalidName and InvalidValue for wrong arguments, and RedisUnavailable.
+    """
+
+    def __init__(self, throttle: BaseThrottle) -> None:
+        self.throttle = throttle
+
+    def ban(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Rule:
+        """Refuse every call of an identity for a time of up to 366 days, and return the rule. One round trip."""
+        return self.throttle.run_flow(ban(self.throttle, subject(self.throttle, identity, identity_hash), seconds))
+
+    async def aban(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Rule:
+        """See ban()."""
+        return await self.throttle.arun_flow(
+            ban(self.throttle, subject(self.throttle, identity, identity_hash), seconds)
+        )
+
+    def exempt(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Rule:
+        """Allow every call of an identity for a time of up to 366 days, without counting. One round trip."""
+        return self.throttle.run_flow(exempt(self.throttle, subject(self.throttle, identity, identity_hash), seconds))
+
+    async def aexempt(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Rule:
+        """See exempt()."""
+        return await self.throttle.arun_flow(
+            exempt(self.throttle, subject(self.throttle, identity, identity_hash), seconds)
+        )
+
+    def override(
+        self, rates: object, seconds: float, identity: str | int | None = None, *, identity_hash: str = ""
+    ) -> Rule:
+        """Set other rates for an identity, or without one for all identities, for a time of up to 366 days.
+
+        ``rates`` follow the grammar of rates and are above 0; the strategy stays that of the throttle. An identity with
+        its own rates starts from zero, and again when they are lifted. Rates for all identities keep what was counted
+        before. One round trip. Raises InvalidRate.
+        """
+        return self.throttle.run_flow(
+            override(self.throttle, subject(self.throttle, identity, identity_hash), rates, seconds)
+        )
+
+    async def aoverride(
+        self, rates: object, seconds: float, identity: str | int | None = None, *, identity_hash: str = ""
+    ) -> Rule:
+        """See override()."""
+        return await self.throttle.arun_flow(
+            override(self.throttle, subject(self.throttle, identity, identity_hash), rates, seconds)
+        )
+
+    def lift(self, identity: str | int | None = None, *, identity_hash: str = "") -> bool:
+        """End the rule of an identity, or without one the override for all. Return whether there was one.
+
+        Ends an automatic ban too, and resets the count that makes the next ban longer. One round trip.
+        """
+        return bool(self.throttle.run_flow(lift(self.throttle, subject(self.throttle, identity, identity_hash))))
+
+    async def alift(self, identity: str | int | None = None, *, identity_hash: str = "") -> bool:
+        """See lift()."""
+        return bool(await self.throttle.arun_flow(lift(self.throttle, subject(self.throttle, identity, identity_hash))))
+
+    def of(self, identity: str | int | None = None, *, identity_hash: str = "") -> Rule | None:
+        """Return the rule of an identity, or without one the override for all. One round trip."""
+        return self.throttle.run_flow(read(self.throttle, subject(self.throttle, identity, identity_hash)))
+
+    async def aof(self, identity: str | int | None = None, *, identity_hash: str = "") -> Rule | None:
+        """See of()."""
+        return await self.throttle.arun_flow(read(self.throttle, subject(self.throttle, identity, identity_hash)))
+
+    def list(self, limit: int = 100) -> RuleList:
+        """Return the rules in force, with automatic bans: first the override for all, then those that end first.
+
+        At most ``limit`` rules, 1 to 10,000. Two round trips.
+        """
+        return self.throttle.run_flow(_listed(self.throttle, limit))[1]
+
+    async def alist(self, limit: int = 100) -> RuleList:
+        """See list()."""
+        return (await self.throttle.arun_flow(_listed(self.throttle, limit)))[1]
+
+
+def _listed(throttle: BaseThrottle, limit: int) -> Flow[tuple[int, list[Rule]]]:
+    return listed(throttle, whole_number("limit", limit, (1, LIMIT)))
+
+
+def counts(throttles: Sequence[AnyThrottle]) -> dict[AnyThrottle, int]:
+    """Return how many rules each throttle has. One round trip for each connection."""
+    by_throttle: dict[AnyThrottle, int] = {}
+    for using in dict.fromkeys(throttle.using for throttle in throttles):
+        of_connection = [throttle for throttle in throttles if throttle.using == using]
+        by_throttle |= flow.run(_counts(of_connection), connections.client(using))
+    return by_throttle
+
+
+def _counts(throttles: Sequence[AnyThrottle]) -> Flow[dict[AnyThrottle, int]]:
+    replies = yield Batch([index(throttle, 0) for throttle in throttles])
+    return {throttle: count for throttle, (count, _) in zip(throttles, replies, strict=True)}

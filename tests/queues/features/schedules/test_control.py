@@ -1,0 +1,385 @@
+"""What people see of schedules and do with them: the list, the next ticks, pause, resume, run, prune, rows."""
+
+import json
+import re
+import sys
+from datetime import timedelta
+from itertools import count
+
+import pytest
+from django.core.checks import run_checks
+from django.db import connection
+from django.utils import timezone
+
+from redis_kit.core.errors import InvalidValue, RedisUnavailable
+from redis_kit.queues import InvalidSchedule, Queue, framework, periodic
+from redis_kit.queues.features.schedules import control, cron, rows, words
+from redis_kit.queues.features.schedules import store as store
+from redis_kit.queues.features.schedules.definition import made
+from redis_kit.queues.features.schedules.scheduler import load_rows
+from redis_kit.queues.features.schedules.store import Schedules
+from redis_kit.queues.models import Schedule
+from redis_kit.queues.tasks import enqueue
+from redis_kit.testing.jobs import drain
+from tests.queues.support.scheduled import declared, due_now, overdue, scheduler, states, tick
+from tests.queues.support.tasks import done, fail, remember
+
+pytestmark = pytest.mark.django_db
+TASK = remember.module_path
+
+
+@pytest.fixture
+def commits(django_capture_on_commit_callbacks):
+    """Run what waits for the commit."""
+    return lambda: django_capture_on_commit_callbacks(execute=True)
+
+
+def info(name):
+    return next(each for each in control.listed().schedules if each.name == name)
+
+
+def test_tick_adds_the_job_and_the_list_shows_it(kit, shell):
+    declared(TASK, "hourly", every=3600, args=[7])
+    worker = scheduler()
+    tick(worker)
+    assert states()["hourly"].runs == 0
+    due_now(kit, "hourly")
+    tick(worker)
+    found = states()["hourly"]
+    assert (found.runs, found.missed, found.outcome) == (1, 1, "added")
+    assert drain() == 1
+    assert done[-1] == 7
+    shown = info("hourly")
+    assert (shown.source, shown.paused, shown.problem) == ("code", False, "")
+    assert 0 < shown.due - control.listed().now <= 3_600_000
+    assert control.outcomes([shown]) == {"hourly": "SUCCESSFUL"}
+    titles, listed = shell("rk_schedule")[1].splitlines()
+    assert titles.split()[3:] == ["LAST", "TICK", "LATE", "RUNS", "SKIPPED", "MISSED", "STATE"]
+    assert " ago: added " in listed  # of the tick, and not what the schedule does now
+    assert listed.endswith(" on")
+
+
+def test_tick_of_an_unknown_task_is_left_to_others_and_shown(kit, caplog):
+    declared("shop.tasks.nope", "hourly", every=3600)
+    worker = scheduler()
+    tick(worker)
+    due_now(kit, "hourly")
+    tick(worker)
+    assert "Schedule 'hourly' can't run here and is left to other workers" in caplog.text
+    assert info("hourly").problem.startswith("unknown task 'shop.tasks.nope'")
+    tick(worker)
+    assert caplog.text.count("can't run here") == 1
+
+
+def test_schedule_without_its_code_stops_after_an_hour_and_is_pruned(kit, shell):
+    declared(TASK, "hourly", every=3600)
+    schedules = Schedules("all")
+    assert control.prune() == []
+    seen = kit.client.hget(schedules.key("versions"), "v1").split()
+    kit.client.hset(schedules.key("versions"), "v1", " ".join(str(int(each) - 3_700_000) for each in seen))
+    tick(scheduler())
+    assert info("hourly").problem == control.UNDECLARED
+    assert kit.client.zscore(schedules.key("due"), "hourly") is None
+    assert shell("rk_schedule", "prune", "--dry-run")[1] == "Would forget: hourly.\n"
+    assert shell("rk_schedule", "prune")[:2] == (0, "Forgotten: hourly.\n")
+    tick(scheduler())
+    assert control.listed().total == 0
+    assert shell("rk_schedule", "prune")[:2] == (0, "Nothing to forget: all schedules are in use.\n")
+
+
+def test_pause_is_kept_in_the_database_and_resume_ends_it(kit, commits, shell):
+    declared(TASK, "hourly", every=3600)
+    with commits():
+        assert shell("rk_schedule", "pause", "hourly") == (0, "Paused: hourly.\n", "")
+    worker = scheduler()
+    tick(worker)
+    assert (info("hourly").paused, info("hourly").due, info("hourly").source) == (True, None, "both")
+    kit.client.delete(*kit.keys())
+    declared(TASK, "hourly", every=3600)
+    rows.store_all()
+    tick(worker)
+    assert info("hourly").paused
+    with commits():
+        assert shell("rk_schedule", "resume", "hourly")[1] == "Resumed: hourly.\n"
+    tick(worker)
+    assert (info("hourly").paused, info("hourly").source) == (False, "code")
+    assert info("hourly").due is not None
+    assert not Schedule.objects.exists()
+    assert states()["hourly"].runs == 0
+
+
+def test_unknown_name_gets_the_one_that_was_meant(kit, shell):
+    declared(TASK, "hourly", every=3600)
+    code, _, errors = shell("rk_schedule", "pause", "hourli")
+    assert (code, errors) == (1, "CommandError: There is no schedule hourli. Did you mean 'hourly'?\n")
+    assert shell("rk_schedule", "pause")[0] == 2
+    assert shell("rk_schedule", "list", "hourly")[0] == 2
+    assert shell("rk_schedule", "--next", "0")[0] == 2
+    assert "--next belongs to list, not to run" in shell("rk_schedule", "run", "x", "--next", "1")[2]
+    assert "--dry-run belongs to prune and import, not to list" in shell("rk_schedule", "--dry-run")[2]
+
+
+def test_run_adds_a_job_now_unless_one_has_not_ended(kit, shell):
+    declared(TASK, "hourly", every=3600, args=["by hand"])
+    code, said, _ = shell("rk_schedule", "run", "hourly", "--json")
+    assert (code, json.loads(said)["queue"]) == (0, "default")
+    with pytest.raises(InvalidValue, match="has not ended"):
+        control.run("hourly")
+    drain()
+    assert done[-1] == "by hand"
+    control.run("hourly")
+
+
+def test_list_and_next_ticks_are_in_plain_words(kit, shell):
+    declared(TASK, "nightly", cron="0 4 * * *", timezone="Europe/Berlin")
+    declared(fail.module_path, "quick", every=28_800)
+    assert shell("rk_schedule")[1].count("\n") == 3
+    tick(scheduler())
+    text = shell("rk_schedule")[1]
+    assert "every day at 04:00 Europe/Berlin" in text
+    assert "every 8 h" in text
+    listed = shell("rk_schedule", "--next", "3")[1].splitlines()
+    assert len(listed) == 4
+    assert all(" in " in line for line in listed[1:])
+    found = json.loads(shell("rk_schedule", "--next", "9", "--json")[1])
+    assert [each["schedule"] for each in found].count("quick") == 3
+    assert [each["in"] for each in found] == sorted(each["in"] for each in found)
+    plain = {each["schedule"]: each for each in json.loads(shell("rk_schedule", "--json")[1])}
+    assert (plain["quick"]["runs"], plain["nightly"]["when"]) == (0, "every day at 04:00 Europe/Berlin")
+
+
+def test_process_without_the_package_of_cron_shows_the_next_tick(kit, shell, monkeypatch):
+    declared(TASK, "nightly", cron="0 4 * * *", timezone="Europe/Berlin")
+    tick(scheduler())
+    monkeypatch.setitem(sys.modules, "cronsim", None)
+    listing = control.listed("due")
+    assert control.next_ticks(listing, 9) == [(listing.schedules[0].due, listing.schedules[0])]
+
+
+@pytest.mark.parametrize("arguments", [(), ("--next", "3")])
+def test_overdue_schedule_is_named_and_the_command_fails(kit, shell, arguments):
+    for name in ("quick", "rare", "broken"):
+        declared(TASK if name != "broken" else "shop.tasks.gone", name, every=5 if name == "quick" else 3600, args=[7])
+    worker = scheduler()
+    tick(worker)
+    assert shell("rk_schedule", *arguments)[0] == 0
+    overdue(kit, "quick", 8)  # a claim of a dead supervisor takes that long
+    assert shell("rk_schedule", *arguments)[0] == 0
+    overdue(kit, "quick", 46)
+    code, said, errors = shell("rk_schedule", *arguments)
+    assert (code, "overdue by 4" in said) == (1, True)
+    assert re.fullmatch(r"CommandError: 1 schedule is overdue by 4\d(\.\d)? s: no worker is running\.\n", errors)
+    code, said, _ = shell("rk_schedule", *arguments, "--json")
+    assert code == 1
+    assert arguments or [46 <= each["overdue"] < 60 for each in json.loads(said) if each["overdue"]] == [True]
+    kit.client.zadd(Schedules("all").key("watchers"), {"s": 10**15})
+    assert "see the log of the workers" in shell("rk_schedule", *arguments)[2]
+
+
+def test_command_says_that_there_are_none(kit, shell):
+    assert "There are no schedules." in shell("rk_schedule")[1]
+    assert shell("rk_schedule", "--next", "3")[1] == "No schedule ticks within 24 hours.\n"
+    assert shell("rk_schedule", "--json")[1] == "[]\n"
+
+
+def test_check_of_the_database_names_rows_that_can_not_run(kit, monkeypatch):
+    assert rows.check_schedules(["default"]) == []
+    Schedule.objects.create(name="fine", task=TASK, every=60, args=[1])
+    Schedule.objects.create(name="renamed", task="shop.tasks.gone", every=60)
+    Schedule.objects.create(name="off", task="shop.tasks.gone", every=60, enabled=False)
+    assert rows.check_schedules(None) == []
+    found = {each.msg for each in run_checks(databases=["default"], tags=["database"]) if each.id == "redis_kit.W022"}
+    assert len(found) == 1
+    assert "The schedule 'renamed' of the database can't run: unknown task 'shop.tasks.gone'" in found.pop()
+    Schedule.objects.filter(name="renamed").delete()
+    Schedule.objects.create(name="cron", task=TASK, cron="1 2 3 4 5", args=[1])
+    cron.check.cache_clear()
+    monkeypatch.setitem(sys.modules, "cronsim", None)
+    assert "django-redis-kit[cron]" in rows.check_schedules(["default"])[0].msg
+
+
+def test_saved_row_is_a_schedule_and_deleted_it_is_none(kit, commits):
+    with commits():
+        row = Schedule.objects.create(name="row", task=TASK, every=60, args=[1])
+    tick(scheduler())
+    assert (info("row").source, info("row").definition.every) == ("database", 60_000)
+    with commits():
+        row.delete()
+    tick(scheduler())
+    assert control.listed().total == 0
+
+
+def test_rows_are_stored_again_and_what_is_none_any_more_is_removed(kit):
+    Schedule.objects.bulk_create(
+        [Schedule(name=f"row{n}", task=TASK, every=60, changed=timezone.now()) for n in range(3)]
+    )
+    Schedule.objects.filter(name="row2").update(cron="nonsense", every=None)
+    schedules = Schedules("all")
+    schedules.run_flow(store.store(schedules, [("gone", "{}")]))
+    rows.store_all()
+    assert set(schedules.run_flow(store.stored(schedules))[1]) == {"row0", "row1"}
+
+
+def test_rows_that_redis_refuses_are_said_to_be_refused(kit, monkeypatch, caplog):
+    schedules = Schedules("all")
+    Schedule.objects.bulk_create([Schedule(name="row", task=TASK, every=60, changed=timezone.now())])
+    kit.client.set(schedules.key("names"), "of another type")
+    load_rows()
+    (said,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert said.startswith("The schedules of the database can't be stored in Redis: ")
+    assert repr(schedules.key("names")) in said
+
+
+def test_row_that_no_worker_could_use_is_not_saved_by_code(kit):
+    with pytest.raises(InvalidSchedule, match="five fields"):
+        Schedule.objects.create(name="row", task=TASK, cron="61 * * * *")
+
+
+def test_row_is_saved_while_redis_is_away_and_workers_store_it_later(kit, commits, caplog):
+    kit.connect({"URL": "redis://127.0.0.1:1/0"})
+    with commits():
+        Schedule.objects.create(name="row", task=TASK, every=60)
+    assert "Schedule 'row' is stored in Redis within a minute" in caplog.text
+    assert Schedule.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_missing_table_means_no_rows_and_pause_says_so(kit):
+    declared(TASK, "hourly", every=3600)
+    table = Schedule._meta.db_table
+    with connection.schema_editor() as editor:
+        editor.alter_db_table(Schedule, table, "elsewhere")
+    try:
+        rows.store_all()
+        with pytest.raises(InvalidValue, match=rf"(?s){table}.*Is the app migrated\?"):
+            control.pause("hourly")
+    finally:
+        with connection.schema_editor() as editor:
+            editor.alter_db_table(Schedule, "elsewhere", table)
+
+
+def test_tick_for_another_backend_goes_through_a_job(kit, settings):
+    settings.TASKS = {
+        "default": {"BACKEND": "redis_kit.queues.backend.RedisTaskBackend", "QUEUES": []},
+        "now": {"BACKEND": f"{framework.BUNDLED}.immediate.ImmediateBackend"},
+    }
+    from tests.queues.support import scheduled_elsewhere
+
+    with pytest.raises(InvalidSchedule, match="overlap='skip' needs to know when a job ends"):
+        periodic(every=3600, overlap="skip")(scheduled_elsewhere.note)
+    declared(scheduled_elsewhere.note.module_path, "foreign", every=3600, args=["x"])
+    worker = scheduler()
+    tick(worker)
+    due_now(kit, "foreign")
+    tick(worker)
+    assert Queue("default").counts().ready == 1
+    assert drain() == 1
+    assert scheduled_elsewhere.noted == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"every": 5}, "every 5 s"),
+        ({"every": timedelta(minutes=90)}, "every 90 min"),
+        ({"every": 86_400}, "every 1 d"),
+        ({"every": 0.5}, "every 0.5 s"),
+        ({"cron": "* * * * *"}, "every minute UTC"),
+        ({"cron": "*/10 * * * *"}, "every 10 minutes UTC"),
+        ({"cron": "5 * * * *"}, "every hour at minute 5 UTC"),
+        ({"cron": "30 7 * * MON-FRI,0"}, "on Monday–Friday, Sunday at 07:30 UTC"),
+        ({"cron": "0 0 1 * *"}, "on day 1 of each month at 00:00 UTC"),
+        ({"cron": "0 0 L * *"}, "on the last day of each month at 00:00 UTC"),
+        ({"cron": "0 4 1,15 * 1-5/2"}, "cron 0 4 1,15 * 1-5/2 UTC"),
+    ],
+)
+def test_times_are_said_in_words(given, said):
+    assert words.when(made(name="x", task="t", **given)) == said
+
+
+@pytest.mark.parametrize("lost", [1, 2, 3, 4])
+def test_tick_is_added_once_whichever_answer_is_lost(kit, lost):
+    declared(TASK, "hourly", every=3600, args=[1], overlap="allow")
+    tick(scheduler())
+    due_now(kit, "hourly")
+    calls = count(1)
+
+    def call(send):
+        answer = send()
+        if next(calls) == lost:
+            raise RedisUnavailable("the answer was lost", indeterminate=True)
+        return answer
+
+    worker = scheduler(call=call)
+    tick(worker)
+    kit.client.zadd(Schedules("all").key("due"), {"hourly": 1}, xx=True)  # the claim is over
+    tick(worker)
+    tick(worker)
+    assert Queue("default").counts().ready == 1
+    assert (states()["hourly"].outcome, states()["hourly"].runs) == ("added", 1)
+
+
+def test_job_that_failed_runs_again_at_the_next_tick(kit):
+    declared(fail.module_path, "hourly", every=3600, args=["x"])
+    worker, queue = scheduler(), Queue("default")
+    tick(worker)
+    control.run("hourly")
+    (job,) = queue.claim()
+    queue.nack(job, delay=600)
+    due_now(kit, "hourly")
+    tick(worker)
+    found = states()["hourly"]
+    assert (found.runs, found.skips, found.outcome, found.job) == (1, 0, "retried", job.id)
+    assert (queue.counts().ready, queue.counts().scheduled) == (1, 0)
+    queue.nack(*queue.claim(), delay=600)
+    assert control.run("hourly") == ("default", job.id)
+
+
+class Wordless(Exception):
+    """An error whose text can't be read."""
+
+    def __str__(self):
+        raise ValueError
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), Wordless()])
+def test_code_of_the_project_that_exits_does_not_end_the_supervisor(kit, monkeypatch, caplog, error):
+    def failing(*args, **kwargs):
+        raise error
+
+    declared(TASK, "broken", every=3600, args=[1])
+    declared(fail.module_path, "fine", every=3600, args=["x"])
+    worker = scheduler()
+    tick(worker)
+    for name in ("broken", "fine"):
+        due_now(kit, name)
+    packed = enqueue.packed
+
+    def pack(task, *call):
+        return failing() if task.module_path == TASK else packed(task, *call)
+
+    monkeypatch.setattr(enqueue, "packed", pack)
+    tick(worker)
+    assert (states()["fine"].runs, states()["broken"].runs) == (1, 0)
+    assert type(error).__name__ in info("broken").problem
+    assert "Schedule 'broken' can't run here" in caplog.text
+
+
+def test_rows_are_read_at_the_start_after_a_loss_and_each_minute(kit):
+    starts = []
+    worker = scheduler(fork=starts.append)
+    for _ in range(3):
+        tick(worker)
+    assert len(starts) == 1  # though nothing is stored, as before the migration
+    rows.store_all()
+    tick(worker)
+    kit.client.delete(*kit.keys())
+    for _ in range(3):
+        tick(worker)
+    assert len(starts) == 2
+    declared(TASK, "hourly", every=3600, args=[1])
+    tick(worker)
+    worker._read -= 61_000
+    for _ in range(3):
+        tick(worker)
+    assert len(starts) == 3

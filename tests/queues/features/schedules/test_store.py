@@ -1,0 +1,294 @@
+"""Schedules in Redis: which release of the code wins, who claims a tick, and how often its job is added."""
+
+import contextlib
+import re
+
+import pytest
+
+from redis_kit.core import connections
+from redis_kit.core.errors import KeyConflict
+from redis_kit.queues import Queue
+from redis_kit.queues.engine.claim import snooze
+from redis_kit.queues.engine.lane import NamedLimit, lane_of
+from redis_kit.queues.engine.unique import UniqueKey, chosen
+from redis_kit.queues.features.schedules import store as store
+from redis_kit.queues.features.schedules.store import Confirmation, Schedules
+from tests.fixtures.process import wait_for
+
+OLD = 10**6  # ms: what was seen as long before now counts as gone
+
+
+@pytest.fixture
+def schedules(kit):
+    return Schedules("all")
+
+
+def run(schedules, flow):
+    return schedules.run_flow(flow)
+
+
+def declare(schedules, version, **definitions):
+    return run(schedules, store.declare(schedules, version, definitions))
+
+
+def claim(schedules, supervisor="s", version="", *skipped):
+    return run(schedules, store.claim(schedules, supervisor, version, skipped))
+
+
+def confirm(schedules, claimed, *rows):
+    return run(schedules, store.confirm(schedules, claimed.claim, rows))
+
+
+def names(claimed):
+    return [schedule.name for schedule in claimed.schedules]
+
+
+def age(kit, schedules, version, ms=OLD):
+    """Let a release of the code have been there, and been seen last, a while ago."""
+    seen = kit.client.hget(schedules.key("versions"), version).split()
+    kit.client.hset(schedules.key("versions"), version, " ".join(str(int(each) - ms) for each in seen))
+
+
+def test_schedule_goes_from_its_declaration_to_a_job_on_each_server(any_kit):
+    schedules = Schedules("all")
+    declare(schedules, "v1", a="{}")
+    run(schedules, store.store(schedules, [("b", "{}")]))
+    claimed = claim(schedules, "one", "v1")
+    assert names(claimed) == ["a", "b"]
+    (answer,) = run(schedules, store.put([step(5)]))
+    assert answer == (1, "j5")
+    assert confirm(schedules, claimed, Confirmation("a", claimed.now + 60_000, "ran"), Confirmation("b", None)) == 2
+    assert [each.state for each in run(schedules, store.page(schedules, "due", 0, 9)).schedules] == ["ran"]
+    assert run(schedules, store.forget(schedules, ["a"])) == []
+
+
+def test_declared_schedules_are_claimed_once_and_come_back_after_the_lease(schedules, kit):
+    assert declare(schedules, "v1", a='{"every":1}', b='{"every":2}') == 2
+    first = claim(schedules, "one", "v1")
+    assert (names(first), first.watches, first.total, set(first.versions.seen)) == (["a", "b"], True, 2, {"v1"})
+    assert (first.schedules[0].code, first.schedules[0].versions, first.schedules[0].due) == ('{"every":1}', ("v1",), 0)
+    second = claim(schedules, "two")
+    assert (names(second), second.watches) == ([], True)
+    assert 0 < second.next <= store.LEASE
+    assert not claim(schedules, "three").watches
+    kit.client.zadd(schedules.key("due"), {"a": 5})
+    assert names(claim(schedules, "two")) == ["a"]
+
+
+def test_confirmed_schedule_has_its_next_time_and_state(schedules):
+    declare(schedules, "v1", a="{}", b="{}", c="{}")
+    claimed = claim(schedules)
+    later = claimed.now + 60_000
+    rows = Confirmation("a", later, "ran"), Confirmation("b", None), Confirmation("c", None, forget=True)
+    assert confirm(schedules, claimed, *rows) == 3
+    found = run(schedules, store.page(schedules, "names", 0, 10))
+    assert [(each.name, each.due, each.state) for each in found.schedules] == [("a", later, "ran"), ("b", None, "")]
+    assert (found.total, found.active) == (2, 1)
+    assert 0 < claim(schedules).next <= 60_000
+    assert run(schedules, store.find(schedules, "a")).state == "ran"
+    assert run(schedules, store.find(schedules, "c")) is None
+
+
+def test_claim_that_is_over_confirms_nothing(schedules, kit):
+    declare(schedules, "v1", a="{}", b="{}")
+    claimed = claim(schedules)
+    declare(schedules, "v2", a='{"changed":1}')
+    kit.client.zadd(schedules.key("due"), {"b": 5})
+    assert confirm(schedules, claimed, Confirmation("a", 10**15, "x"), Confirmation("b", 10**15, "x")) == 0
+    assert names(claim(schedules)) == ["a", "b"]
+
+
+def test_schedules_that_one_supervisor_can_not_run_are_left_to_others(schedules):
+    declare(schedules, "v1", a="{}", b="{}")
+    assert names(claim(schedules, "one", "v1", "a", "nope")) == ["b"]
+    assert names(claim(schedules, "two")) == ["a"]
+
+
+def test_release_that_was_deployed_later_wins_while_it_lives(schedules, kit):
+    declare(schedules, "old", a="1", gone="1")
+    age(kit, schedules, "old", 5000)
+    assert declare(schedules, "new", a="2", more="2") == 2
+    assert declare(schedules, "old", a="1", gone="1") == 0
+    found = {each.name: each for each in run(schedules, store.page(schedules, "names", 0, 9)).schedules}
+    assert {name: each.code for name, each in found.items()} == {"a": "2", "gone": "1", "more": "2"}
+    assert found["a"].versions == ("new", "old")
+    age(kit, schedules, "new")
+    assert declare(schedules, "old", a="1", gone="1") == 1
+
+
+def test_release_that_is_deployed_again_counts_as_new(schedules, kit):
+    declare(schedules, "old", a="1")
+    age(kit, schedules, "old")
+    declare(schedules, "new", a="2")
+    declare(schedules, "old", a="1")
+    assert run(schedules, store.find(schedules, "a")).code == "1"
+
+
+def test_schedules_that_no_worker_has_are_forgotten_on_request(schedules, kit):
+    declare(schedules, "v1", a="1", b="1")
+    assert run(schedules, store.forget(schedules, ["a", "b", "nope"])) == []
+    age(kit, schedules, "v1")
+    declare(schedules, "v2", b="1")
+    assert run(schedules, store.forget(schedules, ["a", "b", "nope"])) == ["a"]
+    assert run(schedules, store.find(schedules, "a")) is None
+    assert {each.name for each in claim(schedules).schedules if not each.code} == {"a"}
+
+
+def test_schedule_lives_for_an_hour_without_its_code(schedules, kit):
+    declare(schedules, "v1", a="1")
+    age(kit, schedules, "v1", store.UNDECLARED - 60_000)
+    claimed = claim(schedules)
+    assert claimed.versions.declares(claimed.schedules[0], claimed.now)
+    assert not claimed.versions.declares(claimed.schedules[0], claimed.now + 120_000)
+
+
+def stored_names(schedules):
+    return run(schedules, store.stored(schedules))[1]
+
+
+def test_saved_rows_are_stored_and_deleted_ones_removed(schedules):
+    assert run(schedules, store.store(schedules, [("a", "1"), ("b", "1")])) == 2
+    assert run(schedules, store.store(schedules, [("a", "2"), ("b", "1")])) == 1
+    claimed = claim(schedules)
+    assert [each.row for each in claimed.schedules] == ["2", "1"]
+    assert claimed.versions.stored is None
+    assert run(schedules, store.store(schedules, [("a", ""), ("nope", "")])) == 1
+    assert stored_names(schedules) == ["b"]
+
+
+def test_rows_that_were_read_before_one_was_saved_do_not_replace_it(schedules, kit):
+    run(schedules, store.store(schedules, [("a", "1"), ("gone", "1")]))
+    read, names = run(schedules, store.stored(schedules))
+    assert sorted(names) == ["a", "gone"]
+    wait_for(lambda: run(schedules, store.stored(schedules))[0] > read)
+    run(schedules, store.store(schedules, [("a", "saved since"), ("new", "1")]))
+    assert run(schedules, store.store(schedules, [("a", "1"), ("new", ""), ("gone", "")], read=read)) == 1
+    claimed = claim(schedules)
+    assert {each.name: each.row for each in claimed.schedules} == {"a": "saved since", "gone": "", "new": "1"}
+    assert claimed.versions.stored >= read
+
+
+def test_more_schedules_than_one_call_takes(schedules):
+    declared = {f"s{number:03}": "{}" for number in range(450)}
+    assert declare(schedules, "v1", **declared) == 450
+    taken = [names(claim(schedules)) for _ in range(6)]
+    assert [len(each) for each in taken] == [100, 100, 100, 100, 50, 0]
+    assert len({name for each in taken for name in each}) == 450
+    assert run(schedules, store.page(schedules, "names", 440, 100)).schedules[-1].name == "s449"
+
+
+def step(number, *, id=None, overlap="skip", key=None, lane=None):
+    about = {"schedule": "s", "tick": number, "overlap": overlap, "priority": 0, "lane": lane}
+    return store.put_tick(Queue("mail").key(""), (id or f"j{number}", b"1"), key, **about)
+
+
+def tick(number, **options):
+    return step(number, **options).run(connections.client())
+
+
+def test_job_of_a_tick_is_added_once(kit):
+    assert tick(5) == [1, b"j5"]
+    assert tick(5) == [0, b"j5"]
+    assert tick(4, overlap="allow") == [0, b"j5"]
+    queue = Queue("mail")
+    queue.ack(*queue.claim())
+    assert tick(5) == [0, b"j5"]
+    assert tick(6) == [1, b"j6"]
+    assert queue.counts()[:3] == (0, 1, 0)
+
+
+def test_earlier_job_is_in_the_way_as_the_policy_says(kit):
+    queue = Queue("mail")
+    assert tick(1)[0] == 1
+    assert [tick(2), tick(2, overlap="queue_one")] == [[-1, b"j1"]] * 2
+    (job,) = queue.claim()
+    assert [tick(3), tick(3, overlap="queue_one")] == [[-1, b"j1"], [-2, b"j1"]]
+    assert tick(3, overlap="allow") == [1, b"j3"]
+    queue.nack(queue.claim()[0], max_attempts=1)
+    assert tick(4)[0] == 1
+    queue.ack(job)
+
+
+@pytest.mark.parametrize("overlap", ["skip", "queue_one"])
+@pytest.mark.parametrize(
+    "lane", [None, lane_of("mail", "g"), lane_of("mail", "g", [NamedLimit("task=t", "task=t", "1 -")])]
+)
+def test_job_that_waits_for_its_retry_begins_it_at_the_next_tick(kit, overlap, lane):
+    queue = Queue("mail")
+    assert tick(1, lane=lane)[0] == 1
+    (job,) = queue.claim()
+    queue.nack(job, delay=600)
+    assert tick(2, overlap="allow", lane=lane) == [1, b"j2"]
+    queue.ack(*queue.claim())
+    assert tick(3, lane=lane) == [1, b"j3"]  # j2, the latest job, is done
+    queue.nack(*queue.claim(), delay=600)
+    for number in (4, 5):
+        assert tick(number, overlap=overlap, lane=lane) == [2, b"j3"]
+        assert tick(number, overlap=overlap, lane=lane) == [0, b"j3"]
+        assert tick(number + 10, overlap=overlap, lane=lane) == [-1, b"j3"]
+        (again,) = queue.claim()
+        assert (again.id, again.attempt) == ("j3", number - 2)
+        assert tick(number + 10, lane=lane) == [-1, b"j3"]
+        queue.nack(again, delay=600)
+    assert tick(0, id="hand", lane=lane) == [2, b"j3"]
+    queue.nack(*queue.claim(), max_attempts=1)
+    assert tick(6, overlap=overlap, lane=lane) == [1, b"j6"]
+
+
+def test_job_that_snoozes_is_in_the_way(kit):
+    queue = Queue("mail")
+    assert tick(1)[0] == 1
+    (job,) = queue.claim()
+    run(queue, snooze(queue, job, 600, expires=0, why="", ttl_ms=0))
+    assert tick(2) == [-1, b"j1"]
+
+
+def test_run_by_hand_is_no_tick_and_still_in_the_way(kit):
+    assert tick(5)[0] == 1
+    queue = Queue("mail")
+    queue.ack(*queue.claim())
+    assert tick(0, id="hand") == [1, b"hand"]
+    assert tick(0, id="again") == [-1, b"hand"]
+    assert tick(5) == [0, b"hand"]
+    assert tick(6) == [-1, b"hand"]
+
+
+def test_unique_task_has_one_job_whoever_added_it(kit):
+    queue = Queue("mail")
+    id = queue.put(1, unique="k").encode()
+    key = chosen("k", "done", False)
+    assert tick(1, key=key) == [-1, id]
+    assert tick(1, key=key) == [-1, id]
+    queue.ack(*queue.claim())
+    assert tick(2, key=key) == [1, b"j2"]
+    assert queue.put(2, unique="k") == "j2"
+    assert tick(3, key=UniqueKey("p", "60000"), overlap="allow") == [1, b"j3"]
+    assert tick(4, key=UniqueKey("p", "60000"), overlap="allow") == [-1, b"j3"]
+
+
+@pytest.mark.parametrize("part", ["due", "names", "code", "stored", "state", "versions", "watchers"])
+def test_key_of_a_wrong_type_is_named_and_nothing_changes(kit, part):
+    schedules = Schedules("all")
+    (
+        kit.client.hset(schedules.key(part), "x", "1")
+        if part in ("due", "names", "watchers")
+        else kit.client.rpush(schedules.key(part), 1)
+    )
+    before = kit.keys()
+    steps = {
+        "declare": lambda: declare(schedules, "v1", a="1"),
+        "store": lambda: run(schedules, store.store(schedules, [("a", "1")])),
+        "claim": lambda: claim(schedules),
+        "forget": lambda: run(schedules, store.forget(schedules, ["a"])),
+        "confirm": lambda: run(schedules, store.confirm(schedules, b"1", [Confirmation("a", 1, "x")])),
+    }
+    errors = []
+    for step in steps.values():
+        with contextlib.suppress(KeyConflict):
+            step()
+            continue
+        errors.append(step)
+    assert errors
+    with pytest.raises(KeyConflict, match=re.escape(repr(schedules.key(part)))):
+        errors[0]()
+    assert set(before) <= set(kit.keys())

@@ -1,0 +1,24 @@
+"""The list of features: each can be taken away, folder and line."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from redis_kit.queues.engine.feature import features
+from redis_kit.queues.features import FEATURES
+from tests.queues.support import smoke, without
+
+
+def test_list_has_each_folder_once_and_features_are_named_after_them():
+    assert sorted(path.split(".")[3] for path in FEATURES) == without.NAMES
+    assert [feature.name for feature in features()] == [path.split(".")[3] for path in FEATURES]
+
+
+def test_queues_work_without_any_one_feature_and_without_all(kit, tmp_path):
+    cases = {name: [name] for name in without.NAMES} | {"all": without.NAMES}
+    for name, missing in cases.items():
+        without.linked(tmp_path / name, missing)
+    roots = [str(tmp_path / name) for name in cases]
+    done = subprocess.run([sys.executable, smoke.__file__, kit.url, *roots], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert Path(smoke.__file__).exists()

@@ -1,0 +1,269 @@
+"""The scripts of workflows: repeats after lost replies, deaths between two calls, keys of a wrong type."""
+
+import contextlib
+import re
+from pathlib import Path
+
+import pytest
+
+from redis_kit.core import connections, flow, scripts
+from redis_kit.core.client.single import Client
+from redis_kit.core.errors import KeyConflict, RedisUnavailable
+from redis_kit.queues import Queue, UnknownWorkflow, Workflow, chain, failures, group, previous
+from redis_kit.queues.features import workflows
+from redis_kit.queues.features.workflows import calls, keys, repair, transitions
+from redis_kit.queues.features.workflows.graph import Graph
+from redis_kit.queues.features.workflows.parts import Group
+from redis_kit.queues.features.workflows.start import packed
+from redis_kit.queues.features.workflows.step import StepCall
+from redis_kit.testing.jobs import drain
+from tests.queues.support import workflow_tasks
+from tests.queues.support.workflow_tasks import ran, report, split, work
+
+SCRIPTS = sorted((Path(workflows.__file__).parent / "scripts").glob("[!_]*.lua"))
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    ran.clear()
+    workflow_tasks.broken.clear()
+
+
+def run(steps):
+    return flow.run(steps, connections.client())
+
+
+def create(*parts):
+    """Start a workflow "w" whose first part is node 1."""
+    run(transitions.create("w", "name", packed(Graph(Group([chain(*parts)])), "w")))
+    return Workflow("w")
+
+
+def step(number):
+    return StepCall("w", number)
+
+
+def test_scripts_name_no_other_keys():
+    allowed = {*keys.WorkflowKeys._fields, *keys.WorkflowLists._fields}
+    sources = [scripts.load("redis_kit.queues.features.workflows", path.stem).source for path in SCRIPTS]
+    named = {name for source in sources for name in re.findall(r"^-- KEYS\[\d+\] +(\w+)", source, re.MULTILINE)}
+    assert named == allowed
+
+
+def test_keys_of_a_workflow_are_no_queues_and_in_one_slot(kit):
+    workflow = create(work.step(1))
+    assert set(keys.WorkflowKeys.of("w")) == {workflow.key(part) for part in keys.WorkflowKeys._fields}
+    assert "{queues:workflow:w}" in workflow.key("meta")
+    assert Queue("workflow:w").key("meta") != workflow.key("meta")
+
+
+def twice(steps):
+    """Carry out a flow, and do so again as if no answer had come."""
+    run(steps())
+    return run(steps())
+
+
+def test_repeat_of_each_call_changes_nothing_more(any_kit):
+    nodes = packed(Graph(Group([chain(work.step(1), group(work.step(2), work.step(3)), work.step(4))])), "w")
+    assert twice(lambda: transitions.create("w", "name", nodes)) == []
+    assert Queue("default").counts().ready == 1
+    assert twice(lambda: transitions.begin(step(1))).how == transitions.BEGUN
+    how, page = twice(lambda: transitions.finish(step(1), b"1"))
+    assert (how, page[::2]) == (transitions.RECORDED, [b"3", b"4"])
+    assert twice(lambda: transitions.send("w", 1, page)) == []
+    assert Queue("default").counts().ready == 3
+    assert twice(lambda: transitions.fail(step(3), "no"))[0] == transitions.RECORDED
+    assert twice(lambda: transitions.finish(step(4), b"4"))[0] == transitions.RECORDED
+    assert Workflow("w").status()[4:] == (4, 2, 1, 0)
+    count, _ = run(transitions.retry("w"))
+    assert (count, run(transitions.retry("w"))[0]) == (1, 0)
+    assert twice(lambda: transitions.cancel("w")) == transitions.RECORDED
+    assert Workflow("w").status().failed == 1
+
+
+def test_step_that_has_ended_can_not_end_again(kit):
+    create(group(work.step(1), work.step(2)), work.step(3))
+    run(transitions.fail(step(2), "no"))
+    assert run(transitions.finish(step(2), b"1"))[0] == transitions.IGNORED
+    run(transitions.finish(step(3), b"2"))
+    assert run(transitions.fail(step(3), "no"))[0] == transitions.IGNORED
+    assert Workflow("w").status()[4:] == (3, 1, 1, 0)
+
+
+def test_death_before_the_due_jobs_were_added_is_mended_by_a_redelivery(kit):
+    create(work.step(1), work.step(2))
+    (job,) = Queue("default").claim()
+    run(transitions.begin(step(1)))
+    run(transitions.finish(step(1), b"1"))
+    assert Queue("default").counts() == (0, 0, 1, 0)
+    Queue("default").sign_off()  # the worker died
+    drain()
+    assert ran == [2]
+    assert work.get_result(job.id).return_value == 1
+
+
+def test_death_of_the_caller_is_mended_by_a_look_after_the_workflow(any_kit):
+    nodes = packed(Graph(Group([work.step(1)])), "w")
+    run(single(calls.REGISTER(None, "w", 10, 0)))
+    run(single(calls.create("w", "name", nodes, steps=1, next_number=2)))
+    assert run(repair.taken()) == ["w"]
+    assert run(repair.taken()) == []
+    assert run(repair.repair("w")).added == 0  # not at once: the caller may be about to add it
+    grow_old()
+    assert run(repair.repair("w")).added == 1
+    drain()
+    assert ran == [1]
+
+
+def grow_old(id="w"):
+    """Let all steps be as if nobody had looked at them for some time."""
+    client, active = connections.client(), keys.WorkflowKeys.of(id).active
+    for number in client.call("ZRANGE", active, 0, -1):
+        client.call("ZADD", active, 0, number)
+
+
+def single(call):
+    return (yield call)
+
+
+def gone(queue, id):
+    assert queue.delete(id)
+
+
+def dead(queue, id):
+    (job,) = queue.claim()
+    queue.nack(job, max_attempts=1, error="poison: 3 workers died with it")
+
+
+@pytest.mark.parametrize(
+    ("end", "error"), [(gone, repair.MISSING), (Queue.cancel, repair.MISSING), (dead, "poison: 3 workers died with it")]
+)
+def test_job_that_ended_unreported_fails_its_step(kit, end, error):
+    workflow = create(group(work.step(1)).on_done(report.step(previous, failures)))
+    end(Queue("default"), workflow.steps()[0].id)
+    assert run(repair.repair("w")).failed == []
+    grow_old()
+    assert run(repair.repair("w")).failed == [(2, error)]
+    drain()
+    assert ran == [([None], [("work", error)])]
+    assert workflow.status().state == "failed"
+    workflow.retry()
+    drain()
+    assert (workflow.status().state, ran[1:]) == ("successful", [1])
+
+
+def test_look_leaves_waiting_and_running_jobs_alone(kit):
+    create(group(*(work.step(number) for number in range(150))))
+    Queue("default").claim(10)
+    for _ in range(2):
+        grow_old()
+        assert run(repair.repair("w"))[1:] == (0, [])
+    assert Queue("default").counts() == (0, 140, 10, 0)
+
+
+def test_workflow_that_ended_is_looked_at_no_more(kit):
+    workflow = create(work.step(1))
+    lists = keys.WorkflowLists.of()
+    drain()
+    run(repair.repair("w"))
+    assert not kit.client.zcard(lists.checked)
+    assert kit.client.zcard(lists.listed) == 1
+    kit.client.delete(workflow.key("meta"))
+    run(repair.repair("w"))
+    assert kit.client.zcard(lists.listed) == 1  # it may be about to start
+    kit.client.zadd(lists.listed, {"w": 5})
+    run(repair.repair("w"))
+    assert not kit.client.exists(*lists)
+
+
+def test_step_whose_workflow_was_rolled_back_waits_for_its_turn(kit):
+    """In a Cluster, the node of a workflow may lose what the node of a queue remembers."""
+    workflow = create(work.step(1), work.step(2))
+    drain()
+    Queue("default").put({"task": "x"}, id=workflow.steps()[1].id)
+    kit.client.hset(workflow.key("meta"), "status", "running")
+    kit.client.hset(workflow.key("states"), 2, 1)
+    assert run(transitions.begin(step(2))).how == transitions.NOT_DUE
+
+
+def test_results_over_16_mib_are_too_much_for_one_step(kit):
+    workflow = create(group(*(work.step(number) for number in range(70))), work.step(previous))
+    value = b'"' + b"x" * 250_000 + b'"'
+    for number in range(2, 72):
+        run(transitions.finish(step(number), value))
+    drain()
+    assert "more than 16,777,216 bytes" in workflow.steps()[-1].error
+
+
+@pytest.mark.parametrize("part", [part for part in keys.WorkflowKeys._fields if part != "ended"])
+def test_key_of_a_wrong_type_is_named_and_nothing_is_changed(kit, part):
+    create(group(work.step(1), work.step(2)))
+    run(transitions.fail(step(2), "no"))
+    key = getattr(keys.WorkflowKeys.of("w"), part)
+    kit.client.delete(key)
+    kit.client.rpush(key, "x")
+    before = {name: kit.client.dump(name) for name in keys.WorkflowKeys.of("w")}
+    for steps in (
+        transitions.begin(step(3)),
+        transitions.finish(step(3), b"1"),
+        transitions.fail(step(3), "no"),
+        transitions.cancel("w"),
+        transitions.retry("w"),
+    ):
+        with pytest.raises(KeyConflict, match=re.escape(key)):
+            run(steps)
+    assert {name: kit.client.dump(name) for name in keys.WorkflowKeys.of("w")} == before
+
+
+class LostReply:
+    """Loses one reply: the server has carried out the command, and the caller does not know."""
+
+    def __init__(self, monkeypatch):
+        self.left = 0
+        for name in ("call", "batch"):
+            original = getattr(Client, name)
+            monkeypatch.setattr(Client, name, lambda *args, original=original: self._sent(original, args))
+
+    def _sent(self, original, args):
+        reply = original(*args)
+        self.left -= 1
+        if self.left == 0:
+            raise RedisUnavailable("lost", indeterminate=True)
+        return reply
+
+
+def run_again_and_again(workflow):
+    """Do what workers do until the workflow has ended, or 10 times."""
+    for _ in range(10):
+        with contextlib.suppress(RedisUnavailable):
+            drain()
+            if workflow.status().state != "running":
+                return
+            grow_old(workflow.id)
+            run(repair.repair(workflow.id))
+
+
+def test_no_lost_reply_stops_a_workflow_or_runs_its_callback_twice(kit, monkeypatch):
+    lost, rounds, was_lost = LostReply(monkeypatch), 0, True
+    while was_lost:
+        ran.clear()
+        rounds += 1
+        lost.left = rounds
+        parts = chain(work.step("a"), group(work.step("b"), split.step(1)).on_done(report.step(previous, failures)))
+        workflow = Workflow(f"w{rounds}")
+        nodes = packed(Graph(Group([parts])), workflow.id)
+        try:
+            run(transitions.create(workflow.id, "name", nodes))
+        except RedisUnavailable:
+            try:
+                workflow.status()
+            except UnknownWorkflow:
+                continue  # only the list has it
+            grow_old(workflow.id)
+            run(repair.repair(workflow.id))
+        run_again_and_again(workflow)
+        was_lost, lost.left = lost.left <= 0, 0
+        assert workflow.status()[:1] + workflow.status()[4:] == ("successful", 5, 5, 0, 0), rounds
+        assert sorted(map(str, ran)) == ["(['b', 1], [])", "0", "a", "b", "split 1"], rounds
+        assert Queue("default").counts() == (0, 0, 0, 0)
+    assert rounds > 25

@@ -1,1 +1,0 @@
-"""An app with tasks, for workers that tests start."""
