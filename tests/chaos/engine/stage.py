@@ -70,10 +70,10 @@ def stage(
     from redis_kit.core import connections
 
     with contextlib.ExitStack() as stack:
-        temporary = tempfile.TemporaryDirectory(prefix="chaos", ignore_cleanup_errors=True)
-        folder = keep or Path(stack.enter_context(temporary))
-        data = {} if disk == "none" else {"persistence": True, "data_dir": folder / "data"}
-        made = server(folder) if server else Server(tcp=True, extra_args=(*DISKS[disk], *arguments), **data)
+        if not keep:
+            keep = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chaos", ignore_cleanup_errors=True)))
+        data = {} if disk == "none" else {"persistence": True, "data_dir": keep / "data"}
+        made = server(keep) if server else Server(tcp=True, extra_args=(*DISKS[disk], *arguments), **data)
         stack.callback(made.stop)
         connected = {
             "PREFIX": f"c{secrets.token_hex(4)}",
@@ -82,7 +82,7 @@ def stage(
         found = {**connected, **PATIENT, **kit}
         stack.enter_context(override_settings(REDIS_KIT=found))
         stack.callback(connections.close)
-        yield Stage(folder, made, found, stack)
+        yield Stage(keep, made, found, stack)
 
 
 def create_tables(*emptied: Any) -> None:
