@@ -51,7 +51,7 @@ def test_checker_finds_each_kind_of_violation(case):
     case.steps[third]["ended"] = []
     before, after, _ = ids(case, "skip1")
     case.steps[before]["ended"].append(case.steps[after]["began"][0] + 1)
-    found = "\n".join(case.outcome().violations())
+    found = "\n".join(case.outcome().violations)
     assert "was added 2 times" in found
     assert "never ran" in found
     assert "has not ended" in found
