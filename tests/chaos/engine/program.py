@@ -88,6 +88,8 @@ def main(arguments: Sequence[str]) -> int:
         plan = module.Plan(**vars(parser(name, module).parse_args(rest)))
         outcome: Outcome = module.run(plan)
         print(f"{name}, seed {plan.seed}, {time.monotonic() - began:.1f} s: {outcome}", flush=True)
+        if outcome.facts.get("stuck"):  # threads never end
+            os._exit(bool(outcome.violations))
     return int(bool(outcome.violations))
 
 

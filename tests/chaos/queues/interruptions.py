@@ -64,7 +64,7 @@ def run(plan: Plan) -> Outcome:
     ends = ", ".join(f"{name} {number}" for name, number in notes.ended.most_common())
     figures = f"places {places}; interrupted jobs: {ends}; {notes.innocents} others done"
     kinds = [f"{number} x {text}" for text, number in Counter(notes.violations).most_common()]
-    return Outcome(figures, {"wrong": kinds})
+    return Outcome(figures, {"wrong": kinds}, stuck=bool(plan.bug))
 
 
 def interrupt(count: int, *, seed: int, patience: float) -> Notes:
