@@ -1,13 +1,15 @@
 """Hostile texts typed into an index with many scopes: none may show an entry of another scope.
 
-``python -m tests.chaos.autocomplete.scopes 100000 7`` types that many texts, with the seed 7, and prints how many found
-something. The exit code is 1 if one showed another scope's entry.
+``python -m tests.chaos autocomplete.scopes 100000`` types that many texts.
 """
 
 import random
-import sys
+from dataclasses import dataclass
 
 from redis_kit.autocomplete import Autocomplete
+from tests.chaos.engine import program
+from tests.chaos.engine.program import Outcome
+from tests.chaos.engine.stage import stage
 
 NAME, SCOPES, ENTRIES = "tenants", 300, 20
 WORDS = ("secret", "Anna", "Schmidt", "王小明", "محمد", "דוד", "สมชาย", "🎉", "Zoë", "11", "*", "a\0b", "\2x", "ﷺ")
@@ -27,7 +29,22 @@ PARTS = (
 )
 
 
-def run(count, seed):
+@dataclass(frozen=True)
+class Plan(program.Plan):
+    """How many texts are typed."""
+
+    count: int
+
+
+def run(plan):
+    """Type texts on a server of its own."""
+    with stage(READ_TIMEOUT=5):
+        found, leaks = type_texts(plan.count, plan.seed)
+    wrong = {"of another scope": [ascii(text) for text in leaks], "empty": [] if found else ["no text found anything"]}
+    return Outcome(f"{plan.count:,} texts in {SCOPES} scopes: {found:,} entries found", wrong)
+
+
+def type_texts(count, seed):
     """Type texts, and return how many entries were found, and the texts that showed another scope's."""
     dice, index = random.Random(seed), Autocomplete(NAME)
     index.clear()
@@ -53,26 +70,3 @@ def typed(dice):
         lambda: f"{len(f'{(number := dice.randrange(SCOPES)):x}')}{number:x}{chr(dice.randrange(200, 254))}",
     )
     return "".join(dice.choice(kinds)() for _ in range(dice.randint(0, 6)))
-
-
-def main(arguments):
-    """Run against a server of its own."""
-    import django
-    from django.conf import settings
-
-    from redis_kit.core.embedded.server import EmbeddedServer
-
-    count, seed = (int(text) for text in [*arguments, "7"][:2])
-    with EmbeddedServer() as server:
-        connections = {"default": {"URL": server.url}}
-        settings.configure(REDIS_KIT={"CONNECTIONS": connections, "READ_TIMEOUT": 5}, INSTALLED_APPS=["redis_kit"])
-        django.setup()
-        found, leaks = run(count, seed)
-    print(f"{count:,} texts in {SCOPES} scopes, seed {seed}: {found:,} entries found, {len(leaks)} of another scope")
-    for text in leaks[:10]:
-        print(ascii(text))
-    return bool(leaks) or not found
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -6,7 +6,7 @@ from tests.chaos.autocomplete import scopes
 
 def test_no_text_shows_another_scope(kit, monkeypatch):
     monkeypatch.setattr(scopes, "SCOPES", 20)
-    found, leaks = scopes.run(1500, 7)
+    found, leaks = scopes.type_texts(1500, 7)
     assert leaks == []
     assert found > 300
 
@@ -20,4 +20,4 @@ def test_program_finds_an_index_that_leaks(kit, monkeypatch):
         return look_up(self, text, limit, **options)
 
     monkeypatch.setattr(Autocomplete, "look_up", leaking)
-    assert scopes.run(200, 7)[1]
+    assert scopes.type_texts(200, 7)[1]

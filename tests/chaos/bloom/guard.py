@@ -1,22 +1,46 @@
 """Look-ups that a filter of a model answers: of rows that exist, and of ids that do not, in each state of the filter.
 
-``python -m tests.chaos.bloom.guard 100000`` looks that many existing and missing ids up in each state, and prints how
-many rows were hidden and how many look-ups of missing ids asked the database. The exit code is 1 if a row was hidden,
-or more than 1.5 % of the missing ids reached the database while the filter was complete.
+``python -m tests.chaos bloom.guard 100000`` looks that many existing and missing ids up in each state, and prints how
+many rows were hidden and how many look-ups of missing ids asked the database. A violation is a row that was hidden, or
+more than 1.5 % of the missing ids that reached the database while the filter was complete.
 """
 
 import os
-import sys
 import threading
+from dataclasses import dataclass
 
 from redis_kit.bloom import ModelFilter
 from redis_kit.core.errors import RedisUnavailable
+from tests.chaos.engine import program
+from tests.chaos.engine.program import Outcome
+from tests.chaos.engine.stage import create_tables, stage
 
 MOST = 0.015
 FAR = 10**9
 
 
-def run(server, model, count):
+@dataclass(frozen=True)
+class Plan(program.Plan):
+    """How many ids are looked up in each state."""
+
+    count: int
+
+
+def run(plan):
+    """Look ids up, in a database and on a server of its own."""
+    from tests.app.models import Account
+
+    create_tables(Account)
+    with stage() as place:
+        answers = look_up(place.server, Account, plan.count)
+    lines = [
+        f"{state:34}{hidden:8} of {plan.count:,} rows hidden {asked:10.2%} of missing ids asked the database"
+        for state, (hidden, asked) in answers.items()
+    ]
+    return Outcome("\n".join(["", *lines]), {"wrong": wrong(answers)})
+
+
+def look_up(server, model, count):
     """Return by state: the rows that were hidden, and the share of missing ids that asked the database."""
     guard = ModelFilter(model, capacity=4 * count)
     answers, rows = {}, count // 4
@@ -113,32 +137,3 @@ def _until_it_answers(guard):
             threading.Event().wait(0.02)
         else:
             return
-
-
-def main(count):
-    """Run it, and return the exit code."""
-    import django
-
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
-    django.setup()
-    from django.test import override_settings
-    from django.test.utils import setup_databases, setup_test_environment, teardown_databases
-
-    from tests.app.models import Account
-    from tests.fixtures.process import Server
-
-    setup_test_environment()  # so that the filter need not be made in models.py
-    databases, server = setup_databases(verbosity=0, interactive=False), Server(tcp=True)
-    try:
-        with override_settings(REDIS_KIT={"CONNECTIONS": {"default": {**server.connection, "TEST": True}}}):
-            answers = run(server, Account, count)
-    finally:
-        server.stop()
-        teardown_databases(databases, verbosity=0)
-    for state, (hidden, asked) in answers.items():
-        print(f"{state:34}{hidden:8} of {count:,} rows hidden {asked:10.2%} of missing ids asked the database")
-    return int(bool(wrong(answers)))
-
-
-if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1])))

@@ -1,34 +1,40 @@
 """No value of a Bloom filter is forgotten while rebuilds are killed and the server restarts.
 
-``python -m tests.chaos.bloom.kill_loop 1000000 7`` adds a million values by three processes, with seed 7. A fourth one
-rebuilds the filter from the values that were acknowledged, and is killed at random moments. The server writes each
-change to its disk before it answers, and is killed too. The exit code is 1 if a value is missing.
+``python -m tests.chaos bloom.kill_loop 1000000`` adds a million values by three processes. A fourth one rebuilds the
+filter from the values that were acknowledged, and is killed at random moments. The server writes each change to its
+disk before it answers, and is killed too.
 """
 
-import argparse
 import mmap
-import os
 import random
-import shutil
-import signal
-import sys
-import tempfile
 import time
 from contextlib import suppress
-from pathlib import Path
+from dataclasses import dataclass
 
 from redis_kit.bloom import BloomFilter
 from redis_kit.bloom import filter as module
 from redis_kit.core.errors import RebuildLost, RebuildRunning, RedisKitError
 from redis_kit.core.indexes import generations
-from tests.fixtures.process import Server
+from tests.chaos.engine import program
+from tests.chaos.engine.crew import Crew, Forked
+from tests.chaos.engine.faults import Faults, restart, weighted
+from tests.chaos.engine.program import Outcome
+from tests.chaos.engine.stage import stage, wait_until
 
 ADDERS = 3
 LEASE_MS = 300  # so that the rebuild after a kill need not wait for a minute
-PATIENT = {"CONNECT_TIMEOUT": 5.0, "READ_TIMEOUT": 5.0}  # on a machine that does other things, too
 ADDER_PAUSE = 0.03  # seconds after a batch; rebuilds need some of the server's time, too
 LAST_REBUILD = 30.0  # seconds for a rebuild without kills, if none was complete before
 SPACE = 10**9  # values of an adder: its number times this, and on
+FAULTS = {"restart": 15, "rebuild killed": 21, "none": 64}
+
+
+@dataclass(frozen=True)
+class Plan(program.Plan):
+    """How many values are added."""
+
+    values: int
+    pause: float = 5.0  # seconds between two faults, at most
 
 
 class Progress:
@@ -70,16 +76,6 @@ class Progress:
                 number += 1
 
 
-def fork(work):
-    """Run a function in a child process, and return its id."""
-    if pid := os.fork():
-        return pid
-    try:
-        work()
-    finally:
-        os._exit(0)
-
-
 def add_all(seen, progress, adder, wanted, chance):
     """Add values in batches; each is repeated until it is acknowledged."""
     count = 0
@@ -118,74 +114,29 @@ def missing(seen, progress, chance, samples):
     return []
 
 
-def run(server, wanted, seed, *, pause=5.0):
-    """Return the kills of rebuilds, the restarts, the rebuilds that were complete, and the values that were missing."""
-    generations.LEASE_MS = module.LEASE_MS = LEASE_MS
-    chance, progress = random.Random(seed), Progress()
-    seen = BloomFilter("killed", capacity=max(1000, wanted // 2))  # so that it gets a second layer
-    adders = [
-        fork(lambda n=number: add_all(seen, progress, n, wanted // ADDERS, random.Random(seed + n)))
-        for number in range(ADDERS)
-    ]
-    kills, restarts, lost = 0, 0, []
-    rebuilder = fork(lambda: rebuild_again_and_again(seen, progress))
-    try:
-        while progress.total() < wanted // ADDERS * ADDERS:
-            time.sleep(chance.uniform(0, pause))
-            if chance.random() < 0.15:
-                server.restart()
-                restarts += 1
-            elif chance.random() < 0.25:
-                os.kill(rebuilder, signal.SIGKILL)
-                os.waitpid(rebuilder, 0)
-                rebuilder = fork(lambda: rebuild_again_and_again(seen, progress))
-                kills += 1
+def run(plan):
+    """Add values while rebuilds and the server are killed; then look for each."""
+    with stage("always", CONNECT_TIMEOUT=5.0, READ_TIMEOUT=5.0) as place:
+        generations.LEASE_MS = module.LEASE_MS = LEASE_MS
+        chance, progress, lost = random.Random(plan.seed), Progress(), []
+        seen = BloomFilter("killed", capacity=max(1000, plan.values // 2))  # so that it gets a second layer
+        share = plan.values // ADDERS
+        starts = {
+            f"adder {n}": lambda n=n: Forked(lambda: add_all(seen, progress, n, share, random.Random(plan.seed + n)))
+            for n in range(ADDERS)
+        }
+        crew = Crew(starts | {"rebuilder": lambda: Forked(lambda: rebuild_again_and_again(seen, progress))})
+        place.at_the_end(crew.end)
+        kinds = {"restart": lambda: restart(place.server), "rebuild killed": lambda: crew.replace("rebuilder")}
+        order = weighted(chance, FAULTS)
+        faults = Faults(kinds | {"none": lambda: None}, order, chance=chance, calm=(0, plan.pause))
+        while progress.total() < share * ADDERS:
+            faults.next()
             lost += missing(seen, progress, chance, 1000)
-        deadline = time.monotonic() + LAST_REBUILD
-        while not progress.rebuilds() and time.monotonic() < deadline:
-            time.sleep(0.02)
-    finally:
-        for pid in (rebuilder, *adders):
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-    values = [adder * SPACE + number for adder in range(ADDERS) for number in range(progress.get(adder))]
-    lost += [value for value, found in zip(values, seen.contains_many(values), strict=True) if not found]
-    return kills, restarts, progress.rebuilds(), lost
-
-
-def durable(folder):
-    """Start a server that writes each change to its disk before it answers."""
-    return Server(tcp=True, persistence=True, data_dir=folder, extra_args=("--appendfsync", "always"))
-
-
-def main(arguments):
-    """Run it, and return the exit code."""
-    from django.test import override_settings
-
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("values", type=int)
-    parser.add_argument("seed", type=int)
-    options, folder, began = parser.parse_args(arguments), Path(tempfile.mkdtemp()), time.monotonic()
-    server = durable(folder)
-    try:
-        with override_settings(REDIS_KIT={"CONNECTIONS": {"default": server.connection}, **PATIENT}):
-            kills, restarts, rebuilds, lost = run(server, options.values, options.seed)
-    finally:
-        server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
-    print(
-        f"{options.values:,} values in {time.monotonic() - began:.0f} s; {kills} rebuilds killed, {restarts} restarts"
-    )
-    print(f"{rebuilds} rebuilds were complete; missing: {len(lost)} {lost[:10]}")
-    return 1 if lost else 0
-
-
-if __name__ == "__main__":
-    import django
-    from django.conf import settings
-
-    settings.configure(
-        INSTALLED_APPS=["redis_kit"], USE_TZ=True, SECRET_KEY="only-for-tests-and-as-long-as-a-real-one-is"
-    )
-    django.setup()
-    sys.exit(main(sys.argv[1:]))
+        wait_until(progress.rebuilds, LAST_REBUILD)
+        crew.end()
+        values = [adder * SPACE + number for adder in range(ADDERS) for number in range(progress.get(adder))]
+        lost += [value for value, found in zip(values, seen.contains_many(values), strict=True) if not found]
+    figures = f"{plan.values:,} values; {faults}; {progress.rebuilds()} rebuilds were complete"
+    found = {"lost": [f"value {value} is missing" for value in lost]}
+    return Outcome(figures, found, faults=faults.count.total() - faults.count["none"], rebuilds=progress.rebuilds())

@@ -19,7 +19,7 @@ def no_other_indexes(monkeypatch, own_kit):
 
 
 def test_no_row_is_hidden(own_kit):
-    answers = guard.run(own_kit.server, Account, 400)
+    answers = guard.look_up(own_kit.server, Account, 400)
     assert guard.wrong(answers) == []
     assert len(answers) == 11
     assert answers["after FLUSHALL"] == answers["never built"] == (0, 1.0)
@@ -31,4 +31,4 @@ def test_program_finds_a_filter_that_does_not_know_its_state(own_kit, monkeypatc
         return answer
 
     monkeypatch.setattr(ModelFilter, "_look_up", unguarded)
-    assert "never built" in guard.wrong(guard.run(own_kit.server, Account, 400))
+    assert "never built" in guard.wrong(guard.look_up(own_kit.server, Account, 400))

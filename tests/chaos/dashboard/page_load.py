@@ -1,8 +1,8 @@
 """Each page of the dashboard on a full server: its round trips, its cost and its size.
 
-``python -m tests.chaos.dashboard`` fills a server of its own with 1,000,000 keys, 100,000 jobs, 10,000 locks
-with waits at all times, 10,000 throttled identities, 10,000 users and 1,000 pages; ``python -m tests.chaos.dashboard
-0.1`` with a tenth. It takes a minute, and 300 MB. The exit code is 1 if a page misses a goal.
+``python -m tests.chaos dashboard.page_load`` fills a server of its own with 1,000,000 keys, 100,000 jobs, 10,000 locks
+with waits at all times, 10,000 throttled identities, 10,000 users and 1,000 pages; ``python -m tests.chaos
+dashboard.page_load 0.1`` with a tenth. It takes a minute, and 300 MB.
 """
 
 import gzip
@@ -11,6 +11,7 @@ import statistics
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -29,6 +30,9 @@ from redis_kit.queues.engine import calls
 from redis_kit.throttling import Throttle
 from redis_kit.throttling.statistics.counters import NUMBER, SLOT
 from tests.app.models import User
+from tests.chaos.engine import program
+from tests.chaos.engine.program import Outcome, option
+from tests.chaos.engine.stage import create_tables, stage
 from tests.fixtures.dashboard import ADMIN
 from tests.queues.support import scheduled, workflow_tasks
 
@@ -163,7 +167,28 @@ def _processor(server: Any) -> float:
     return float(used["used_cpu_user"] + used["used_cpu_sys"])
 
 
-def run(site: Any, server: Any) -> dict[str, Cost]:
+@dataclass(frozen=True)
+class Plan(program.Plan):
+    """How full the server is."""
+
+    share: float = option(1.0, "of all keys, jobs and pages")
+
+
+def run(plan: Plan) -> Outcome:
+    """Fill a server of its own and measure each page."""
+    from django.test import Client as Site
+
+    create_tables(User)
+    site = Site()
+    site.force_login(User.objects.create_superuser("boss"))
+    with stage(READ_TIMEOUT=5, **OPTIONS) as place, place.server.client() as client:
+        fill(plan.share)
+        keys, costs = client.dbsize(), measure_all(site, client)
+    misses = [f"{url or 'overview'}: {', '.join(cost.misses)}" for url, cost in costs.items() if cost.misses]
+    return Outcome(f"{keys:,} keys", {"goals missed": misses})
+
+
+def measure_all(site: Any, server: Any) -> dict[str, Cost]:
     """Print and return the cost of each page."""
     urls = [ADMIN, *(f"{ADMIN}{panel.slug}/" for panel in panels())]
     urls += [f"{ADMIN}throttles/?throttle=api&range={hours}" for hours in (1, 24, 72, 2160)]
@@ -175,26 +200,3 @@ def run(site: Any, server: Any) -> dict[str, Cost]:
         missed = f"  SHORT: {', '.join(cost.misses)}" if cost.misses else ""
         print(f"{url or 'overview':36}{cost.trips:12}{cost.server:10.1f}{cost.size:8.1f}{cost.whole:8.0f}{missed}")
     return costs
-
-
-def main(share: float) -> int:
-    """Fill a server of its own and measure each page. Return an exit code."""
-    import redis
-    from django.core.management import call_command
-    from django.test import Client as Site
-    from django.test.utils import override_settings
-
-    from redis_kit.core.embedded.server import EmbeddedServer
-
-    call_command("migrate", run_syncdb=True, verbosity=0)
-    site = Site()
-    site.force_login(User.objects.create_superuser("boss"))
-    with EmbeddedServer() as server, redis.Redis.from_url(server.url) as client:
-        options = {"CONNECTIONS": {"default": {"URL": server.url, "TEST": True}}, "READ_TIMEOUT": 5, **OPTIONS}
-        with override_settings(REDIS_KIT=options):
-            began = time.perf_counter()
-            fill(share)
-            print(f"{client.dbsize():,} keys, filled in {time.perf_counter() - began:.0f} s")
-            costs = run(site, client)
-            connections.close()
-    return int(any(cost.misses for cost in costs.values()))

@@ -13,7 +13,7 @@ def test_pages_of_a_full_server_are_small_and_take_few_round_trips(kit, boss, mo
     kit.options(**page_load.OPTIONS)
     monkeypatch.setattr(page_load, "ROUNDS", 1)
     page_load.fill(0.01)
-    costs = page_load.run(boss, kit.client)
+    costs = page_load.measure_all(boss, kit.client)
     # The overview is made of the summaries of all pages.
     missed = {url: cost.misses for url, cost in costs.items() if url and {"round trips", "kB"} & {*cost.misses}}
     assert missed == {}

@@ -1,35 +1,31 @@
 """Two cancellations in a row at every await of every call of every kind of lock; none may leave a lease.
 
-    python -m tests.chaos.locks.cancellations --kind all
+    python -m tests.chaos locks.cancellations
 
-prints one line for each kind, and below it what was left; it ends with 1 where that is anything. A call is driven await
-by await: the task is cancelled at one of them and at the next, or, as the scopes of anyio do, at all that follow; in
-the moment in which it begins to wait (``early``), or when what it waits for has come (``late``).
+A call is driven await by await: the task is cancelled at one of them and at the next, or, as the scopes of anyio do, at
+all that follow; in the moment in which it begins to wait (``early``), or when what it waits for has come (``late``).
 """
 
-import argparse
 import asyncio
 import itertools
 import random
 import secrets
-import sys
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from time import monotonic
 from typing import Any
 
-from django.conf import settings
-
 from redis_kit.core.errors import RedisKitError
 from redis_kit.locks import locked
+from tests.chaos.engine import program
+from tests.chaos.engine.program import Outcome, option
+from tests.chaos.engine.stage import stage
 from tests.chaos.locks.support.bugs import Seeds
 from tests.chaos.locks.support.lock_factories import ENDLESS, MAKERS, left
-from tests.fixtures.process import Server
 
 MOST = 60  # awaits of one call
 RIVAL = 0.01  # seconds for which another one holds what is waited for
-SHOWN = 20
 MOMENTS = ("early", "late")
 FOLLOWING = {"next": 1, "all": MOST}  # how many awaits after the first one are cancelled too
 
@@ -121,41 +117,50 @@ class Driven:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(program.Plan):
     """What is to be tried."""
 
-    kinds: Sequence[str] = tuple(MAKERS)
-    calls: Sequence[str] = tuple(CALLS)
-    share: float = 1.0  # of the trials
-    seed: int = 1
-    patience: float = 2.0  # seconds until what is left counts as such
+    kind: str = option("all", "of lock", choices=("all", *MAKERS))
+    call: str = option("all", "of its methods", choices=("all", *CALLS))
+    calls: Sequence[str] = ()
+    share: float = option(1.0, "of all trials, chosen at random")
+    patience: float = option(2.0, "seconds until what is left counts as such")
+    bug: str = option("", "put this one in")
 
 
 @dataclass
-class Outcome:
-    """What it came to."""
+class Notes:
+    """What a run came to so far."""
 
     trials: int = 0
     cancelled: int = 0
     longest: float = 0.0  # seconds until nothing was left
-    violations: list[str] = field(default_factory=list)
-
-    def __str__(self) -> str:
-        counts = f"{self.trials:,} trials, {self.cancelled:,} cancelled, {len(self.violations)} leases left"
-        return f"{counts}, all free within {self.longest:.2f} s"
 
 
-async def run(plan: Plan, client: Any) -> Outcome:
-    """Try all that a plan names; ``client`` looks at the server past the kit."""
-    outcome, chance = Outcome(), random.Random(plan.seed)
-    for kind, call in itertools.product(plan.kinds, plan.calls):
-        if call == "function" and kind != "lock":
-            continue
-        awaits = await _try(Trial(kind, call, range(0), late=False), plan, client, Outcome())
-        for trial in trials(kind, call, min(awaits, MOST)):
-            if chance.random() < plan.share:
-                await _try(trial, plan, client, outcome)
-    return outcome
+def run(plan: Plan) -> Outcome:
+    """Try all that a plan names."""
+    seeds, notes = Seeds(), Notes()
+    with stage() as place, place.server.client() as client:
+        seeds.sow(plan.bug)
+        found = asyncio.run(_try_all(plan, client, notes))
+        seeds.sow("")
+    counts = f"{notes.trials:,} trials, {notes.cancelled:,} cancelled"
+    return Outcome(f"{counts}; all free within {notes.longest:.2f} s", found, cancelled=notes.cancelled)
+
+
+async def _try_all(plan: Plan, client: Any, notes: Notes) -> dict[str, list[str]]:
+    """Return the leases that were left, by the kind of lock; ``client`` looks at the server past the kit."""
+    chance, found = random.Random(plan.seed), {}
+    for kind in MAKERS if plan.kind == "all" else (plan.kind,):
+        found[kind] = []
+        for call in plan.calls or (CALLS if plan.call == "all" else (plan.call,)):
+            if call == "function" and kind != "lock":
+                continue
+            awaits, _ = await _try(Trial(kind, call, range(0), late=False), plan, client, Notes())
+            for trial in trials(kind, call, min(awaits, MOST)):
+                if chance.random() < plan.share:
+                    found[kind] += (await _try(trial, plan, client, notes))[1]
+    return found
 
 
 @dataclass(frozen=True)
@@ -178,8 +183,8 @@ def trials(kind: str, call: str, awaits: int) -> Iterator[Trial]:
         yield Trial(kind, call, range(first, first + following + 1), moment == "late")
 
 
-async def _try(trial: Trial, plan: Plan, client: Any, outcome: Outcome) -> int:
-    """Carry a trial out, note what it left, and return how many awaits there were."""
+async def _try(trial: Trial, plan: Plan, client: Any, notes: Notes) -> tuple[int, list[str]]:
+    """Carry a trial out, and return how many awaits there were, and what it left."""
     name = secrets.token_hex(6)
     make = MAKERS[trial.kind]
     lock = make(name, timeout=ENDLESS)
@@ -199,49 +204,16 @@ async def _try(trial: Trial, plan: Plan, client: Any, outcome: Outcome) -> int:
         await asyncio.sleep(RIVAL)
         await rival.arelease()
     (found,) = await asyncio.gather(task, return_exceptions=True)
-    outcome.trials += 1
-    outcome.cancelled += isinstance(found, asyncio.CancelledError)
+    notes.trials += 1
+    notes.cancelled += isinstance(found, asyncio.CancelledError)
     if isinstance(found, BaseException) and not isinstance(found, (asyncio.CancelledError, RedisKitError)):
         raise found
     began = monotonic()
     while (keys := left(client, lock)) and monotonic() - began < plan.patience:  # noqa: ASYNC110 -- others release it
         await asyncio.sleep(0.002)
-    outcome.longest = max(outcome.longest, monotonic() - began)
-    if keys:
-        outcome.violations.append(f"{trial}: {', '.join(keys)}")
-    return driven.count
+    notes.longest = max(notes.longest, monotonic() - began)
+    return driven.count, [f"{trial}: {', '.join(keys)}"] if keys else []
 
 
 async def _rival(make: Callable[..., Any], name: str) -> Any:
     return await make(name, timeout=ENDLESS).aacquire()
-
-
-def main() -> int:
-    """Run what the command line asks for."""
-    parser = argparse.ArgumentParser(description="Cancel each call of each lock twice, at each await.")
-    parser.add_argument("--kind", choices=[*MAKERS, "all"], default="all")
-    parser.add_argument("--call", choices=[*CALLS, "all"], default="all")
-    parser.add_argument("--share", type=float, default=1.0, help="of all trials, chosen at random")
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000))
-    parser.add_argument("--bug", default="", help="put this one in")
-    given = parser.parse_args()
-    server = Server(tcp=True)
-    kit = {"PREFIX": "cancellations", "CONNECTIONS": {"default": {"URL": server.url}}}
-    settings.configure(USE_TZ=True, REDIS_KIT=kit)
-    Seeds().sow(given.bug)
-    calls = tuple(CALLS) if given.call == "all" else (given.call,)
-    found = 0
-    try:
-        with server.client() as client:
-            for kind in MAKERS if given.kind == "all" else (given.kind,):
-                plan = Plan(kinds=(kind,), calls=calls, share=given.share, seed=given.seed)
-                outcome = asyncio.run(run(plan, client))
-                found += len(outcome.violations)
-                print("\n  ".join([f"{kind} (seed {plan.seed}): {outcome}", *outcome.violations[:SHOWN]]), flush=True)
-    finally:
-        server.stop()
-    return bool(found)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,23 +1,24 @@
-"""What a fail-over does to locks: ``python -m tests.chaos.locks.failover`` tries it and tells in half a minute.
+"""What a fail-over does to locks: ``python -m tests.chaos locks.failover`` tries it and tells in half a minute.
 
 A primary is cut off from its replicas and from the Sentinels, and one client still reaches it. The Sentinels make a
 replica the primary, and for a while there are two. The second round has ``min-replicas-to-write``.
 """
 
 import contextlib
-import tempfile
+import json
+import os
 import threading
 import time
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import dataclass
 
-import django
 import redis
-from django.conf import settings
 from django.test.utils import override_settings
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.locks import Lease, Lock
+from tests.chaos.engine import program
+from tests.chaos.engine.program import Outcome
 from tests.chaos.locks.support import database
 from tests.chaos.locks.support.partition import Partition
 from tests.fixtures.process import Server, wait_for
@@ -134,20 +135,18 @@ def _yes(answer: bool) -> str:
     return "yes" if answer else "no"
 
 
-def main() -> None:
-    """Run both rounds."""
+@dataclass(frozen=True)
+class Plan(program.Plan):
+    """Both rounds, always."""
+
+
+def run(plan: Plan) -> Outcome:
+    """Run both rounds; what they came to is printed on the way."""
+    database.create(json.loads(os.environ["TEST_DATABASE"])["NAME"], ROUNDS)
     for name, options in ROUNDS.items():
         print(f"With {name}:")
         with contextlib.closing(Partition(options)) as partition:
             connections = {"old": {"URL": partition.primary.url}, "new": partition.connection}
             with override_settings(REDIS_KIT={"CONNECTIONS": connections}):
                 Round(name, partition).run()
-
-
-if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "rows.sqlite3")
-        settings.configure(DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": file}}, USE_TZ=True)
-        django.setup()
-        database.create(file, ROUNDS)
-        main()
+    return Outcome(f"{len(ROUNDS)} rounds", {})

@@ -1,70 +1,80 @@
 """Replies that get lost, to every verb of every kind of lock: none may leave a lock stuck, or held twice.
 
-    python -m tests.chaos.locks.lost_replies --rounds 50
+    python -m tests.chaos locks.lost_replies 50
 
 In each round a caller for each kind and each way to call it uses the same lock object as in the round before. Then the
 way to the server breaks, and each calls a verb. As soon as the server answers again, each lock is taken by its caller
-or by a rival that comes another way, in either order. Prints one line and what was wrong; ends with 1 where that is
-anything.
+or by a rival that comes another way, in either order.
 """
 
-import argparse
 import asyncio
 import contextlib
 import itertools
 import random
-import secrets
-import sys
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from time import monotonic, sleep
 from typing import Any
 
-from django.conf import settings
-
 from redis_kit.core.errors import RedisKitError, RedisUnavailable
 from redis_kit.locks import AlreadyHeld
 from redis_kit.locks.inspection import force_release
+from tests.chaos.engine import program
+from tests.chaos.engine.program import Outcome, option
+from tests.chaos.engine.stage import stage
 from tests.chaos.locks.support.bugs import Seeds
 from tests.chaos.locks.support.lock_factories import ENDLESS, MAKERS, parts
-from tests.fixtures.process import Server, wait_for
+from tests.fixtures.process import wait_for
 from tests.fixtures.proxy import Mode, Proxy
 
 SOON = 2.0  # seconds after an answer of the server within which a lock that nobody holds is free
 SHORT = 0.6  # seconds of a lease that is renewed while replies get lost
-SHOWN = 20
 FAULTS: tuple[Mode, ...] = ("drop_replies", "blackhole", "cut_reply", "rst")
 VERBS = ("acquire", "wait", "release", "block", "extend", "reacquire", "renewal", "force_release")
 
 
+KINDS = ("overlaps", "handed out again", "stuck")  # of violations
+
+
 @dataclass(frozen=True)
-class Plan:
+class Plan(program.Plan):
     """What is to be run."""
 
-    rounds: int = 3
-    seed: int = 1
-    kinds: Sequence[str] = tuple(MAKERS)
+    rounds: int = 50
+    kind: str = option("all", "of lock", choices=("all", *MAKERS))
     soon: float = SOON
+    timeout: float = option(0.5, "seconds for a reply")
+    bug: str = option("", "put this one in")
 
 
 @dataclass
-class Outcome:
-    """What it came to."""
+class Notes:
+    """What a run came to so far."""
 
-    rounds: int = 0
     calls: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
     longest: float = 0.0  # seconds from the server's first answer until a rival had the lock
     violations: list[str] = field(default_factory=list)
 
-    def __str__(self) -> str:
-        called = ", ".join(f"{verb} {self.failed[verb]} of {count}" for verb, count in sorted(self.calls.items()))
-        kinds = Counter(text.partition(":")[0] for text in self.violations)
-        wrong = ", ".join(f"{kinds[what]} {what}" for what in ("overlaps", "handed out again", "stuck"))
-        return f"{self.rounds} rounds; failed: {called}; {wrong}; all free within {self.longest:.2f} s"
+
+def run(plan: Plan) -> Outcome:
+    """Lose replies to all verbs of all locks."""
+    seeds = Seeds()
+    with stage(READ_TIMEOUT=plan.timeout, CONNECT_TIMEOUT=plan.timeout) as place:
+        proxy = place.proxy()
+        place.kit["CONNECTIONS"]["direct"] = place.kit["CONNECTIONS"]["default"]
+        place.connect(proxy.connection)
+        seeds.sow(plan.bug)
+        try:
+            notes = Rounds(plan, proxy).run()
+        finally:
+            seeds.sow("")
+    called = ", ".join(f"{verb} {notes.failed[verb]} of {count}" for verb, count in sorted(notes.calls.items()))
+    found = {kind: [text for text in notes.violations if text.startswith(kind)] for kind in KINDS}
+    figures = f"{plan.rounds} rounds; failed: {called}; all free within {notes.longest:.2f} s"
+    return Outcome(figures, found, calls=notes.calls, failed=notes.failed)
 
 
 class Caller:
@@ -221,65 +231,36 @@ class Rounds:
         self.chance = random.Random(plan.seed)
         self.callers = [
             Caller(kind, run_async=run_async, chance=random.Random(f"{plan.seed} {kind} {run_async}"))
-            for kind, run_async in itertools.product(plan.kinds, (False, True))
+            for kind, run_async in itertools.product(MAKERS if plan.kind == "all" else (plan.kind,), (False, True))
         ]
         self._threads = [ThreadPoolExecutor(1) for _ in self.callers]
-        self._guard = threading.Lock()
 
-    def run(self) -> Outcome:
+    def run(self) -> Notes:
         """Run all rounds."""
-        outcome = Outcome()
+        notes = Notes()
         try:
             for _ in range(self.plan.rounds):
-                self._round(outcome)
+                self._round(notes)
         finally:
             self._each(Caller.close)
             for thread in self._threads:
                 thread.shutdown()
-        return outcome
+        return notes
 
-    def _round(self, outcome: Outcome) -> None:
+    def _round(self, notes: Notes) -> None:
         self._each(Caller.prepare)
         with self.proxy.fault(self.chance.choice(FAULTS)):
             failed = self._each(Caller.break_it)
         began = monotonic()
         found = self._each(lambda caller: list(caller.check(self.plan.soon, began)))
-        outcome.rounds += 1
-        outcome.longest = max(outcome.longest, monotonic() - began)
+        notes.longest = max(notes.longest, monotonic() - began)
         for caller, one, wrong in zip(self.callers, failed, found, strict=True):
-            outcome.calls[caller.verb] += 1
-            outcome.failed[caller.verb] += bool(one)
-            outcome.violations += wrong
+            notes.calls[caller.verb] += 1
+            notes.failed[caller.verb] += bool(one)
+            notes.violations += wrong
             if wrong:
                 caller.begin_anew()
 
     def _each(self, work: Callable[[Caller], Any]) -> list[Any]:
         futures = [thread.submit(work, one) for thread, one in zip(self._threads, self.callers, strict=True)]
         return [future.result(60) for future in futures]
-
-
-def main() -> int:
-    """Run what the command line asks for."""
-    parser = argparse.ArgumentParser(description="Lose replies to every verb of every lock.")
-    parser.add_argument("--rounds", type=int, default=50)
-    parser.add_argument("--kind", choices=[*MAKERS, "all"], default="all")
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000))
-    parser.add_argument("--bug", default="", help="put this one in")
-    given = parser.parse_args()
-    server = Server(tcp=True)
-    proxy = Proxy(server.port)
-    connections = {"default": {"URL": proxy.url}, "direct": {"URL": server.url}}
-    settings.configure(USE_TZ=True, REDIS_KIT={"PREFIX": "lost", "CONNECTIONS": connections})
-    Seeds().sow(given.bug)
-    kinds = tuple(MAKERS) if given.kind == "all" else (given.kind,)
-    try:
-        outcome = Rounds(Plan(rounds=given.rounds, seed=given.seed, kinds=kinds), proxy).run()
-    finally:
-        proxy.stop()
-        server.stop()
-    print("\n  ".join([f"seed {given.seed}: {outcome}", *outcome.violations[:SHOWN]]))
-    return bool(outcome.violations)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

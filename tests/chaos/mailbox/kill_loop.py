@@ -1,43 +1,43 @@
 """Each member of a chat reads each message once and in order, while processes and the server are killed.
 
-``python -m tests.chaos.mailbox.kill_loop 10000 200 100000 7`` lets 10,000 members of 200 chats read 100,000 messages,
-in several processes, with seed 7. Processes are killed, replies are cut by a proxy, and the server, which writes each
-change to its disk before it answers, is killed. Guests join and leave meanwhile. The exit code is 1 if a number is
-missing, was read twice or out of order, if a message was sent twice, or if memory did not fall back.
+``python -m tests.chaos mailbox.kill_loop 10000 200 100000`` lets 10,000 members of 200 chats read 100,000 messages, in
+several processes. Processes are killed, replies are cut by a proxy, and the server, which writes each change to its
+disk before it answers, is killed. Guests join and leave meanwhile. No number may be missing, be read twice or out of
+order, no message may be sent twice, and memory has to fall back.
 """
 
-import argparse
 import contextlib
 import json
 import os
 import random
-import shutil
-import signal
-import sys
-import tempfile
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from redis_kit.core.errors import RedisKitError
 from redis_kit.mailbox import Chat
-from tests.fixtures.fork_server import ROOT, start_python
-from tests.fixtures.proxy import Proxy
+from tests.chaos.engine import program
+from tests.chaos.engine.crew import Crew
+from tests.chaos.engine.faults import Faults, restart, weighted
+from tests.chaos.engine.program import Outcome
+from tests.chaos.engine.stage import stage
 
 READERS, SENDERS, GUESTS = 3, 2, 1
-FAULTS = ("reset_replies", "reset_commands", "rst", "drop_replies")
+MODES = ("reset_replies", "reset_commands", "rst", "drop_replies")
+FAULTS = {"proxy": 50, "restart": 15, "kill": 35}
 MOST = 1.05  # of the memory before the messages
 
 
-class Outcome(NamedTuple):
-    """What went wrong; the kills and restarts; and the memory after all have read, as a share of that before."""
+@dataclass(frozen=True)
+class Plan(program.Plan):
+    """How much is sent and read, and how many faults there are at most."""
 
-    wrong: list[str]
-    kills: int
-    restarts: int
-    memory: float
-    guests: int
+    members: int
+    chats: int
+    messages: int
+    pause: float = 3.0  # seconds between two faults, at most
+    faults: int = 60
 
 
 class History:
@@ -79,8 +79,9 @@ def chats_of(members, chats, number, count):
     return {f"c{chat}": range(chat, members, chats) for chat in range(chats) if chat % count == number}
 
 
-def send(history, plan, number, messages, chats):
+def send(folder, number, members, chats, messages):
     """Send messages with ids of calls; after a kill, go on with the first that is not in the history."""
+    history = History(Path(folder, f"send {number}.history"))
     done = {entry[1] for entry in History.read(history.path) if entry[0] == "sent"}
     for place in range(number, messages, SENDERS):
         if place in done:
@@ -90,8 +91,9 @@ def send(history, plan, number, messages, chats):
         history.write("sent", place, name, sent, began, time.monotonic())
 
 
-def read(history, plan, number, messages, chats):
+def read(folder, number, members, chats, messages):
     """Fetch and acknowledge for each member, until all have read all. A range is noted before it is acknowledged."""
+    history, plan = History(Path(folder, f"read {number}.history")), chats_of(members, chats, number, READERS)
     left = {(name, f"m{member}") for name, members in plan.items() for member in members}
     wanted = {name: len(range(int(name[1:]), messages, chats)) for name in plan}
     while left:
@@ -109,9 +111,9 @@ def read(history, plan, number, messages, chats):
         time.sleep(0.2)
 
 
-def visit(history, plan, number, messages, chats):
+def visit(folder, number, members, chats, messages):
     """Join a chat, read some messages, leave it, and so on, until killed."""
-    chance = random.Random()
+    history, chance = History(Path(folder, f"visit {number}.history")), random.Random()
     for turn in range(10**9):
         name, guest = f"c{chance.randrange(chats)}", f"guest {os.getpid()} {turn}"
         began = time.monotonic()
@@ -128,12 +130,9 @@ def visit(history, plan, number, messages, chats):
         history.write("left", name, guest)
 
 
-ROLES = {"send": send, "read": read, "visit": visit}
-
-
 def check(folder, members, chats, messages):
-    """Return what went wrong, and the number of guests."""
-    wrong, sent, spans, guests = [], defaultdict(dict), {}, {}
+    """Return what went wrong by its kind, and the number of guests."""
+    wrong, sent, spans, guests = {"sent": [], "lost or doubled": [], "guests": []}, defaultdict(dict), {}, {}
     ranges, bodies = defaultdict(list), defaultdict(dict)
     for path in sorted(folder.glob("*.history")):
         for kind, *entry in History.read(path):
@@ -150,20 +149,20 @@ def check(folder, members, chats, messages):
     for chat in range(chats):
         name, count = f"c{chat}", len(range(chat, messages, chats))
         if set(sent[name]) != set(range(1, count + 1)) or any(len(places) > 1 for places in sent[name].values()):
-            wrong.append(f"{name}: {count} messages have the numbers {sorted(sent[name])[:20]} ...")
+            wrong["sent"].append(f"{name}: {count} messages have the numbers {sorted(sent[name])[:20]} ...")
         for number, body in bodies[name].items():
             if body != f"body {next(iter(sent[name].get(int(number), {'?'})))}":
-                wrong.append(f"{name}: message {number} is {body}")
+                wrong["sent"].append(f"{name}: message {number} is {body}")
         for member in range(chat, members, chats):
-            wrong += _gaps(f"{name} m{member}", ranges[name, f"m{member}"], 0, count)
+            wrong["lost or doubled"] += _gaps(f"{name} m{member}", ranges[name, f"m{member}"], 0, count)
     for (name, guest), (began, ended) in guests.items():
         found = ranges[name, guest]
         if found:
-            wrong += _gaps(f"{name} {guest}", found, found[0][0], None)
+            wrong["guests"] += _gaps(f"{name} {guest}", found, found[0][0], None)
             if any(span[1] < began for number, span in _of(spans, name) if number >= found[0][1]):
-                wrong.append(f"{name}: {guest} saw a message from before they joined")
+                wrong["guests"].append(f"{name}: {guest} saw a message from before they joined")
             if any(span[0] > ended for number, span in _of(spans, name) if number < found[0][1]):
-                wrong.append(f"{name}: {guest} did not see a message from after they joined")
+                wrong["guests"].append(f"{name}: {guest} did not see a message from after they joined")
     return wrong, len(guests)
 
 
@@ -184,64 +183,51 @@ def _gaps(who, ranges, start, count):
         yield f"{who}: the last one is {at}, not {count}"
 
 
-def run(server, folder, members, chats, messages, seed, *, pause=3.0, faults=60):
-    """Return the outcome of a run with so many faults. The connection of this process must lead to the server."""
-    from django.conf import settings
+def run(plan):
+    """Send and read while processes, connections and the server are killed; then check."""
+    counts = plan.members, plan.chats, plan.messages
+    with stage("always") as place:
+        chance, proxy = random.Random(plan.seed), place.proxy()
+        for chat in range(plan.chats):
+            Chat(f"c{chat}").create([f"m{member}" for member in range(chat, plan.members, plan.chats)])
+        before = _memory(place.server)
+        kit = json.dumps(place.kit | {"CONNECTIONS": {"default": proxy.connection}})
 
-    chance, proxy = random.Random(seed), Proxy(server.port)
-    kit = {**settings.REDIS_KIT, "CONNECTIONS": {"default": proxy.connection}}
-    for chat in range(chats):
-        Chat(f"c{chat}").create([f"m{member}" for member in range(chat, members, chats)])
-    before = _memory(server)
-    processes, kills, restarts = {}, 0, 0
+        def starts(role, count):
+            return {
+                f"{role.__name__} {n}": lambda n=n: place.start(role, str(place.folder), n, *counts, REDIS_KIT=kit)
+                for n in range(count)
+            }
 
-    def start(role, number):
-        options = [role, str(number), str(folder), str(members), str(chats), str(messages)]
-        environment = {**os.environ, "KILL_LOOP_REDIS_KIT": json.dumps(kit)}
-        command = ["-m", "tests.chaos.mailbox.kill_loop", "--as", *options]
-        processes[role, number] = start_python(command, cwd=ROOT, env=environment)
+        working = starts(send, SENDERS) | starts(read, READERS)
+        crew = Crew(working | starts(visit, GUESTS))
+        place.at_the_end(crew.end)
 
-    roles = [("send", n) for n in range(SENDERS)] + [("read", n) for n in range(READERS)]
-    for role in roles + [("visit", n) for n in range(GUESTS)]:
-        start(*role)
-    try:
-        while any(processes[role].poll() is None for role in roles):
-            time.sleep(chance.uniform(0, pause))
-            if not faults:
-                continue
-            faults -= 1
-            if chance.random() < 0.5:
-                with proxy.fault(chance.choice(FAULTS)):
-                    time.sleep(0.05)
-            elif chance.random() < 0.3:
-                server.stop()
-                while not server.pids:  # a busy machine reads the file for long
-                    with contextlib.suppress(AssertionError):
-                        server.start()
-                restarts += 1
+        def cut():
+            with proxy.fault(chance.choice(MODES)):
+                time.sleep(0.05)
+
+        kinds = {
+            "proxy": cut,
+            "restart": lambda: restart(place.server),
+            "kill": lambda: crew.replace(chance.choice([*crew.processes])),
+        }
+        faults = Faults(kinds, weighted(chance, FAULTS), chance=chance, calm=(0, plan.pause))
+        while crew.are_at_work(working):
+            if faults.count.total() < plan.faults:
+                faults.next()
             else:
-                role = chance.choice(list(processes))
-                if processes[role].poll() is None:
-                    processes[role].kill()
-                    processes[role].wait()
-                    start(*role)
-                    kills += 1
-            codes = {processes[role].poll() for role in roles}
-            assert codes <= {None, 0, -signal.SIGKILL}, codes
-    finally:
-        for process in processes.values():
-            process.kill()
-            process.wait()
-        proxy.stop()
-    for chat in range(chats):  # guests that were killed are still members
-        for member in again(lambda chat=chat: Chat(f"c{chat}").members()):
-            if member.name.startswith("guest"):
-                Chat(f"c{chat}").leave(member.name)
-    memory = _memory(server) / before
-    wrong, guests = check(folder, members, chats, messages)
-    if memory > MOST:
-        wrong.append(f"memory is {memory:.2f} of that before")
-    return Outcome(wrong, kills, restarts, memory, guests)
+                time.sleep(0.1)
+        crew.end()
+        for chat in range(plan.chats):  # guests that were killed are still members
+            for member in again(lambda chat=chat: Chat(f"c{chat}").members()):
+                if member.name.startswith("guest"):
+                    Chat(f"c{chat}").leave(member.name)
+        memory = _memory(place.server) / before
+        found, guests = check(place.folder, *counts)
+    found["memory"] = [f"memory is {memory:.2f} of that before"] if memory > MOST else []
+    figures = "{:,} members, {:,} chats, {:,} messages".format(*counts)
+    return Outcome(f"{figures}; {faults}; {guests} guests; memory {memory:.3f} of that before", found, guests=guests)
 
 
 def _memory(server):
@@ -252,52 +238,3 @@ def _memory(server):
         for key in keys:
             sizes.memory_usage(key, samples=0)
         return sum(sizes.execute())
-
-
-def act(arguments):
-    """Be one of the processes."""
-    role, number, folder, *counts = arguments
-    members, chats, messages = map(int, counts)
-    history = History(Path(folder) / f"{role} {number}.history")
-    ROLES[role](history, chats_of(members, chats, int(number), READERS), int(number), messages, chats)
-
-
-def main(arguments):
-    """Run it, and return the exit code."""
-    from django.test import override_settings
-
-    from tests.chaos.bloom.kill_loop import durable
-
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # an orderly exit ends the processes too
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    for name in ("members", "chats", "messages", "seed"):
-        parser.add_argument(name, type=int)
-    options, folder, began = parser.parse_args(arguments), Path(tempfile.mkdtemp()), time.monotonic()
-    server = durable(folder / "data")
-    try:
-        with override_settings(REDIS_KIT={"CONNECTIONS": {"default": server.connection}}):
-            outcome = run(server, folder, *vars(options).values())
-    finally:
-        server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
-    seconds = time.monotonic() - began
-    print(f"{options.members:,} members, {options.chats} chats, {options.messages:,} messages in {seconds:.0f} s")
-    print(f"{outcome.kills} processes killed, {outcome.restarts} restarts of the server, {outcome.guests} guests")
-    print(f"memory of the data after all have read: {outcome.memory:.3f} of that before")
-    kinds = Counter(text.partition(":")[0].partition(" ")[0] for text in outcome.wrong)
-    print(f"wrong: {len(outcome.wrong)} {dict(kinds) if outcome.wrong else ''} {outcome.wrong[:5]}")
-    return 1 if outcome.wrong else 0
-
-
-if __name__ == "__main__":
-    import django
-    from django.conf import settings
-
-    kit = json.loads(os.environ.get("KILL_LOOP_REDIS_KIT", "{}"))
-    settings.configure(
-        INSTALLED_APPS=["redis_kit"], USE_TZ=True, SECRET_KEY="only-for-tests-and-as-long-as-a-real-one", REDIS_KIT=kit
-    )
-    django.setup()
-    if sys.argv[1:2] == ["--as"]:
-        sys.exit(act(sys.argv[2:]))
-    sys.exit(main(sys.argv[1:]))

@@ -1,29 +1,29 @@
 """Server-Sent Events: each client gets each message once, while the site and the Redis server restart.
 
-``python -m tests.chaos.mailbox.streams 2000 100`` opens 2,000 streams of one uvicorn process, half of them of one chat
-and the others of 50 more, and sends 100 messages to each chat. In between, both processes are restarted. The exit code
-is 1 if a message was missed, doubled or out of order, or if the process had 20 connections to Redis or more.
+``python -m tests.chaos mailbox.streams 2000 100`` opens 2,000 streams of one uvicorn process, half of them of one chat
+and the others of 50 more, and sends 100 messages to each chat. In between, both processes are restarted. No message may
+be missed, doubled or out of order, and the process must have fewer than 20 connections to Redis.
 """
 
-import argparse
 import asyncio
 import contextlib
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import redis
 
 from redis_kit.core.errors import RedisKitError
 from redis_kit.mailbox import Chat
+from tests.chaos.engine import program
+from tests.chaos.engine.program import Outcome
+from tests.chaos.engine.stage import stage
 from tests.fixtures.process import free_port
 
 ROOT = Path(__file__).parents[3]
@@ -31,13 +31,12 @@ CHATS = 50
 MOST_CONNECTIONS = 20
 
 
-class Outcome(NamedTuple):
-    """What went wrong, the connections of the process at most, and the bytes of its memory for each client."""
+@dataclass(frozen=True)
+class Plan(program.Plan):
+    """How many clients get how many messages."""
 
-    wrong: list[str]
-    connections: int
-    bytes_per_client: float
-    seconds: float
+    clients: int
+    messages: int
 
 
 class Client:
@@ -130,9 +129,15 @@ async def _follow(clients, wanted, sending):
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def run(server, kit, count, messages, *, restarts=True):
+def run(plan):
+    """Send messages while the site and the server restart."""
+    with stage("always") as place:
+        return follow(place.server, place.kit, plan.clients, plan.messages)
+
+
+def follow(server, kit, count, messages):
     """Return the outcome. ``server`` writes each change to its disk before it answers."""
-    began, port = time.monotonic(), free_port()
+    port = free_port()
     chats = max(1, min(CHATS, count // 4))
     names = ["all", *(f"c{number}" for number in range(chats))]
     clients = [Client(port, "all" if n % 2 else f"c{n // 2 % chats}", f"m{n}") for n in range(count)]
@@ -150,11 +155,11 @@ def run(server, kit, count, messages, *, restarts=True):
         await asyncio.sleep(0.5)
         empty = (memory(state["site"].pid) - before) / len(clients)
         for number in range(messages):
-            if restarts and number == messages // 3:
+            if number == messages // 3:
                 state["site"].send_signal(signal.SIGKILL)
                 await asyncio.to_thread(state["site"].wait)
                 state["site"] = await asyncio.to_thread(start_site, port, kit)
-            if restarts and number == 2 * messages // 3:
+            if number == 2 * messages // 3:
                 await asyncio.to_thread(server.restart)
             await asyncio.to_thread(send_all, number)
             if number % 10 == 0:
@@ -175,40 +180,6 @@ def run(server, kit, count, messages, *, restarts=True):
         state["site"].wait()
     expected = list(range(1, messages + 1))
     wrong = [f"{each.member} got {each.numbers[:120]}" for each in clients if each.numbers != expected]
-    return Outcome(wrong, most, empty, time.monotonic() - began)
-
-
-def main(arguments):
-    """Run it, and return the exit code."""
-    from django.test import override_settings
-
-    from tests.chaos.bloom.kill_loop import durable
-
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # an orderly exit ends the site too
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("clients", type=int)
-    parser.add_argument("messages", type=int)
-    options, folder = parser.parse_args(arguments), Path(tempfile.mkdtemp())
-    server = durable(folder)
-    kit = {"CONNECTIONS": {"default": server.connection}}
-    try:
-        with override_settings(REDIS_KIT=kit):
-            outcome = run(server, kit, options.clients, options.messages)
-    finally:
-        server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
-    print(f"{options.clients:,} clients, {options.messages} messages each, in {outcome.seconds:.0f} s")
-    print(
-        f"connections to Redis: {outcome.connections} at most; memory: {outcome.bytes_per_client:,.0f} bytes a client"
-    )
-    print(f"clients that missed or doubled a message: {len(outcome.wrong)} {outcome.wrong[:3]}")
-    return 1 if outcome.wrong or outcome.connections >= MOST_CONNECTIONS else 0
-
-
-if __name__ == "__main__":
-    import django
-    from django.conf import settings
-
-    settings.configure(INSTALLED_APPS=["redis_kit"], USE_TZ=True, SECRET_KEY="only-for-tests-and-as-long-as-a-real-one")
-    django.setup()
-    sys.exit(main(sys.argv[1:]))
+    many = [f"the process had {most} connections to Redis"] if most >= MOST_CONNECTIONS else []
+    figures = f"{count:,} clients, {messages} messages each; connections: {most} at most; {empty:,.0f} bytes a client"
+    return Outcome(figures, {"lost or doubled": wrong, "connections": many})

@@ -1,25 +1,35 @@
 """Faults of the server and the network while views are recorded: each view counts exactly once.
 
-``python -m tests.chaos.pageviews.faults 300 7`` starts a server, injects 300 faults with seed 7, and prints the
-figures. The exit code is 1 if a page has another number of views than were recorded.
+``python -m tests.chaos pageviews.faults 300`` injects 300 faults. No page may have another number of views than were
+recorded.
 """
 
 import random
-import sys
 import time
 from collections import Counter
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 
 from redis_kit.pageviews import PageViews, dropped, flush
 from redis_kit.pageviews.buffer import buffer
 from redis_kit.pageviews.periods import now
 from redis_kit.pageviews.tally import Event
+from tests.chaos.engine import program
+from tests.chaos.engine.program import Outcome
+from tests.chaos.engine.stage import stage
 
 USER, PASSWORD = "counter", "first"
 PAGES = [f"p{number}" for number in range(6)]
 ON_THE_WAY = ("drop_replies", "cut_reply", "rst", "blackhole", "refuse")
 DENIED = ("hincrby", "zincrby", "pexpire", "pfadd", "set", "evalsha")
 PATIENCE = 30.0  # seconds until a server without faults must have taken all
+
+
+@dataclass(frozen=True)
+class Plan(program.Plan):
+    """How many faults there are."""
+
+    rounds: int
 
 
 def connection(port):
@@ -86,7 +96,23 @@ def record(chance, recorded):
                 recorded[page, key] += 1
 
 
-def run(proxy, admin, rounds, seed):
+def run(plan):
+    """Record views while faults are injected on a server of its own; then compare."""
+    from redis_kit.core import connections
+
+    connections.WORKER = 0.3
+    buffer._start = lambda: None
+    with stage() as place, place.server.client() as admin:
+        proxy = place.proxy()
+        prepare(admin)
+        place.connect(connection(proxy.port))
+        recorded, met, wrong = inject(proxy, admin, plan.rounds, plan.seed)
+    kinds = ", ".join(f"{count} × {name}" for name, count in sorted(met.items()))
+    texts = [f"{name}: {counted} counted, {expected} recorded" for name, (counted, expected) in wrong.items()]
+    return Outcome(f"{recorded:,} views; {kinds}", {"lost or doubled": texts})
+
+
+def inject(proxy, admin, rounds, seed):
     """Return what was recorded, the faults, and where views were counted that differ: (counted, recorded)."""
     chance, recorded, met = random.Random(seed), Counter(), Counter()
     known = faults(proxy, admin)
@@ -115,42 +141,3 @@ def views(name):
     if name == "all":
         return PageViews.site(on_failure="raise").views()
     return (PageViews(*name) if isinstance(name, tuple) else PageViews(name)).views()
-
-
-def main(rounds, seed):
-    """Run it, and return the exit code."""
-    from django.test import override_settings
-
-    from redis_kit.core import connections
-    from tests.fixtures.process import Server
-    from tests.fixtures.proxy import Proxy
-
-    connections.WORKER = 0.3
-    buffer._start = lambda: None
-    server, began = Server(tcp=True), time.monotonic()
-    proxy = Proxy(server.port)
-    try:
-        with server.client() as admin:
-            prepare(admin)
-            kit = {"CONNECTIONS": {"default": connection(proxy.port)}, "CONNECT_TIMEOUT": 2.0, "READ_TIMEOUT": 2.0}
-            with override_settings(REDIS_KIT=kit):
-                recorded, met, wrong = run(proxy, admin, rounds, seed)
-    finally:
-        proxy.stop()
-        server.stop()
-    print(f"{recorded:,} views, {rounds:,} faults, seed {seed}, {time.monotonic() - began:.0f} s")
-    print(", ".join(f"{count} × {name}" for name, count in sorted(met.items())))
-    for name, (counted, expected) in wrong.items():
-        print(f"WRONG: {name}: {counted} counted, {expected} recorded")
-    return int(bool(wrong))
-
-
-if __name__ == "__main__":
-    import django
-    from django.conf import settings
-
-    settings.configure(
-        INSTALLED_APPS=["redis_kit"], USE_TZ=True, SECRET_KEY="only-for-tests-and-as-long-as-a-real-one-is"
-    )
-    django.setup()
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))

@@ -1,21 +1,25 @@
 """A flood of hostile requests: it mints a bounded number of keys, and leaves nothing of its sender in Redis.
 
-``python -m tests.chaos.pageviews.flood 100000 7`` sends 100,000 requests with seed 7 through the middleware of a small
-site, and prints the number of keys and their memory. The exit code is 1 if there are more keys than there may be, or if
-the dump of the server holds an address, a session, a cookie, an agent or a path.
+``python -m tests.chaos pageviews.flood 100000`` sends 100,000 requests through the middleware of a small site, and
+prints the number of keys and their memory. There must not be more keys than there may be, and the dump of the server
+must hold no address, session, cookie, agent or path.
 """
 
+import logging
 import random
-import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.http import HttpResponse
-from django.test import Client
+from django.test import Client, override_settings
 from django.urls import path
 
 from redis_kit.pageviews import PageViews, dropped, flush, page
 from redis_kit.pageviews.buffer import buffer
+from tests.chaos.engine import program
+from tests.chaos.engine.program import Outcome
+from tests.chaos.engine.stage import stage
 
 MAX_PAGES = 50
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"
@@ -56,7 +60,34 @@ def request(chance):
     return target, {name: text for name, text in headers.items() if text}
 
 
-def run(count, seed):
+@dataclass(frozen=True)
+class Plan(program.Plan):
+    """How many requests are sent."""
+
+    count: int
+
+
+def run(plan):
+    """Send the requests on a server of its own; then look at its keys and its dump."""
+    middleware = ["redis_kit.pageviews.middleware.PageViewMiddleware"]
+    logging.getLogger("django.request").setLevel(logging.ERROR)
+    with (
+        override_settings(ROOT_URLCONF=__name__, MIDDLEWARE=middleware),
+        stage(READ_TIMEOUT=5.0, PAGEVIEWS={"MAX_PAGES": MAX_PAGES}) as place,
+        place.server.client() as admin,
+    ):
+        answered = send(plan.count, plan.seed)
+        keys, memory = admin.dbsize(), admin.info("memory")["used_memory_dataset"]
+        found = {"too many": [f"{keys} keys of at most {most_keys()}"] if keys > most_keys() else []}
+        found["traces"] = traces(place.server)
+        other = PageViews("article", "(other)").views() + PageViews("(other)").views()
+        views = PageViews.site(on_failure="raise").views()
+    answers = f"{plan.count:,} requests, {answered:,} answered with 200; {dropped()}"
+    counts = f"{views:,} views, {other:,} of (other); {keys:,} keys of at most {most_keys():,}; {memory:,} bytes"
+    return Outcome(f"{answers}; {counts}", found)
+
+
+def send(count, seed):
     """Send the requests, and return how many of them were answered with 200."""
     chance, client, answered = random.Random(seed), Client(), 0
     for number in range(count):
@@ -84,41 +115,3 @@ def traces(server):
         dump = Path(admin.config_get("dir")["dir"], admin.config_get("dbfilename")["dbfilename"]).read_bytes()
     assert b"article" in dump
     return [secret for secret in SECRETS if secret.encode() in dump]
-
-
-def main(count, seed):
-    """Run it on a server of its own, and return the exit code."""
-    from django.test import override_settings
-
-    from tests.fixtures.process import Server
-
-    server, began = Server(tcp=True), time.monotonic()
-    kit = {"CONNECTIONS": {"default": {"URL": f"redis://127.0.0.1:{server.port}/0"}}, "READ_TIMEOUT": 5.0}
-    try:
-        with override_settings(REDIS_KIT=kit | {"PAGEVIEWS": {"MAX_PAGES": MAX_PAGES}}), server.client() as admin:
-            answered = run(count, seed)
-            keys, memory, found = admin.dbsize(), admin.info("memory")["used_memory_dataset"], traces(server)
-            site = PageViews.site(on_failure="raise")
-            print(f"{count:,} requests, {answered:,} answered with 200, {time.monotonic() - began:.0f} s; {dropped()}")
-            print(f"{site.views():,} views; {keys:,} keys of at most {most_keys():,}; {memory:,} bytes of data")
-            print(f"views under (other): {PageViews('article', '(other)').views() + PageViews('(other)').views():,}")
-            print(f"in the dump: {', '.join(found) or 'none of the secrets'}")
-    finally:
-        server.stop()
-    return int(bool(found) or keys > most_keys())
-
-
-if __name__ == "__main__":
-    import django
-    from django.conf import settings
-
-    settings.configure(
-        INSTALLED_APPS=["redis_kit"],
-        MIDDLEWARE=["redis_kit.pageviews.middleware.PageViewMiddleware"],
-        ROOT_URLCONF="tests.chaos.pageviews.flood",
-        USE_TZ=True,
-        LOGGING={"version": 1, "loggers": {"django.request": {"level": "ERROR"}}},
-        SECRET_KEY="only-for-tests-and-as-long-as-a-real-one-is",
-    )
-    django.setup()
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))

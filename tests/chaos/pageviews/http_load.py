@@ -1,22 +1,24 @@
 """Page views under real HTTP: each answered page is counted, or dropped and counted as that.
 
-``python -m tests.chaos.pageviews.http_load 20000 gunicorn --outage 2`` opens 20,000 pages of a site with two processes.
+``python -m tests.chaos pageviews.http_load 20000 gunicorn --outage 2`` opens 20,000 pages of a site with two processes.
 During two seconds of that Redis can't be reached, and the buffers hold 200 views. ``--kills 5`` kills five processes:
-each may lose the views that waited in it. The exit code is 1 if other views were lost, or one was counted twice.
+each may lose the views that waited in it. No other view may be lost, and none be counted twice.
 """
 
-import argparse
 import contextlib
 import http.client
-import os
-import signal
-import sys
-import tempfile
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
+from django.conf import settings
+
+from redis_kit.pageviews import PageViews
+from tests.chaos.engine import faults, program
+from tests.chaos.engine.program import Outcome, option
+from tests.chaos.engine.stage import stage
+from tests.fixtures.process import free_port
 from tests.pageviews.support.web_servers import Site, gunicorn, uvicorn
 from tests.pageviews.urls import BROWSER
 
@@ -30,55 +32,51 @@ CAPACITY = 200
 BATCH = 500
 
 
-class Outcome(NamedTuple):
-    """The pages that were answered, the requests without an answer, and what became of the views."""
+@dataclass(frozen=True)
+class Plan(program.Plan):
+    """How many pages are opened of which server."""
 
-    answered: int
-    unanswered: int
-    views: int
-    lost: dict[str, int]
-    kills: int
-
-    @property
-    def wrong(self) -> str:
-        """Return what must not happen, or ""."""
-        known = self.views + sum(self.lost.values())
-        if known > self.answered + self.unanswered:
-            return "views were counted twice"
-        if known < self.answered - self.kills * (BATCH + CAPACITY):
-            return "views were lost"
-        return ""
+    requests: int
+    server: str = option("gunicorn", "which server", choices=SERVERS)
+    outage: float = option(0.0, "seconds without Redis")
+    kills: int = option(0, "processes that are killed")
 
 
-def run(proxy, folder, requests, kind, *, outage=0.0, kills=0):
-    """Return the outcome of a load on one kind of server."""
-    from django.conf import settings
-
-    from redis_kit.pageviews import PageViews
-    from tests.fixtures.process import free_port
-
-    port, site = free_port(), Site(Path(folder), zone=settings.TIME_ZONE, interval=0.2, capacity=CAPACITY)
-    kit = {**settings.REDIS_KIT, "CONNECTIONS": {"default": proxy.connection}}
-    server = site.start(port, SERVERS[kind](port), kit, own_interpreter=True)
-    clients = [Client(port, requests // CLIENTS) for _ in range(CLIENTS)]
-    killed = 0
-    try:
-        for client in clients:
-            client.start()
-        if outage:
-            wait_until(clients, requests // 4)
-            with proxy.fault("refuse"):
-                time.sleep(outage)
-        for number in range(kills):
-            wait_until(clients, requests * (number + 1) // (kills + 1))
-            killed += kill_worker(server.pid)
-        for client in clients:
-            client.join(300)
-    finally:
-        server.terminate()
-        server.wait(60)
+def run(plan):
+    """Open pages of one kind of server; then compare."""
+    with stage() as place:
+        port, proxy = free_port(), place.proxy()
+        site = Site(place.folder, zone=settings.TIME_ZONE, interval=0.2, capacity=CAPACITY)
+        kit = {**place.kit, "CONNECTIONS": {"default": proxy.connection}}
+        server = site.start(port, SERVERS[plan.server](port), kit, own_interpreter=True)
+        clients = [Client(port, plan.requests // CLIENTS) for _ in range(CLIENTS)]
+        try:
+            for client in clients:
+                client.start()
+            if plan.outage:
+                wait_until(clients, plan.requests // 4)
+                with proxy.fault("refuse"):
+                    time.sleep(plan.outage)
+            for number in range(plan.kills):
+                wait_until(clients, plan.requests * (number + 1) // (plan.kills + 1))
+                kill_worker(server.pid)
+            for client in clients:
+                client.join(300)
+        finally:
+            server.terminate()
+            server.wait(60)
+        views, lost = PageViews.site(on_failure="raise").views(), site.lost()
     answered, unanswered = sum(each.answered for each in clients), sum(each.unanswered for each in clients)
-    return Outcome(answered, unanswered, PageViews.site(on_failure="raise").views(), site.lost(), killed)
+    known = views + sum(lost.values())
+    least = answered - plan.kills * (BATCH + CAPACITY)
+    found = {
+        "doubled": [f"{known - answered} views too many"] if known > answered + unanswered else [],
+        "lost": [f"{answered - known} views are missing"] if known < least else [],
+    }
+    figures = f"{answered:,} pages answered, {unanswered:,} requests without an answer; {views:,} views counted; {lost}"
+    return Outcome(
+        f"{figures}; {answered - known:,} not accounted for", found, answered=answered, views=views, lost=lost
+    )
 
 
 class Client(threading.Thread):
@@ -113,46 +111,6 @@ def wait_until(clients, answered):
 
 
 def kill_worker(parent):
-    """Kill a process of the server, and return how many were killed."""
+    """Kill a process of the server."""
     children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(int(children[-1]), signal.SIGKILL)
-        return 1
-    return 0
-
-
-def main(arguments):
-    """Run it, print the figures and return the exit code."""
-    from django.test import override_settings
-
-    from tests.fixtures.process import Server
-    from tests.fixtures.proxy import Proxy
-
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("requests", type=int)
-    parser.add_argument("server", choices=SERVERS)
-    parser.add_argument("--outage", type=float, default=0.0, help="seconds without Redis (default: 0)")
-    parser.add_argument("--kills", type=int, default=0, help="processes that are killed (default: 0)")
-    options = parser.parse_args(arguments)
-    server, began = Server(tcp=True), time.monotonic()
-    proxy = Proxy(server.port)
-    try:
-        kit = {"CONNECTIONS": {"default": server.connection}}
-        with override_settings(REDIS_KIT=kit), tempfile.TemporaryDirectory() as folder:
-            found = run(proxy, folder, options.requests, options.server, outage=options.outage, kills=options.kills)
-    finally:
-        proxy.stop()
-        server.stop()
-    print(f"{found.answered:,} pages answered, {found.unanswered:,} requests without an answer, {found.kills} kills")
-    print(f"{found.views:,} views counted; {found.lost}; {time.monotonic() - began:.0f} s")
-    missing = found.answered - found.views - sum(found.lost.values())
-    print(f"{missing:,} not accounted for{': WRONG, ' + found.wrong if found.wrong else ''}")
-    return int(bool(found.wrong))
-
-
-if __name__ == "__main__":
-    import django
-
-    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
-    django.setup()
-    sys.exit(main(sys.argv[1:]))
+    faults.kill(int(children[-1]))

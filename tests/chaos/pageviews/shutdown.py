@@ -1,16 +1,22 @@
 """Views that are lost when a web server ends, with the times of a real site and without anything in its code.
 
-``python -m tests.chaos.pageviews.shutdown 10`` starts each server 10 times, opens 30 pages one after another, and ends
+``python -m tests.chaos pageviews.shutdown 10`` starts each server 10 times, opens 30 pages one after another, and ends
 it by a signal at once. It prints how many of the views Redis has.
 """
 
-import argparse
-import os
 import signal
-import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
+from django.conf import settings
+
+from redis_kit.core import connections
+from redis_kit.pageviews import PageViews
+from tests.chaos.engine import program
+from tests.chaos.engine.program import Outcome
+from tests.chaos.engine.stage import stage
+from tests.fixtures.process import free_port
 from tests.pageviews.support.web_servers import Site, gunicorn, look, runserver, uvicorn
 
 VIEWS = 30
@@ -26,14 +32,15 @@ SERVERS = {
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
+@dataclass(frozen=True)
+class Plan(program.Plan):
+    """How often each server is started."""
+
+    rounds: int
+
+
 def counted(folder, command, number):
     """Return how many of the views of a server are counted that a signal ends."""
-    from django.conf import settings
-
-    from redis_kit.core import connections
-    from redis_kit.pageviews import PageViews
-    from tests.fixtures.process import free_port
-
     connections.client().call("FLUSHDB")
     port = free_port()
     site = Site(Path(folder), zone=settings.TIME_ZONE, interval=1.0, quiet=0.05)
@@ -46,31 +53,15 @@ def counted(folder, command, number):
     return PageViews("front", on_failure="raise").views()
 
 
-def main(arguments):
-    """Run it and print the figures."""
-    from django.test import override_settings
-
-    from tests.fixtures.process import Server
-
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("rounds", type=int)
-    options, redis = parser.parse_args(arguments), Server(tcp=True)
-    try:
-        with override_settings(REDIS_KIT={"CONNECTIONS": {"default": redis.connection}}):
-            for name, command in SERVERS.items():
-                for number in SIGNALS:
-                    with tempfile.TemporaryDirectory() as folder:
-                        views = [counted(folder, command, number) for _ in range(options.rounds)]
-                    complete = sum(one == VIEWS for one in views)
-                    least = f"{options.rounds} rounds, least {min(views)}"
-                    print(f"{name}, {number.name}: all {VIEWS} views in {complete} of {least}", flush=True)
-    finally:
-        redis.stop()
-
-
-if __name__ == "__main__":
-    import django
-
-    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
-    django.setup()
-    sys.exit(main(sys.argv[1:]))
+def run(plan):
+    """Start and end each server; the figures say what was lost."""
+    lines = [""]
+    with stage():
+        for name, command in SERVERS.items():
+            for number in SIGNALS:
+                with tempfile.TemporaryDirectory() as folder:
+                    views = [counted(folder, command, number) for _ in range(plan.rounds)]
+                complete = sum(one == VIEWS for one in views)
+                least = f"{plan.rounds} rounds, least {min(views)}"
+                lines.append(f"{name}, {number.name}: all {VIEWS} views in {complete} of {least}")
+    return Outcome("\n".join(lines), {})

@@ -28,7 +28,7 @@ def faulty_server(kit, own_server, monkeypatch):
 
 
 def test_each_view_counts_once_through_all_faults(faulty_server):
-    recorded, met, wrong = faults.run(*faulty_server, ROUNDS, SEED)
+    recorded, met, wrong = faults.inject(*faulty_server, ROUNDS, SEED)
     assert wrong == {}
     assert recorded > 1000
     assert len(met) > 12
@@ -39,7 +39,7 @@ def test_loop_finds_batches_that_are_not_known_again(faulty_server, monkeypatch)
     monkeypatch.setattr(
         batch.ViewBatch, "__init__", lambda self, *args, **options: made(self, *args, **options | {"number": 0})
     )
-    _, _, wrong = faults.run(*faulty_server, ROUNDS, SEED)
+    _, _, wrong = faults.inject(*faulty_server, ROUNDS, SEED)
     counted, expected = wrong["all"]
     assert counted > expected
 
@@ -47,6 +47,6 @@ def test_loop_finds_batches_that_are_not_known_again(faulty_server, monkeypatch)
 def test_loop_finds_views_that_are_dropped_where_access_is_denied(faulty_server, monkeypatch):
     for one in (module, batch):
         monkeypatch.setattr(one, "TEMPORARY", (RedisUnavailable, OutOfMemory))
-    _, _, wrong = faults.run(*faulty_server, ROUNDS, SEED)
+    _, _, wrong = faults.inject(*faulty_server, ROUNDS, SEED)
     counted, expected = wrong["all"]
     assert counted < expected

@@ -17,7 +17,7 @@ def flooded(own_kit, settings, monkeypatch):
     settings.MIDDLEWARE = ["redis_kit.pageviews.middleware.PageViewMiddleware"]
     own_kit.options(PAGEVIEWS={"MAX_PAGES": flood.MAX_PAGES})
     buffer.reset()
-    assert flood.run(REQUESTS, SEED) > REQUESTS / 2
+    assert flood.send(REQUESTS, SEED) > REQUESTS / 2
     yield own_kit
     buffer.reset()
 

@@ -1,14 +1,13 @@
 """Counted views and visitors beside exact ones: an access log is replayed at its own times, or a log is made up.
 
-``python -m tests.chaos.pageviews.truth access.log.gz`` prints the figures of a log in Combined Log Format, and
-``python -m tests.chaos.pageviews.truth 7`` those of 40,000 invented views with seed 7. The exit code is 1 if views
-differ, if the visitors of more than one question in a hundred differ by more than 2 % (and 1), or if any differ by more
-than 4 % (and 3), which is five standard errors.
+``python -m tests.chaos pageviews.truth --log access.log.gz`` prints the figures of a log in Combined Log Format, and
+without a log those of 40,000 invented views. No views may differ, the visitors of at most one question in a hundred may
+differ by more than 2 % (and 1), and none by more than 4 % (and 3), which is five standard errors.
 """
 
 import random
-import sys
 from collections import defaultdict
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,6 +16,9 @@ from redis_kit.pageviews import PageViews
 from redis_kit.pageviews.batch import ViewBatch
 from redis_kit.pageviews.rules import is_bot
 from redis_kit.pageviews.tally import Event, identified
+from tests.chaos.engine import program
+from tests.chaos.engine.program import Outcome, option
+from tests.chaos.engine.stage import stage
 
 TOLERANCE, MOST = (0.02, 1), (0.04, 3)
 BATCH = 500
@@ -102,40 +104,30 @@ def off(rows, tolerance):
     ]
 
 
-def main(source):
-    """Replay a log on a server of its own, and return the exit code."""
-    from django.test import override_settings
+@dataclass(frozen=True)
+class Plan(program.Plan):
+    """Which log is replayed, or how many views are invented."""
 
-    from tests.fixtures.process import Server
+    views: int = INVENTED
+    log: str = option("", "a log in Combined Log Format, in place of invented views")
 
-    server = Server(tcp=True)
-    try:
-        kit = {"CONNECTIONS": {"default": {"URL": f"redis://127.0.0.1:{server.port}/0"}}, "READ_TIMEOUT": 5.0}
-        # One identity over all days, so that ranges can be compared with exact sets.
-        with override_settings(REDIS_KIT=kit | {"PAGEVIEWS": {"VISITOR": "user", "RETENTION": 3660 * 86_400}}):
-            rows = list(compare(replay(invented(int(source)) if source.isdecimal() else read(source))))
-    finally:
-        server.stop()
-    far, wrong = off(rows, TOLERANCE), off(rows, MOST)
+
+def run(plan):
+    """Replay a log on a server of its own, and compare."""
+    # One identity over all days, so that ranges can be compared with exact sets.
+    with stage(READ_TIMEOUT=5.0, PAGEVIEWS={"VISITOR": "user", "RETENTION": 3660 * 86_400}):
+        rows = list(compare(replay(read(plan.log) if plan.log else invented(plan.seed, plan.views))))
+    far = off(rows, TOLERANCE)
     errors = sorted(abs(counted[1] - exact[1]) / exact[1] for _, counted, exact in rows if exact[1] >= 50)
-    for (page, start, end), counted, exact in [row for row in rows if row[0][0] == "all pages"][:12]:
-        print(
-            f"{page:12} {start} to {end}: views {counted[0]:,} of {exact[0]:,}, visitors {counted[1]:,} of {exact[1]:,}"
-        )
-    print(f"{len(rows):,} questions, {sum(counted[0] == exact[0] for _, counted, exact in rows):,} with exact views")
-    print(f"visitors, of 50 and more: median error {errors[len(errors) // 2]:.2%}, largest {errors[-1]:.2%}")
-    print(f"visitors, of all: {len(far)} questions are off by more than {TOLERANCE[0]:.0%}")
-    for asked, counted, exact in wrong:
-        print(f"WRONG: {asked}: counted {counted}, exact {exact}")
-    return int(bool(wrong) or len(far) > len(rows) / 100)
-
-
-if __name__ == "__main__":
-    import django
-    from django.conf import settings
-
-    settings.configure(
-        INSTALLED_APPS=["redis_kit"], USE_TZ=True, SECRET_KEY="only-for-tests-and-as-long-as-a-real-one-is"
+    lines = [
+        f"{page:12} {start} to {end}: views {counted[0]:,} of {exact[0]:,}, visitors {counted[1]:,} of {exact[1]:,}"
+        for (page, start, end), counted, exact in [row for row in rows if row[0][0] == "all pages"][:12]
+    ]
+    lines.append(
+        f"{len(rows):,} questions, {sum(counted[0] == exact[0] for _, counted, exact in rows):,} with exact views"
     )
-    django.setup()
-    sys.exit(main(sys.argv[1]))
+    lines.append(f"visitors, of 50 and more: median error {errors[len(errors) // 2]:.2%}, largest {errors[-1]:.2%}")
+    lines.append(f"visitors, of all: {len(far)} questions are off by more than {TOLERANCE[0]:.0%}")
+    wrong = [f"{asked}: counted {counted}, exact {exact}" for asked, counted, exact in off(rows, MOST)]
+    many = [f"{len(far)} of {len(rows)} questions"] if len(far) > len(rows) / 100 else []
+    return Outcome("\n".join(["", *lines]), {"wrong": wrong, "far": many})

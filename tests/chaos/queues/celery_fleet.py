@@ -1,80 +1,72 @@
 """Tasks of the kit run on Celery's workers, which are killed while they work.
 
-    python -m tests.chaos.queues.celery_fleet 1000
+    python -m tests.chaos queues.celery_fleet 300
 
 Each job has to succeed. No two runs of a job may overlap, and a job runs again only if its worker was killed.
 """
 
-import argparse
 import contextlib
 import json
 import os
-import secrets
 import signal
 import subprocess
 import sys
-import tempfile
-import time
 from collections import defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from django.test.utils import override_settings
-
-from redis_kit.core import connections
 from redis_kit.queues import Queue, QueueCounts
-from tests.chaos.queues.support import program
-from tests.chaos.queues.support.workers import Fleet, wait_until
-from tests.fixtures.process import Server
+from tests.chaos.engine import faults, program
+from tests.chaos.engine.program import Outcome
+from tests.chaos.engine.stage import SETTINGS, stage, wait_until
+from tests.chaos.queues.support.workers import ROOT, Fleet
 from tests.queues.support.journal import Journal, Line
 
-ROOT = Path(__file__).parents[3]
 OPTIONS = {
     "HEARTBEAT_INTERVAL": 0.3,
     "WORKER_TIMEOUT": 1.5,
     "MAX_CRASHES": 100,
     "CELERY_APP": "tests.queues.support.fleet.app",
 }
-COMMAND = ("-m", "django", "rk_worker", "--settings", "tests.chaos.queues.settings")
+COMMAND = ("-m", "django", "rk_worker", "--settings", SETTINGS)
 CELERY = ("-m", "celery", "-A", "tests.queues.support.fleet", "worker", "--pool", "prefork", "--concurrency", "3")
 QUIET = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 CALM = (0.5, 1.5)  # seconds between two kills
+# What a worker had fetched and not begun comes back soon.
+SOON = {"visibility_timeout": 3, "unacked_restore_interval": 0.5, "unacked_restore_throttle": 1}
 
 
-@dataclass
-class Outcome:
-    """What it came to."""
+@dataclass(frozen=True)
+class Plan(program.Plan):
+    """How many jobs there are, and how long each takes."""
 
-    seed: int
-    wanted: list[str]
-    lines: list[Line]
-    left: QueueCounts
-    seconds: float
-    kills: int = 0
-    again: int = field(default=0)
+    jobs: int = 300
+    seconds: float = 0.02
+    patience: float = 90.0
 
-    def violations(self) -> list[str]:
-        """Return what must not be."""
-        found, runs = [], defaultdict(list)
-        for line in self.lines:
-            runs[line.name].append(line)
-        for name in self.wanted:
-            steps = runs[name]
-            if not any(line.step == "end" for line in steps):
-                found.append(f"job {name} did not end")
-            for before, line in pairwise(steps):
-                if before.step == "end":
-                    again = f"job {name} ran again after its end"
-                    found.append(again if line.step == "begin" else f"runs of job {name} overlap")
-            self.again += max(0, sum(line.step == "begin" for line in steps) - 1)
-        if self.again > self.kills * 3:
-            found.append(f"{self.again} runs more than jobs after {self.kills} kills")
-        if self.left != QueueCounts(0, 0, 0, 0):
-            found.append(f"jobs are left: {self.left}")
-        return found
+
+def violations(wanted: Sequence[str], lines: Sequence[Line], kills: int) -> tuple[dict[str, list[str]], int]:
+    """Return what must not be, by its kind, and how many runs more than jobs there were."""
+    found: dict[str, list[str]] = {"lost": [], "overlap": [], "unexplained": []}
+    runs, again = defaultdict(list), 0
+    for line in lines:
+        runs[line.name].append(line)
+    for name in wanted:
+        steps = runs[name]
+        if not any(line.step == "end" for line in steps):
+            found["lost"].append(f"job {name} did not end")
+        for before, line in pairwise(steps):
+            if before.step == "end":
+                rerun = f"job {name} ran again after its end"
+                found["overlap"].append(rerun if line.step == "begin" else f"runs of job {name} overlap")
+        again += max(0, sum(line.step == "begin" for line in steps) - 1)
+    if again > kills * 3:
+        found["unexplained"].append(f"{again} runs more than jobs after {kills} kills")
+    return found, again
 
 
 class CeleryWorker:
@@ -96,8 +88,7 @@ class CeleryWorker:
         file = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         children = list(map(int, file.read_text().split()))
         if children and random.random() < 0.7:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(random.choice(children), signal.SIGKILL)
+            faults.kill(random.choice(children))
         else:
             self.close()
             self.start()
@@ -108,69 +99,34 @@ class CeleryWorker:
         self.process.wait()
 
 
-def run(jobs: int, *, seed: int, kills: int = 1_000_000, seconds: float = 0.02, patience: float = 90.0) -> Outcome:
+def run(plan: Plan) -> Outcome:
     """Run jobs while Celery's worker is killed. All that it starts has ended when it returns."""
-    random, began = Random(seed), time.monotonic()
-    with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fleet", ignore_cleanup_errors=True)))
-        server = Server(tcp=True)
-        stack.callback(server.stop)
-        settings = {
-            "CONNECTIONS": {"default": server.connection},
-            "QUEUES": OPTIONS,
-            "PREFIX": f"f{secrets.token_hex(3)}",
-        }
-        stack.enter_context(override_settings(REDIS_KIT=settings))
-        stack.callback(connections.close)
-        environment = {
-            "REDIS_KIT": json.dumps(settings),
-            "CELERY_BROKER": f"redis://127.0.0.1:{server.port}/5",
-            # What a worker had fetched and not begun comes back soon.
-            "CELERY_OPTIONS": json.dumps(
-                {"visibility_timeout": 3, "unacked_restore_interval": 0.5, "unacked_restore_throttle": 1}
-            ),
-            "JOURNAL": str(folder / "journal"),
-            "TASK_BACKEND": "redis_kit.queues.celery.CeleryTaskBackend",
-            "DJANGO_SETTINGS_MODULE": "tests.chaos.queues.settings",
-        }
-        fleet = Fleet(folder, size=1, options=["--threads", 4], environment=environment, command=COMMAND)
-        stack.callback(fleet.close)
-        celery = CeleryWorker(environment, folder / "celery.log")
-        stack.callback(lambda: celery.close())
-        queue, journal = Queue("default"), Journal(folder / "journal")
-        wanted = [f"n{number}" for number in range(jobs)]
+    with stage(QUEUES=OPTIONS) as place:
+        random, queue, journal = Random(plan.seed), Queue("default"), Journal(place.folder / "journal")
+        environment = place.environment(
+            CELERY_BROKER=f"redis://127.0.0.1:{place.server.port}/5",
+            CELERY_OPTIONS=json.dumps(SOON),
+            JOURNAL=str(journal.path),
+            TASK_BACKEND="redis_kit.queues.celery.CeleryTaskBackend",
+        )
+        fleet = Fleet(place.folder, size=1, options=["--threads", 4], environment=environment, command=COMMAND)
+        place.at_the_end(fleet.close)
+        celery = CeleryWorker(environment, place.folder / "celery.log")
+        place.at_the_end(celery.close)
+        wanted = [f"n{number}" for number in range(plan.jobs)]
         task = "tests.queues.support.tasks.note_slowly"
-        queue.put_many([{"task": task, "args": [name, seconds]} for name in wanted])
-        outcome = Outcome(seed, wanted, [], QueueCounts(0, 0, 0, 0), 0.0)
-        ends = time.monotonic() + patience
-        wait_until(lambda: journal.lines(step="begin"), patience)
-        while any(queue.counts()[:3]) and outcome.kills < kills and time.monotonic() < ends:
-            time.sleep(random.uniform(*CALM))
-            celery.kill(random)
-            outcome.kills += 1
-        with contextlib.suppress(AssertionError):
-            wait_until(lambda: not any(queue.counts()[:3]), patience)
-        outcome.left, outcome.seconds = queue.counts(), time.monotonic() - began
-        outcome.lines = [line for line in journal.lines() if line.name != "worker"]
-        if outcome.left != QueueCounts(0, 0, 0, 0):
-            print(celery.log.read_text(errors="replace")[-3000:], file=sys.stderr)
-        return outcome
-
-
-def main() -> int:
-    """Run it from a shell."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("jobs", type=int, nargs="?", default=300)
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000))
-    given = parser.parse_args()
-    outcome = run(given.jobs, seed=given.seed)
-    violations = outcome.violations()
-    summary = f"{given.jobs} jobs in {outcome.seconds:.1f} s, {outcome.kills} kills, {outcome.again} runs more"
-    print(f"seed {outcome.seed}: {summary}")
-    for violation in violations[:20]:
-        print(violation)
-    return int(bool(violations))
-
-
-if __name__ == "__main__":
-    program.run(main)
+        queue.put_many([{"task": task, "args": [name, plan.seconds]} for name in wanted])
+        wait_until(lambda: journal.lines(step="begin"), plan.patience)
+        kinds = {"kill": lambda: celery.kill(random)}
+        most = ["kill"] * int(plan.patience / CALM[0])
+        injected = faults.Faults(kinds, most, chance=random, calm=CALM)
+        while any(queue.counts()[:3]) and injected.next():
+            pass
+        wait_until(lambda: not any(queue.counts()[:3]), plan.patience)
+        left, kills = queue.counts(), injected.count["kill"]
+        found, again = violations(wanted, [line for line in journal.lines() if line.name != "worker"], kills)
+        found["left"] = [] if left == QueueCounts(0, 0, 0, 0) else [f"jobs are left: {left}"]
+        log = celery.log.read_text(errors="replace")
+    if found["left"]:
+        print(log[-3000:], file=sys.stderr)
+    return Outcome(f"{plan.jobs} jobs, {kills} kills, {again} runs more", found, logs=log)

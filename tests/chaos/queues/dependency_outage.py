@@ -1,49 +1,39 @@
 """A service that the tasks need goes away, for half an hour or an hour of scaled time: with the defaults no job dies.
 
-    python -m tests.chaos.queues.dependency_outage 5000 --minutes 60 --scale 60
+    python -m tests.chaos queues.dependency_outage 5000 --minutes 60 --scale 60
 
 A task connects to a real port, on which nobody listens during the outage. All waits are those of the defaults, divided
 by the same number as the outage; the number of attempts is the default.
 """
 
-import argparse
 import contextlib
-import json
-import os
 import socket
-import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
-from django.test.utils import override_settings
-
-from redis_kit.core import connections
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.settings import QueueSettings
+from tests.chaos.engine import program
+from tests.chaos.engine.program import Outcome, option
+from tests.chaos.engine.stage import stage, wait_until
 from tests.chaos.queues import tasks
-from tests.chaos.queues.kill_loop import PATIENT
-from tests.chaos.queues.support import history, program
-from tests.chaos.queues.support.workers import COMMAND, ROOT, wait_until
-from tests.fixtures.fork_server import start_python
-from tests.fixtures.process import Server
-from tests.queues.support.processes import end
+from tests.chaos.queues.support import history
+from tests.chaos.queues.support.workers import Fleet
 
 START = 60.0  # seconds
 FORMER = {"MAX_ATTEMPTS": 3, "RETRY_BACKOFF": 1.0, "RETRY_BACKOFF_MAX": 900.0}  # with which every job died
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(program.Plan):
     """What is to be run. Times are in seconds as they would be without the scale."""
 
     jobs: int
-    outage: float = 1800.0
-    scale: float = 600.0
+    minutes: float = option(30.0, "of the outage")
+    scale: float = option(60.0, "how many times faster the clock runs")
     options: Mapping[str, float] = field(default_factory=dict)  # in place of the defaults
 
     def queues(self) -> dict[str, float]:
@@ -51,20 +41,6 @@ class Plan:
         defaults = QueueSettings()
         chosen = {name: getattr(defaults, name) for name in FORMER} | dict(self.options)
         return {name: value if name == "MAX_ATTEMPTS" else value / self.scale for name, value in chosen.items()}
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What it came to: how many jobs are done and dead, and after how many attempts they succeeded."""
-
-    done: int
-    dead: int
-    attempts: dict[int, int]
-    violations: list[str]
-    seconds: float
-
-    def __str__(self) -> str:
-        return f"done {self.done:,}, dead {self.dead:,}, by attempts {self.attempts}; {self.seconds:.1f} s"
 
 
 class Service:
@@ -98,60 +74,26 @@ class Service:
 
 def run(plan: Plan) -> Outcome:
     """Let the service go away and come back; return what became of the jobs. All that it starts has ended then."""
-    began = time.monotonic()
-    with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dependency")))
-        server, service = Server(tcp=True, extra_args=("--maxmemory", "0")), Service()
-        stack.callback(server.stop)
-        stack.callback(service.close)
-        kit = {"CONNECTIONS": {"default": server.connection}, "QUEUES": plan.queues(), **PATIENT}
-        stack.enter_context(override_settings(REDIS_KIT=kit))
-        stack.callback(connections.close)
-        stack.enter_context(_worker(folder, kit))
-        numbers, queue = range(1, plan.jobs + 1), Queue("default")
+    with stage(QUEUES=plan.queues()) as place, contextlib.closing(Service()) as service:
+        path, queue, outage = place.folder / "history", Queue("default"), 60 * plan.minutes / plan.scale
+        environment = place.environment(**{history.VARIABLE: str(path)})
+        fleet = Fleet(place.folder, size=1, options=["--processes", 2, "--threads", 4], environment=environment)
+        place.at_the_end(fleet.close)
+        numbers = range(1, plan.jobs + 1)
         for number in numbers:
             tasks.deliver.enqueue(number, service.port)
-        wait_until(lambda: len(history.read(folder / "history")) >= plan.jobs, START)
-        time.sleep(plan.outage / plan.scale)
+        wait_until(lambda: len(history.read(path)) >= plan.jobs, START)
+        time.sleep(outage)
         service.come_back()
-        patience = START + 2 * plan.outage / plan.scale + QueueSettings().RETRY_BACKOFF_MAX / plan.scale
+        patience = START + 2 * outage + QueueSettings().RETRY_BACKOFF_MAX / plan.scale
         wait_until(lambda: queue.counts()._replace(dead=0) == QueueCounts(0, 0, 0, 0), patience)
-        dead = queue.counts().dead
-        tried, done = _counted(history.read(folder / "history"))
-        found = [f"job {number} is done {done[number]} times" for number in numbers if done[number] != 1]
-        found += [f"{dead} jobs are dead"] if dead else []
-    attempts = dict(sorted(Counter(tried[number] for number in numbers if done[number]).items()))
-    return Outcome(len(done), dead, attempts, found, time.monotonic() - began)
-
-
-def _counted(entries: list[history.Entry]) -> tuple[Counter[int], Counter[int]]:
+        dead, entries = queue.counts().dead, history.read(path)
     tried = Counter(entry.number for entry in entries if entry.phase == "begin")
-    return tried, Counter(entry.number for entry in entries if entry.phase == "end")
-
-
-@contextlib.contextmanager
-def _worker(folder: Path, kit: Mapping[str, Any]) -> Iterator[None]:
-    its = {**os.environ, "REDIS_KIT": json.dumps(kit), history.VARIABLE: str(folder / "history")}
-    command = [*COMMAND, "--processes", "2", "--threads", "4"]
-    with (folder / "log").open("wb") as log:
-        process = start_python(command, cwd=ROOT, env=its, text=False, stdout=log, stderr=log)
-    try:
-        yield
-    finally:
-        end(process)
-
-
-def main() -> int:
-    """Run it as a command."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("jobs", type=int)
-    parser.add_argument("--minutes", type=float, default=30.0)
-    parser.add_argument("--scale", type=float, default=60.0)
-    given = parser.parse_args()
-    outcome = run(Plan(given.jobs, outage=60 * given.minutes, scale=given.scale))
-    print(outcome, *outcome.violations[:20], sep="\n")
-    return int(bool(outcome.violations))
-
-
-if __name__ == "__main__":
-    program.run(main)
+    done = Counter(entry.number for entry in entries if entry.phase == "end")
+    attempts = dict(sorted(Counter(tried[number] for number in numbers if done[number]).items()))
+    found = {
+        "lost": [f"job {number} is not done" for number in numbers if not done[number]],
+        "doubled": [f"job {number} is done {count} times" for number, count in done.items() if count > 1],
+        "dead": [f"{dead} jobs are dead"] if dead else [],
+    }
+    return Outcome(f"done {len(done):,}, dead {dead:,}, by attempts {attempts}", found, dead=dead, attempts=attempts)

@@ -1,17 +1,14 @@
 """Tasks that are interrupted at each step of a call to the kit; then the checker looks at all jobs.
 
-    python -m tests.chaos.queues.interruptions 5000 [seed [bug]]
+    python -m tests.chaos queues.interruptions 5000
 
 Some are interrupted at the first place, the second, and so on, where Python could raise an exception and the worker
 lets it; others by the worker itself, at random moments. Between them are jobs that nobody interrupts.
 """
 
 import io
-import json
 import logging
-import os
 import random
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -27,6 +24,9 @@ from redis_kit.queues import Queue
 from redis_kit.queues.signals import job_dead
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
+from tests.chaos.engine import program
+from tests.chaos.engine.program import Outcome, option
+from tests.chaos.engine.stage import stage
 from tests.chaos.queues import interrupted_tasks
 from tests.chaos.queues.support import interruption_bugs
 from tests.queues.support import in_process
@@ -36,25 +36,40 @@ PATIENCE = 30.0  # seconds in which all is to be done
 STUCK = 8.0  # the same where something is to be found
 
 
+@dataclass(frozen=True)
+class Plan(program.Plan):
+    """About how many jobs are interrupted."""
+
+    count: int
+    bug: str = option("", "put this one in", choices=("", *interruption_bugs.BUGS))
+
+
 @dataclass
-class Outcome:
+class Notes:
     """What became of a run. ``violations`` is empty where all is as it should be."""
 
-    seed: int
-    steps: dict[str, int] = field(default_factory=dict)
     ended: Counter[str] = field(default_factory=Counter)
     innocents: int = 0
     violations: list[str] = field(default_factory=list)
 
-    def __str__(self) -> str:
-        steps = ", ".join(f"{name} {count}" for name, count in sorted(self.steps.items()))
-        ends = ", ".join(f"{name} {count}" for name, count in self.ended.most_common())
-        return f"seed {self.seed}: places {steps}; interrupted jobs: {ends}; {self.innocents} others done"
+
+def run(plan: Plan) -> Outcome:
+    """Interrupt jobs on a server of its own, with a bug that was put in or none."""
+    options = {"QUEUES": {"HEARTBEAT_INTERVAL": 0.5, "DEAD_LIMIT": 1000}, "MAX_CONNECTIONS": MOST}
+    with stage(**options):
+        if plan.bug:
+            interruption_bugs.BUGS[plan.bug][0]()
+        notes = interrupt(plan.count, seed=plan.seed, patience=STUCK if plan.bug else PATIENCE)
+    places = ", ".join(f"{name} {number}" for name, number in sorted(interrupted_tasks.steps.items()))
+    ends = ", ".join(f"{name} {number}" for name, number in notes.ended.most_common())
+    figures = f"places {places}; interrupted jobs: {ends}; {notes.innocents} others done"
+    kinds = [f"{number} x {text}" for text, number in Counter(notes.violations).most_common()]
+    return Outcome(figures, {"wrong": kinds}, stuck=bool(plan.bug))
 
 
-def run(count: int, *, seed: int = 1, patience: float = PATIENCE) -> Outcome:
+def interrupt(count: int, *, seed: int, patience: float) -> Notes:
     """Interrupt about so many jobs, on the server of the settings, and return what became of all."""
-    outcome, randomness = Outcome(seed), random.Random(seed)
+    outcome, randomness = Notes(), random.Random(seed)
     opened: list[Any] = []
 
     def receive(**said: Any) -> None:
@@ -82,11 +97,10 @@ def run(count: int, *, seed: int = 1, patience: float = PATIENCE) -> Outcome:
         redis_unavailable.disconnect(receive)
         job_dead.disconnect(count_end)
         interrupted_tasks.log.removeHandler(handler)
-        outcome.steps = dict(interrupted_tasks.steps)
     return outcome
 
 
-def _run(outcome: Outcome, count: int, randomness: random.Random, patience: float) -> None:
+def _run(outcome: Notes, count: int, randomness: random.Random, patience: float) -> None:
     kinds = [(call, fresh) for call in interrupted_tasks.CALLS for fresh in (True, False)]
     for _ in range(2):  # what the first ones import and send only they do
         for call, fresh in kinds:
@@ -124,7 +138,7 @@ def _run(outcome: Outcome, count: int, randomness: random.Random, patience: floa
             return
 
 
-def _counted(outcome: Outcome, numbers: Iterator[int]) -> int:
+def _counted(outcome: Notes, numbers: Iterator[int]) -> int:
     outcome.innocents += 1
     return next(numbers)
 
@@ -143,7 +157,7 @@ def _cancel(id: str, randomness: random.Random, patience: float) -> None:
     interrupted_tasks.launcher[0]._cancel((0, id))
 
 
-def _wait_until_done(outcome: Outcome, patience: float) -> bool:
+def _wait_until_done(outcome: Notes, patience: float) -> bool:
     end, queue, never = time.monotonic() + patience, Queue(interrupted_tasks.NAME), Event()
     while any((queue.counts().ready, queue.counts().running)):
         if time.monotonic() > end:
@@ -154,7 +168,7 @@ def _wait_until_done(outcome: Outcome, patience: float) -> bool:
     return True
 
 
-def _count(outcome: Outcome, queue: Queue) -> None:
+def _count(outcome: Notes, queue: Queue) -> None:
     """Note what the jobs died of, and let them go."""
     for job in queue.peek(1000, state="dead"):
         name, reason = job.payload["task"].rpartition(".")[2], job.reason.partition(":")[0]
@@ -165,7 +179,7 @@ def _count(outcome: Outcome, queue: Queue) -> None:
     queue.purge("dead")
 
 
-def _check(outcome: Outcome, opened: list[Any]) -> None:
+def _check(outcome: Notes, opened: list[Any]) -> None:
     """Add what is wrong."""
     bad, counts = outcome.violations, Queue(interrupted_tasks.NAME).counts()
     if any(counts[:3]):
@@ -194,35 +208,3 @@ def _leaks() -> list[str]:
     while (held := held_locks().locks) and time.monotonic() < end:
         never.wait(0.05)
     return found + [f"Locks are held beyond their leases: {held}"] * bool(held)
-
-
-def main(count: int, seed: int = 1, bug: str = "") -> int:
-    """Run on a server of its own, with a bug that was put in or none, and print what was found."""
-    import django
-
-    from redis_kit.core.embedded.server import EmbeddedServer
-
-    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.queues.support.worker_settings"
-    with EmbeddedServer() as server:
-        options = {
-            "QUEUES": {"HEARTBEAT_INTERVAL": 0.5, "DEAD_LIMIT": 1000},
-            "MAX_CONNECTIONS": MOST,
-            "READ_TIMEOUT": 2.0,
-        }
-        os.environ["REDIS_KIT"] = json.dumps({"CONNECTIONS": {"default": {"URL": server.url}}, **options})
-        django.setup()
-        logging.getLogger("redis_kit").setLevel(logging.CRITICAL)
-        if bug:
-            interruption_bugs.BUGS[bug][0]()
-        began = time.monotonic()
-        outcome = run(count, seed=seed, patience=STUCK if bug else PATIENCE)
-        print(f"{outcome}; {time.monotonic() - began:.0f} s")
-        kinds = [f"{count} x {text}" for text, count in Counter(outcome.violations).most_common(20)]
-        print("\n".join(kinds) or "Nothing is wrong.", flush=True)
-        if bug:
-            os._exit(bool(outcome.violations))  # threads may be stuck
-    return bool(outcome.violations)
-
-
-if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:3]), *sys.argv[3:4]))

@@ -1,43 +1,38 @@
 """Jobs run while workers and the server are killed; then the checker reads the history.
 
-    python -m benchmarks chaos 100000
+    python -m tests.chaos queues.kill_loop 1000
+    python -m benchmarks chaos 100000             # and a job that takes six leases
 
 The same seed brings the same jobs and the same kinds of kills in the same order.
 """
 
-import contextlib
-import json
-import secrets
 import signal
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from django.test.utils import override_settings
-
-from redis_kit.core import connections
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.inspection import list_workers
 from redis_kit.queues.worker.shared import failpoints
+from tests.chaos.engine import program
+from tests.chaos.engine.program import Outcome
+from tests.chaos.engine.stage import Stage, stage, wait_until
 from tests.chaos.queues.support import checker, final_state, history, report
 from tests.chaos.queues.support.checker import Case
 from tests.chaos.queues.support.fault_injector import ROUND, SUPERVISED, Aim, FaultInjector, Kill, Kind
 from tests.chaos.queues.support.load import MIX, Load
-from tests.chaos.queues.support.workers import COMMAND, Fleet, wait_until
-from tests.fixtures.process import UNBOUNDED, Server
+from tests.chaos.queues.support.workers import COMMAND, Fleet
 
 DEFAULTS = {"HEARTBEAT_INTERVAL": 2.0, "WORKER_TIMEOUT": 10.0}
 QUICK_RETRIES = {"RETRY_BACKOFF": 0.3, "RETRY_BACKOFF_MAX": 0.6}  # seconds: a run lasts for some of them
 REACHED = 5.0  # seconds for the last step to come to a failpoint
 START = 30.0  # seconds until a worker works
-PATIENT = {"CONNECT_TIMEOUT": 2.0, "READ_TIMEOUT": 2.0}  # as in other tests
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(program.Plan):
     """What is to be run."""
 
     jobs: int
@@ -52,7 +47,6 @@ class Plan:
     least: int = 0  # kills, though the load is over
     most: int = 1_000_000
     calm: tuple[float, float] = (0.9, 1.5)  # seconds between two of them
-    seed: int = field(default_factory=lambda: secrets.randbelow(1_000_000))
     leases: dict[str, float] = field(default_factory=lambda: dict(DEFAULTS))
     environment: dict[str, str] = field(default_factory=dict)
     command: tuple[str, ...] = COMMAND
@@ -71,46 +65,35 @@ class Plan:
         return SUPERVISED and self.command == COMMAND
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What it came to."""
+class Scene:
+    """A queue on a stage, the workers that run its jobs, and what kills them."""
 
-    plan: Plan
-    case: Case
-    violations: list[str]
-    seconds: float
-    logs: str
+    def __init__(self, plan: Plan, place: Stage) -> None:
+        self.plan, self.queue = plan, Queue("default")
+        self.history_file, self.once = place.folder / "history", place.folder / "once"
+        variables = {history.VARIABLE: str(self.history_file), "REDIS_KIT_FAILPOINT_ONCE": str(self.once)}
+        self.fleet = Fleet(
+            place.folder,
+            environment=place.environment(**{**variables, **plan.environment}),
+            size=plan.workers,
+            options=plan.options(),
+            command=plan.command,
+            supervised=plan.supervised,
+        )
+        place.at_the_end(self.fleet.close)
+        aim = Aim(plan.kills, plan.supervised, plan.busy)
+        self.injector = FaultInjector(
+            self.fleet, place.server, self.history_file, threads=plan.threads, aim=aim, seed=plan.seed
+        )
 
-    def __str__(self) -> str:
-        return f"seed {self.plan.seed}: {report.told(self.case, self.seconds)}"
-
-
-class Setup:
-    """A server that keeps what it said it has, the settings of this process and of the workers, and a folder."""
-
-    def __init__(self, plan: Plan, stack: contextlib.ExitStack) -> None:
-        self.plan = plan
-        self.folder = plan.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chaos")))
-        data = self.folder / "data"
-        self.server = Server(tcp=True, persistence=True, data_dir=data, extra_args=UNBOUNDED)
-        stack.callback(self.server.stop)
-        self.settings = {
-            "PREFIX": f"c{secrets.token_hex(4)}",
-            "CONNECTIONS": {"default": self.server.connection},
-            "QUEUES": {**QUICK_RETRIES, **plan.leases},
-            **PATIENT,
-        }
-        stack.enter_context(override_settings(REDIS_KIT=self.settings))
-        stack.callback(connections.close)
-        self.client = stack.enter_context(self.server.client())
-        self.queue = Queue("default")
-        self.history_file = self.folder / "history"
-        self.once = self.folder / "once"
-
-    def environment(self) -> dict[str, str]:
-        """Return what tells a worker all that."""
-        found = {"REDIS_KIT": json.dumps(self.settings), history.VARIABLE: str(self.history_file)}
-        return {**found, "REDIS_KIT_FAILPOINT_ONCE": str(self.once), **self.plan.environment}
+    def kill(self, is_over: Callable[[], bool]) -> None:
+        """Wait until jobs run, and kill one thing after another, until it is over and the least was killed."""
+        wait_until(self.history_file.exists, START)
+        while len(self.injector.kills) < self.plan.most:
+            if is_over() and len(self.injector.kills) >= self.plan.least:
+                break
+            time.sleep(self.injector.chance.uniform(*self.plan.calm))
+            self.injector.next()
 
     def has_backlog(self) -> bool:
         """Say whether more jobs wait than all threads together can hold."""
@@ -120,7 +103,7 @@ class Setup:
         except RedisFailure:
             return True
 
-    def is_done(self, fleet: Fleet) -> bool:
+    def is_done(self) -> bool:
         """Say whether no job waits or runs, and the workers in the registry are those that live, all of them."""
         try:
             counts = self.queue.counts()
@@ -128,7 +111,7 @@ class Setup:
                 return False
             pids = sorted(worker.pid for worker in list_workers(["default"]))
             wanted = self.plan.workers * (self.plan.processes if self.plan.supervised else 1)
-            return len(pids) == wanted and pids == sorted(fleet.working())
+            return len(pids) == wanted and pids == sorted(self.fleet.working())
         except RedisFailure:
             return False
 
@@ -136,44 +119,30 @@ class Setup:
 def run(plan: Plan, *, during: Callable[[FaultInjector], None] | None = None) -> Outcome:
     """Run jobs and kill what runs them, then check the history. All that it starts has ended when it returns."""
     began = time.monotonic()
-    with contextlib.ExitStack() as stack:
-        setup = Setup(plan, stack)
-        options = {
-            "size": plan.workers,
-            "options": plan.options(),
-            "command": plan.command,
-            "supervised": plan.supervised,
-        }
-        fleet = Fleet(setup.folder, environment=setup.environment(), **options)
-        stack.callback(fleet.close)
+    with stage("kept", keep=plan.keep, QUEUES={**QUICK_RETRIES, **plan.leases}) as place:
+        scene = Scene(plan, place)
         load = Load(plan.jobs, seed=plan.seed, rate=plan.rate, mix=plan.mix, lasting=plan.lasting)
         load.start()
-        aim = Aim(plan.kills, plan.supervised, plan.busy)
-        injector = FaultInjector(fleet, setup.server, setup.history_file, threads=plan.threads, aim=aim, seed=plan.seed)
-        wait_until(setup.history_file.exists, START)
-        while len(injector.kills) < plan.most:
-            if not load.is_alive() and not setup.has_backlog() and len(injector.kills) >= plan.least:
-                break
-            time.sleep(injector.chance.uniform(*plan.calm))
-            injector.next()
+        scene.kill(lambda: not load.is_alive() and not scene.has_backlog())
         if during:
-            during(injector)
+            during(scene.injector)
         load.join()
-        ended = _end(setup, fleet)
-        kills = [*injector.kills, *_own_death(setup, fleet)]
+        ended = _end(scene)
+        kills = [*scene.injector.kills, *_own_death(scene)]
         ids = [sent.id for sent in load.sent if sent.id]
         case = Case(
             sent=load.sent,
-            history=history.read(setup.history_file),
+            history=history.read(scene.history_file),
             kills=sorted(kills, key=lambda kill: kill.at),
-            state=final_state.read(setup.queue, setup.client, ids),
+            state=final_state.read(scene.queue, place.enter(place.server.client()), ids),
             within=_within(plan),
             lease=plan.leases["WORKER_TIMEOUT"],
         )
-        logs = fleet.logs()
+        logs = scene.fleet.logs()
     failed = [f"the load failed: {load.error!r}"] if load.error else []
-    found = [violation for check in checker.CHECKS for violation in check(case)]
-    return Outcome(plan, case, failed + ended + found, time.monotonic() - began, logs)
+    found = {check.__name__: list(check(case)) for check in checker.CHECKS}
+    figures = report.told(case, time.monotonic() - began)
+    return Outcome(figures, {**found, "ended wrongly": failed + ended}, logs=logs, case=case)
 
 
 def _within(plan: Plan) -> dict[str, float]:
@@ -181,13 +150,13 @@ def _within(plan: Plan) -> dict[str, float]:
     return {"child": plan.child, "supervisor": whole, "machine": whole}
 
 
-def _end(setup: Setup, fleet: Fleet) -> list[str]:
+def _end(scene: Scene) -> list[str]:
     """Wait until all is done and stop the workers; return what was wrong with their ends."""
-    found = []
-    if failpoints.POINT in setup.plan.environment:
-        wait_until(setup.once.exists, REACHED)
-    if not wait_until(lambda: setup.is_done(fleet), setup.plan.patience):
-        found.append(f"after {setup.plan.patience} s the queue holds {setup.queue.counts()}")
+    found, fleet = [], scene.fleet
+    if failpoints.POINT in scene.plan.environment:
+        wait_until(scene.once.exists, REACHED)
+    if not wait_until(lambda: scene.is_done(), scene.plan.patience):
+        found.append(f"after {scene.plan.patience} s the queue holds {scene.queue.counts()}")
     if codes := [code for code in fleet.stop() if code]:
         found.append(f"workers ended with {codes}")
     if orphans := fleet.orphans(5.0):
@@ -198,15 +167,16 @@ def _end(setup: Setup, fleet: Fleet) -> list[str]:
     return found
 
 
-def _own_death(setup: Setup, fleet: Fleet) -> Sequence[Kill]:
+def _own_death(scene: Scene) -> Sequence[Kill]:
     """Return the death of the process that a failpoint killed."""
-    if not setup.once.exists():
+    if not scene.once.exists():
         return []
-    pid, at = map(int, setup.once.read_text().split())
-    supervisor, threads = fleet.find(pid), setup.plan.threads
-    if setup.plan.supervised and supervisor:
+    pid, at = map(int, scene.once.read_text().split())
+    fleet, threads = scene.fleet, scene.plan.threads
+    supervisor = fleet.find(pid)
+    if scene.plan.supervised and supervisor:
         with fleet.lock:  # children that came and went between two looks are known by their jobs alone
             known = {one for supervisor in fleet.supervisors + fleet.gone for one in supervisor.known}
-        children = supervisor.known - {pid} | {entry.pid for entry in history.read(setup.history_file)} - known
-        return [Kill("supervisor", at, at, frozenset(children), threads * setup.plan.processes, pid)]
-    return [Kill("child" if setup.plan.supervised else "machine", at, at, frozenset({pid}), threads)]
+        children = supervisor.known - {pid} | {entry.pid for entry in history.read(scene.history_file)} - known
+        return [Kill("supervisor", at, at, frozenset(children), threads * scene.plan.processes, pid)]
+    return [Kill("child" if scene.plan.supervised else "machine", at, at, frozenset({pid}), threads)]

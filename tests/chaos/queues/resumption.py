@@ -1,27 +1,37 @@
 """A resumable task over many rows, while its worker is killed and replaced; then the checker reads what was done.
 
-    python -m tests.chaos.queues.resumption 10000 --kills 10 [--every 100] [--seed 7]
+    python -m tests.chaos queues.resumption 10000 --kills 10
 
 Each row is done at least once. A kill lets at most ``every`` rows be done again, and a deploy none.
 """
 
-import argparse
-import os
 import random
 import signal
-import sys
-import tempfile
-import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from tests.app.models import Place
+from tests.chaos.engine import program
+from tests.chaos.engine.faults import Faults, in_turn, kill
+from tests.chaos.engine.program import Outcome
+from tests.chaos.engine.stage import create_tables, stage, wait_until
+from tests.chaos.queues.row_tasks import walk
 from tests.chaos.queues.support import history
-from tests.chaos.queues.support.database import prepare
-from tests.chaos.queues.support.workers import Fleet, wait_until
-from tests.fixtures.process import Server
+from tests.chaos.queues.support.workers import Fleet
 
 KINDS = ("child", "deploy", "machine")
-LEASES = {"HEARTBEAT_INTERVAL": 0.2, "WORKER_TIMEOUT": 1.0}
+LEASES = {"HEARTBEAT_INTERVAL": 0.2, "WORKER_TIMEOUT": 1.0, "IMPORTS": ["tests.chaos.queues.row_tasks"]}
 PATIENCE = 60.0  # seconds for the rows between two kills
+
+
+@dataclass(frozen=True)
+class Plan(program.Plan):
+    """How many rows there are, and how many kills."""
+
+    count: int
+    kills: int = 10
+    every: int = 100
 
 
 class Runs:
@@ -49,65 +59,42 @@ class Runs:
         return found[1:]
 
 
-def violations(runs: Runs, kills: list[str], rows: list[int], every: int) -> list[str]:
-    """Return what must never happen."""
+def violations(runs: Runs, kills: Sequence[str], rows: Sequence[int], every: int) -> dict[str, list[str]]:
+    """Return what must never happen, by its kind."""
     missing = set(rows) - set(runs.rows)
-    found = [f"{len(missing)} rows were not done: {sorted(missing)[:5]}"] if missing else []
+    found = {"lost": [f"{len(missing)} rows were not done: {sorted(missing)[:5]}"] if missing else [], "doubled": []}
     again = runs.again()
-    if len(again) != len(kills):
-        found.append(f"There were {len(kills)} kills and {len(again) + 1} runs.")
+    uneven = [f"There were {len(kills)} kills and {len(again) + 1} runs."]
     for number, (kind, count) in enumerate(zip(kills, again, strict=False)):
         most = 0 if kind == "deploy" else every
         if count > most:
-            found.append(f"After kill {number} ({kind}) {count} rows were done again, over {most}.")
-    return found
+            found["doubled"].append(f"After kill {number} ({kind}) {count} rows were done again, over {most}.")
+    return {**found, "uneven": uneven if len(again) != len(kills) else []}
 
 
-def run(count: int, *, kills: int, every: int, seed: int) -> int:
-    """Run the task over this many rows, print what was found, and return the exit code."""
-    randomness = random.Random(seed)
-    with tempfile.TemporaryDirectory(prefix="chaos") as name:
-        folder, server = Path(name), Server(tcp=True, persistence=True)
-        try:
-            prepare(folder, server, f"r{seed}", LEASES)
-            return _run(folder, count, kills, every, randomness, seed)
-        finally:
-            server.stop()
-
-
-def _run(folder: Path, count: int, kills: int, every: int, randomness: random.Random, seed: int) -> int:
-    from tests.app.models import Place
-    from tests.chaos.queues.row_tasks import walk
-
-    Place.objects.bulk_create([Place(city="c") for _ in range(count)], batch_size=500)
+def run(plan: Plan) -> Outcome:
+    """Run the task over the rows, and kill its worker."""
+    create_tables(Place)
+    Place.objects.bulk_create([Place(city="c") for _ in range(plan.count)], batch_size=500)
     rows = sorted(Place.objects.values_list("pk", flat=True))
-    path, began = folder / "history", time.monotonic()
-    environment = {history.VARIABLE: str(path)}
-    fleet = Fleet(folder, size=1, options=["--threads", 1, "--grace", 5], environment=environment)
-    injected: list[str] = []
-    try:
-        result = walk.enqueue(every)
-        for number in range(kills):
-            at = count * (number + randomness.uniform(0.3, 0.7)) / kills
+    with stage("always", QUEUES=LEASES) as place:
+        chance, path = random.Random(plan.seed), place.folder / "history"
+        environment = place.environment(**{history.VARIABLE: str(path)})
+        fleet = Fleet(place.folder, size=1, options=["--threads", 1, "--grace", 5], environment=environment)
+        place.at_the_end(fleet.close)
+        result, injected = walk.enqueue(plan.every), list[str]()
+        faults = Faults({kind: lambda kind=kind: _kill(fleet, kind) for kind in KINDS}, in_turn(KINDS), chance=chance)
+        for number in range(plan.kills):
+            at = plan.count * (number + chance.uniform(0.3, 0.7)) / plan.kills
             if not wait_until(lambda at=at: path.exists() and path.read_bytes().count(b"\n") >= at, PATIENCE):
                 break
-            kind = KINDS[number % len(KINDS)]
-            _kill(fleet, kind)
-            injected.append(kind)
+            injected.append(faults.next())
         done = wait_until(lambda: result.refresh() or result.is_finished, PATIENCE)
-    finally:
-        for supervisor in fleet.supervisors:
-            supervisor.children()
         fleet.stop()
-        fleet.close()
-    runs = Runs(path)
-    found = violations(runs, injected, rows, every)
-    if not done or result.status != "SUCCESSFUL":
-        found.append(f"The job is {result.status}: {result.errors}")
-    seconds = time.monotonic() - began
-    print(f"seed {seed}: {count} rows, {len(injected)} kills, done again: {runs.again()}; {seconds:.1f} s")
-    print("\n".join(found) or "Nothing is wrong.", flush=True)
-    return bool(found)
+        runs = Runs(path)
+    found = violations(runs, injected, rows, plan.every)
+    found["job"] = [] if done and result.status == "SUCCESSFUL" else [f"it is {result.status}: {result.errors}"]
+    return Outcome(f"{plan.count} rows; {faults}; done again: {runs.again()}", found)
 
 
 def _kill(fleet: Fleet, kind: str) -> None:
@@ -115,22 +102,6 @@ def _kill(fleet: Fleet, kind: str) -> None:
         supervisor = fleet.supervisors[0]
         children = supervisor.children()
         if kind == "deploy":
-            os.kill(supervisor.pid, signal.SIGTERM)
-            return
-        for pid in (*([supervisor.pid] if kind == "machine" else []), *children):
-            os.kill(pid, signal.SIGKILL)
-
-
-def main() -> int:
-    """Read the arguments and run."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("count", type=int)
-    parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--every", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=7)
-    options = parser.parse_args()
-    return run(options.count, kills=options.kills, every=options.every, seed=options.seed)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+            kill(supervisor.pid, number=signal.SIGTERM)
+        else:
+            kill(*([supervisor.pid] if kind == "machine" else []), *children)

@@ -1,38 +1,32 @@
 """A server that comes back without its last seconds, or is replaced by a replica that lags, while workers have jobs.
 
-    python -m tests.chaos.queues.rollback 20 [--shards 4]
+    python -m tests.chaos queues.rollback 20 [--shards 4]
 
 What the server lost is known: the puts that it acknowledged in those seconds. Nothing else may be missing, no job may
 stay among the running ones, and none may run again whose claim the server had kept.
 """
 
-import argparse
 import contextlib
-import json
-import os
 import re
-import secrets
-import signal
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any, Literal, NamedTuple
 
-from django.test.utils import override_settings
-
-from redis_kit.core import connections
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.engine.shards import shard_of_id
+from tests.chaos.engine import faults, program
+from tests.chaos.engine.program import Outcome
+from tests.chaos.engine.stage import stage, wait_until
 from tests.chaos.queues import tasks
 from tests.chaos.queues.support import history
 from tests.chaos.queues.support.executions import SECOND, Run, runs
-from tests.chaos.queues.support.workers import COMMAND, Fleet, wait_until
+from tests.chaos.queues.support.workers import COMMAND, Fleet
 from tests.fixtures.groups import SentinelGroup
 from tests.fixtures.process import UNBOUNDED, Server
 
@@ -70,26 +64,25 @@ class Loss(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(program.Plan):
     """What is to be run."""
 
+    rounds: int = 5
+    shards: int = 1
     how: How = "file"
-    rounds: int = 1
     rate: float = 150.0  # jobs a second, with which about six run at any moment
     seconds: float = 3.0  # of load before each loss, and after the last one
-    workers: int = 1
+    workers: int = 2
     processes: int = 2
     threads: int = 6
     patience: float = STATED
-    shards: int = 1
     kills: bool = False  # a child too, within a second before the server dies
     command: tuple[str, ...] = COMMAND
-    seed: int = field(default_factory=lambda: secrets.randbelow(1_000_000))
 
 
 @dataclass
-class Outcome:
-    """What it came to."""
+class Case:
+    """All that is known."""
 
     plan: Plan
     puts: list[Put]
@@ -101,9 +94,10 @@ class Outcome:
     logs: str
     killed: set[int]  # pids of children, with which the memory of ends is gone
 
-    def violations(self) -> list[str]:
-        """Return all that must not be."""
-        return [*self.lost(), *self.stuck(), *self.unexplained()]
+    def outcome(self) -> Outcome:
+        """Return what must not be, and the figures."""
+        found = {"lost": [*self.lost()], "stuck": [*self.stuck()], "unexplained": [*self.unexplained()]}
+        return Outcome(str(self), found, logs=self.logs, case=self)
 
     def lost(self) -> Iterator[str]:
         """Yield the jobs that were acknowledged when the server forgot nothing, and are not done."""
@@ -141,9 +135,9 @@ class Outcome:
         again = sum(not before.failed for before, _ in self.repeats())
         kills = f" with {len(self.killed)} kills" if self.killed else ""
         return (
-            f"seed {self.plan.seed}, {self.plan.how}{kills}: {len(self.losses)} losses of {LAG:g} s, "
+            f"{self.plan.how}{kills}: {len(self.losses)} losses of {LAG:g} s, "
             f"{len(self.puts):,} puts acknowledged, {len(forgotten):,} of them in those seconds, {gone:,} of these "
-            f"lost; lost of the others {len(list(self.lost()))}; {self.settled_again():,} ended again, "
+            f"lost; {self.settled_again():,} ended again, "
             f"{again:,} ran again; nothing left {self.settled:.2f} s after the last put"
         )
 
@@ -252,25 +246,23 @@ SERVERS: dict[How, Callable[[Path], Any]] = {"file": FileThatIsCut, "replica": R
 
 
 def run(plan: Plan) -> Outcome:
+    """Run many rounds of both kinds, and some in which children are killed, too."""
+    # A child that had died may be there again: then its lease decides, and the notice that others get before.
+    slow = replace(plan, kills=True, patience=STATED + 2 * LEASES["WORKER_TIMEOUT"])
+    outcomes = [run_one(each) for each in [*(replace(plan, how=how) for how in SERVERS), slow]]
+    found = {kind: [text for each in outcomes for text in each.found[kind]] for kind in outcomes[0].found}
+    return Outcome("\n".join(["", *(each.figures for each in outcomes)]), found)
+
+
+def run_one(plan: Plan) -> Outcome:
     """Run jobs, let the server lose its last seconds, and check the history. All processes have ended on return."""
-    with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rollback")))
-        server = SERVERS[plan.how](folder)
-        stack.callback(server.stop)
-        settings = {
-            "PREFIX": f"r{secrets.token_hex(4)}",
-            "CONNECTIONS": {"default": server.connection},
-            "QUEUES": {**LEASES, "QUEUE_OPTIONS": {"default": {"SHARDS": plan.shards}}},
-            "CONNECT_TIMEOUT": 2.0,
-            "READ_TIMEOUT": 2.0,
-        }
-        stack.enter_context(override_settings(REDIS_KIT=settings))
-        stack.callback(connections.close)
-        path = folder / "history"
-        environment = {"REDIS_KIT": json.dumps(settings), history.VARIABLE: str(path), "CHAOS_LOG": "WARNING"}
+    queues = {**LEASES, "QUEUE_OPTIONS": {"default": {"SHARDS": plan.shards}}}
+    with stage(server=SERVERS[plan.how], QUEUES=queues) as place:
+        path = place.folder / "history"
+        environment = place.environment(**{history.VARIABLE: str(path), "CHAOS_LOG": "WARNING"})
         options = ["--threads", plan.threads, "--processes", plan.processes]
-        fleet = Fleet(folder, size=plan.workers, options=options, environment=environment, command=plan.command)
-        stack.callback(fleet.close)
+        fleet = Fleet(place.folder, size=plan.workers, options=options, environment=environment, command=plan.command)
+        place.at_the_end(fleet.close)
         load = Load(plan.rate, Random(plan.seed))
         load.start()
         assert wait_until(path.exists, START), fleet.logs()
@@ -278,29 +270,25 @@ def run(plan: Plan) -> Outcome:
         for _ in range(plan.rounds):
             time.sleep(plan.seconds)
             if plan.kills:
-                killed.add(_kill_a_child(fleet, chance))
+                wait_until(fleet.working, START)
+                killed.add(child := chance.choice(sorted(fleet.working())))
+                faults.kill(child)
                 time.sleep(chance.random())
-            losses.append(server.lose())
+            losses.append(place.server.lose())
         time.sleep(plan.seconds)
         load.over.set()
         load.join()
-        return _checked(plan, load.puts, losses, path, fleet, killed)
+        return _checked(plan, load.puts, losses, path, fleet, killed).outcome()
 
 
-def _kill_a_child(fleet: Fleet, chance: Random) -> int:
-    found = wait_until(fleet.working, START) and chance.choice(sorted(fleet.working()))
-    os.kill(found, signal.SIGKILL)
-    return found
-
-
-def _checked(plan: Plan, puts: list[Put], losses: list[Loss], path: Path, fleet: Fleet, killed: set[int]) -> Outcome:
+def _checked(plan: Plan, puts: list[Put], losses: list[Loss], path: Path, fleet: Fleet, killed: set[int]) -> Case:
     queue, began = Queue("default"), time.monotonic()
     wait_until(lambda: _counts(queue) == QueueCounts(0, 0, 0, 0), plan.patience)
     settled = time.monotonic() - began
     ids = [put.id for put in puts]
     status = {id: found for at in range(0, len(ids), 500) for id, found in _status(queue, ids[at : at + 500])}
     its = runs(history.read(path), ())
-    return Outcome(plan, puts, losses, its, status, queue.counts(), settled, fleet.logs(), killed)
+    return Case(plan, puts, losses, its, status, queue.counts(), settled, fleet.logs(), killed)
 
 
 def _counts(queue: Queue) -> QueueCounts | None:
@@ -319,28 +307,3 @@ def _status(queue: Queue, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
     for id, found in zip(ids, queue.run_flow(ask()), strict=True):
         if found:
             yield id, found.decode()
-
-
-def main() -> int:
-    """Run many rounds of both kinds, and print what they came to."""
-    import django
-
-    django.setup()
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("rounds", type=int, nargs="?", default=5)
-    parser.add_argument("--shards", type=int, default=1)
-    given = vars(parser.parse_args())
-    worst, plans = 0, [Plan(how=how, workers=2, **given) for how in SERVERS]
-    # A child that had died may be there again: then its lease decides, and the notice that others get before.
-    slow = Plan(**given, workers=2, kills=True, patience=STATED + 2 * LEASES["WORKER_TIMEOUT"])
-    for plan in [*plans, slow]:
-        outcome = run(plan)
-        found = outcome.violations()
-        print("\n".join([str(outcome), *found[:20]]), flush=True)
-        worst = max(worst, len(found))
-    return min(1, worst)
-
-
-if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
-    raise SystemExit(main())

@@ -1,18 +1,13 @@
 """Releases come and go under load: some tasks are new, renamed or changed, so that no worker knows them all.
 
-    python -m tests.chaos.queues.rollout 20000 --rounds 10 [--shards 4]
+    python -m tests.chaos queues.rollout 20000 --rounds 10 [--shards 4]
 
 Workers of both releases are started and stopped in waves, rolled out and rolled back; the load calls the tasks of both.
 In the end a worker of each is there, and every job must have run once. The same seed brings the same calls.
 """
 
-import argparse
-import contextlib
-import json
 import os
-import secrets
 import signal
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -22,15 +17,13 @@ from random import Random
 from threading import Event, Thread
 from typing import Any, Literal
 
-from django.test.utils import override_settings
-
-from redis_kit.core import connections
 from redis_kit.queues import Queue, QueueCounts
-from tests.chaos.queues.kill_loop import PATIENT
-from tests.chaos.queues.support import history, program
-from tests.chaos.queues.support.workers import COMMAND, ROOT, wait_until
+from tests.chaos.engine import program
+from tests.chaos.engine.program import Outcome
+from tests.chaos.engine.stage import stage, wait_until
+from tests.chaos.queues.support import history
+from tests.chaos.queues.support.workers import COMMAND, ROOT
 from tests.fixtures.fork_server import PythonProcess, start_python
-from tests.fixtures.process import Server
 
 Release = Literal["old", "new"]
 LEASES = {"HEARTBEAT_INTERVAL": 0.3, "WORKER_TIMEOUT": 4.0}
@@ -48,37 +41,17 @@ CALLS: dict[str, dict[str, Any]] = {  # which a release makes; ``args`` get the 
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(program.Plan):
     """What is to be run."""
 
     jobs: int
-    rate: float = 100.0  # jobs a second
-    rounds: int = 1  # of rolling out and back
+    rate: float = 300.0  # jobs a second
+    rounds: int = 5  # of rolling out and back
     calm: float = 1.0  # seconds between two steps
-    seed: int = field(default_factory=lambda: secrets.randbelow(1_000_000))
     options: Mapping[str, Any] = field(default_factory=dict)  # of queues
     shards: int = 1
     command: tuple[str, ...] = COMMAND
     patience: float = 30.0  # seconds for all to be done when workers of both releases are there
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What it came to."""
-
-    plan: Plan
-    sent: int
-    dead: dict[str, int]
-    violations: list[str]
-    given_back: int  # jobs that another release's worker had, as far as workers said so
-    seconds: float
-    last: float  # of these, from when both releases were there for good to when all was done
-    logs: str
-
-    def __str__(self) -> str:
-        dead = f"dead {sum(self.dead.values())}, of these {self.dead}" if self.dead else "dead 0"
-        what = f"{self.sent:,} jobs, {dead}, made ready for a worker that knew them {self.given_back:,}"
-        return f"seed {self.plan.seed}: {what}; {self.seconds:.1f} s, the end {self.last:.1f} s"
 
 
 class Fleet:
@@ -142,35 +115,38 @@ class Load(Thread):
 
 def run(plan: Plan) -> Outcome:
     """Roll out, roll back, and check the history. All that it starts has ended when it returns."""
-    began = time.monotonic()
-    with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rollout")))
-        server = Server(tcp=True, extra_args=("--maxmemory", "0"))
-        stack.callback(server.stop)
-        queues = {**LEASES, **plan.options, "QUEUE_OPTIONS": {"default": {"SHARDS": plan.shards}}}
-        kit = {"CONNECTIONS": {"default": server.connection}, "QUEUES": queues, **PATIENT}
-        stack.enter_context(override_settings(REDIS_KIT=kit))
-        stack.callback(connections.close)
-        environment = {"REDIS_KIT": json.dumps(kit), history.VARIABLE: str(folder / "history"), "CHAOS_LOG": "INFO"}
-        fleet = Fleet(folder, {**environment, "MORE_APPS": "tests.queues.support.releases"}, plan.command)
-        stack.callback(fleet.close)
+    queues = {**LEASES, **plan.options, "QUEUE_OPTIONS": {"default": {"SHARDS": plan.shards}}}
+    with stage(QUEUES=queues) as place:
+        path = place.folder / "history"
+        more = {history.VARIABLE: str(path), "CHAOS_LOG": "INFO", "MORE_APPS": "tests.queues.support.releases"}
+        fleet = Fleet(place.folder, place.environment(**more), plan.command)
+        place.at_the_end(fleet.close)
         load, queue = Load(plan), Queue("default")
         load.start()
         _waves(plan, fleet)
         load.enough.set()
         load.join()
         sure = time.monotonic()
-        in_time = wait_until(lambda: queue.counts()._replace(dead=0) == QueueCounts(0, 0, 0, 0), plan.patience)
-        late = [] if in_time else [f"after {plan.patience} s the queue holds {queue.counts()}"]
+        wait_until(lambda: queue.counts()._replace(dead=0) == QueueCounts(0, 0, 0, 0), plan.patience)
         last = time.monotonic() - sure
+        left = queue.counts()
         for release in ("old", "new"):
             fleet.stop(release)
-        dead = Counter(load.sent[job.payload["args"][0]] for job in queue.peek(1000, state="dead"))
-        ran = Counter(entry.number for entry in history.read(folder / "history") if entry.phase == "end")
-        violations = [*late, *_violations(load.sent, ran, queue.counts())]
-        logs = fleet.logs()
+        kinds = Counter(load.sent[job.payload["args"][0]] for job in queue.peek(1000, state="dead"))
+        ran, logs = Counter(entry.number for entry in history.read(path) if entry.phase == "end"), fleet.logs()
     recalled = sum(int(line.split(": ")[1].split()[0]) for line in logs.splitlines() if "can run here" in line)
-    return Outcome(plan, len(load.sent), dict(dead), violations, recalled, time.monotonic() - began, last, logs)
+    wrong = {number: f"job {number} ({kind}) ran {ran[number]} times" for number, kind in load.sent.items()}
+    found = {
+        "lost": [text for number, text in wrong.items() if not ran[number]],
+        "doubled": [text for number, text in wrong.items() if ran[number] > 1],
+        "left": [f"after {last:.1f} s the queue holds {left}"] if left != QueueCounts(0, 0, 0, 0) else [],
+    }
+    figures = (
+        f"{len(load.sent):,} jobs, dead {kinds.total()} {dict(kinds) or ''}, made ready for a worker that knew them"
+    )
+    return Outcome(
+        f"{figures} {recalled:,}; the end took {last:.1f} s", found, logs=logs, dead=kinds, recalled=recalled
+    )
 
 
 def _waves(plan: Plan, fleet: Fleet) -> None:
@@ -183,29 +159,3 @@ def _waves(plan: Plan, fleet: Fleet) -> None:
             fleet.stop(other)
             time.sleep(plan.calm)
     fleet.start("new")
-
-
-def _violations(sent: dict[int, str], ran: Counter[int], counts: QueueCounts) -> Any:
-    if counts != QueueCounts(0, 0, 0, 0):
-        yield f"the queue holds {counts}"
-    for number, kind in sent.items():
-        if ran[number] != 1:
-            yield f"job {number} ({kind}) ran {ran[number]} times"
-
-
-def main() -> int:
-    """Run it as a command."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("jobs", type=int)
-    parser.add_argument("--rate", type=float, default=300.0)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--shards", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000))
-    given = parser.parse_args()
-    outcome = run(Plan(**vars(given)))
-    print(outcome, *outcome.violations[:20], sep="\n")
-    return int(bool(outcome.violations))
-
-
-if __name__ == "__main__":
-    program.run(main)

@@ -1,40 +1,33 @@
 """Ticks of schedules while workers and the server are killed, and what they cost.
 
-    python -m tests.chaos.queues.schedules 1000 --workers 16 --kills 12
-    python -m tests.chaos.queues.schedules 1000 --workers 16 --kills 0      # how late ticks are
-    python -m tests.chaos.queues.schedules --idle 10000 --workers 4         # what schedules cost that do not tick
+    python -m tests.chaos queues.schedules 1000 --workers 16 --kills 12
+    python -m tests.chaos queues.schedules 1000 --workers 16 --kills 0      # how late ticks are
+    python -m tests.chaos queues.schedules --idle 10000 --workers 4         # what schedules cost that do not tick
 
 Each tick is to be added once and to run, whoever dies, and no job of a schedule that skips runs beside another one.
 """
 
-import argparse
 import contextlib
 import itertools
 import json
-import os
-import secrets
-import signal
 import statistics
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from django.test.utils import override_settings
-
-from redis_kit.core import connections
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues import Queue
-from redis_kit.queues.features.schedules import definition, target
-from redis_kit.queues.features.schedules import store as store
+from redis_kit.queues.features.schedules import definition, store, target
 from redis_kit.queues.features.schedules.definition import Definition
 from redis_kit.queues.features.schedules.store import Schedules
-from tests.chaos.queues.support.workers import Fleet, wait_until
-from tests.fixtures.process import UNBOUNDED, Server
+from tests.chaos.engine import program
+from tests.chaos.engine.faults import Faults, kill, restart
+from tests.chaos.engine.program import Outcome, option
+from tests.chaos.engine.stage import Stage, stage, wait_until
+from tests.chaos.queues.support.workers import Fleet
 from tests.queues.support.journal import Journal
 
 COMMAND = ("-m", "django", "rk_worker", "--settings", "tests.queues.support.worker_settings", "--queue-name", "default")
@@ -45,15 +38,15 @@ TASK = "tests.queues.support.beats.tasks.beat"
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(program.Plan):
     """What is to be run. Half of the schedules allow jobs beside each other, the others skip ticks."""
 
-    ticks: int
-    workers: int = 3
-    schedules: int = 8
-    every: float = 0.5
-    kills: int = 3  # of workers; one more hits the server if there are any
-    seed: int = field(default_factory=lambda: secrets.randbelow(1_000_000))
+    ticks: int = 1000
+    workers: int = 16
+    schedules: int = 40
+    every: float = option(2.0, "seconds between two ticks")
+    kills: int = option(12, "of workers; one more hits the server if there are any")
+    idle: int = option(0, "measure what so many schedules cost that do not tick")
 
     def given(self) -> list[dict[str, Any]]:
         """Return the arguments of periodic() for each schedule."""
@@ -71,18 +64,19 @@ class Plan:
 
 
 @dataclass
-class Outcome:
-    """What it came to: by id of a job its schedule and tick, and when it was added, began and ended."""
+class Case:
+    """All that is known: by id of a job its schedule and tick, and when it was added, began and ended."""
 
     plan: Plan
     ticks: dict[str, tuple[Definition, int]]
     steps: dict[str, dict[str, list[float]]]
     problems: list[str]
-    seconds: float
 
-    def violations(self) -> list[str]:
-        """Return all that must not be."""
-        return [*self.problems, *self.twice(), *self.missing(), *self.unfinished(), *self.beside()]
+    def outcome(self) -> Outcome:
+        """Return what must not be, and the figures."""
+        checks = {"lost": self.missing, "doubled": self.twice, "unfinished": self.unfinished, "beside": self.beside}
+        found = {"problems": self.problems, **{kind: list(check()) for kind, check in checks.items()}}
+        return Outcome(str(self), found, case=self)
 
     def twice(self) -> Iterator[str]:
         """Yield the ticks that were added more than once."""
@@ -136,57 +130,46 @@ class Outcome:
             f"late by p50 {centiles[49]:.1f} ms, p99 {centiles[98]:.1f} ms, at most {late[-1] if late else 0:.1f} ms"
         )
         plan = self.plan
-        who = f"{plan.workers} workers, {plan.kills} kills, seed {plan.seed}"
-        return f"{who}: {len(self.steps)} ticks in {self.seconds:.1f} s; {figures}"
+        return f"{plan.workers} workers, {plan.kills} kills: {len(self.steps)} ticks; {figures}"
 
 
 @contextlib.contextmanager
-def running(plan: Plan, folder: Path, given: list[dict[str, Any]]) -> Iterator[tuple[Server, Fleet]]:
+def running(plan: Plan, given: list[dict[str, Any]]) -> Iterator[tuple[Stage, Fleet, Journal]]:
     """Run a server that keeps its data, and workers with these schedules."""
-    with contextlib.ExitStack() as stack:
-        server = Server(tcp=True, persistence=True, data_dir=folder / "data", extra_args=UNBOUNDED)
-        stack.callback(server.stop)
-        kit = {"PREFIX": f"c{secrets.token_hex(4)}", "CONNECTIONS": {"default": server.connection}, "QUEUES": LEASES}
-        stack.enter_context(override_settings(REDIS_KIT=kit))
-        stack.callback(connections.close)
-        environment = {
-            "REDIS_KIT": json.dumps(kit),
-            "JOURNAL": str(folder / "journal"),
-            "MORE_APPS": "tests.queues.support.beats",
-            "SCHEDULES": json.dumps(given),
-        }
-        fleet = Fleet(folder, size=plan.workers, options=("--threads", 4), environment=environment, command=COMMAND)
-        stack.callback(fleet.close)
-        yield server, fleet
+    with stage("kept", QUEUES=LEASES) as place:
+        journal = Journal(place.folder / "journal")
+        more = {"JOURNAL": str(journal.path), "SCHEDULES": json.dumps(given), "MORE_APPS": "tests.queues.support.beats"}
+        environment = place.environment(**more)
+        options = {"options": ("--threads", 4), "environment": environment, "command": COMMAND}
+        fleet = Fleet(place.folder, size=plan.workers, **options)
+        place.at_the_end(fleet.close)
+        yield place, fleet, journal
 
 
 def run(plan: Plan) -> Outcome:
     """Let schedules tick and kill who runs them; then read what was left of it."""
-    with tempfile.TemporaryDirectory(prefix="chaos") as name, contextlib.ExitStack() as stack:
-        journal, chance, problems = Journal(Path(name) / "journal"), Random(plan.seed), list[str]()
-        server, fleet = stack.enter_context(running(plan, Path(name), plan.given()))
+    if plan.idle:
+        return Outcome(idle(plan.idle, plan.workers), {})
+    chance, problems = Random(plan.seed), list[str]()
+    with running(plan, plan.given()) as (place, fleet, journal):
         if not wait_until(lambda: len(journal.lines(step="added")) >= plan.schedules, START):
             problems.append("no schedule ticks")
-        began, before = time.monotonic(), len(journal.lines(step="added"))
+        wanted = len(journal.lines(step="added")) + plan.ticks
         lasting = plan.ticks / plan.schedules * plan.every
-        faults = [*["worker"] * plan.kills, *["server"] * bool(plan.kills)]
-        chance.shuffle(faults)
-        for fault in faults:
-            time.sleep(lasting / (len(faults) + 1))
-            if fault == "server":
-                server.stop()
-                time.sleep(0.3)
-                server.start()
-            else:
-                with fleet.lock:
-                    victim = chance.choice(fleet.supervisors)
-                for pid in [victim.pid, *victim.children()] if chance.random() < 0.7 else list(victim.children())[:1]:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
-        wanted = before + plan.ticks
+
+        def kill_worker() -> None:
+            with fleet.lock:
+                victim = chance.choice(fleet.supervisors)
+            kill(*([victim.pid, *victim.children()] if chance.random() < 0.7 else list(victim.children())[:1]))
+
+        order = [*["worker"] * plan.kills, *["server"] * bool(plan.kills)]
+        chance.shuffle(order)
+        kinds = {"worker": kill_worker, "server": lambda: restart(place.server, 0.3)}
+        faults = Faults(kinds, order, chance=chance, calm=(lasting / (len(order) + 1),) * 2)
+        while faults.next():
+            pass
         if not wait_until(lambda: len(journal.lines(step="added")) >= wanted, lasting + START):
             problems.append(f"only {len(journal.lines(step='added'))} of {wanted} ticks after {lasting + START:.0f} s")
-        seconds = time.monotonic() - began
         _stop_ticks()
         if not wait_until(lambda: _is_empty(Queue("default")), DRAINED):
             problems.append(f"the queue holds {Queue('default').counts()}")
@@ -196,7 +179,7 @@ def run(plan: Plan) -> Outcome:
         for line in journal.lines():
             if line.step in ("added", "began", "ended"):
                 steps[line.name][line.step].append(line.at)
-        return Outcome(plan, _ticks(plan, journal), dict(steps), problems, seconds)
+        return Case(plan, _ticks(plan, journal), dict(steps), problems).outcome()
 
 
 def _stop_ticks() -> None:
@@ -232,22 +215,20 @@ def _ticks(plan: Plan, journal: Journal) -> dict[str, tuple[Definition, int]]:
 def idle(schedules: int, workers: int, seconds: float = 20.0) -> str:
     """Return what schedules cost that do not tick, in commands of each worker and in memory."""
     given = [{"every": 86_400, "name": f"daily{number}", "args": ["x"]} for number in range(schedules)]
-    with tempfile.TemporaryDirectory(prefix="chaos") as name:
-        plan = Plan(0, workers=workers)
-        with running(plan, Path(name), []) as (server, fleet), server.client() as client:
-            assert wait_until(lambda: len(fleet.working()) >= workers, START)
-            time.sleep(3)
-            before, without = client.info("memory")["used_memory"], _commands(client, seconds)
-            store_all = Schedules("all")
-            made = {each["name"]: definition.made(task=TASK, **each).stored() for each in given}
-            store_all.run_flow(store.declare(store_all, "v1", made))
-            planned = time.monotonic()
-            assert wait_until(lambda: client.zcount(store_all.key("due"), 0, time.time() * 1000) == 0, START)
-            planned = time.monotonic() - planned
-            time.sleep(12)
-            with_many = _commands(client, seconds)
-            size = client.info("memory")["used_memory"] - before
-            fleet.stop()
+    with running(Plan(0, workers=workers), []) as (place, fleet, _), place.server.client() as client:
+        assert wait_until(lambda: len(fleet.working()) >= workers, START)
+        time.sleep(3)
+        before, without = client.info("memory")["used_memory"], _commands(client, seconds)
+        store_all = Schedules("all")
+        made = {each["name"]: definition.made(task=TASK, **each).stored() for each in given}
+        store_all.run_flow(store.declare(store_all, "v1", made))
+        planned = time.monotonic()
+        assert wait_until(lambda: client.zcount(store_all.key("due"), 0, time.time() * 1000) == 0, START)
+        planned = time.monotonic() - planned
+        time.sleep(12)
+        with_many = _commands(client, seconds)
+        size = client.info("memory")["used_memory"] - before
+        fleet.stop()
     each = (with_many - without) / seconds / workers
     return (
         f"{schedules} schedules, {workers} workers: {each:.2f} more commands a second and worker "
@@ -265,31 +246,3 @@ def _commands(client: Any, seconds: float) -> int:
     before = sent()
     time.sleep(seconds)
     return sent() - before
-
-
-def main() -> int:
-    """Run it, and print what it came to."""
-    import django
-
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("ticks", type=int, nargs="?", default=1000)
-    parser.add_argument("--workers", type=int, default=16)
-    parser.add_argument("--kills", type=int, default=12)
-    parser.add_argument("--schedules", type=int, default=40)
-    parser.add_argument("--every", type=float, default=2.0)
-    parser.add_argument("--idle", type=int, metavar="SCHEDULES")
-    options = parser.parse_args()
-    django.setup()
-    if options.idle:
-        print(idle(options.idle, options.workers))
-        return 0
-    plan = Plan(options.ticks, options.workers, options.schedules, options.every, options.kills)
-    outcome = run(plan)
-    found = outcome.violations()
-    print("\n".join([str(outcome), *found[:20]]))
-    return min(1, len(found))
-
-
-if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
-    raise SystemExit(main())

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from redis_kit.queues.worker.shared import failpoints
+from tests.chaos.engine.program import Outcome
 from tests.chaos.queues import kill_loop
-from tests.chaos.queues.kill_loop import Outcome, Plan
+from tests.chaos.queues.kill_loop import Plan
 from tests.chaos.queues.support import checker
 from tests.chaos.queues.support.fault_injector import ROUND, SUPERVISED, FaultInjector
 from tests.queues.support.journal import LASTING, QUICK
@@ -34,20 +35,14 @@ BUSY = {**BUSY, "doomed": 2}
 HANDFUL = {"nothing": 2, "kept": 2, "steady": 2, "flaky": 3, "short_async": 1}
 
 
-def clean(outcome: Outcome) -> None:
-    """Print the figures, and fail with what the checker found."""
-    print(outcome)
-    assert not outcome.violations, "\n".join([str(outcome), *outcome.violations[:20], outcome.logs[-4000:]])
-
-
 @pytest.mark.timeout(180)
 def test_no_job_is_lost_while_workers_and_the_server_are_killed():
     plan = Plan(jobs=600, rate=100, threads=4, mix=BUSY, seed=7, least=len(ROUND), calm=(0.6, 1.0), leases=LASTING)
     outcome = kill_loop.run(plan)
-    clean(outcome)
+    outcome.check()
     wanted = set(ROUND) if SUPERVISED else {"machine", "server"}
-    assert {kill.kind for kill in outcome.case.kills} == wanted
-    assert any(True for _ in checker.interrupted(outcome.case))
+    assert {kill.kind for kill in outcome.facts["case"].kills} == wanted
+    assert any(True for _ in checker.interrupted(outcome.facts["case"]))
 
 
 @pytest.mark.parametrize("point", POINTS)
@@ -66,7 +61,7 @@ def test_no_job_is_lost_when_a_process_dies_at(point, tmp_path):
         keep=tmp_path,
         environment={failpoints.POINT: point},
     )
-    clean(kill_loop.run(plan, during=kill_a_child if point in failpoints.SUPERVISOR[1:] else None))
+    kill_loop.run(plan, during=kill_a_child if point in failpoints.SUPERVISOR[1:] else None).check()
     assert (tmp_path / "once").exists(), "nobody came to that point"
 
 
@@ -77,25 +72,25 @@ def kill_a_child(injector: FaultInjector) -> None:
 
 def test_job_that_takes_six_leases_runs_once():
     outcome = kill_loop.run(Plan(jobs=1, mix={"lasting": 1}, lasting=3.6, threads=1, most=0, leases=QUICK))
-    clean(outcome)
-    assert len(outcome.case.runs[1]) == 1
+    outcome.check()
+    assert len(outcome.facts["case"].runs[1]) == 1
 
 
 def test_checker_finds_nothing_without_a_bug():
-    clean(run_buggy("none", spare=20, patience=30))
+    run_buggy("none", spare=20, patience=30).check()
 
 
 @pytest.mark.seeded
 @pytest.mark.parametrize("bug", FOUND_BY)
 def test_seeded_bug_is_found(bug):
     outcome = run_buggy(bug)
-    assert list(FOUND_BY[bug](outcome.case)), str(outcome)
+    assert list(FOUND_BY[bug](outcome.facts["case"])), str(outcome)
 
 
 def run_buggy(bug: str, *, patience: float = 1.5, spare: float = 0.6) -> Outcome:
     """Let a worker do long jobs one by one, with a bug, and kill it where that makes a difference; another follows."""
     leases = {"HEARTBEAT_INTERVAL": 0.1, "WORKER_TIMEOUT": 0.4}
-    environment = {"DJANGO_SETTINGS_MODULE": "tests.chaos.queues.settings"}
+    environment = {"DJANGO_SETTINGS_MODULE": "tests.chaos.settings"}
     load = Plan(jobs=15, mix={"long": 1}, leases=leases, environment=environment, patience=patience, spare=spare)
     workers = {"workers": 1, "processes": 1, "threads": 1, "command": (*BUGGY_WORKER, bug)}
     kills = {"kills": ("machine",), "most": 0 if bug in UNHURT else 1, "busy": 100, "calm": (0.1, 0.2)}

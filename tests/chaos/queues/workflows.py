@@ -1,84 +1,57 @@
 """A large group with a callback, and a long chain, while workers and the server are killed; then the checker reads.
 
-    python -m tests.chaos.queues.workflows 1000 100
+    python -m tests.chaos queues.workflows 1000 100
 
 The callback runs once, with all results; a step that ended runs again only if its process died before it was recorded.
 """
 
-import argparse
-import contextlib
-import secrets
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues import Workflow, chain, failures, group, previous
+from tests.chaos.engine import program
+from tests.chaos.engine.program import Outcome
+from tests.chaos.engine.stage import stage, wait_until
 from tests.chaos.queues import kill_loop, tasks
-from tests.chaos.queues.support import history, program
-from tests.chaos.queues.support.fault_injector import ROUND, SUPERVISED, Aim, FaultInjector, Kill, Kind
+from tests.chaos.queues.support import history
 from tests.chaos.queues.support.history import Entry
-from tests.chaos.queues.support.workers import Fleet, wait_until
 
 CALLBACK, CHAIN = 1_000_000, 2_000_000  # numbers of the callback and of the first step of the chain
 LEASES = {"HEARTBEAT_INTERVAL": 0.2, "WORKER_TIMEOUT": 1.0}
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(program.Plan):
     """The size of both workflows, and the kills. ``least`` are made, or as many as fit in the time they take."""
 
     steps: int
     length: int
+    lasting: float = 0.1  # seconds that a step takes
     least: int = 5
-    lasting: float = 0.02  # seconds that a step takes
     calm: tuple[float, float] = (0.4, 0.8)
-    kills: tuple[Kind, ...] = ROUND
     patience: float = 90.0
-    seed: int = field(default_factory=lambda: secrets.randbelow(1_000_000))
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The violations, and figures about the run."""
-
-    plan: Plan
-    violations: list[str]
-    kills: Sequence[Kill]
-    again: int  # steps that ran more than once
-    seconds: float
-    logs: str
-
-    def __str__(self) -> str:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(kill.kind for kill in self.kills).items())
-        text = f"seed {self.plan.seed}: a group of {self.plan.steps} and a chain of {self.plan.length}"
-        return f"{text} in {self.seconds:.1f} s; killed: {kinds}; {self.again} steps ran again"
 
 
 def run(plan: Plan) -> Outcome:
     """Run both workflows, kill, wait for their ends, and check."""
-    began = time.monotonic()
-    with contextlib.ExitStack() as stack:
-        setup = kill_loop.Setup(kill_loop.Plan(jobs=0, leases=LEASES, seed=plan.seed), stack)
-        options = {"size": 2, "options": ["--threads", 4, "--processes", 2], "supervised": SUPERVISED}
-        fleet = Fleet(setup.folder, environment=setup.environment(), command=kill_loop.COMMAND, **options)
-        stack.callback(fleet.close)
+    with stage("kept", QUEUES={**kill_loop.QUICK_RETRIES, **LEASES}) as place:
+        most = 1_000_000 if plan.steps > 200 else plan.least
+        how = {"busy": 70, "most": most, "calm": plan.calm}
+        scene = kill_loop.Scene(kill_loop.Plan(jobs=0, leases=LEASES, seed=plan.seed, **how), place)
         workflows = _started(plan)
-        aim = Aim(plan.kills, SUPERVISED, 70)
-        injector = FaultInjector(fleet, setup.server, setup.history_file, threads=4, aim=aim, seed=plan.seed)
-        wait_until(setup.history_file.exists, kill_loop.START)
-        while not _over(workflows) and (len(injector.kills) < plan.least or plan.steps > 200):
-            time.sleep(injector.chance.uniform(*plan.calm))
-            injector.next()
+        scene.kill(lambda: _over(workflows))
         wait_until(lambda: _over(workflows), plan.patience)
-        violations = list(_states(workflows))
-        fleet.stop()
-        entries, dead = history.read(setup.history_file), {pid for kill in injector.kills for pid in kill.pids}
-        logs = fleet.logs()
-    violations += check(entries, dead, plan.steps, plan.length)
+        states = list(_states(workflows))
+        scene.fleet.stop()
+        entries, kills = history.read(scene.history_file), scene.injector.kills
+        logs = scene.fleet.logs()
+    found = list(check(entries, {pid for kill in kills for pid in kill.pids}, plan.steps, plan.length))
     again = sum(count > 1 for count in Counter(entry.number for entry in entries if entry.phase == "end").values())
-    return Outcome(plan, violations, injector.kills, again, time.monotonic() - began, logs)
+    kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(kill.kind for kill in kills).items())
+    figures = f"a group of {plan.steps} and a chain of {plan.length}; killed: {kinds}; {again} steps ran again"
+    return Outcome(figures, {"not done": states, "wrong": found}, logs=logs, kills=kills)
 
 
 def check(entries: Sequence[Entry], dead: set[int], steps: int, length: int) -> Iterator[str]:
@@ -121,20 +94,3 @@ def _states(workflows: Sequence[Workflow]) -> Iterator[str]:
         if status.state != "successful" or status.successful != status.steps:
             open_steps = [step for step in workflow.steps() if step.state != "successful"]
             yield f"workflow {workflow.id} is {status}; {open_steps[:5]}"
-
-
-def main() -> int:
-    """Run it as a command."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("steps", type=int)
-    parser.add_argument("length", type=int)
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000))
-    parser.add_argument("--lasting", type=float, default=0.1)
-    given = parser.parse_args()
-    outcome = run(Plan(given.steps, given.length, lasting=given.lasting, seed=given.seed))
-    print(outcome, *outcome.violations[:20], sep="\n")
-    return int(bool(outcome.violations))
-
-
-if __name__ == "__main__":
-    program.run(main)

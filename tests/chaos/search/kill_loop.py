@@ -1,29 +1,71 @@
 """No document of an index is lost, doubled or stale while processes and the server are killed.
 
-``python -m tests.chaos.search.kill_loop 2000 7 --seconds 60`` has three processes that save, change and delete 2,000
-rows, with seed 7, and one that rebuilds the index. All are killed at random moments. The server writes each change to
-its disk before it answers, and is killed too. Then the index is compared with the table: each record, each word, each
-value. The exit code is 1 if anything differs. ``--broken`` leaves rebuilds without the changes of others: the loop must
-find that.
+``python -m tests.chaos search.kill_loop 2000 --seconds 60`` has three processes that save, change and delete 2,000
+rows, and one that rebuilds the index. All are killed at random moments. The server writes each change to its disk
+before it answers, and is killed too. Then the index is compared with the table: each record, each word, each value.
+``--broken`` leaves rebuilds without the changes of others: the loop must find that.
 """
 
-import argparse
 import mmap
-import os
 import random
-import shutil
-import signal
-import sys
-import tempfile
 import time
 from collections import defaultdict
 from contextlib import suppress
-from pathlib import Path
+from dataclasses import dataclass
+
+from django.db import connection, models, transaction
+
+from redis_kit.core import connections
+from redis_kit.core.indexes import generations, row_index
+from redis_kit.search import Facet, SearchIndex, Sort, Text
+from tests.chaos.engine import program
+from tests.chaos.engine.crew import Crew, Forked
+from tests.chaos.engine.faults import Faults, restart, weighted
+from tests.chaos.engine.program import Outcome, option
+from tests.chaos.engine.stage import create_tables, stage
 
 SAVERS = 3
 LEASE_MS = 1500  # so that a kill need not be waited out for a minute
 GRACE = 0.5  # seconds until a change counts as committed whose process died
 WORDS = [f"word{number}" for number in range(60)]
+KINDS = ("lost", "doubled", "stale")
+# The file stays short, so that the server starts within seconds.
+SHORT = ("--auto-aof-rewrite-min-size", "4mb")
+
+
+@dataclass(frozen=True)
+class Plan(program.Plan):
+    """How many rows are saved, and for how long."""
+
+    rows: int
+    seconds: float = 60.0
+    broken: bool = option(False, "put a bug in")
+
+
+class Note(models.Model):
+    """A row that is saved again and again; its text names the version."""
+
+    text = models.TextField()
+    version = models.IntegerField()
+
+    class Meta:
+        app_label = "app"
+
+    def __str__(self):
+        return self.text
+
+
+class NoteIndex(SearchIndex):
+    """The index that must not lose, double or keep anything."""
+
+    model = Note
+    text = Text()
+    parity = Facet()
+    version = Sort()
+
+    def prepare_parity(self, row):
+        """Return a value that changes with each version."""
+        return row.version % 3
 
 
 class Board:
@@ -50,22 +92,8 @@ class Board:
         raise SystemExit("A saver did not go on.")
 
 
-def fork(work):
-    """Run a function in a child process, and return its id."""
-    if pid := os.fork():
-        return pid
-    try:
-        work()
-    finally:
-        os._exit(0)
-
-
 def save_rows(board, saver, rows, chance):
     """Save, change and delete rows, some in transactions, until killed."""
-    from django.db import connection, transaction
-
-    from tests.chaos.search.models import Note, NoteIndex
-
     connection.close()
     while True:
         version = chance.randrange(10**6)
@@ -85,10 +113,6 @@ def save_rows(board, saver, rows, chance):
 
 def rebuild_again_and_again():
     """Rebuild until killed."""
-    from django.db import connection
-
-    from tests.chaos.search.models import NoteIndex
-
     connection.close()
     while True:
         with suppress(Exception):
@@ -98,9 +122,6 @@ def rebuild_again_and_again():
 
 def differences():
     """Return what differs between the table and the index: records, and members of words, values and sorts."""
-    from redis_kit.core import connections
-    from tests.chaos.search.models import Note, NoteIndex
-
     index = NoteIndex.instance
     client, store = connections.client("default"), index.store
     shape = index._run(store.generations.read())
@@ -117,8 +138,8 @@ def differences():
             members[end][id] = float(score)
         for end in document.values:
             members[end][id] = 0.0
-    wrong = [f"missing {id}" for id in expected.keys() - records.keys()]
-    wrong += [f"not deleted {id}" for id in records.keys() - expected.keys()]
+    wrong = [f"lost {id}" for id in expected.keys() - records.keys()]
+    wrong += [f"doubled {id}: it was deleted" for id in records.keys() - expected.keys()]
     wrong += [f"stale {id}" for id in expected.keys() & records.keys() if expected[id].record != records[id]]
     stored = {end.decode() for end in client.call("ZRANGE", words, 0, -1)}
     wrong += [f"lexicon {end}" for end in stored ^ members.keys()]
@@ -141,50 +162,64 @@ def _generation(key):
     return next((part for part in key.split(":") if len(part) == 16), None)
 
 
-def run(server, rows, seed, seconds, restart_share=0.15):
-    """Return the kills and restarts, and how many rebuilds were seen to be complete."""
-    from tests.chaos.search.models import NoteIndex
+def run(plan):
+    """Save and rebuild while processes and the server are killed; then compare."""
+    with stage("always", arguments=SHORT) as place:
+        generations.LEASE_MS = row_index.LEASE_MS = LEASE_MS
+        row_index.GRACE = GRACE
+        create_tables()
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA journal_mode = WAL")
+        connection.close()
+        if plan.broken:
+            leave_rebuilds_alone()
+        faults, count = kill(plan, place)
+        missed = settle_index()
+        documents, wrong = differences()
+    found = {kind: [text for text in wrong if text.startswith(kind)] for kind in KINDS}
+    found["different"] = [text for text in wrong if not text.startswith(KINDS)]
+    figures = f"{faults}; {count} generations seen; rebuilt at the end: {missed}; {documents:,} documents"
+    return Outcome(figures, found)
 
-    board, chance = Board(), random.Random(seed)
+
+def kill(plan, place):
+    """Return the faults, and how many rebuilds were seen to be complete."""
+    board, chance, seen = Board(), random.Random(plan.seed), set()
     NoteIndex.instance.rebuild()
-    workers = {
-        **{
-            f"saver {number}": lambda n=number: save_rows(board, n, rows, random.Random(f"{seed} {n} {time.time()}"))
-            for number in range(SAVERS)
-        },
-        "rebuilder": rebuild_again_and_again,
+    starts = {
+        f"saver {n}": lambda n=n: Forked(
+            lambda: save_rows(board, n, plan.rows, random.Random(f"{plan.seed} {n} {time.time()}"))
+        )
+        for n in range(SAVERS)
     }
-    pids = {name: fork(work) for name, work in workers.items()}
-    kills = restarts = 0
-    generations, ended = set(), time.monotonic() + seconds
-    try:
-        while time.monotonic() < ended:
-            time.sleep(chance.uniform(0.05, 0.5))
-            # Restarts end earlier: after each, the index is complete again only by a rebuild.
-            if chance.random() < restart_share and time.monotonic() < ended - seconds / 2:
-                server.restart()
-                restarts += 1
-                board.settle()
-            else:
-                name = chance.choice([*pids])
-                os.kill(pids[name], signal.SIGKILL)
-                os.waitpid(pids[name], 0)
-                pids[name] = fork(workers[name])
-                kills += 1
-            with suppress(Exception):
-                generations.add(NoteIndex.instance._run(NoteIndex.instance.generations.read()).active)
+    crew = Crew(starts | {"rebuilder": lambda: Forked(rebuild_again_and_again)})
+    place.at_the_end(crew.end)
+
+    def restarted():
+        restart(place.server)
         board.settle()
-    finally:
-        for pid in pids.values():
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-    return kills, restarts, len(generations)
+
+    # Each rebuild of a bug comes to its end, which alone shows what it lacks.
+    names = [name for name in crew.processes if not plan.broken or name != "rebuilder"]
+    kinds = {"kill": lambda: crew.replace(chance.choice(names)), "restart": restarted}
+    # After a restart a missed change is told, and a rebuild at the end would hide what a bug has done. Restarts end
+    # earlier than kills, too: after each, the index is complete again only by a rebuild.
+    shares = [{"kill": 85, "restart": 0 if plan.broken else 15}, {"kill": 1}]
+    both = [Faults(kinds, weighted(chance, share), chance=chance, calm=(0.05, 0.5)) for share in shares]
+    for faults in both:
+        half = time.monotonic() + plan.seconds / 2
+        while time.monotonic() < half:
+            faults.next()
+            with suppress(Exception):
+                seen.add(NoteIndex.instance._run(NoteIndex.instance.generations.read()).active)
+    board.settle()
+    crew.end()
+    both[0].count.update(both[1].count)
+    return both[0], len(seen)
 
 
 def settle_index():
     """Do what an operator does: write what waits, and rebuild if a change was missed. Return whether it was."""
-    from tests.chaos.search.models import NoteIndex
-
     index, deadline = NoteIndex.instance, time.monotonic() + 20
     while True:
         with suppress(Exception):
@@ -200,35 +235,6 @@ def settle_index():
             index.rebuild()
     index._run(index.store.clean())
     return missed
-
-
-def set_up(folder, connection):
-    """Configure Django with a database in a file, and create the table."""
-    import django
-    from django.conf import settings
-
-    database = {"ENGINE": "django.db.backends.sqlite3", "NAME": folder / "rows.db", "OPTIONS": {"timeout": 20}}
-    settings.configure(
-        INSTALLED_APPS=["redis_kit", "tests.chaos.search"],
-        DATABASES={"default": database},
-        USE_TZ=True,
-        SECRET_KEY="only-for-tests-and-as-long-as-a-real-one-is",
-        REDIS_KIT={"CONNECTIONS": {"default": connection}},
-        LOGGING_CONFIG=None,
-    )
-    django.setup()
-    from django.db import connection as rows
-
-    from redis_kit.core.indexes import generations, row_index
-    from tests.chaos.search.models import Note
-
-    generations.LEASE_MS = row_index.LEASE_MS = LEASE_MS
-    row_index.GRACE = GRACE
-    with rows.cursor() as cursor:
-        cursor.execute("PRAGMA journal_mode = WAL")
-    with rows.schema_editor() as editor:
-        editor.create_model(Note)
-    rows.close()
 
 
 def leave_rebuilds_alone():
@@ -247,37 +253,3 @@ def leave_rebuilds_alone():
         yield from write(self, documents, gone, writer, token, rebuild)
 
     SearchStore.write = write_to_active
-
-
-def main(arguments):
-    """Run it, and return the exit code."""
-    from tests.fixtures.process import Server
-
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("rows", type=int)
-    parser.add_argument("seed", type=int)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--broken", action="store_true")
-    options, folder = parser.parse_args(arguments), Path(tempfile.mkdtemp())
-    # The file stays short, so that the server starts within seconds.
-    durable = ("--appendfsync", "always", "--auto-aof-rewrite-min-size", "4mb")
-    server = Server(tcp=True, persistence=True, data_dir=folder / "data", extra_args=durable)
-    try:
-        set_up(folder, server.connection)
-        if options.broken:
-            leave_rebuilds_alone()
-        # After a restart a missed change is told, and a rebuild at the end would hide what the bug has done.
-        share = 0 if options.broken else 0.15
-        kills, restarts, generations = run(server, options.rows, options.seed, options.seconds, share)
-        missed = settle_index()
-        count, wrong = differences()
-    finally:
-        server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
-    print(f"{kills} kills, {restarts} restarts, {generations} generations seen; rebuilt at the end: {missed}")
-    print(f"{count:,} documents; missing, doubled or stale: {len(wrong)} {wrong[:5]}")
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

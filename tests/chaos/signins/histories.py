@@ -1,13 +1,12 @@
 """Histories of a user who signs in, travels, makes days up and freezes days, beside a model of two sets of days.
 
-``python -m tests.chaos.signins.histories 10000`` runs 10,000 random histories on a server of its own. They last from
+``python -m tests.chaos signins.histories 10000`` runs 10,000 random histories on a server of its own. They last from
 days to years, cross borders of years and 29 February, change between all zones, and have any hour as the start of the
-day. The exit code is 1 if an answer differs from the model's; then Hypothesis prints the shortest such history.
+day. If an answer differs from the model's, the program ends with the shortest such history.
 """
 
-import sys
-import time
 from collections import Counter
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from unittest import mock
 from zoneinfo import ZoneInfo, available_timezones
@@ -19,6 +18,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from redis_kit.core import conf
 from redis_kit.signins import days
 from redis_kit.signins.errors import NoneLeft
+from tests.chaos.engine import program
+from tests.chaos.engine.program import Outcome
+from tests.chaos.engine.stage import stage
 from tests.signins.people import numbers, saved
 from tests.signins.support.model import DAY, Model
 
@@ -157,37 +159,22 @@ class Histories(RuleBasedStateMachine):
         return mock.patch.object(days, "now", lambda where: self.time.astimezone(where))
 
 
-def run(number, *, phases=tuple(Phase)):
+@dataclass(frozen=True)
+class Plan(program.Plan):
+    """How many histories there are."""
+
+    number: int = 1000
+
+
+def run(plan):
+    """Run histories on a server of its own."""
+    with stage(READ_TIMEOUT=10):  # the machine may be busy
+        live(plan.number)
+    figures = ", ".join(f"{count:,} {name}" for name, count in sorted(met.items()))
+    return Outcome(figures, {"differences": []})
+
+
+def live(number, *, phases=tuple(Phase)):
     """Run histories. Raises an error with the shortest one whose answer differs."""
     chosen = settings(max_examples=number, stateful_step_count=25, deadline=None, database=None, phases=phases)
     run_state_machine_as_test(Histories, settings=settings(chosen, suppress_health_check=list(HealthCheck)))
-
-
-def main(number):
-    """Run histories on a server of its own, and return the exit code."""
-    from django.test import override_settings
-
-    from tests.fixtures.process import Server
-
-    server, began = Server(tcp=True), time.monotonic()
-    try:
-        patient = {"CONNECTIONS": {"default": server.connection}, "READ_TIMEOUT": 10}  # the machine may be busy
-        with override_settings(REDIS_KIT=patient):
-            run(number)
-    finally:
-        server.stop()
-        print(
-            f"{', '.join(f'{count:,} {name}' for name, count in sorted(met.items()))}, {time.monotonic() - began:.0f} s"
-        )
-    print(f"0 differences in {met['histories']:,} histories")
-    return 0
-
-
-if __name__ == "__main__":
-    import os
-
-    import django
-
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
-    django.setup()
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000))

@@ -9,7 +9,7 @@ from tests.chaos.signins import histories
 
 def test_answers_are_those_of_sets_of_days(kit):
     before = histories.met["histories"]
-    histories.run(20)
+    histories.live(20)
     assert histories.met["histories"] >= before + 20
 
 
@@ -20,4 +20,4 @@ def test_loop_finds_a_streak_that_ends_a_day_too_early(kit, monkeypatch):
         lambda stored, today: summarized(stored, today + histories.DAY),
     )
     with pytest.raises(AssertionError):
-        histories.run(100, phases=[Phase.generate])
+        histories.live(100, phases=[Phase.generate])

@@ -1,20 +1,23 @@
 """Three hundred requests at once from one address, to a real server with few connections to Redis.
 
-``python -m tests.chaos.throttling.bursts 20`` sends 20 bursts to an ASGI server and to a threaded WSGI server, with
-50, 5 and 1 connections and the time limits of a real site. It prints the result of each. The exit code is 1 if a
-throttle admitted a wrong number, if a response was an error, or if the circuit breaker counted a failure.
+``python -m tests.chaos throttling.bursts 20`` sends 20 bursts to an ASGI server and to a threaded WSGI server, with
+50, 5 and 1 connections and the time limits of a real site. A throttle has to admit the right number, no response may be
+an error, and the circuit breaker must not count a failure.
 """
 
 import asyncio
 import json
 import os
-import sys
 from collections import Counter
 from contextlib import contextmanager
+from dataclasses import dataclass
 
+from tests.chaos.engine import program
+from tests.chaos.engine.program import Outcome
+from tests.chaos.engine.stage import stage
 from tests.chaos.throttling.support.burst_site import LIMIT
 from tests.fixtures.fork_server import start_python
-from tests.fixtures.process import Server, free_port, wait_for
+from tests.fixtures.process import free_port, wait_for
 
 BURST = 300
 PATHS = {"asgi": ("/async/", "/view/"), "wsgi": ("/view/", "/async/")}
@@ -76,25 +79,24 @@ def wrong(statuses, breaker, size=BURST):
     return found + ([f"the breaker: {breaker}"] if breaker["open"] or breaker["failures"] else [])
 
 
-def main(bursts):
-    """Run it, and return the exit code."""
-    server, failed = Server(), 0
-    try:
+@dataclass(frozen=True)
+class Plan(program.Plan):
+    """How many bursts each server gets."""
+
+    bursts: int
+
+
+def run(plan):
+    """Send the bursts."""
+    found = {}
+    with stage() as place:
         for kind, paths in PATHS.items():
             for connections in (50, 5, 1):
-                with site(kind, server.url, connections=connections) as port:
+                with site(kind, place.server.url, connections=connections) as port:
                     for path in paths:
-                        found = []
-                        for _ in range(bursts):
-                            server.flush()
+                        texts = found.setdefault(f"{kind} {path} with {connections}", [])
+                        for _ in range(plan.bursts):
+                            place.server.flush()
                             statuses = asyncio.run(burst(port, path))
-                            found += wrong(statuses, state(port))
-                        failed += bool(found)
-                        print(f"{kind} {path:8} {connections:2} connections: {bursts} bursts, {found or 'all right'}")
-    finally:
-        server.stop()
-    return int(bool(failed))
-
-
-if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1])))
+                            texts += wrong(statuses, state(port))
+    return Outcome(f"{plan.bursts} bursts each; wrong by server, page and connections:", found)

@@ -1,12 +1,13 @@
 """Decisions while the server's connections are killed twenty times a second: no strategy admits too many.
 
-``python -m tests.chaos.throttling.killed_connections 1000000`` starts a server, makes a million decisions with all
-strategies, and prints the figures. The exit code is 1 if a strategy admitted too many.
+``python -m tests.chaos throttling.killed_connections 1000000`` makes a million decisions with all strategies.
 """
 
-import sys
-import time
+from dataclasses import dataclass
 
+from tests.chaos.engine import program
+from tests.chaos.engine.program import Outcome
+from tests.chaos.engine.stage import stage
 from tests.chaos.throttling.support.processes import ask_from_processes, throttles
 from tests.throttling.support.bounds import excess
 
@@ -15,9 +16,17 @@ RATES = [(LIMIT, PERIOD / 1_000_000)]
 PROCESSES, EVERY = 3, 0.05
 
 
-def run(server, settings, decisions, *, tasks=0):
-    """Return by strategy how many calls were admitted and how many of them too many; kills; decisions missed."""
-    with server.client(retry_on_timeout=True) as client:
+@dataclass(frozen=True)
+class Plan(program.Plan):
+    """How many decisions are made."""
+
+    decisions: int
+    tasks: int = 0  # at a time in each process; 0 for sync code
+
+
+def run(plan):
+    """Make decisions while connections are killed."""
+    with stage() as place, place.server.client(retry_on_timeout=True) as client:
         kills = []
 
         def kill(over):
@@ -25,42 +34,18 @@ def run(server, settings, decisions, *, tasks=0):
             over.wait(EVERY)
 
         admitted, missed = ask_from_processes(
-            settings,
+            place.kit,
             throttles(RATES),
             processes=PROCESSES,
-            decisions=-(-decisions // PROCESSES),
-            tasks=tasks,
+            decisions=-(-plan.decisions // PROCESSES),
+            tasks=plan.tasks,
             meanwhile=kill,
         )
-    found = {
-        name.removesuffix("race"): (len(stamps), excess(name.removesuffix("race"), stamps, LIMIT, PERIOD))
-        for name, stamps in admitted.items()
-    }
-    return found, sum(kills), missed
-
-
-def main(decisions):
-    """Run it, and return the exit code."""
-    from tests.fixtures.process import Server
-
-    server, began = Server(), time.monotonic()
-    try:
-        found, kills, missed = run(
-            server, {"PREFIX": "kills", "CONNECTIONS": {"default": server.connection}}, decisions
-        )
-    finally:
-        server.stop()
-    print(
-        f"{decisions:,} decisions, {kills:,} connections killed, {missed:,} answered by the failure policy, "
-        f"{time.monotonic() - began:.0f} s"
+    admitted = {name.removesuffix("race"): stamps for name, stamps in admitted.items()}
+    counts = {strategy: len(stamps) for strategy, stamps in admitted.items()}
+    over = {strategy: excess(strategy, stamps, LIMIT, PERIOD) for strategy, stamps in admitted.items()}
+    figures = (
+        f"{plan.decisions:,} decisions, {sum(kills):,} connections killed, {missed:,} answered by the failure policy"
     )
-    for strategy, (admitted, over) in found.items():
-        print(f"{strategy:16} {admitted:9,} admitted, {over} too many")
-    return int(any(over for _, over in found.values()))
-
-
-if __name__ == "__main__":
-    from django.conf import settings
-
-    settings.configure(SECRET_KEY="only-for-tests-and-as-long-as-a-real-one-is")
-    sys.exit(main(int(sys.argv[1].replace("_", ""))))
+    found = {"admitted too many": [f"{strategy}: {count}" for strategy, count in over.items() if count]}
+    return Outcome(f"{figures}; admitted: {counts}", found, counts=counts, kills=sum(kills), missed=missed)

@@ -2,9 +2,9 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable
 from random import Random
 
+from tests.chaos.engine.faults import rounds
 from tests.chaos.locks.support.history import HistoryFile
 from tests.chaos.locks.support.process_pool import ProcessPool
 from tests.fixtures.process import Server
@@ -18,15 +18,13 @@ class FaultInjector:
         self.server, self.proxy, self.pool, self.lease = server, proxy, pool, lease
         self.chance = Random(seed)
         self.count: Counter[str] = Counter()
-        self._coming: list[Callable[[], None]] = []
+        kinds = [self.pause, self.kill, self.cut, self.flush, self.freeze]
+        kinds += [self.reset, self.drop_replies, self.blackhole, self.delay]
+        self._coming = rounds(self.chance, kinds)
 
     def next(self, history_file: HistoryFile) -> None:
         """Let one thing go wrong."""
-        if not self._coming:
-            self._coming = [self.pause, self.kill, self.cut, self.flush, self.freeze]
-            self._coming += [self.reset, self.drop_replies, self.blackhole, self.delay]
-            self.chance.shuffle(self._coming)
-        fault = self._coming.pop()
+        fault = next(self._coming)
         began = time.monotonic_ns()
         fault()
         self.count[fault.__name__] += 1

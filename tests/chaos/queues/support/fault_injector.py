@@ -3,15 +3,15 @@
 import os
 import signal
 import time
-from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Literal, NamedTuple
 
+from tests.chaos.engine import faults
+from tests.chaos.engine.stage import wait_until
 from tests.chaos.queues.support import history
-from tests.chaos.queues.support.workers import Fleet, Supervisor, wait_until
+from tests.chaos.queues.support.workers import Fleet, Supervisor
 from tests.fixtures.process import Server
 
 Kind = Literal["child", "supervisor", "machine", "server"]
@@ -47,19 +47,11 @@ class FaultInjector:
         self.fleet, self.server, self.history_file, self.threads, self.aim = fleet, server, history_file, threads, aim
         self.chance = Random(seed)
         self.kills: list[Kill] = []
-        self._coming: list[Kind] = []
-
-    @property
-    def count(self) -> Counter[str]:
-        """Return how often each kind was killed."""
-        return Counter(kill.kind for kill in self.kills)
+        self._coming = faults.rounds(self.chance, [kind for kind in aim.kinds if aim.supervised or kind in WHOLE])
 
     def next(self) -> None:
         """Kill one thing."""
-        if not self._coming:
-            self._coming = [kind for kind in self.aim.kinds if self.aim.supervised or kind in WHOLE]
-            self.chance.shuffle(self._coming)
-        self.kill(self._coming.pop())
+        self.kill(next(self._coming))
 
     def kill(self, kind: Kind) -> None:
         """Kill one of this kind."""
@@ -90,8 +82,7 @@ class FaultInjector:
 
     def _kill_child(self, supervisor: Supervisor, victim: int) -> None:
         self._note("child", {victim}, self.threads, supervisor)
-        with suppress(ProcessLookupError):
-            os.kill(victim, signal.SIGKILL)
+        faults.kill(victim)
 
     def _kill_supervisor(self, supervisor: Supervisor, _: int) -> None:
         children = self._stopped(supervisor)
@@ -107,9 +98,7 @@ class FaultInjector:
             self.kill("machine")
             return
         self._note("machine", everyone, self.threads * max(1, len(children)), supervisor)
-        for pid in (supervisor.pid, *children):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        faults.kill(supervisor.pid, *children)
         supervisor.process.wait()
 
     def _stopped(self, supervisor: Supervisor) -> set[int]:
@@ -119,9 +108,7 @@ class FaultInjector:
 
     def _kill_server(self) -> None:
         began = time.monotonic_ns()
-        self.server.stop()  # by SIGKILL
-        time.sleep(self.chance.uniform(0, 0.3))
-        self.server.start()
+        faults.restart(self.server, self.chance.uniform(0, 0.3))
         self.kills.append(Kill("server", began, time.monotonic_ns()))
 
     def _note(self, kind: Kind, pids: set[int], slots: int, supervisor: Supervisor) -> None:

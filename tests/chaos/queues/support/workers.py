@@ -5,16 +5,17 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from tests.chaos.engine import faults
 from tests.fixtures.fork_server import start_python
 
 ROOT = Path(__file__).parents[4]
 LOOK = 0.03  # seconds
 STOP = 30.0
-COMMAND = ("-m", "django", "rk_worker", "--settings", "tests.chaos.queues.settings", "--queue-name", "default")
+COMMAND = ("-m", "django", "rk_worker", "--settings", "tests.chaos.settings", "--queue-name", "default")
 
 
 class Supervisor:
@@ -124,16 +125,4 @@ class Fleet:
                 supervisor.process.kill()
                 supervisor.process.wait()
                 supervisor.known |= children
-        for pid in self._alive():
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-
-
-def wait_until(condition: Callable[[], object], seconds: float) -> bool:
-    """Wait for a condition; False when it did not come true in time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
+        faults.kill(*self._alive())

@@ -1,6 +1,5 @@
-"""Settings of the workers: those of other workers in tests, and this app."""
+"""Settings of all processes that programs start: those of other workers in tests, and the jobs of this folder."""
 
-import json
 import os
 
 from tests.queues.support.worker_settings import *  # noqa: F403
@@ -15,5 +14,3 @@ LOGGING = {
     # Each failed attempt is a warning with a traceback, and there are thousands.
     "loggers": {"redis_kit": {"handlers": ["console"], "level": os.environ.get("CHAOS_LOG", "ERROR")}},
 }
-if "CHAOS_DATABASE" in os.environ:
-    DATABASES = {"default": json.loads(os.environ["CHAOS_DATABASE"])}
