@@ -24,7 +24,7 @@ def test_identity_of_a_bucket_takes_at_most_120_bytes_on_the_server(own_prefix):
     limit = Throttle("login", "5/m", clock=lambda: 1_760_000_000.0)  # which keeps them for a day
 
     def used():
-        """Return the bytes in use, but for connections. Each call has the server enlarge its table beside the former."""
+        """Return the bytes in use, but for connections. With each call the server enlarges its table."""
         for caller in range(1000):
             own_prefix.exists(limit.keys(str(caller)).state)
         memory = own_prefix.info("memory")
