@@ -3,7 +3,7 @@
 -- @if rules
 -- @keys sequence, limits, parked
 -- @end rules
--- needs  clock, HALF, ROUND, rank_of, waiting_of, set_waiting, first_parked, note_limit, next_todo
+-- needs  clock, HALF, ROUND, rank_of, waiting_of, set_waiting, first_entry, first_parked, note_limit, next_todo
 -- gives  admit_lanes, choose_jobs, look_ahead
 local BLOCK, LEVELS = 2 ^ 44, 128  -- places of one priority, the lower half of lanes; more than there are priorities
 -- @if rules
@@ -87,8 +87,7 @@ end
 local fronts = {}  -- by priority, the place of the first ready job that has a lane
 local function admit(name)
     for _ = 1, MOST do
-        local range = "turn\n" .. name
-        local entry = redis.call("ZRANGEBYLEX", parked, "[" .. range .. "\n", "(" .. range .. "\11", "LIMIT", 0, 1)[1]
+        local entry = first_entry("turn\n" .. name)
         if not entry then return end
         local turn, lane = string.match(entry, "^turn\n[^\n]*\n([^\n]*)\n(.*)$")
         local state, rank, id, member = lane and waiting_of(lane), nil, nil, nil

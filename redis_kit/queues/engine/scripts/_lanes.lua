@@ -16,7 +16,7 @@
 -- @keys limits, parked
 -- @end rules
 -- needs  place_of, use_feature
--- gives  rank_of, next_places, ready_place, note_limit, free_places, leave_lane, waiting_of, first_parked, set_waiting, next_todo, hold_places
+-- gives  rank_of, next_places, ready_place, note_limit, free_places, leave_lane, waiting_of, first_entry, first_parked, set_waiting, next_todo, hold_places
 local HALF, ROUND = 2 ^ 43, 16  -- places of one priority that lanes have; of one turn of all lanes
 -- @if rules|later
 local function rank_of(place)
@@ -54,23 +54,25 @@ local function set_waiting(lane, limit, turn, rank, place)
     return {turn = turn, limit = limit, rank = rank, place = place}
 end
 
+-- The first member of `parked` that begins with these parts.
+local function first_entry(parts)
+    return redis.call("ZRANGEBYLEX", parked, "[" .. parts .. "\n", "(" .. parts .. "\11", "LIMIT", 0, 1)[1]
+end
+
 local function first_parked(lane)
-    local range = "job\n" .. lane .. "\n"
-    local member = redis.call("ZRANGEBYLEX", parked, "[" .. range, "(job\n" .. lane .. "\11", "LIMIT", 0, 1)[1]
+    local member = first_entry("job\n" .. lane)
     local rank, id = string.match(member or "", "(%d+)\n([^\n]*)$")
     return rank, id, member
 end
 
 -- Limits for which lanes wait are noted for the next claim.
 local function note_limit(name)
-    local range = "turn\n" .. name
-    local waits = #redis.call("ZRANGEBYLEX", parked, "[" .. range .. "\n", "(" .. range .. "\11", "LIMIT", 0, 1) > 0
-    return waits and redis.call("ZADD", parked, 0, "todo\nlimit " .. name) and true
+    return first_entry("turn\n" .. name) and redis.call("ZADD", parked, 0, "todo\nlimit " .. name) and true
 end
 
 -- In which ms something is to be looked at, 0 for now; nil without anything.
 local function next_todo()
-    local entry = redis.call("ZRANGEBYLEX", parked, "[todo\n", "(todo\11", "LIMIT", 0, 1)[1]
+    local entry = first_entry("todo")
     return entry and (tonumber(string.match(entry, "^todo\ntime (%d+) ")) or 0) / 1000
 end
 -- @end rules
