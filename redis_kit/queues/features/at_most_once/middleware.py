@@ -4,8 +4,11 @@ import logging
 from operator import attrgetter
 from typing import Any
 
+from redis_kit.core.flow import Flow
+from redis_kit.core.primitive import Primitive
+from redis_kit.queues.engine.calls import QueueScript, claim_of
+from redis_kit.queues.engine.job import Job
 from redis_kit.queues.errors import GiveUp, Interrupted, Snooze, WorkerLost
-from redis_kit.queues.features.at_most_once import store
 from redis_kit.queues.worker.run.attempt import Attempt, Failed
 from redis_kit.queues.worker.run.endings import Departure, Runner
 from redis_kit.queues.worker.run.middleware import Middleware
@@ -13,7 +16,15 @@ from redis_kit.queues.worker.shared.done import Done
 from redis_kit.queues.worker.shared.reconnect import until_answered
 
 logger = logging.getLogger("redis_kit.worker")
-HAS_BEGUN = "it had begun before, and its task runs at most once"
+BEGUN_BEFORE = "it had begun before, and its task runs at most once"
+BEGIN = QueueScript("begin", __package__)
+LOST, BEGINS, HAS_BEGUN = 0, 1, 2
+
+
+def begin(queue: Primitive, job: Job) -> Flow[int]:
+    """Note that a claimed job begins, if its claim holds and it has not begun by an earlier one."""
+    answer: int = yield BEGIN(queue.key(""), *claim_of(job))
+    return answer
 
 
 class LostClaim(Departure):
@@ -36,11 +47,11 @@ class FirstRuns(Middleware):
         if not attempt.options.at_most_once:
             return self.call_next(attempt)
         source, job = attempt.source, attempt.job
-        answer = until_answered(lambda: source.run_flow(store.begin(source, job)), self.worker.given_up)
-        if answer == store.LOST:
+        answer = until_answered(lambda: source.run_flow(begin(source, job)), self.worker.given_up)
+        if answer == LOST:
             return LostClaim()
-        if answer == store.HAS_BEGUN:
-            return Failed(WorkerLost(HAS_BEGUN), attempt.task, final=True)
+        if answer == HAS_BEGUN:
+            return Failed(WorkerLost(BEGUN_BEFORE), attempt.task, final=True)
         try:
             return self.call_next(attempt)
         except (Snooze, Interrupted) as error:
