@@ -174,7 +174,8 @@ class HeatMap:
     """Squares in rows and columns, darker the higher their value is, shown with their data as a table.
 
     A column's label is drawn if it differs from that of the column before and has room, so a calendar may repeat the
-    month. Of more than 31 columns, a narrow screen shows the last ones first. At most 800 squares.
+    month. A narrow screen shows the last columns first if there are more than 31. At most 800
+    squares are drawn.
     """
 
     title: Text

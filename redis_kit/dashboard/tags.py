@@ -28,12 +28,11 @@ def words(cell: Cell, base: str) -> SafeString:
 @register.filter
 def drawn(cell: Cell, base: str) -> SafeString:
     """Return the HTML of a cell: its drawing, its text, and the lines below it."""
-    short = " rk-short" if cell.unbroken else ""
     if cell.below:
-        lines = [
-            f'<span class="rk-line{short}">{words(cell, base)}</span>',
-            *(_below(line, base) for line in cell.below),
-        ]
+        lines = [_span("rk-line", cell, base)]
+        for line in cell.below:
+            title = f' title="{escape(line.full)}"' if line.full else ""
+            lines.append(_span("rk-below", line, base, title))
         return SafeString(f'<span class="rk-lines">{" ".join(lines)}</span>')
     if cell.drawing:
         drawing = render_to_string(cell.drawing.template, {"drawing": cell.drawing})
@@ -41,9 +40,8 @@ def drawn(cell: Cell, base: str) -> SafeString:
     if cell.moment:
         parts = " ".join(f'<span class="rk-short">{part}</span>' for part in cell.moment)
         return SafeString(f'<span class="rk-text">{parts}</span>')
-    return SafeString(f'<span class="rk-text{short}">{words(cell, base)}</span>')
+    return SafeString(_span("rk-text", cell, base))
 
 
-def _below(line: Cell, base: str) -> str:
-    title = f' title="{escape(line.full)}"' if line.full else ""
-    return f'<span class="rk-below{" rk-short" if line.unbroken else ""}"{title}>{words(line, base)}</span>'
+def _span(kind: str, cell: Cell, base: str, title: str = "") -> str:
+    return f'<span class="{kind}{" rk-short" if cell.unbroken else ""}"{title}>{words(cell, base)}</span>'
