@@ -53,7 +53,7 @@ class Supervision(Protocol):
 
     @property
     def queues(self) -> Sequence[Any]:
-        """Return all queues that its worker processes work on, shards each for itself."""
+        """Return all queues that its worker processes work on, parts each for itself."""
 
     def wake_children(self, queues: set[str]) -> None:
         """Have the worker processes ask these queues for jobs."""
@@ -111,6 +111,8 @@ class Feature:
     sinks: ClassVar[Mapping[str, str]] = {}
     #: The field that this feature adds to messages, by their version.
     message_fields: ClassVar[Mapping[int, str]] = {}
+    #: The subclass of engine.spread.Spread that says where the jobs of a queue are, as a dotted path.
+    spread: ClassVar[str] = ""
     #: Middleware around attempts of jobs, as dotted paths. By ``route`` a job may leave this worker, ``begin`` is
     #: around all that happens once it stays, and ``task`` around the call of its task and its result,
     #: ``call`` around the call alone.

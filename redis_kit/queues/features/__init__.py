@@ -13,6 +13,7 @@ FEATURES = (
     "redis_kit.queues.features.outbox.feature.Outbox",
     "redis_kit.queues.features.resumable.feature.Resumable",
     "redis_kit.queues.features.once.feature.OnceKeys",
+    "redis_kit.queues.features.shards.feature.Shards",
     "redis_kit.queues.features.logs.feature.Logs",
     "redis_kit.queues.features.traces.feature.Traces",
     "redis_kit.queues.features.celery.feature.Celery",

@@ -22,7 +22,7 @@ from redis_kit.queues.engine.feature import call_context, transport
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.message import Extra
 from redis_kit.queues.engine.queue import Queue
-from redis_kit.queues.engine.shards import shard_for
+from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.engine.unique import PutResult, UniqueKey, key_of_call
 from redis_kit.queues.errors import InvalidArguments
 from redis_kit.queues.framework import heard, task_enqueued
@@ -156,7 +156,7 @@ def new_id(task: Task[..., Any], call: PackedCall) -> str:
     """Return the id of a new job. It names the queue, or the shard of the queue that the call belongs to."""
     queue = task.queue_name
     if conf.section(QueueSettings).QUEUE_OPTIONS:
-        queue = shard_for(queue, lane=call.lane, key=call.key) or queue
+        queue = spread().place(queue, lane=call.lane, key=call.key) or queue
     return ids.new_call(queue)
 
 

@@ -16,7 +16,7 @@ from redis_kit.core.values.sequences import batched
 from redis_kit.queues.engine import calls as queue_calls
 from redis_kit.queues.engine import enqueue, history, payload
 from redis_kit.queues.engine.lane import Lane
-from redis_kit.queues.engine.shards import Shard
+from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.errors import Cancelled
 from redis_kit.queues.features.workflows import calls
 from redis_kit.queues.features.workflows.calls import Node, StepJob
@@ -144,7 +144,7 @@ def put(jobs: Sequence[StepJob]) -> Flow[list[Added]]:
         counts = yield Batch([_put(job) for job in some])
         added += [Added(job.queue, job.id) for job, count in zip(some, counts, strict=True) if count]
     for name in {job.queue for job in jobs}:
-        yield from enqueue.registered(Shard(name))
+        yield from enqueue.registered(Queue(name))
     return added
 
 
@@ -171,7 +171,7 @@ def _job(number: bytes, node: bytes) -> StepJob | None:
 
 def base_of(queue: str) -> str:
     """Return what the keys of a queue begin with."""
-    return Shard(queue).key("")
+    return Queue(queue).key("")
 
 
 def _failures(parts: Sequence[bytes]) -> Iterator[Failure]:
