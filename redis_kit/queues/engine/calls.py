@@ -69,8 +69,6 @@ COUNT, QUEUE_STATS, LIST_WORKERS, SEND_COMMAND = map(
 REQUEUE, RUN_NOW, DELETE, PURGE, CANCEL = map(QueueScript, ("requeue", "run_now", "delete", "purge", "cancel"))
 GET_JOB, GET_JOB_DETAILS, PEEK = map(QueueScript, ("get_job", "get_job_details", "peek"))
 LIST_JOBS = QueueScript("list_jobs")
-GET_RESULT, STORE_PROGRESS = map(QueueScript, ("get_result", "store_progress"))
-LIST_ENDINGS, STORE_ENDING = map(QueueScript, ("list_endings", "store_ending"))
 CLAIM_BY_ID = QueueScript("claim_by_id")
 PAUSE, RESUME, GET_PAUSE = map(QueueScript, ("pause", "resume", "get_pause"))
 SET_LIMIT, LIST_LIMITS = map(QueueScript, ("set_limit", "list_limits"))
@@ -203,19 +201,9 @@ def claim_by_id(base: str, worker: str, claim: str, id: str, *, version: str, to
     return CLAIM_BY_ID(base, worker, claim, name, version, token, lease(), about, worker=worker)
 
 
-def store_progress(base: str, job: Job, *, progress: bytes, ttl_ms: int) -> ScriptCall:
-    """Return the step that stores the progress of a running job for ``ttl_ms``."""
-    return STORE_PROGRESS(base, *claim_of(job), progress, ttl_ms, job=job.id)
-
-
 def cancel(base: str, id: str, *, error: bytes, ttl_ms: int) -> ScriptCall:
     """Return the step that cancels a job; the result of a waiting job is stored for ``ttl_ms``."""
     return CANCEL(base, id, error, ttl_ms, job=id)
-
-
-def get_result(base: str, id: str, *, waits: bool = False) -> ScriptCall:
-    """Return the step that reads the result of a call."""
-    return GET_RESULT(base, id, int(waits), job=id)
 
 
 def get_job_details(base: str, id: str, errors: int, longest: int) -> ScriptCall:

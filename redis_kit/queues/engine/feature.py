@@ -95,6 +95,30 @@ class ProcessPart:
         self.flush()
 
 
+class Recorder(Protocol):
+    """What records the result of one attempt. ``alias`` is that of its backend."""
+
+    alias: str
+
+    def begin(self, call: Any) -> None:
+        """Note that the attempt begins. No round trip."""
+
+    def resume(self, call: Any) -> None:
+        """Take over an attempt that began in another process."""
+
+    def result(self) -> Any:
+        """Return the result as it is now."""
+
+    def error(self, raised: BaseException) -> tuple[bytes, int]:
+        """Return the stored form of an error, and for how many milliseconds it is stored."""
+
+    def keeps(self, *, failed: bool) -> int:
+        """Return for how many milliseconds the result is stored."""
+
+    def failed(self, raised: BaseException) -> None:
+        """Announce that the task has failed and will not be tried again."""
+
+
 class Feature:
     """The base of features. Each part is optional, but the name."""
 
@@ -113,6 +137,8 @@ class Feature:
     message_fields: ClassVar[Mapping[int, str]] = {}
     #: The subclass of engine.spread.Spread that says where the jobs of a queue are, as a dotted path.
     spread: ClassVar[str] = ""
+    #: The module that stores results of jobs, as a dotted path; see features.results.store.
+    results: ClassVar[str] = ""
     #: Middleware around attempts of jobs, as dotted paths. By ``route`` a job may leave this worker, ``begin`` is
     #: around all that happens once it stays, and ``task`` around the call of its task and its result,
     #: ``call`` around the call alone.
@@ -228,6 +254,13 @@ def call_context(task: Any) -> Mapping[str, str] | None:
 def transport() -> Any:
     """Return what stores calls until they are sent. Raises ConfigurationError without a feature that does."""
     return import_module(_path("transport", "has an outbox"))
+
+
+@cache
+def results() -> Any:
+    """Return the module that stores results; None without a feature that does."""
+    paths = [feature.results for feature in features() if feature.results]
+    return import_module(paths[0]) if paths else None
 
 
 def death_hooks(source: Any, body: bytes) -> Sequence[Callable[[str], object]]:

@@ -10,6 +10,7 @@ FEATURES = (
     "redis_kit.queues.features.schedules.feature.Schedules",
     "redis_kit.queues.features.workflows.feature.Workflows",
     "redis_kit.queues.features.at_most_once.feature.AtMostOnce",
+    "redis_kit.queues.features.results.feature.Results",
     "redis_kit.queues.features.outbox.feature.Outbox",
     "redis_kit.queues.features.resumable.feature.Resumable",
     "redis_kit.queues.features.once.feature.OnceKeys",

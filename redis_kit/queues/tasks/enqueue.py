@@ -58,6 +58,16 @@ class NewCall(NamedTuple):
     result: Any
 
 
+def _plain_calls(new: Sequence[NewCall]) -> Iterable[PackedCall]:
+    return (each.call for each in new)
+
+
+def _note_each(pairs: Sequence[tuple[NewCall, PutResult]]) -> Flow[None]:
+    yield from ()
+    for each, put in pairs:
+        note(each.result, put)
+
+
 class Stages(NamedTuple):
     """What a backend does with many calls: ``stored`` returns them as they are stored, at the moment of sending.
 
@@ -65,9 +75,9 @@ class Stages(NamedTuple):
     framework's signals.
     """
 
-    stored: Callable[[Sequence[NewCall]], Iterable[PackedCall]]
-    sent: Callable[[Sequence[tuple[NewCall, PutResult]]], Flow[None]]
     backend: type
+    stored: Callable[[Sequence[NewCall]], Iterable[PackedCall]] = _plain_calls
+    sent: Callable[[Sequence[tuple[NewCall, PutResult]]], Flow[None]] = _note_each
 
 
 class WaitingCall:

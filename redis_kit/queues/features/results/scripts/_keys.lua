@@ -1,0 +1,2 @@
+-- This feature has the keys result, finished and endings, which scripts of the engine use, too.
+-- @keys_of redis_kit.queues.engine
