@@ -14,6 +14,7 @@ from redis_kit.core.steps import Argument, Command, needs_repair, repaired
 _HEADER = re.compile(r"^-- (KEYS|ARGV)\[(\d+)(\.\.\.)?\]", re.MULTILINE)
 _KIND = re.compile(r"^-- KEYS\[\d+(?:\.\.\.)?\] +\w+ +(zset|hash|list|set|string|counter|bitmap|)\b", re.MULTILINE)
 STRINGS = {"counter": "string", "bitmap": "string"}
+_HOOK = re.compile(r"^ *-- @hook (on_\w+).*\n", re.MULTILINE)
 _INCLUDE = re.compile(r"^-- @include (?:([\w.]+):)?(_\w+)(?: with ([\w, ]+))?\n", re.MULTILINE)
 _CHECK = re.compile(r"^( *)-- @check_types (.+)$", re.MULTILINE)
 _KEY = re.compile(r"^-- KEYS\[(\d+)(?:\.\.\.)?\] +(\w+) +(\w+)", re.MULTILINE)
@@ -160,7 +161,7 @@ class Script:
 
 
 @cache
-def load(package: str, name: str, parts: frozenset[str] = frozenset()) -> Script:
+def load(package: str, name: str, parts: frozenset[str] = frozenset(), hooks: tuple[str, ...] = ()) -> Script:
     """Return the script ``scripts/<name>.lua`` of a component's package.
 
     - ``-- @include _name`` stands for the text of ``scripts/_name.lua``, which may include others, and
@@ -171,16 +172,18 @@ def load(package: str, name: str, parts: frozenset[str] = frozenset()) -> Script
       of them holds, and ``-- @keys_of redis_kit.queues.engine`` in it that those of this package can be named, too.
     - ``-- @if lanes`` to ``-- @end lanes`` is there only with this name among ``parts``, ``-- @if lanes|later`` with
       one of these, and ``-- @if not lanes`` without it.
+    - ``-- @hook on_end(ids)`` stands for the part ``on_end`` of ``scripts/_hooks.lua`` of each package of ``hooks``. In
+      brackets are local variables for it. The keys of these packages can be named, too.
     - ``-- @check_types jobs, ready`` stands for one command for each of these keys that fails if the key is not of the
       type that the header names. So a script with several writes is refused before the first of them.
     """
-    whole = _with_keys(package, _with_includes(package, name, parts))
+    whole = _with_keys((*hooks, package), _with_includes(package, name, parts, hooks))
     checks = {key: _check(whole, place, key, kind) for place, key, kind in _KEY.findall(whole) if kind in _CHECKS}
     checked = _CHECK.sub(lambda match: match[1] + " ".join(checks[key] for key in match[2].split(", ")), whole)
     return Script(f"{package}.{name}", checked)
 
 
-def _with_includes(package: str, name: str, parts: frozenset[str]) -> str:
+def _with_includes(package: str, name: str, parts: frozenset[str], hooks: tuple[str, ...]) -> str:
     source = _text(package, name)
     while _PART.search(source):
         source = _PART.sub(
@@ -189,17 +192,21 @@ def _with_includes(package: str, name: str, parts: frozenset[str]) -> str:
 
     def included(match: re.Match[str]) -> str:
         more = match[3].split(", ") if match[3] else ()
-        return _with_includes(match[1] or package, match[2], parts.union(more))
+        return _with_includes(match[1] or package, match[2], parts.union(more), hooks)
 
+    def filled(match: re.Match[str]) -> str:
+        return "".join(f"-- @include {other}:_hooks with {match[1]}\n" for other in hooks)
+
+    source = _HOOK.sub(filled, source)
     return _INCLUDE.sub(included, source)
 
 
-def _with_keys(package: str, source: str) -> str:
+def _with_keys(packages: Sequence[str], source: str) -> str:
     """Return a script with the keys in its header that it and its includes name."""
     names = list(dict.fromkeys(", ".join(_NAMED.findall(source)).split(", ")))
     if names == [""]:
         return source
-    kinds = _kinds(package)
+    kinds = {name: kind for package in packages for name, kind in _kinds(package).items()}
     names.sort(key=lambda key: key.endswith("..."))
     rows = [f"-- KEYS[{number}] {key} {kinds[key]}\n" for number, key in enumerate(names, 1) if key in kinds]
     header = "".join(rows) + f"local {', '.join(names[: len(rows)])} = unpack(KEYS)\n"

@@ -10,11 +10,11 @@ from redis_kit.queues.engine import calls as moves
 from redis_kit.queues.engine import claim
 from redis_kit.queues.engine.claim import version
 from redis_kit.queues.engine.ids import this_process
-from redis_kit.queues.engine.unique import chosen
 from redis_kit.queues.features.handover import store as handover
 from redis_kit.queues.features.results import store as results
 from redis_kit.queues.features.resumable import store as cursors
 from redis_kit.queues.features.schedules import store as schedules
+from redis_kit.queues.features.unique.keys import chosen
 from redis_kit.queues.inspection import queue_history
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, send_heartbeats
 from tests.queues.support.backup import Backup

@@ -9,9 +9,9 @@ from redis_kit.core import conf, scripts
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues.engine import ids as identity
 from redis_kit.queues.engine.done import Ack
+from redis_kit.queues.engine.feature import script_hooks, script_parts
 from redis_kit.queues.engine.job import Job, member
 from redis_kit.queues.engine.lane import Lane
-from redis_kit.queues.engine.unique import UniqueKey
 from redis_kit.queues.keys import OF_JOB, OF_ONE, OF_WORKER, of_one
 from redis_kit.queues.settings import QueueSettings
 
@@ -21,8 +21,8 @@ NewJob = tuple[str, bytes]  # id and body
 InLane = Lane | None
 
 
-# The parts of scripts for features of a queue, by their number in its key `features`; see scripts/_features.lua.
-FEATURES = {1: "lanes", 2: "unique", 4: "marks", 8: "later", 16: "paused", 32: "repeats", 64: "rules"}
+# Parts of scripts by their bit in the key `features` of a queue; see scripts/_features.lua. Features bring others.
+PARTS = {1: "lanes", 4: "marks", 8: "later", 16: "paused", 32: "repeats", 64: "rules"}
 CHANGED = b"FEATURES "  # how the reply begins of a script that did nothing, as the queue uses other features
 
 
@@ -30,14 +30,17 @@ CHANGED = b"FEATURES "  # how the reply begins of a script that did nothing, as 
 def parts_of(features: bytes) -> frozenset[str]:
     """Return the parts of scripts for the features in use, given as what their key holds."""
     number = int(features) if features.isdigit() and len(features) < 4 else 0
-    return frozenset(name for bit, name in FEATURES.items() if number & bit)
+    return frozenset(name for bit, name in {**PARTS, **script_parts()}.items() if number & bit)
 
 
 class QueueScript:
-    """A script over the keys of one queue. It names them, also those of the parts of it that a call needs."""
+    """A script over the keys of one queue. It names them, also those of the parts of it that a call needs.
+
+    A call that names no parts is for a queue that may use all features.
+    """
 
     def __init__(self, name: str, package: str = "redis_kit.queues.engine") -> None:
-        self._script = partial(scripts.load, package, name)
+        self._script = lru_cache(maxsize=256)(partial(self._loaded, package, name))
         self._keys = lru_cache(maxsize=256)(self._made)
 
     def __call__(
@@ -47,19 +50,24 @@ class QueueScript:
         worker: str = "",
         job: str = "",
         more: Sequence[str] = (),
-        parts: frozenset[str] = frozenset(),
+        parts: frozenset[str] | None = None,
     ) -> ScriptCall:
         """Return the step for the queue whose keys begin with ``base``, or for one job of it, with ``more`` keys."""
         keys = self._made(base, worker, job, parts) if job else self._keys(base, worker, "", parts)
         return self._script(parts)([*keys, *more], args)
 
-    def _made(self, base: str, worker: str, job: str, parts: frozenset[str]) -> list[str]:
+    @staticmethod
+    def _loaded(package: str, name: str, parts: frozenset[str] | None) -> scripts.Script:
+        parts = frozenset(script_parts().values()) if parts is None else parts
+        return scripts.load(package, name, parts, script_hooks(parts))
+
+    def _made(self, base: str, worker: str, job: str, parts: frozenset[str] | None) -> list[str]:
         names = dict.fromkeys(OF_ONE, job) | dict.fromkeys(OF_WORKER, worker)
         keys = _KEY.findall(self._script(parts).source)
         return [of_one(base, part, names[part]) if part in names else base + part for part in keys]
 
 
-PUT, PUT_UNIQUE = map(QueueScript, ("put", "put_unique"))
+PUT = QueueScript("put")
 SETTLE, ACK_AND_CLAIM = map(QueueScript, ("settle", "ack_and_claim"))
 HEARTBEAT, SIGN_OFF, REAP, SWEEP = map(QueueScript, ("heartbeat", "sign_off", "reap", "sweep"))
 LIST_LOST_WORKERS = QueueScript("list_lost_workers")
@@ -86,14 +94,28 @@ def lease() -> int:
 
 
 def put(
-    base: str, jobs: Sequence[NewJob], *, delay: int, due: int, priority: int, own: bool = False, lane: InLane = None
+    base: str,
+    jobs: Sequence[NewJob],
+    *,
+    delay: int,
+    due: int,
+    priority: int,
+    own: bool = False,
+    lane: InLane = None,
+    once: str = "",
+    ttl_ms: int = 0,
 ) -> ScriptCall:
-    """Return the step that adds jobs, given as id and body; ``own`` if callers chose the ids. Times are in ms."""
-    parts = frozenset(name for name, needed in (("delayed", delay or due), ("lane", lane), ("used", own)) if needed)
+    """Return the step that adds jobs, given as id and body; ``own`` if callers chose the ids. Times are in ms.
+
+    With a name for ``once`` it may be repeated within ``ttl_ms``.
+    """
+    needs = (("delayed", delay or due), ("lane", lane), ("used", own), ("once", once))
+    parts = frozenset(name for name, needed in needs if needed)
     if own:
-        parts |= {"lanes", "unique", "marks"}
-    text = lane.text if lane else ""
-    return PUT(base, _when(delay, due), priority, text, *(part for job in jobs for part in job), parts=parts)
+        parts |= {"lanes", "marks", *script_parts().values()}
+    flat = [part for job in jobs for part in job]
+    args = (when(delay, due), priority, lane.text if lane else "", ttl_ms or "")
+    return PUT(base, *args, *flat, job=once, parts=parts)
 
 
 def ack_and_claim(
@@ -115,32 +137,6 @@ def ack_and_claim(
     args = (features, worker, claim, limit, lease(), about or identity.information(), *_flat(acks, done_limit))
     parts = parts_of(features) | {"again"} if again else parts_of(features)
     return ACK_AND_CLAIM(base, *args, worker=worker, more=_keys_of(base, acks, done_limit), parts=parts)
-
-
-def put_batch(
-    base: str, batch: str, jobs: Sequence[NewJob], *, ttl_ms: int, delay: int, due: int, priority: int
-) -> ScriptCall:
-    """Return the step that adds new jobs, which may be repeated within ``ttl_ms``: it knows the batch by its name."""
-    parts = frozenset(("batch", "delayed"))
-    flat = [part for job in jobs for part in job]
-    return PUT(base, _when(delay, due), priority, ttl_ms, *flat, job=batch, parts=parts)
-
-
-def put_unique(
-    base: str,
-    job: NewJob,
-    key: UniqueKey,
-    *,
-    delay: int,
-    due: int,
-    priority: int,
-    own: bool = False,
-    lane: InLane = None,
-) -> ScriptCall:
-    """Return the step that adds a job unless its unique key is in use; see put()."""
-    name, until, replace = key
-    text = lane.text if lane else ""
-    return PUT_UNIQUE(base, _when(delay, due), priority, *job, name, until, int(replace), int(own), text, job=name)
 
 
 class End(NamedTuple):
@@ -244,7 +240,8 @@ def send_command(base: str, worker: str, command: str) -> ScriptCall:
     return SEND_COMMAND(base, worker, STORED_COMMANDS.get(command, command), COMMAND_TTL)
 
 
-def _when(delay: int, due: int) -> str | int:
+def when(delay: int, due: int) -> str | int:
+    """Return when a job is due, as scripts take it. Times are in ms."""
     return due or (f"+{delay}" if delay else 0)
 
 

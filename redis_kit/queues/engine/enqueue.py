@@ -16,17 +16,16 @@ from redis_kit.queues.engine import calls
 from redis_kit.queues.engine import ids as identity
 from redis_kit.queues.engine import payload as serializers
 from redis_kit.queues.engine.calls import NewJob
+from redis_kit.queues.engine.feature import unique_keys
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.spread import spread
-from redis_kit.queues.engine.unique import PutResult, UniqueKey
+from redis_kit.queues.engine.unique import PERIOD, PutResult, UniqueKey, key_of_call
 from redis_kit.queues.keys import QueueKeys, names_key
 from redis_kit.queues.validation import Delay
 
 Item = TypeVar("Item")
 CHUNK = 500  # items in one call
 CHUNK_BYTES = 1024 * 1024
-REPEATS = 600_000  # ms for which a batch is remembered, so that a repeat adds nothing
-ADDED, REPLACED = 1, 2
 NEW = 2  # the reply for a name that was missing
 MOST_NAMES = 1000
 REGISTER = scripts.load("redis_kit.queues.engine", "register_queue")
@@ -96,8 +95,8 @@ def put_batch(
 ) -> Flow[list[PutResult]]:
     """Add new jobs without unique keys and lanes. One call, which is repeated if its reply is lost."""
     whole_number("priority", priority, validation.PRIORITY)
-    wait, batch = validation.milliseconds(delay), identity.new_job()
-    step = calls.put_batch(queue.key(""), batch, jobs, ttl_ms=REPEATS, delay=wait, due=due, priority=priority)
+    wait, once = validation.milliseconds(delay), identity.new_job()
+    step = calls.put(queue.key(""), jobs, delay=wait, due=due, priority=priority, once=once, ttl_ms=PERIOD)
     yield from repeated(step)
     yield from registered(queue)
     return [PutResult(id, True) for id, _ in jobs]
@@ -157,16 +156,21 @@ def put_one(
         added = yield from put(queue, [job], delay=delay, due=due, priority=priority, own=own, lane=lane)
         return PutResult(job[0], bool(added))
     whole_number("priority", priority, validation.PRIORITY)
-    wait = validation.milliseconds(delay)
+    base, options = queue.key(""), {"delay": validation.milliseconds(delay), "due": due, "priority": priority}
+    if is_of_call := key == key_of_call(job[0]):
+        step = calls.put(base, [job], **options, own=own, lane=lane, once=key.key, ttl_ms=PERIOD)
+    else:
+        step = unique_keys().put(base, job, key, **options, own=own, lane=lane)
     try:
-        step = calls.put_unique(queue.key(""), job, key, delay=wait, due=due, priority=priority, own=own, lane=lane)
-        answer, id = yield from repeated(step) if again else single(step)
+        reply = yield from repeated(step) if again else single(step)
     except RedisUnavailable as error:
         _explain(error)
         raise
     yield from registered(queue)
-    name = id.decode("utf-8", "surrogateescape")
-    return PutResult(name, answer == ADDED or (again and name == job[0]), answer == REPLACED)
+    if is_of_call:
+        return PutResult(job[0], again or reply == 1)
+    placed: PutResult = unique_keys().result(reply)
+    return placed
 
 
 def _explain(error: RedisUnavailable) -> None:

@@ -124,6 +124,11 @@ class Feature:
 
     name: ClassVar[str]
 
+    #: Bits of the key `features` of a queue that uses this feature, each with the part of scripts that is made for it.
+    #: They are stored. The scripts of such a queue have what the ``scripts/_hooks.lua`` of the feature says.
+    bits: ClassVar[Mapping[int, str]] = {}
+    #: The module of unique keys: chosen(), put(), check() and key_of_call().
+    unique_keys: ClassVar[str] = ""
     #: Options that this feature adds to ``@task``, with their defaults; see declare(). Middleware reads them as
     #: ``attempt.options``, which is None for a task that has none.
     task_options: ClassVar[Mapping[str, Any]] = {}
@@ -215,6 +220,19 @@ def features() -> tuple[Feature, ...]:
 
 
 @cache
+def script_parts() -> Mapping[int, str]:
+    """Return the parts of scripts that features bring, by their bits."""
+    return {bit: part for feature in features() for bit, part in feature.bits.items()}
+
+
+@cache
+def script_hooks(parts: frozenset[str]) -> tuple[str, ...]:
+    """Return the packages of the features whose parts are among these: they fill the hooks of scripts."""
+    used = [feature for feature in features() if not parts.isdisjoint(feature.bits.values())]
+    return tuple(type(feature).__module__.rpartition(".")[0] for feature in used)
+
+
+@cache
 def option_class() -> type[Any]:
     """Return the frozen class of the options that features add to ``@task``; its instances have a field for each."""
     defaults = {name: default for feature in features() for name, default in feature.task_options.items()}
@@ -249,6 +267,11 @@ def queue_views() -> list[Any]:
 def call_context(task: Any) -> Mapping[str, str] | None:
     """Return the context of a call that is sent now, if a feature has one."""
     return next(filter(None, (feature.call_context(task) for feature in features())), None)
+
+
+def unique_keys() -> Any:
+    """Return the module of unique keys. Raises ConfigurationError without a feature that has them."""
+    return import_module(_path("unique_keys", "has unique keys"))
 
 
 def transport() -> Any:

@@ -9,10 +9,11 @@ from redis_kit.core.primitive import Primitive, with_own_init
 from redis_kit.queues import signals
 from redis_kit.queues.engine import claim, enqueue, liveness, manage
 from redis_kit.queues.engine.claim import Claimed
+from redis_kit.queues.engine.feature import unique_keys
 from redis_kit.queues.engine.job import Job, JobInfo, PauseInfo, QueueCounts, State
 from redis_kit.queues.engine.lane import lane_of
 from redis_kit.queues.engine.spread import spread
-from redis_kit.queues.engine.unique import PutResult, Until, chosen
+from redis_kit.queues.engine.unique import PutResult, UniqueKey, Until
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.validation import Delay
 
@@ -59,7 +60,7 @@ class Queue(Primitive):
 
         Raises NotSerializable, PayloadTooLarge, InvalidValue. One round trip, and another for a process's first job.
         """
-        key, lane = chosen(unique, unique_until, replace), lane_of(self.name, group)
+        key, lane = _key(unique, unique_until, replace), lane_of(self.name, group)
         steps = enqueue.put_payload(self, payload, id, key, delay=delay, priority=priority, lane=lane)
         return self._placed(self.run_flow(steps))
 
@@ -76,7 +77,7 @@ class Queue(Primitive):
         group: str | None = None,
     ) -> str:
         """See put()."""
-        key, lane = chosen(unique, unique_until, replace), lane_of(self.name, group)
+        key, lane = _key(unique, unique_until, replace), lane_of(self.name, group)
         steps = enqueue.put_payload(self, payload, id, key, delay=delay, priority=priority, lane=lane)
         return await self._aplaced(await self.arun_flow(steps))
 
@@ -303,3 +304,10 @@ class Queue(Primitive):
     async def _aplaced(self, placed: PutResult) -> str:
         await signals.aannounce(Queue, self.name, [placed.id] if placed.created else [])
         return placed.id
+
+
+def _key(unique: str | None, until: Until, replace: bool) -> UniqueKey | None:
+    if unique is None and replace is False:
+        return None
+    key: UniqueKey | None = unique_keys().chosen(unique, until, replace)
+    return key

@@ -1,22 +1,13 @@
-"""Unique keys as they are stored: at most one job has a key at a time."""
+"""Unique keys as values: at most one job has a key at a time."""
 
 import hashlib
 from base64 import urlsafe_b64encode
-from contextlib import suppress
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Literal, NamedTuple
-
-from redis_kit.core.errors import InvalidValue
-from redis_kit.core.text import shortened
-from redis_kit.queues import validation
+from typing import Literal, NamedTuple
 
 Until = Literal["done", "queued"] | float | timedelta
-ENDS = ("done", "queued")
-LONGEST = 512  # bytes of UTF-8 in a key
-ALLOWED = (
-    f"'done', 'queued', or a time of more than 0 and at most {validation.LONGEST_DELAY:,} seconds, as a number or a "
-    "timedelta"
-)
+By = tuple[str, ...] | Callable[..., str] | None
 PERIOD = 600_000  # ms for which Redis knows that it got a call, so that a repeat adds none
 
 
@@ -37,28 +28,6 @@ class PutResult(NamedTuple):
     id: str
     created: bool
     replaced: bool = False
-
-
-def chosen(key: Any, until: Any, replace: Any) -> UniqueKey | None:
-    """Return the unique key that a caller of put() chose; None without one. Raises InvalidValue."""
-    if not isinstance(replace, bool) or (replace and key is None):
-        raise InvalidValue(f"replace must be True or False, and True needs a unique key, not {shortened(replace)}.")
-    if key is None:
-        return None
-    if not isinstance(key, str) or not 0 < len(key.encode("utf-8", "replace")) <= LONGEST:
-        raise InvalidValue(f"unique must be text of 1 to {LONGEST} bytes, not {shortened(key)}.")
-    return UniqueKey(digest("key", key), end("unique_until", until), replace)
-
-
-def end(name: str, until: Any, allowed: str = ALLOWED) -> str:
-    """Return until when a key is in use, as the script expects it. Raises InvalidValue naming what is allowed."""
-    if isinstance(until, str) and until in ENDS:
-        return until
-    is_time = isinstance(until, (int, float, timedelta)) and not isinstance(until, bool)
-    if is_time:
-        with suppress(InvalidValue):
-            return str(validation.milliseconds(until, name, positive=True))
-    raise InvalidValue(f"{name} must be {allowed}, not {shortened(until)}.")
 
 
 def digest(domain: str, text: str) -> str:

@@ -18,7 +18,7 @@ from redis_kit.core.values.sequences import batched
 from redis_kit.queues import signals, validation
 from redis_kit.queues.engine import enqueue as flows
 from redis_kit.queues.engine import ids, message
-from redis_kit.queues.engine.feature import call_context, transport
+from redis_kit.queues.engine.feature import call_context, transport, unique_keys
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.message import Extra
 from redis_kit.queues.engine.queue import Queue
@@ -27,7 +27,7 @@ from redis_kit.queues.engine.unique import PutResult, UniqueKey, key_of_call
 from redis_kit.queues.errors import InvalidArguments
 from redis_kit.queues.framework import heard, task_enqueued
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.tasks import declared_limits, expiry, middleware, registry, unique
+from redis_kit.queues.tasks import declared_limits, expiry, middleware, registry
 from redis_kit.queues.tasks.options import outbox_of
 from redis_kit.queues.tasks.result import EnqueuedJob, RedisTaskResult
 from redis_kit.queues.tasks.task import Task, arguments
@@ -118,7 +118,7 @@ def packed(task: Task[..., Any], args: Any, kwargs: Any) -> PackedCall:
     """Return a call as it is stored. Raises InvalidArguments, NotSerializable, PayloadTooLarge, InvalidValue."""
     conf.warn_unless_installed()
     check_call(task, args, kwargs)
-    key = None if task.unique is False else unique.key_of_call(task, args, kwargs)
+    key = None if task.unique is False else unique_keys().key_of_call(task, args, kwargs)
     lane = declared_limits.lane_of_call(task, args, kwargs) if _may_have_lane(task) else None
     return PackedCall(body_of(task, args, kwargs), key, lane)
 

@@ -16,10 +16,10 @@ from redis_kit.core.keys import encode
 from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.core.values.numbers import seconds, whole_number
 from redis_kit.queues import validation
-from redis_kit.queues.engine.feature import option_class
+from redis_kit.queues.engine.feature import option_class, unique_keys
 from redis_kit.queues.errors import InvalidTask
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.tasks import declared_limits, expiry, retry, unique
+from redis_kit.queues.tasks import declared_limits, expiry, retry
 
 TAGS, LONGEST_TAG = 5, 40  # of a job, and bytes of each: the pages of jobs read the beginning of each message
 TIMEOUT = (0.001, 604_800.0)  # seconds
@@ -106,7 +106,8 @@ def check_options(task: Any) -> None:
     declared_limits.check(task)
     check_tags(task.tags)
     retry.check(task.backoff)
-    unique.check(task)
+    if task.unique is not False or task.unique_by is not None or task.replace is not False:
+        unique_keys().check(task)
 
 
 def check_tags(tags: Any) -> None:

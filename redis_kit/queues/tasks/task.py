@@ -13,13 +13,12 @@ from django.utils import timezone
 from redis_kit.core.text import shortened
 from redis_kit.queues import framework
 from redis_kit.queues.engine import feature
-from redis_kit.queues.engine.unique import Until
+from redis_kit.queues.engine.unique import By, Until
 from redis_kit.queues.errors import InvalidArguments, InvalidTask
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks.declared_limits import Limit
 from redis_kit.queues.tasks.options import OnCancel, check_function, check_options, copy, of_features
 from redis_kit.queues.tasks.retry import Backoff
-from redis_kit.queues.tasks.unique import By
 
 if TYPE_CHECKING:
     from redis_kit.queues.tasks.result import RedisTaskResult

@@ -10,7 +10,7 @@ from redis_kit.queues import Queue
 from redis_kit.queues.engine import calls, claim, enqueue
 from redis_kit.queues.engine.job import member
 from redis_kit.queues.engine.lane import Lane
-from redis_kit.queues.engine.unique import chosen
+from redis_kit.queues.features.unique.keys import chosen
 
 LANES = ("", "group=a", "group=b", "task=t group=a", "task=t group=b", "task=t")
 LANES = (*LANES, "group=a task=u", "task=t task=u queue", "queue")

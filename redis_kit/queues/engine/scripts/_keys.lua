@@ -20,9 +20,7 @@
 -- lost       hash: worker -> when it was lost, its jobs, pid, its supervisor's pid, host
 -- crashed    hash: id -> in how many crashes it was alone, and a line for each job that ran in another one
 -- cancels    hash: id -> 1 for jobs that are to be cancelled though they run
--- unique     hash: unique key -> id
--- owners     hash: id -> until when it has a unique key, and that key
--- period     string  id of the job of a unique key's period, or how many jobs a batch has; it lasts while it exists
+-- period     string  id of the job of a unique key for a time, or of the first job of a batch; it lasts while it exists
 -- lanes      hash: id -> its rank in its lane, and that
 -- turns      zset: lane of jobs of a priority -> the place of its last one, see _lanes
 -- limits     hash: limit -> what it allows, lane that waits -> for what

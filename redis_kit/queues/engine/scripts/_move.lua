@@ -6,15 +6,6 @@
 -- @if marks
 -- @keys cancels
 -- @end marks
--- @if unique
--- @keys unique, owners
-local function free_unique_key(id)
-    local owned = redis.call("HGET", owners, id)
-    local key = string.match(owned or "", "^%l+ (.*)$") or ""
-    if owned then redis.call("HDEL", owners, id) end
-    if owned and redis.call("HGET", unique, key) == id then redis.call("HDEL", unique, key) end
-end
--- @end unique
 -- @if put
 -- @keys ready, sequence
 -- Store new jobs: records and places are in the form in which commands take them.
@@ -98,9 +89,7 @@ local function finish(members, ids, wants_records)
     end
     if length > 300 then redis.call("LTRIM", answers, -250, -1) end
     if length == done then redis.call("PEXPIRE", answers, 3600 * 1000) end
-    -- @if unique
-    for _, id in ipairs(ids) do free_unique_key(id) end
-    -- @end unique
+    -- @hook on_end(ids)
     -- @if marks
     redis.call("HDEL", cancels, unpack(ids))
     -- @end marks
@@ -159,9 +148,8 @@ local function move(id, from, to, how)
     -- @end bury
     else
         redis.call("HDEL", jobs, id)
-        -- @if unique
-        free_unique_key(id)
-        -- @end unique
+        local ids = {id}
+        -- @hook on_end(ids)
         -- @if lanes
         redis.call("HDEL", lanes, id)
         -- @end lanes

@@ -32,9 +32,7 @@ local is_short, is_paused = left <= lease * 0.95 or left > lease or left % 1 > 0
 local claimed, next_end, reply, is_new, done, sum = 0, -1, {"", "", "", "", ""}, false, 0, nil
 local lost, pause, coming, records
 
--- @if unique
--- @check_types unique, owners
--- @end unique
+-- @hook on_check
 -- @if marks
 -- @check_types cancels
 -- @end marks

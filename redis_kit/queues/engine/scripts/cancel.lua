@@ -18,9 +18,10 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record_head
 -- @include _lanes with rules
 -- @include _state_of
--- @include _move with any, lanes, unique, marks
+-- @include _move with any, lanes, marks
 local record, state = redis.call("HGET", jobs, id), state_of(id)
--- @check_types result, cancels, finished, signal, dead, lanes, limits, parked, unique, owners
+-- @check_types result, cancels, finished, signal, dead, lanes, limits, parked
+-- @hook on_check
 if not record or state == "dead" then
     return 0
 elseif state == "running" then

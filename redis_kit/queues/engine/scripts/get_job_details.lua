@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- Return what is stored about a job beyond its state: the result of its call, its unique key, and whether it is cancelled.
 --
--- @keys result, jobs, unique, owners, cancels, crashed
+-- @keys result, jobs, cancels, crashed
 -- ARGV[1]  id
 -- ARGV[2]  errors   how many, at most: those of the latest attempts
 -- ARGV[3]  bytes    longest text of a result that is returned; "" takes the place of a longer one
@@ -17,14 +17,11 @@ local function short(text)
 end
 local stored = redis.call("HMGET", result, "record", "status", "at", "value", "progress", "cancelled", "snoozed")
 local record = redis.call("HGET", jobs, id) or short(stored[1])
-local owned = redis.call("HGET", owners, id) or ""
-if redis.call("HGET", unique, string.match(owned, "^%l+ (.*)$") or "") ~= id then
-    owned = ""
-end
-local reply = {record, "", "", "", "", "", "", owned, redis.call("HEXISTS", cancels, id), redis.call("HGET", crashed, id) or ""}
+local reply = {record, "", "", "", "", "", "", "", redis.call("HEXISTS", cancels, id), redis.call("HGET", crashed, id) or ""}
 for at = 2, 7 do
     reply[at] = short(stored[at])
 end
+-- @hook on_details(id, reply)
 local attempts = attempts_begun(record)
 for number = attempts, math.max(1, attempts - most + 1), -1 do
     local error = short(redis.call("HGET", result, "error" .. number))

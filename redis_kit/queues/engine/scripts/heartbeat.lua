@@ -29,7 +29,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _next_lease_end
 -- @include _wake
 -- @include _lanes with rules
--- @include _move with any, bury, lanes, unique, marks
+-- @include _move with any, bury, lanes, marks
 -- @include _endings
 -- @include _count_crash
 -- @include _valid_place
@@ -69,7 +69,8 @@ local function note_lost(from, jobs, report)
     end
     redis.call("HDEL", lost, oldest)
 end
--- @check_types running, ready, scheduled, dead, info, jobs, reasons, unknown, signal, lanes, parked, lost, crashed, cancels, endings, unique, owners
+-- @check_types running, ready, scheduled, dead, info, jobs, reasons, unknown, signal, lanes, parked, lost, crashed, cancels, endings
+-- @hook on_check
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 local stored, cancelled = redis.call("HMGET", orders, worker, worker .. "/until"), {}
 local command = (tonumber(stored[2] or now) or 0) >= now and stored[1] or ""

@@ -1,16 +1,18 @@
 #!lua
 -- Add jobs: ready now, or with `delayed` scheduled, with `lane` in a lane. With `used` there is one, whose id may have been used.
--- With `batch` an earlier call of the batch may have added them: it is remembered for a time.
+-- With `once` an earlier call may have added them: it is remembered for a time.
 -- One script: a job must not be stored without a place, nor a place without its job.
 --
 -- @keys jobs, ready, sequence, signal, paused
 -- ARGV[1]     due       ms on the server's clock, or a + and the ms from now; 0 for now
 -- ARGV[2]     priority  -100 to 100
--- ARGV[3]     more      the lane, see _put_in_lane; the ms for which the batch is remembered; else ""
--- ARGV[4...]  added     id and payload of each job
--- returns     how many were added; a job whose id is in use is left as it is, and a repeated batch adds none
+-- ARGV[3]     lane      see _put_in_lane; "" without one
+-- ARGV[4]     memory    for how many ms the call is remembered with `once`; else ""
+-- ARGV[5...]  added     id and payload of each job
+-- returns     how many were added; a job whose id is in use is left as it is. For a repeated call the id of the first job, and
+--             none is added
 
-local priority, count = ARGV[2], (#ARGV - 3) / 2
+local priority, count = ARGV[2], (#ARGV - 4) / 2
 -- @include _due_of
 -- @include _record_head
 -- @if delayed|lane
@@ -38,38 +40,43 @@ local wakes = signals == 0
 wakes = wakes and (not later or redis.call("ZCOUNT", scheduled, "-inf", due) == 0)
 if later then to = scheduled end
 -- @end delayed
+-- @if once
+-- @keys period
+local before = redis.call("GET", period)
+if before then
+    return before
+end
+-- @end once
 -- @if used
 -- @keys endings
-local id = ARGV[4]
+local id = ARGV[5]
 local state = redis.call("HEXISTS", jobs, id) == 1 and state_of(id)
 if state and state ~= "dead" then
     return 0
 end
 -- @check_types cancels, endings
 if state then
-    -- @check_types ready, scheduled, reasons, unique, owners, lanes, turns, limits, parked
+    -- @check_types ready, scheduled, reasons, lanes, turns, limits, parked
+    -- @hook on_check
 end
 -- @end used
 -- @if lane
 -- @check_types jobs, ready, sequence, lanes, turns, limits, parked
 wakes = signals == 0  -- also for what the code allows now
 -- @end lane
--- @if batch
--- @keys period
+-- @if once
 -- @check_types jobs, ready, scheduled, sequence
-if not redis.call("SET", period, count, "NX", "PX", ARGV[3]) then
-    return 0
-end
--- @end batch
+redis.call("SET", period, ARGV[5], "PX", ARGV[4])
+-- @end once
 local head, ids, records, places = new_head(priority, due), {}, {}, {}
 local place = 0
 -- @if not lane
 place = later or place_of(priority, redis.call("INCRBY", sequence, count) - count + 1)
 -- @end lane
 for at = 1, 2 * count, 2 do
-    ids[#ids + 1] = ARGV[3 + at]
-    records[at], records[at + 1] = ARGV[3 + at], head .. ARGV[4 + at]
-    places[at], places[at + 1] = later and due or place + (at - 1) / 2, ARGV[3 + at]
+    ids[#ids + 1] = ARGV[4 + at]
+    records[at], records[at + 1] = ARGV[4 + at], head .. ARGV[5 + at]
+    places[at], places[at + 1] = later and due or place + (at - 1) / 2, ARGV[4 + at]
 end
 -- @if delayed
 if later and redis.call("ZCARD", scheduled) == 0 then use_feature(LATER) end

@@ -14,13 +14,13 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record_head
 -- @include _record
 -- @include _wake
--- @include _unique_holder
 -- @include _lanes with rules
--- @include _move with any, lanes, unique, marks
+-- @include _move with any, lanes, marks
 -- @check_types dead
 local chosen = #ARGV > 1 and {unpack(ARGV, 2)} or redis.call("ZRANGE", dead, 0, ARGV[1] - 1)
-local signals, any_unique = redis.call("LLEN", signal), redis.call("HLEN", owners) > 0
--- @check_types reasons, jobs, unique, cancels, ready, lanes, turns, parked, endings
+local signals = redis.call("LLEN", signal)
+-- @check_types reasons, jobs, cancels, ready, lanes, turns, parked, endings
+-- @hook on_check
 
 local moved, last = 0, redis.call("INCRBY", sequence, #chosen)
 for at, id in ipairs(chosen) do
@@ -30,10 +30,7 @@ for at, id in ipairs(chosen) do
         local place = ready_place(id, priority, last - #chosen + at)
         move(id, "dead", "ready", {record = record_head(priority, 0, 0, now) .. payload, place = place})
         redis.call("HDEL", endings, id)
-        local key = string.match(any_unique and redis.call("HGET", owners, id) or "", "^%l+ (.*)$")
-        if key and not unique_holder(key) then
-            redis.call("HSET", unique, key, id)
-        end
+        -- @hook on_requeue(id)
         moved = moved + 1
     elseif record == false and redis.call("ZREM", dead, id) == 1 then
         redis.call("HDEL", reasons, id)

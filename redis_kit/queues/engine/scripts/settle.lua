@@ -40,9 +40,7 @@ local clock = redis.call("TIME")
 local now, first_field = clock[1] * 1000 + math.ceil(clock[2] / 1000), math.floor(clock[1] / 60) * 4
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 
--- @if unique
--- @check_types unique, owners
--- @end unique
+-- @hook on_check
 -- @if marks
 -- @check_types cancels
 -- @end marks

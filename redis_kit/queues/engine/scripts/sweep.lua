@@ -20,7 +20,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _valid_place
 -- @include _lanes with rules
 -- @include _state_of
--- @include _move with any, bury, lanes, unique, marks
+-- @include _move with any, bury, lanes, marks
 -- @include _endings
 -- Note for the next claim what lanes and limits should look like but do not: no script leaves them like that, but a worker of an
 -- earlier release does, which knows no lanes, or a key that was damaged. At most 100 of each kind are looked at, by chance.
@@ -72,19 +72,17 @@ local function sweep_lanes(held)
     return noted
 end
 -- Which features the queue uses, by what there is of them.
-local function used_features()
-    local sum = 0
-    for at, key in ipairs({lanes, owners, cancels, scheduled, paused, repeats}) do
-        sum = sum + redis.call("EXISTS", key) * 2 ^ (at - 1)
-    end
-    return string.format("%.0f", sum + redis.call("EXISTS", parked) * 64)
-end
-if (redis.call("GET", features) or "0") ~= used_features() then redis.call("SET", features, used_features()) end
+local used = 8 * redis.call("EXISTS", scheduled) + 16 * redis.call("EXISTS", paused) + 32 * redis.call("EXISTS", repeats)
+used = used + redis.call("EXISTS", lanes) + 4 * redis.call("EXISTS", cancels) + 64 * redis.call("EXISTS", parked)
+-- @hook on_sweep(used)
+used = string.format("%.0f", used)
+if (redis.call("GET", features) or "0") ~= used then redis.call("SET", features, used) end
 local chosen, count = redis.call("HRANDFIELD", jobs, sample), redis.call("ZCARD", running)
 if #chosen + count == 0 then
     return {}
 end
--- @check_types ready, scheduled, dead, workers, signal, sequence, lanes, turns, limits, parked, reasons, unique, owners, cancels, endings
+-- @check_types ready, scheduled, dead, workers, signal, sequence, lanes, turns, limits, parked, reasons, cancels, endings
+-- @hook on_check
 drop_oldest()
 
 -- Scripts find a worker's jobs by their names alone, which holds where all scores are 0; and no lease is longer.

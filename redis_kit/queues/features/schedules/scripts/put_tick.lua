@@ -21,14 +21,14 @@ local schedule, tick, overlap, priority, id, payload, key, ending, lane = unpack
 -- @include redis_kit.queues.engine:_record_head
 -- @include redis_kit.queues.engine:_record
 -- @include redis_kit.queues.engine:_features
--- @include redis_kit.queues.engine:_unique_holder with hold
 -- @include redis_kit.queues.engine:_due_of
 -- @include redis_kit.queues.engine:_lanes with rules
 -- @include redis_kit.queues.engine:_state_of
--- @include redis_kit.queues.engine:_move with any, lanes, unique, marks
+-- @include redis_kit.queues.engine:_move with any, lanes, marks
 -- @include redis_kit.queues.engine:_put_in_lane
 -- @include redis_kit.queues.engine:_wake
--- @check_types jobs, ready, sequence, signal, scheduled, dead, ticks, unique, owners, lanes, turns, limits, parked
+-- @check_types jobs, ready, sequence, signal, scheduled, dead, ticks, lanes, turns, limits, parked
+-- @hook on_check
 local latest, job = string.match(redis.call("HGET", ticks, schedule) or "", "^(%d+) (%S+)$")
 if tick ~= "0" and tonumber(latest or 0) >= tonumber(tick) then
     return {0, job}
@@ -56,7 +56,11 @@ local state = record and state_of(job)
 if state and state ~= "dead" then
     return {(state ~= "running" or overlap == "skip") and -1 or -2, job}
 end
-local holder = key ~= "" and (redis.call("GET", period) or unique_holder(key))
+local holder
+if key ~= "" then
+    holder = redis.call("GET", period)
+    -- @hook on_look_up(key, holder)
+end
 if holder then
     return {-1, holder}
 elseif redis.call("HEXISTS", jobs, id) == 1 then
@@ -68,7 +72,9 @@ local due = due_of("0", clock)
 local place = lane == "" and place_of(priority, redis.call("INCRBY", sequence, 1))
 move(id, nil, lane == "" and "ready" or "parked", {record = new_head(priority, due) .. payload, place = place})
 if lane ~= "" then put_in_lane(lane, {id}, priority) end
-if key ~= "" then hold_unique_key(key, ending, id, period) end
+if key ~= "" then
+    -- @hook on_hold(key, ending, id, period)
+end
 note_tick(id)
 wake()
 return {1, id}

@@ -18,16 +18,16 @@
 
 local priority, id, payload, key, ending = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local replaces, is_used, lane = ARGV[7] == "1", ARGV[8] == "1", ARGV[9] ~= "" and ARGV[9]
--- @include _features
--- @include _record_head
--- @include _record
--- @include _unique_holder with hold
--- @include _lanes with rules
--- @include _state_of
--- @include _move with any, delay, lanes, unique, marks
--- @include _due_of
--- @include _put_in_lane
--- @include _wake
+-- @include redis_kit.queues.engine:_features
+-- @include redis_kit.queues.engine:_record_head
+-- @include redis_kit.queues.engine:_record
+-- @include _holder
+-- @include redis_kit.queues.engine:_lanes with rules
+-- @include redis_kit.queues.engine:_state_of
+-- @include redis_kit.queues.engine:_move with any, delay, lanes, marks
+-- @include redis_kit.queues.engine:_due_of
+-- @include redis_kit.queues.engine:_put_in_lane
+-- @include redis_kit.queues.engine:_wake
 local holder, state = redis.call("GET", period) or unique_holder(key), nil
 -- @check_types jobs, ready, sequence, scheduled, dead, reasons, owners, unique, lanes, turns, limits, parked, cancels, endings
 if is_used and not holder and redis.call("HEXISTS", jobs, id) == 1 then
@@ -68,7 +68,7 @@ else
     redis.call("HDEL", cancels, id)
     redis.call("HDEL", endings, id)
     place_job(id, nil, new_head(priority, due) .. payload)
-    hold_unique_key(key, ending, id, period)
+    -- @hook on_hold(key, ending, id, period)
 end
 if wakes then wake(signals) end
 return {holder and 2 or 1, holder or id}

@@ -1,16 +1,29 @@
-"""Unique tasks: which calls count as the same one, and until when."""
+"""Unique keys: those that callers choose, those of calls of unique tasks, and how a job gets one."""
 
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import timedelta
 from typing import Any, Protocol
 
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.text import did_you_mean, shortened
+from redis_kit.queues import validation
 from redis_kit.queues.engine import payload
-from redis_kit.queues.engine.unique import ALLOWED, UniqueKey, Until, digest, end
+from redis_kit.queues.engine.calls import NewJob, QueueScript, when
+from redis_kit.queues.engine.lane import Lane
+from redis_kit.queues.engine.unique import By, PutResult, UniqueKey, Until, digest
 
-By = tuple[str, ...] | Callable[..., str] | None
+ENDS = ("done", "queued")
+LONGEST = 512  # bytes of UTF-8 in a key
+ALLOWED = (
+    f"'done', 'queued', or a time of more than 0 and at most {validation.LONGEST_DELAY:,} seconds, as a number or a "
+    "timedelta"
+)
+PUT_UNIQUE = QueueScript("put_unique", __package__)
+ADDED, REPLACED = 1, 2
 
 
 class UniqueOptions(Protocol):
@@ -28,6 +41,51 @@ class UniqueOptions(Protocol):
     def unique_by(self) -> By: ...
     @property
     def replace(self) -> bool: ...
+
+
+def put(
+    base: str,
+    job: NewJob,
+    key: UniqueKey,
+    *,
+    delay: int,
+    due: int,
+    priority: int,
+    own: bool = False,
+    lane: Lane | None = None,
+) -> ScriptCall:
+    """Return the step that adds a job unless its unique key is in use; see engine.calls.put()."""
+    name, until, replace = key
+    text = lane.text if lane else ""
+    return PUT_UNIQUE(base, when(delay, due), priority, *job, name, until, int(replace), int(own), text, job=name)
+
+
+def result(reply: Sequence[Any]) -> PutResult:
+    """Return which job there is now, given the reply to put()."""
+    answer, id = reply
+    return PutResult(id.decode("utf-8", "surrogateescape"), answer == ADDED, answer == REPLACED)
+
+
+def chosen(key: Any, until: Any, replace: Any) -> UniqueKey | None:
+    """Return the unique key that a caller of put() chose; None without one. Raises InvalidValue."""
+    if not isinstance(replace, bool) or (replace and key is None):
+        raise InvalidValue(f"replace must be True or False, and True needs a unique key, not {shortened(replace)}.")
+    if key is None:
+        return None
+    if not isinstance(key, str) or not 0 < len(key.encode("utf-8", "replace")) <= LONGEST:
+        raise InvalidValue(f"unique must be text of 1 to {LONGEST} bytes, not {shortened(key)}.")
+    return UniqueKey(digest("key", key), end("unique_until", until), replace)
+
+
+def end(name: str, until: Any, allowed: str = ALLOWED) -> str:
+    """Return until when a key is in use, as the script expects it. Raises InvalidValue naming what is allowed."""
+    if isinstance(until, str) and until in ENDS:
+        return until
+    is_time = isinstance(until, (int, float, timedelta)) and not isinstance(until, bool)
+    if is_time:
+        with suppress(InvalidValue):
+            return str(validation.milliseconds(until, name, positive=True))
+    raise InvalidValue(f"{name} must be {allowed}, not {shortened(until)}.")
 
 
 def key_of_call(task: UniqueOptions, args: Any, kwargs: Any) -> UniqueKey | None:

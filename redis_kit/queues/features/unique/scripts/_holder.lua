@@ -2,8 +2,8 @@
 -- "queued" jobs, has not begun. So nothing has to happen when a job begins or dies, and an entry that was left behind
 -- blocks nobody.
 -- @keys unique, owners, jobs, dead
--- needs  read_record, use_feature
--- gives  unique_holder, hold_unique_key
+-- needs  read_record
+-- gives  unique_holder
 local function unique_holder(key)
     local id = redis.call("HGET", unique, key)
     local owned = id and redis.call("HGET", owners, id)
@@ -17,15 +17,3 @@ local function unique_holder(key)
     local _, attempts = read_record(record)
     return owned == "queued " .. key and attempts == 0 and id or nil
 end
--- @if hold
--- Give a new job its unique key: until it is "done", or no more "queued", or for as many ms.
-local function hold_unique_key(key, ending, id, period)
-    if tonumber(ending) then
-        redis.call("SET", period, id, "PX", ending)
-    else
-        redis.call("HSET", owners, id, ending .. " " .. key)
-        redis.call("HSET", unique, key, id)
-        use_feature(2)
-    end
-end
--- @end hold

@@ -1,0 +1,5 @@
+-- What the keys of this feature hold.
+-- @keys_of redis_kit.queues.engine
+--
+-- unique     hash: unique key -> id
+-- owners     hash: id -> until when it has a unique key, and that key
