@@ -9,7 +9,7 @@ from redis_kit.core import conf, scripts
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues.engine import ids as identity
 from redis_kit.queues.engine.done import Ack
-from redis_kit.queues.engine.feature import script_hooks, script_parts
+from redis_kit.queues.engine.feature import all_parts, results, script_hooks, script_parts
 from redis_kit.queues.engine.job import Job, member
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.keys import OF_JOB, OF_ONE, OF_WORKER, of_one
@@ -58,7 +58,7 @@ class QueueScript:
 
     @staticmethod
     def _loaded(package: str, name: str, parts: frozenset[str] | None) -> scripts.Script:
-        parts = frozenset(script_parts().values()) if parts is None else parts
+        parts = all_parts() if parts is None else parts
         return scripts.load(package, name, parts, script_hooks(parts))
 
     def _made(self, base: str, worker: str, job: str, parts: frozenset[str] | None) -> list[str]:
@@ -80,6 +80,7 @@ LIST_JOBS = QueueScript("list_jobs")
 CLAIM_BY_ID = QueueScript("claim_by_id")
 PAUSE, RESUME, GET_PAUSE = map(QueueScript, ("pause", "resume", "get_pause"))
 SET_LIMIT, LIST_LIMITS = map(QueueScript, ("set_limit", "list_limits"))
+STORED = frozenset(("results",))  # the part of scripts that stores results
 TAKEN = 200  # jobs in one call
 COMMAND_TTL = 60_000  # ms
 STORED_COMMANDS = {"resume": "work"}  # as workers of earlier releases read it
@@ -112,7 +113,7 @@ def put(
     needs = (("delayed", delay or due), ("lane", lane), ("used", own), ("once", once))
     parts = frozenset(name for name, needed in needs if needed)
     if own:
-        parts |= {"lanes", "marks", *script_parts().values()}
+        parts |= {"lanes", "marks", *all_parts()}
     flat = [part for job in jobs for part in job]
     args = (when(delay, due), priority, lane.text if lane else "", ttl_ms or "")
     return PUT(base, *args, *flat, job=once, parts=parts)
@@ -136,7 +137,9 @@ def ack_and_claim(
     """
     args = (features, worker, claim, limit, lease(), about or identity.information(), *_flat(acks, done_limit))
     parts = parts_of(features) | {"again"} if again else parts_of(features)
-    return ACK_AND_CLAIM(base, *args, worker=worker, more=_keys_of(base, acks, done_limit), parts=parts)
+    if more := _keys_of(base, acks, done_limit):
+        parts |= STORED
+    return ACK_AND_CLAIM(base, *args, worker=worker, more=more, parts=parts)
 
 
 class End(NamedTuple):
@@ -167,14 +170,17 @@ def settle(
 ) -> ScriptCall:
     """Return the step that ends attempts of a worker, of a queue that uses these features; see ack_and_claim().
 
-    ``digest`` is that of the shape of a call that can't run, of ends of the kind "unfit".
+    ``digest`` is that of the shape of a call that can't run, of ends of the kind "unfit". With ``ends`` there are no
+    ``acks``.
     """
-    parts, more = parts_of(features) - {"later"}, []
+    parts, more = parts_of(features) - {"later"}, _keys_of(base, acks, done_limit)
     if ends:
-        parts |= {"any", "bury", "delay", "marks", *(["unfit"] if digest else [])}
-        ids = [end.member.split(b"/", 3)[-1].decode("utf-8", "surrogateescape") for end in ends if end.ttl_ms]
+        parts |= {"any", "bury", "delay", "marks", "endings", *(["unfit"] if digest else [])}
+    if results() and any(end.ttl_ms for end in ends):
+        ids = [end.member.split(b"/", 3)[-1].decode("utf-8", "surrogateescape") for end in ends]
         more = [of_one(base, part, id) for id in ids for part in OF_JOB]
-    more += _keys_of(base, acks, done_limit)
+    if more:
+        parts |= STORED
     args = (features, worker, lease(), conf.section(QueueSettings).DEAD_LIMIT, len(ends))
     flat = [part for end in ends for part in end]
     return SETTLE(base, *args, *flat, *_flat(acks, done_limit), worker=worker, job=digest, more=more, parts=parts)
@@ -264,8 +270,10 @@ def _flat(acks: Sequence[Ack], done_limit: int) -> list[Any]:
 
 
 def _keys_of(base: str, acks: Sequence[Ack], done_limit: int) -> list[str]:
-    """Return the keys of the results of jobs that are done, and twice the stream of these."""
+    """Return the keys of results of done jobs, and twice the stream of these; none if no feature stores them."""
     more: list[str] = []
+    if not results():
+        return more
     for ack in acks:
         if ack.value:
             more += [of_one(base, part, ack.id.decode("utf-8", "surrogateescape")) for part in OF_JOB]

@@ -127,6 +127,8 @@ class Feature:
     #: Bits of the key `features` of a queue that uses this feature, each with the part of scripts that is made for it.
     #: They are stored. The scripts of such a queue have what the ``scripts/_hooks.lua`` of the feature says.
     bits: ClassVar[Mapping[int, str]] = {}
+    #: Further parts of scripts, which calls ask for. Scripts of calls that ask for none have those of all features.
+    parts: ClassVar[tuple[str, ...]] = ()
     #: The module of unique keys: chosen(), put(), check() and key_of_call().
     unique_keys: ClassVar[str] = ""
     #: Options that this feature adds to ``@task``, with their defaults; see declare(). Middleware reads them as
@@ -226,9 +228,15 @@ def script_parts() -> Mapping[int, str]:
 
 
 @cache
+def all_parts() -> frozenset[str]:
+    """Return all parts of scripts that features bring."""
+    return frozenset(part for feature in features() for part in (*feature.bits.values(), *feature.parts))
+
+
+@cache
 def script_hooks(parts: frozenset[str]) -> tuple[str, ...]:
     """Return the packages of the features whose parts are among these: they fill the hooks of scripts."""
-    used = [feature for feature in features() if not parts.isdisjoint(feature.bits.values())]
+    used = [feature for feature in features() if not parts.isdisjoint((*feature.bits.values(), *feature.parts))]
     return tuple(type(feature).__module__.rpartition(".")[0] for feature in used)
 
 

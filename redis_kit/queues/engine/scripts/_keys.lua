@@ -7,7 +7,6 @@
 -- running    zset of scores 0: worker/claim/place/id
 -- dead       zset: id -> when it died
 -- reasons    hash: id -> why it died
--- endings    hash: id -> how a job ended without its worker, when, why, and its record; its result is to be stored
 -- features   string  which parts of the scripts the queue needs, see _features
 -- sequence   counter of jobs that got ready
 -- signal     list: one element while a worker is to wake up
@@ -25,8 +24,6 @@
 -- turns      zset: lane of jobs of a priority -> the place of its last one, see _lanes
 -- limits     hash: limit -> what it allows, lane that waits -> for what
 -- parked     zset of scores 0: what waits for a limit
--- result     hash: what is stored about a call
--- finished   list: an element for each caller that waits for the result
 -- done       stream: the latest done jobs
 -- unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
 -- deferred   zset: id/due of each job of a shape that was returned -> since when no worker runs it

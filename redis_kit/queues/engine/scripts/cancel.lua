@@ -2,7 +2,7 @@
 -- Cancel a job. One that waits is removed, and that is stored as its result, if it has one. The worker of a running job
 -- is told at its next heartbeat.
 --
--- @keys jobs, result, finished, signal, paused
+-- @keys jobs, signal, paused
 -- ARGV[1]  id      of the job
 -- ARGV[2]  error   stored with the result
 -- ARGV[3]  ttl_ms  to store it
@@ -13,15 +13,15 @@ local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- @include _features
--- @include _store_result
 -- @include _wake
 -- @include _record_head
 -- @include _lanes with rules
 -- @include _state_of
 -- @include _move with any, lanes, marks
 local record, state = redis.call("HGET", jobs, id), state_of(id)
--- @check_types result, cancels, finished, signal, dead, lanes, limits, parked
+-- @check_types cancels, signal, dead, lanes, limits, parked
 -- @hook on_check
+-- @hook on_cancel
 if not record or state == "dead" then
     return 0
 elseif state == "running" then
@@ -35,7 +35,5 @@ elseif state == "running" then
     return 2
 end
 if move(id, state, "gone", {}) then wake() end
-if string.match(record, "^[^\n]*\n~") then
-    store_result(result, finished, ttl_ms, redis.call("HGET", result, "waiting"), "FAILED", record, "cancelled", error)
-end
+-- @hook on_cancelled(record, error, ttl_ms)
 return 1

@@ -48,13 +48,12 @@ if before then
 end
 -- @end once
 -- @if used
--- @keys endings
 local id = ARGV[5]
 local state = redis.call("HEXISTS", jobs, id) == 1 and state_of(id)
 if state and state ~= "dead" then
     return 0
 end
--- @check_types cancels, endings
+-- @check_types cancels
 if state then
     -- @check_types ready, scheduled, reasons, lanes, turns, limits, parked
     -- @hook on_check
@@ -84,7 +83,7 @@ if later and redis.call("ZCARD", scheduled) == 0 then use_feature(LATER) end
 -- @if used
 if state then move(id, "dead", "gone", {}) end
 redis.call("HDEL", cancels, id)
-redis.call("HDEL", endings, id)
+-- @hook on_new(id)
 -- @end used
 -- @if lane
 put_in_lane(ARGV[3], ids, not later and priority)

@@ -19,7 +19,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _move with any, lanes, marks
 -- @include _endings
 -- @include _return_jobs
--- @check_types workers, running, ready, info, jobs, answers, signal, lanes, parked, lost, cancels, endings
+-- @check_types workers, running, ready, info, jobs, answers, signal, lanes, parked, lost, cancels
 -- @hook on_check
 
 local count = return_jobs(worker, limit, function(_, record) return uncounted(record, now) end)
@@ -27,4 +27,6 @@ if count < limit then
     redis.call("DEL", answers)
     redis.call("HDEL", lost, worker)  -- it came back before
 end
-return {count, redis.call("HLEN", endings)}
+local unrecorded = 0
+-- @hook on_report(unrecorded)
+return {count, unrecorded}

@@ -81,7 +81,7 @@ local chosen, count = redis.call("HRANDFIELD", jobs, sample), redis.call("ZCARD"
 if #chosen + count == 0 then
     return {}
 end
--- @check_types ready, scheduled, dead, workers, signal, sequence, lanes, turns, limits, parked, reasons, cancels, endings
+-- @check_types ready, scheduled, dead, workers, signal, sequence, lanes, turns, limits, parked, reasons, cancels
 -- @hook on_check
 drop_oldest()
 

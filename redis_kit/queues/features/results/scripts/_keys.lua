@@ -1,2 +1,6 @@
--- This feature has the keys result, finished and endings, which scripts of the engine use, too.
+-- What the keys of this feature hold. All times are in ms on the server's clock.
 -- @keys_of redis_kit.queues.engine
+--
+-- endings    hash: id -> how a job ended without its worker, when, why, and its record; its result is to be stored
+-- result     hash: what is stored about a call
+-- finished   list: an element for each caller that waits for the result

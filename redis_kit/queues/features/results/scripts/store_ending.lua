@@ -12,7 +12,7 @@ local kind, now, record = string.match(redis.call("HGET", endings, id) or "", "^
 if not kind then
     return 0
 end
--- @include redis_kit.queues.engine:_store_result
+-- @include _store_result
 local waiting, list = redis.pcall("HGET", result, "waiting"), redis.pcall("LLEN", finished)
 if type(waiting) == "table" or type(list) == "table" then
     return 0  -- something else wrote to these keys
