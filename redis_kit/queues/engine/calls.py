@@ -22,7 +22,7 @@ InLane = Lane | None
 
 
 # Parts of scripts by their bit in the key `features` of a queue; see scripts/_features.lua. Features bring others.
-PARTS = {1: "lanes", 4: "marks", 8: "later", 16: "paused", 32: "repeats", 64: "rules"}
+PARTS = {1: "lanes", 8: "later", 16: "paused", 32: "repeats", 64: "rules"}
 CHANGED = b"FEATURES "  # how the reply begins of a script that did nothing, as the queue uses other features
 
 
@@ -74,7 +74,7 @@ LIST_LOST_WORKERS = QueueScript("list_lost_workers")
 COUNT, QUEUE_STATS, LIST_WORKERS, SEND_COMMAND = map(
     QueueScript, ("count", "queue_stats", "list_workers", "send_command")
 )
-REQUEUE, RUN_NOW, DELETE, PURGE, CANCEL = map(QueueScript, ("requeue", "run_now", "delete", "purge", "cancel"))
+REQUEUE, RUN_NOW, DELETE, PURGE = map(QueueScript, ("requeue", "run_now", "delete", "purge"))
 GET_JOB, GET_JOB_DETAILS, PEEK = map(QueueScript, ("get_job", "get_job_details", "peek"))
 LIST_JOBS = QueueScript("list_jobs")
 GET_RESULT, STORE_PROGRESS = map(QueueScript, ("get_result", "store_progress"))
@@ -114,7 +114,7 @@ def put(
     needs = (("delayed", delay or due), ("lane", lane), ("used", own), ("once", once))
     parts = frozenset(name for name, needed in needs if needed)
     if own:
-        parts |= {"lanes", "marks", *script_parts().values()}
+        parts |= {"lanes", *script_parts().values()}
     flat = [part for job in jobs for part in job]
     args = (when(delay, due), priority, lane.text if lane else "", ttl_ms or "")
     return PUT(base, *args, *flat, job=once, parts=parts)
@@ -173,7 +173,7 @@ def settle(
     """
     parts, more = parts_of(features) - {"later"}, []
     if ends:
-        parts |= {"any", "bury", "delay", "marks", *(["unfit"] if digest else [])}
+        parts |= {"any", "bury", "delay", *(["unfit"] if digest else [])}
         ids = [end.member.split(b"/", 3)[-1].decode("utf-8", "surrogateescape") for end in ends if end.ttl_ms]
         more = [of_one(base, part, id) for id in ids for part in OF_JOB]
     more += _keys_of(base, acks, done_limit)
@@ -202,11 +202,6 @@ def claim_by_id(base: str, worker: str, claim: str, id: str, *, version: str, to
 def store_progress(base: str, job: Job, *, progress: bytes, ttl_ms: int) -> ScriptCall:
     """Return the step that stores the progress of a running job for ``ttl_ms``."""
     return STORE_PROGRESS(base, *claim_of(job), progress, ttl_ms, job=job.id)
-
-
-def cancel(base: str, id: str, *, error: bytes, ttl_ms: int) -> ScriptCall:
-    """Return the step that cancels a job; the result of a waiting job is stored for ``ttl_ms``."""
-    return CANCEL(base, id, error, ttl_ms, job=id)
 
 
 def get_result(base: str, id: str, *, waits: bool = False) -> ScriptCall:

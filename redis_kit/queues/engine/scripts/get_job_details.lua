@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- Return what is stored about a job beyond its state: the result of its call, its unique key, and whether it is cancelled.
 --
--- @keys result, jobs, cancels, crashed
+-- @keys result, jobs, crashed
 -- ARGV[1]  id
 -- ARGV[2]  errors   how many, at most: those of the latest attempts
 -- ARGV[3]  bytes    longest text of a result that is returned; "" takes the place of a longer one
@@ -17,7 +17,7 @@ local function short(text)
 end
 local stored = redis.call("HMGET", result, "record", "status", "at", "value", "progress", "cancelled", "snoozed")
 local record = redis.call("HGET", jobs, id) or short(stored[1])
-local reply = {record, "", "", "", "", "", "", "", redis.call("HEXISTS", cancels, id), redis.call("HGET", crashed, id) or ""}
+local reply = {record, "", "", "", "", "", "", "", 0, redis.call("HGET", crashed, id) or ""}
 for at = 2, 7 do
     reply[at] = short(stored[at])
 end

@@ -54,7 +54,7 @@ local state = redis.call("HEXISTS", jobs, id) == 1 and state_of(id)
 if state and state ~= "dead" then
     return 0
 end
--- @check_types cancels, endings
+-- @check_types endings
 if state then
     -- @check_types ready, scheduled, reasons, lanes, turns, limits, parked
     -- @hook on_check
@@ -83,7 +83,7 @@ if later and redis.call("ZCARD", scheduled) == 0 then use_feature(LATER) end
 -- @end delayed
 -- @if used
 if state then move(id, "dead", "gone", {}) end
-redis.call("HDEL", cancels, id)
+-- @hook on_end(ids)
 redis.call("HDEL", endings, id)
 -- @end used
 -- @if lane
