@@ -12,6 +12,7 @@ import pytest
 
 from redis_kit.core import scripts
 from redis_kit.core.component import components
+from redis_kit.queues.engine.feature import all_parts, script_hooks
 
 pytestmark = pytest.mark.once
 
@@ -30,21 +31,21 @@ READS = "TIME|GET|HGET|HMGET|HLEN|ZSCORE|ZCARD|ZRANGE|ZCOUNT|LLEN|LRANGE|EXISTS|
 WRITES = re.compile(rf'redis\.call\("(?!({READS}))[A-Z]')
 # JSON of an argument is bounded by the caller.
 UNBOUNDED = re.compile(r'"(?:KEYS|SCAN|FLUSHDB|FLUSHALL|SMEMBERS|EVAL)"|cjson(?!\.decode\(ARGV)|while true')
-ALL = ("lanes", "unique", "marks")
+ALL = ("lanes", *all_parts())
 CLAIM = [(), ALL, ("later",), ("later", "lanes"), ("paused", "repeats"), ("again",), ("again", "repeats", "lanes")]
 CLAIM += [("rules",), ("rules", "lanes"), ("rules", "lanes", "later", "again")]
-SETTLE = [(), ALL, ("any", "bury", "delay", "marks"), (*ALL, "any", "bury", "delay", "unfit"), (*ALL, "rules")]
+SETTLE = [(), ALL, ("any", "bury", "delay"), (*ALL, "any", "bury", "delay", "unfit"), (*ALL, "rules")]
 PUT = [
     (),
     ("delayed",),
     ("lane",),
     ("lane", "delayed"),
-    ("batch", "delayed"),
+    ("once", "delayed"),
     (*ALL, "used"),
     (*ALL, "used", "lane", "delayed"),
 ]
 VARIANTS = {"ack_and_claim": CLAIM, "settle": SETTLE, "put": PUT}  # the parts of which scripts are made
-INCLUDES = sorted(path for path in PACKAGE.rglob("scripts/_*.lua") if path.name != "_keys.lua")
+INCLUDES = sorted(path for path in PACKAGE.rglob("scripts/_*.lua") if path.name not in ("_keys.lua", "_hooks.lua"))
 LUA = set(
     """
     and break do else elseif end false for function if in local nil not or repeat return then true until while
@@ -125,8 +126,10 @@ def test_script_uses_what_its_includes_give():
 def test_script_of_any_parts_defines_all_that_it_uses_above(path):
     package = ".".join(path.relative_to(ROOT).parent.parent.parts)
     wrong = set()
-    for parts in VARIANTS.get(path.stem, [()]):
-        source = re.sub(r"^#!.*", "", scripts.load(package, path.stem, frozenset(parts)).source)
+    for parts in VARIANTS.get(path.stem, [(), ALL]):
+        source = re.sub(
+            r"^#!.*", "", scripts.load(package, path.stem, frozenset(parts), script_hooks(frozenset(parts))).source
+        )
         lines = [re.sub(r"--.*", "", line) for line in source.splitlines()]
         wrong |= {f"{name} is never defined" for name in _free_names("\n".join(lines)) - {"KEYS", "ARGV"}}
         defined = set()
@@ -196,6 +199,7 @@ def _given(body):
 
 def _free_names(body):
     """Return the names that a piece of Lua uses and does not define."""
+    body = re.sub(r"-- @hook \w+\(", "_(", body)
     tokens = [token for token in TOKEN.findall(body) if not token.startswith(("--", '"'))]
     used, defined, at = set(), set(), 0
     while at < len(tokens):

@@ -60,7 +60,7 @@ def test_include_may_have_includes(tmp_path, monkeypatch):
 def test_line_that_checks_types_becomes_one_command_for_each_key():
     source = scripts.load("redis_kit.queues.engine", "requeue").source
     assert 'redis.call("ZCARD", dead)\n' in source
-    assert 'redis.call("HLEN", cancels) redis.call("ZCARD", ready) redis.call("HLEN", lanes) ' in source
+    assert 'redis.call("HLEN", jobs) redis.call("ZCARD", ready) redis.call("HLEN", lanes) ' in source
     assert "@check_types" not in source
 
 

@@ -10,6 +10,7 @@ from redis_kit.queues.engine import calls as moves
 from redis_kit.queues.engine import claim
 from redis_kit.queues.engine.claim import version
 from redis_kit.queues.engine.ids import this_process
+from redis_kit.queues.features.cancel.store import cancel
 from redis_kit.queues.features.handover import store as handover
 from redis_kit.queues.features.results import store as results
 from redis_kit.queues.features.resumable import store as cursors
@@ -91,8 +92,8 @@ class Scene:
             ),
             lambda: self.run(handover.count(queue, sent=1, failed=1, error="e", to="celery")),
             lambda: self.run(moves.reap(base, "w", [job.id])),
-            lambda: self.run(moves.cancel(base, other.id, error=b"[]", ttl_ms=1000)),
-            lambda: self.run(moves.cancel(base, "x", error=b"[]", ttl_ms=1000)),
+            lambda: self.run(cancel(base, other.id)),
+            lambda: self.run(cancel(base, "x")),
             lambda: self.run(results.store_progress(base, job, progress=b"1", ttl_ms=1000)),
             lambda: self.run(cursors.store_cursor(base, job, 0, (b"1", 1000), (b"1", 1000), crashed=True)),
             lambda: source.snooze(job, 5, expires=0, why="", ttl_ms=1000),

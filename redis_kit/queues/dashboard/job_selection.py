@@ -9,7 +9,6 @@ from urllib.parse import parse_qs, urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
@@ -18,15 +17,14 @@ from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.text import grouped
 from redis_kit.queues.dashboard.actions import NAMED, JobTarget, existing, retried
 from redis_kit.queues.dashboard.job_page import OF_STATES
-from redis_kit.queues.engine import calls, manage, payload
+from redis_kit.queues.engine import calls, manage
+from redis_kit.queues.engine.feature import canceller
 from redis_kit.queues.engine.job import JobInfo, State
 from redis_kit.queues.engine.message import task_of
 from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.engine.spread import spread
-from redis_kit.queues.errors import Cancelled
 from redis_kit.queues.reports import job_pages
 from redis_kit.queues.reports.job_pages import JobFilter
-from redis_kit.queues.settings import QueueSettings
 
 Step = Callable[[str, str], ScriptCall]  # of the beginning of a queue's keys, and an id
 MOST = 1000  # jobs that one button changes
@@ -184,14 +182,8 @@ def _cancel(queue: Primitive, ids: Sequence[str]) -> Flow[tuple[int, int]]:
 
     One round trip for each 500.
     """
-    ttl_ms = int(conf.section(QueueSettings).FAILED_RESULT_TTL * 1000)
-    error = payload.encoded_error(Cancelled("The job was cancelled while it waited."))
-    answers = yield from _each(queue, ids, partial(_cancel_step, error=error, ttl_ms=ttl_ms))
+    answers = yield from _each(queue, ids, canceller())
     return answers.count(1), answers.count(manage.STOPPING)
-
-
-def _cancel_step(base: str, id: str, *, error: bytes, ttl_ms: int) -> ScriptCall:
-    return calls.cancel(base, id, error=error, ttl_ms=ttl_ms)
 
 
 def _each(queue: Primitive, ids: Sequence[str], step: Step) -> Flow[list[int]]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from functools import lru_cache, partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 from redis_kit.core import conf, scripts
@@ -22,7 +23,7 @@ InLane = Lane | None
 
 
 # Parts of scripts by their bit in the key `features` of a queue; see scripts/_features.lua. Features bring others.
-PARTS = {1: "lanes", 4: "marks", 8: "later", 16: "paused", 32: "repeats", 64: "rules"}
+PARTS = {1: "lanes", 8: "later", 16: "paused", 32: "repeats", 64: "rules"}
 CHANGED = b"FEATURES "  # how the reply begins of a script that did nothing, as the queue uses other features
 
 
@@ -74,7 +75,7 @@ LIST_LOST_WORKERS = QueueScript("list_lost_workers")
 COUNT, QUEUE_STATS, LIST_WORKERS, SEND_COMMAND = map(
     QueueScript, ("count", "queue_stats", "list_workers", "send_command")
 )
-REQUEUE, RUN_NOW, DELETE, PURGE, CANCEL = map(QueueScript, ("requeue", "run_now", "delete", "purge", "cancel"))
+REQUEUE, RUN_NOW, DELETE, PURGE = map(QueueScript, ("requeue", "run_now", "delete", "purge"))
 GET_JOB, GET_JOB_DETAILS, PEEK = map(QueueScript, ("get_job", "get_job_details", "peek"))
 LIST_JOBS = QueueScript("list_jobs")
 CLAIM_BY_ID = QueueScript("claim_by_id")
@@ -113,10 +114,9 @@ def put(
     needs = (("delayed", delay or due), ("lane", lane), ("used", own), ("once", once))
     parts = frozenset(name for name, needed in needs if needed)
     if own:
-        parts |= {"lanes", "marks", *all_parts()}
-    flat = [part for job in jobs for part in job]
+        parts |= {"lanes", *all_parts()}
     args = (when(delay, due), priority, lane.text if lane else "", ttl_ms or "")
-    return PUT(base, *args, *flat, job=once, parts=parts)
+    return PUT(base, *args, *chain.from_iterable(jobs), job=once, parts=parts)
 
 
 def ack_and_claim(
@@ -175,7 +175,7 @@ def settle(
     """
     parts, more = parts_of(features) - {"later"}, _keys_of(base, acks, done_limit)
     if ends:
-        parts |= {"any", "bury", "delay", "marks", "endings", *(["unfit"] if digest else [])}
+        parts |= {"any", "bury", "delay", "endings", *(["unfit"] if digest else [])}
     if results() and any(end.ttl_ms for end in ends):
         ids = [end.member.split(b"/", 3)[-1].decode("utf-8", "surrogateescape") for end in ends]
         more = [of_one(base, part, id) for id in ids for part in OF_JOB]
@@ -201,11 +201,6 @@ def claim_by_id(base: str, worker: str, claim: str, id: str, *, version: str, to
     """Return the step that claims one job, which was handed over with the claim ``token``."""
     name = id.encode("utf-8", "surrogateescape")
     return CLAIM_BY_ID(base, worker, claim, name, version, token, lease(), about, worker=worker)
-
-
-def cancel(base: str, id: str, *, error: bytes, ttl_ms: int) -> ScriptCall:
-    """Return the step that cancels a job; the result of a waiting job is stored for ``ttl_ms``."""
-    return CANCEL(base, id, error, ttl_ms, job=id)
 
 
 def get_job_details(base: str, id: str, errors: int, longest: int) -> ScriptCall:

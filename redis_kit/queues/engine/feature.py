@@ -131,6 +131,8 @@ class Feature:
     parts: ClassVar[tuple[str, ...]] = ()
     #: The module of unique keys: chosen(), put(), check() and key_of_call().
     unique_keys: ClassVar[str] = ""
+    #: The function that returns the step which cancels a job, as a dotted path.
+    canceller: ClassVar[str] = ""
     #: Options that this feature adds to ``@task``, with their defaults; see declare(). Middleware reads them as
     #: ``attempt.options``, which is None for a task that has none.
     task_options: ClassVar[Mapping[str, Any]] = {}
@@ -280,6 +282,11 @@ def call_context(task: Any) -> Mapping[str, str] | None:
 def unique_keys() -> Any:
     """Return the module of unique keys. Raises ConfigurationError without a feature that has them."""
     return import_module(_path("unique_keys", "has unique keys"))
+
+
+def canceller() -> Any:
+    """Return what returns the step that cancels a job. Raises ConfigurationError without a feature that does."""
+    return import_string(_path("canceller", "cancels jobs"))
 
 
 def transport() -> Any:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
@@ -13,11 +12,10 @@ from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues import validation
-from redis_kit.queues.engine import calls, job, message, payload
+from redis_kit.queues.engine import calls, job, message
+from redis_kit.queues.engine.feature import canceller
 from redis_kit.queues.engine.job import JobInfo, PauseInfo, State
 from redis_kit.queues.engine.spread import spread
-from redis_kit.queues.errors import Cancelled
-from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.validation import Delay
 
 CHUNK = 500  # jobs in one call
@@ -98,14 +96,11 @@ def cancel(queue: Primitive, id: str, ttl_ms: int | None = None) -> Flow[int]:
 
     Return 0 if it neither waited nor ran, and STOPPING if its worker has yet to stop it.
     """
-    if ttl_ms is None:
-        ttl_ms = int(conf.section(QueueSettings).FAILED_RESULT_TTL * 1000)
     return (yield from spread().of_id(queue, id, partial(_cancel, id=validation.identifier("id", id), ttl_ms=ttl_ms)))
 
 
-def _cancel(queue: Primitive, *, id: str, ttl_ms: int) -> Flow[int]:
-    error = payload.encoded_error(Cancelled("The job was cancelled while it waited."))
-    answer: int = yield calls.cancel(queue.key(""), id, error=error, ttl_ms=ttl_ms)
+def _cancel(queue: Primitive, *, id: str, ttl_ms: int | None) -> Flow[int]:
+    answer: int = yield canceller()(queue.key(""), id, ttl_ms=ttl_ms)
     return answer
 
 

@@ -18,7 +18,6 @@
 -- orders     hash: worker -> what it is to do; worker/until -> when that is void
 -- lost       hash: worker -> when it was lost, its jobs, pid, its supervisor's pid, host
 -- crashed    hash: id -> in how many crashes it was alone, and a line for each job that ran in another one
--- cancels    hash: id -> 1 for jobs that are to be cancelled though they run
 -- period     string  id of the job of a unique key for a time, or of the first job of a batch; it lasts while it exists
 -- lanes      hash: id -> its rank in its lane, and that
 -- turns      zset: lane of jobs of a priority -> the place of its last one, see _lanes

@@ -3,9 +3,6 @@
 -- @keys jobs, running
 -- needs  count_minute, free_places, leave_lane, lanes, ready_place, place_of, read_record, use_feature, now, dead_limit, first_field
 -- gives  put, promote, begin, finish, move, drop_oldest
--- @if marks
--- @keys cancels
--- @end marks
 -- @if put
 -- @keys ready, sequence
 -- Store new jobs: records and places are in the form in which commands take them.
@@ -90,9 +87,6 @@ local function finish(members, ids, wants_records)
     if length > 300 then redis.call("LTRIM", answers, -250, -1) end
     if length == done then redis.call("PEXPIRE", answers, 3600 * 1000) end
     -- @hook on_end(ids)
-    -- @if marks
-    redis.call("HDEL", cancels, unpack(ids))
-    -- @end marks
     -- @if lanes
     may_start = free_places(ids, "over")
     -- @end lanes
@@ -120,6 +114,7 @@ local function move(id, from, to, how)
     elseif from == "dead" then
         redis.call("ZREM", dead, id)
         redis.call("HDEL", reasons, id)
+        -- @hook on_bury(id)
     elseif from then
         redis.call("ZREM", ready, id)
         redis.call("ZREM", scheduled, id)
@@ -145,6 +140,7 @@ local function move(id, from, to, how)
     elseif to == "dead" then
         redis.call("ZADD", dead, string.format("%.0f", now), id)
         redis.call("HSET", reasons, id, how.reason)
+        -- @hook on_bury(id)
     -- @end bury
     else
         redis.call("HDEL", jobs, id)
@@ -154,9 +150,6 @@ local function move(id, from, to, how)
         redis.call("HDEL", lanes, id)
         -- @end lanes
     end
-    -- @if marks
-    if to == "gone" or to == "dead" or from == "dead" then redis.call("HDEL", cancels, id) end
-    -- @end marks
     return may_start
 end
 -- @end any

@@ -33,9 +33,6 @@ local claimed, next_end, reply, is_new, done, sum = 0, -1, {"", "", "", "", ""},
 local lost, pause, coming, records
 
 -- @hook on_check
--- @if marks
--- @check_types cancels
--- @end marks
 -- @if lanes
 -- @check_types lanes, turns
 -- @if rules

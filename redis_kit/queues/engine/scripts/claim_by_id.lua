@@ -22,7 +22,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _worker_lease
 -- @include _features
 -- @include _lanes with rules, away
--- @include _move with any, lanes, marks
+-- @include _move with any, lanes
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 local record = redis.call("HGET", jobs, id)
 -- @check_types running, ready, scheduled, sequence, info, answers, lanes, parked

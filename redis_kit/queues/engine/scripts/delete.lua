@@ -11,9 +11,9 @@ local id = ARGV[1]
 -- @include _record_head
 -- @include _lanes with rules
 -- @include _state_of
--- @include _move with any, lanes, marks
+-- @include _move with any, lanes
 local state = state_of(id)
--- @check_types ready, scheduled, dead, jobs, reasons, lanes, limits, parked, signal, cancels
+-- @check_types ready, scheduled, dead, jobs, reasons, lanes, limits, parked, signal
 -- @hook on_check
 if state == "running" then
     return 0

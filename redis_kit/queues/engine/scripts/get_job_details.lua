@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- Return what is stored about a job beyond its state: the result of its call, its unique key, and whether it is cancelled.
 --
--- @keys jobs, cancels, crashed
+-- @keys jobs, crashed
 -- ARGV[1]  id
 -- ARGV[2]  errors   how many, at most: those of the latest attempts
 -- ARGV[3]  bytes    longest text of a result that is returned; "" takes the place of a longer one
@@ -11,6 +11,6 @@
 
 local id, most, bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
-local reply = {redis.call("HGET", jobs, id) or "", "", "", "", "", "", "", "", redis.call("HEXISTS", cancels, id), redis.call("HGET", crashed, id) or ""}
+local reply = {redis.call("HGET", jobs, id) or "", "", "", "", "", "", "", "", 0, redis.call("HGET", crashed, id) or ""}
 -- @hook on_details(id, reply, most, bytes)
 return reply

@@ -29,7 +29,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _next_lease_end
 -- @include _wake
 -- @include _lanes with rules
--- @include _move with any, bury, lanes, marks
+-- @include _move with any, bury, lanes
 -- @include _endings
 -- @include _count_crash
 -- @include _valid_place
@@ -69,19 +69,12 @@ local function note_lost(from, jobs, report)
     end
     redis.call("HDEL", lost, oldest)
 end
--- @check_types running, ready, scheduled, dead, info, jobs, reasons, unknown, signal, lanes, parked, lost, crashed, cancels
+-- @check_types running, ready, scheduled, dead, info, jobs, reasons, unknown, signal, lanes, parked, lost, crashed
 -- @hook on_check
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 local stored, cancelled = redis.call("HMGET", orders, worker, worker .. "/until"), {}
 local command = (tonumber(stored[2] or now) or 0) >= now and stored[1] or ""
-if redis.call("HLEN", cancels) > 0 then
-    for _, member in ipairs(redis.call("ZRANGEBYLEX", running, "[" .. worker .. "/", "(" .. worker .. "0")) do
-        local id = string.match(member, "^[^/]+/[^/]+/[^/]+/(.*)$")
-        if id and redis.call("HEXISTS", cancels, id) == 1 then
-            table.insert(cancelled, id)
-        end
-    end
-end
+-- @hook on_heartbeat(worker, cancelled)
 if stored[1] then redis.call("HDEL", orders, worker, worker .. "/until") end
 renew_lease(redis.call("HGET", info, worker) and left or 0)
 local since, said_before = string.match(redis.call("HGET", info, worker), "^(%d+) (.*)$")

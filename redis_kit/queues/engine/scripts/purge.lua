@@ -11,10 +11,10 @@ local state, limit = ARGV[1], tonumber(ARGV[2])
 -- @include _wake
 -- @include _record_head
 -- @include _lanes with rules
--- @include _move with any, lanes, marks
+-- @include _move with any, lanes
 local key = ({ready = ready, scheduled = scheduled, dead = dead})[state]
 local ids = redis.call("ZRANGE", key, 0, limit - 1)
--- @check_types jobs, ready, scheduled, dead, reasons, lanes, limits, parked, signal, cancels
+-- @check_types jobs, ready, scheduled, dead, reasons, lanes, limits, parked, signal
 -- @hook on_check
 if state == "ready" and #ids < limit then
     for _, member in ipairs(redis.call("ZRANGEBYLEX", parked, "[job\n", "(job\11", "LIMIT", 0, limit - #ids)) do

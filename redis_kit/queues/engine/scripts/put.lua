@@ -53,10 +53,9 @@ local state = redis.call("HEXISTS", jobs, id) == 1 and state_of(id)
 if state and state ~= "dead" then
     return 0
 end
--- @check_types cancels
+-- @hook on_check
 if state then
     -- @check_types ready, scheduled, reasons, lanes, turns, limits, parked
-    -- @hook on_check
 end
 -- @end used
 -- @if lane
@@ -82,7 +81,7 @@ if later and redis.call("ZCARD", scheduled) == 0 then use_feature(LATER) end
 -- @end delayed
 -- @if used
 if state then move(id, "dead", "gone", {}) end
-redis.call("HDEL", cancels, id)
+-- @hook on_end(ids)
 -- @hook on_new(id)
 -- @end used
 -- @if lane

@@ -13,7 +13,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record
 -- @include _wake
 -- @include _lanes with rules
--- @include _move with any, lanes, marks
+-- @include _move with any, lanes
 local record = redis.call("HGET", jobs, id)
 local signals = redis.call("LLEN", signal)
 -- @check_types ready, lanes, turns, parked

@@ -41,9 +41,6 @@ local now, first_field = clock[1] * 1000 + math.ceil(clock[2] / 1000), math.floo
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 
 -- @hook on_check
--- @if marks
--- @check_types cancels
--- @end marks
 -- @if lanes
 -- @check_types lanes
 -- @if rules|any
@@ -177,9 +174,10 @@ local function settle(number, member, kind, delay, most, expires, reason, failur
         redis.call("ZREM", running, member)
         return 0
     end
-    job.is_cancelled = is_cancelled(id)
+    -- @hook on_settle(id, job)
     if job.is_cancelled and (kind == "later" or kind == "away" or kind == "return") then
-        may_start = end_cancelled(id, member, job.record) or may_start
+        note_ending(id, "cancelled", "", job.record)
+        may_start = move(id, "running", "gone", {member = member}) or may_start
         return remember_answer(member, CANCELLED)
     end
     local state, how = go_on[kind](job)

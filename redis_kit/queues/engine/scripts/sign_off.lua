@@ -16,10 +16,10 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _wake
 -- @include _valid_place
 -- @include _lanes with rules
--- @include _move with any, lanes, marks
+-- @include _move with any, lanes
 -- @include _endings
 -- @include _return_jobs
--- @check_types workers, running, ready, info, jobs, answers, signal, lanes, parked, lost, cancels
+-- @check_types workers, running, ready, info, jobs, answers, signal, lanes, parked, lost
 -- @hook on_check
 
 local count = return_jobs(worker, limit, function(_, record) return uncounted(record, now) end)

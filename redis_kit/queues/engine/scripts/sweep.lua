@@ -20,7 +20,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _valid_place
 -- @include _lanes with rules
 -- @include _state_of
--- @include _move with any, bury, lanes, marks
+-- @include _move with any, bury, lanes
 -- @include _endings
 -- Note for the next claim what lanes and limits should look like but do not: no script leaves them like that, but a worker of an
 -- earlier release does, which knows no lanes, or a key that was damaged. At most 100 of each kind are looked at, by chance.
@@ -73,7 +73,7 @@ local function sweep_lanes(held)
 end
 -- Which features the queue uses, by what there is of them.
 local used = 8 * redis.call("EXISTS", scheduled) + 16 * redis.call("EXISTS", paused) + 32 * redis.call("EXISTS", repeats)
-used = used + redis.call("EXISTS", lanes) + 4 * redis.call("EXISTS", cancels) + 64 * redis.call("EXISTS", parked)
+used = used + redis.call("EXISTS", lanes) + 64 * redis.call("EXISTS", parked)
 -- @hook on_sweep(used)
 used = string.format("%.0f", used)
 if (redis.call("GET", features) or "0") ~= used then redis.call("SET", features, used) end
@@ -81,7 +81,7 @@ local chosen, count = redis.call("HRANDFIELD", jobs, sample), redis.call("ZCARD"
 if #chosen + count == 0 then
     return {}
 end
--- @check_types ready, scheduled, dead, workers, signal, sequence, lanes, turns, limits, parked, reasons, cancels
+-- @check_types ready, scheduled, dead, workers, signal, sequence, lanes, turns, limits, parked, reasons
 -- @hook on_check
 drop_oldest()
 
@@ -108,14 +108,16 @@ for _, member in ipairs(redis.call("ZRANGE", running, 0, -1)) do
     if worker and alive[worker] then
         held[id] = true
     elseif #back < 100 then
-        local record = id and redis.call("HGET", jobs, id)
-        if record and is_cancelled(id) then
-            end_cancelled(id, member, record)
-        elseif record then
+        local record, wakes, has_ended = id and redis.call("HGET", jobs, id), false, false
+        if not record then
+            redis.call("ZREM", running, member)
+            has_ended = true
+        else
+            -- @hook on_return(id, member, record, wakes, has_ended, note_ending, move)
+        end
+        if not has_ended then
             move(id, "running", "ready", {member = member, place = valid_place(place)})
             back[#back + 1] = id
-        else
-            redis.call("ZREM", running, member)
         end
     end
 end

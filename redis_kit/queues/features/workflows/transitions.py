@@ -6,6 +6,7 @@ look after workflows from time to time.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from django.utils import timezone
@@ -14,10 +15,10 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues.engine import calls as queue_calls
-from redis_kit.queues.engine import enqueue, history, payload
+from redis_kit.queues.engine import enqueue, history
+from redis_kit.queues.engine.feature import canceller
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.queue import Queue
-from redis_kit.queues.errors import Cancelled
 from redis_kit.queues.features.workflows import calls
 from redis_kit.queues.features.workflows.calls import Node, StepJob
 from redis_kit.queues.features.workflows.keys import WorkflowLists
@@ -94,14 +95,11 @@ def fail(step: StepCall, error: str, *, expected: bytes = b"") -> Flow[tuple[int
 
 def cancel(id: str) -> Flow[int]:
     """Cancel a workflow and the jobs of its steps. A repeat is safe."""
-    error = payload.encoded_error(Cancelled("The workflow of the job was cancelled."))
-    ttl_ms = calls.result_ttl_ms(failed=True)
+    step = partial(canceller(), error="The workflow of the job was cancelled.", ttl_ms=calls.result_ttl_ms(failed=True))
     how, *heads = yield calls.cancel(id, begins=True)
     while heads:
         jobs = [job for head in heads if (job := calls.read_node(b"0", head).job)]
-        yield Batch(
-            [queue_calls.cancel(base_of(job.queue), job.id, error=error, ttl_ms=ttl_ms) for job in jobs], lenient=True
-        )
+        yield Batch([step(base_of(job.queue), job.id) for job in jobs], lenient=True)
         _, *heads = yield calls.cancel(id, begins=True)
     return int(how)
 

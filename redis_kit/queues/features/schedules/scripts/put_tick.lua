@@ -24,7 +24,7 @@ local schedule, tick, overlap, priority, id, payload, key, ending, lane = unpack
 -- @include redis_kit.queues.engine:_due_of
 -- @include redis_kit.queues.engine:_lanes with rules
 -- @include redis_kit.queues.engine:_state_of
--- @include redis_kit.queues.engine:_move with any, lanes, marks
+-- @include redis_kit.queues.engine:_move with any, lanes
 -- @include redis_kit.queues.engine:_put_in_lane
 -- @include redis_kit.queues.engine:_wake
 -- @check_types jobs, ready, sequence, signal, scheduled, dead, ticks, lanes, turns, limits, parked

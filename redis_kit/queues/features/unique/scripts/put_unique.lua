@@ -24,12 +24,12 @@ local replaces, is_used, lane = ARGV[7] == "1", ARGV[8] == "1", ARGV[9] ~= "" an
 -- @include _holder
 -- @include redis_kit.queues.engine:_lanes with rules
 -- @include redis_kit.queues.engine:_state_of
--- @include redis_kit.queues.engine:_move with any, delay, lanes, marks
+-- @include redis_kit.queues.engine:_move with any, delay, lanes
 -- @include redis_kit.queues.engine:_due_of
 -- @include redis_kit.queues.engine:_put_in_lane
 -- @include redis_kit.queues.engine:_wake
 local holder, state = redis.call("GET", period) or unique_holder(key), nil
--- @check_types jobs, ready, sequence, scheduled, dead, reasons, lanes, turns, limits, parked, cancels
+-- @check_types jobs, ready, sequence, scheduled, dead, reasons, lanes, turns, limits, parked
 -- @hook on_check
 if is_used and not holder and redis.call("HEXISTS", jobs, id) == 1 then
     state = state_of(id)
@@ -66,7 +66,8 @@ if holder then
     end
 else
     if state == "dead" then move(id, "dead", "gone", {}) end
-    redis.call("HDEL", cancels, id)
+    local ids = {id}
+    -- @hook on_end(ids)
     -- @hook on_new(id)
     place_job(id, nil, new_head(priority, due) .. payload)
     -- @hook on_hold(key, ending, id, period)

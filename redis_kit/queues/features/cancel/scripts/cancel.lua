@@ -2,7 +2,7 @@
 -- Cancel a job. One that waits is removed, and that is stored as its result, if it has one. The worker of a running job
 -- is told at its next heartbeat.
 --
--- @keys jobs, signal, paused
+-- @keys jobs, signal, paused, cancels
 -- ARGV[1]  id      of the job
 -- ARGV[2]  error   stored with the result
 -- ARGV[3]  ttl_ms  to store it
@@ -12,14 +12,14 @@ local id, error, ttl_ms = ARGV[1], ARGV[2], ARGV[3]
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
--- @include _features
--- @include _wake
--- @include _record_head
--- @include _lanes with rules
--- @include _state_of
--- @include _move with any, lanes, marks
+-- @include redis_kit.queues.engine:_features
+-- @include redis_kit.queues.engine:_wake
+-- @include redis_kit.queues.engine:_record_head
+-- @include redis_kit.queues.engine:_lanes with rules
+-- @include redis_kit.queues.engine:_state_of
+-- @include redis_kit.queues.engine:_move with any, lanes
 local record, state = redis.call("HGET", jobs, id), state_of(id)
--- @check_types cancels, signal, dead, lanes, limits, parked
+-- @check_types signal, dead, lanes, limits, parked
 -- @hook on_check
 -- @hook on_cancel
 if not record or state == "dead" then
@@ -31,7 +31,7 @@ elseif state == "running" then
     end
     redis.call("HSET", cancels, id, 1)
     redis.call("PEXPIRE", cancels, 24 * 3600 * 1000)
-    use_feature(MARKS)
+    use_feature(4)
     return 2
 end
 if move(id, state, "gone", {}) then wake() end

@@ -1,0 +1,4 @@
+-- What the keys of this feature hold.
+-- @keys_of redis_kit.queues.engine
+--
+-- cancels    hash: id -> 1 for jobs that are to be cancelled though they run
