@@ -15,7 +15,7 @@ NAMES = sorted(path.parent.name for path in FEATURES.glob("*/feature.py"))
 # Tests of one feature that need others, too: they go with each of these.
 TOGETHER = {
     "celery/test_fleet.py": ("handover", "logs", "shards"),
-    "celery/test_project.py": ("handover", "schedules", "traces"),
+    "celery/test_project.py": ("handover", "results", "schedules", "traces"),
     "celery/test_sink.py": ("handover",),
     "celery/test_delay.py": ("handover",),
     "celery/test_schedules.py": ("schedules", "handover"),

@@ -174,6 +174,7 @@ def test_only_the_job_of_the_queue_that_is_meant_is_stopped(kit, gate, held):
 
 
 def test_cancelled_job_is_one_line_in_the_log_without_a_traceback(kit, caplog):
+    pytest.importorskip("redis_kit.queues.features.results.feature")
     caplog.set_level("INFO")
     sent: list[tuple[str, type]] = []
 

@@ -343,6 +343,7 @@ def test_worker_process_runs_what_is_left_in_older_shards(one_server, start_work
 
 @pytest.mark.django_db
 def test_schedules_add_jobs_to_a_shard_of_their_own(one_server):
+    pytest.importorskip("redis_kit.queues.features.results.feature")
     control = pytest.importorskip("redis_kit.queues.features.schedules.control")
     from tests.queues.support.scheduled import declared, due_now, scheduler, states, tick
 
