@@ -9,7 +9,7 @@ from redis_kit.core import conf, scripts
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues.engine import ids as identity
 from redis_kit.queues.engine.done import Ack
-from redis_kit.queues.engine.feature import script_hooks, script_parts
+from redis_kit.queues.engine.feature import script_hooks, script_parts, whole
 from redis_kit.queues.engine.job import Job, member
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.keys import OF_JOB, OF_ONE, OF_WORKER, of_one
@@ -22,7 +22,7 @@ InLane = Lane | None
 
 
 # Parts of scripts by their bit in the key `features` of a queue; see scripts/_features.lua. Features bring others.
-PARTS = {1: "lanes", 8: "later", 16: "paused", 32: "repeats", 64: "rules"}
+PARTS = {8: "later", 16: "paused", 32: "repeats"}
 CHANGED = b"FEATURES "  # how the reply begins of a script that did nothing, as the queue uses other features
 
 
@@ -81,7 +81,6 @@ GET_RESULT, STORE_PROGRESS = map(QueueScript, ("get_result", "store_progress"))
 LIST_ENDINGS, STORE_ENDING = map(QueueScript, ("list_endings", "store_ending"))
 CLAIM_BY_ID = QueueScript("claim_by_id")
 PAUSE, RESUME, GET_PAUSE = map(QueueScript, ("pause", "resume", "get_pause"))
-SET_LIMIT, LIST_LIMITS = map(QueueScript, ("set_limit", "list_limits"))
 TAKEN = 200  # jobs in one call
 COMMAND_TTL = 60_000  # ms
 STORED_COMMANDS = {"resume": "work"}  # as workers of earlier releases read it
@@ -113,8 +112,8 @@ def put(
     """
     needs = (("delayed", delay or due), ("lane", lane), ("used", own), ("once", once))
     parts = frozenset(name for name, needed in needs if needed)
-    if own:
-        parts |= {"lanes", *script_parts().values()}
+    if own or lane:
+        parts |= {*script_parts().values()}
     flat = [part for job in jobs for part in job]
     args = (when(delay, due), priority, lane.text if lane else "", ttl_ms or "")
     return PUT(base, *args, *flat, job=once, parts=parts)
@@ -173,7 +172,7 @@ def settle(
     """
     parts, more = parts_of(features) - {"later"}, []
     if ends:
-        parts |= {"any", "bury", "delay", *(["unfit"] if digest else [])}
+        parts = whole(parts) | {"any", "bury", "delay", *(["unfit"] if digest else [])}
         ids = [end.member.split(b"/", 3)[-1].decode("utf-8", "surrogateescape") for end in ends if end.ttl_ms]
         more = [of_one(base, part, id) for id in ids for part in OF_JOB]
     more += _keys_of(base, acks, done_limit)

@@ -7,9 +7,8 @@ from redis_kit.core.primitive import with_own_init
 from redis_kit.queues import signals
 from redis_kit.queues.engine import claim, enqueue, manage, shards
 from redis_kit.queues.engine.claim import Claimed
-from redis_kit.queues.engine.feature import unique_keys
+from redis_kit.queues.engine.feature import lane_of, unique_keys
 from redis_kit.queues.engine.job import Job, JobInfo, PauseInfo, QueueCounts, State
-from redis_kit.queues.engine.lane import lane_of
 from redis_kit.queues.engine.shards import Shard
 from redis_kit.queues.engine.unique import PutResult, UniqueKey, Until
 from redis_kit.queues.validation import Delay

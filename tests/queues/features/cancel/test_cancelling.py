@@ -8,7 +8,7 @@ import pytest
 from redis_kit.core import connections, flow
 from redis_kit.queues import Cancelled, Queue, QueueCounts, framework, task
 from redis_kit.queues.dashboard.actions import JobTarget
-from redis_kit.queues.engine import ids, liveness
+from redis_kit.queues.engine import calls, ids, liveness
 from redis_kit.queues.engine.feature import canceller
 from redis_kit.queues.inspection import control_worker
 from redis_kit.queues.worker.options import Options
