@@ -15,6 +15,8 @@ from django.core.checks import CheckMessage
 from django.utils.module_loading import import_string
 
 from redis_kit.core.errors import ConfigurationError
+from redis_kit.queues.engine.lane import Lane
+from redis_kit.queues.settings import DEFAULTS, options_of
 
 FEATURES = "redis_kit.queues.features"
 
@@ -131,6 +133,8 @@ class Feature:
     parts: ClassVar[tuple[str, ...]] = ()
     #: The module of unique keys: chosen(), put(), check() and key_of_call().
     unique_keys: ClassVar[str] = ""
+    #: The module of lanes: lane_of(), check(), lane_of_call() and the scripts of limits.
+    lanes: ClassVar[str] = ""
     #: The function that returns the step which cancels a job, as a dotted path.
     canceller: ClassVar[str] = ""
     #: Options that this feature adds to ``@task``, with their defaults; see declare(). Middleware reads them as
@@ -229,6 +233,12 @@ def script_parts() -> Mapping[int, str]:
     return {bit: part for feature in features() for bit, part in feature.bits.items()}
 
 
+def whole(parts: frozenset[str]) -> frozenset[str]:
+    """Return these parts of scripts with all parts of their features."""
+    of_features = (set(feature.bits.values()) for feature in features())
+    return parts.union(*(own for own in of_features if not parts.isdisjoint(own)))
+
+
 @cache
 def all_parts() -> frozenset[str]:
     """Return all parts of scripts that features bring."""
@@ -282,6 +292,24 @@ def call_context(task: Any) -> Mapping[str, str] | None:
 def unique_keys() -> Any:
     """Return the module of unique keys. Raises ConfigurationError without a feature that has them."""
     return import_module(_path("unique_keys", "has unique keys"))
+
+
+def has_lanes() -> bool:
+    """Return whether a feature has lanes."""
+    return any(feature.lanes for feature in features())
+
+
+def lanes() -> Any:
+    """Return the module of lanes. Raises ConfigurationError without a feature that has them."""
+    return import_module(_path("lanes", "has groups and limits"))
+
+
+def lane_of(queue: str, group: Any = None) -> Lane | None:
+    """Return the lane of a job; None if it has neither a group nor limits of its queue. Raises InvalidValue."""
+    if group is None and (options_of(queue) is DEFAULTS or not has_lanes()):
+        return None
+    lane: Lane | None = lanes().lane_of(queue, group)
+    return lane
 
 
 def canceller() -> Any:

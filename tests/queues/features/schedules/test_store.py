@@ -9,8 +9,8 @@ from redis_kit.core import connections
 from redis_kit.core.errors import KeyConflict
 from redis_kit.queues import Queue
 from redis_kit.queues.engine.claim import snooze
-from redis_kit.queues.engine.lane import NamedLimit, lane_of
 from redis_kit.queues.engine.unique import UniqueKey
+from redis_kit.queues.features.limits.lanes import NamedLimit, lane_of
 from redis_kit.queues.features.schedules import store as store
 from redis_kit.queues.features.schedules.store import Confirmation, Schedules
 from redis_kit.queues.features.unique.keys import chosen
