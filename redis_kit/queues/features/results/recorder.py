@@ -22,16 +22,6 @@ from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 _NOTHING = object()
 
 
-def recorder_of(source: WorkerQueue, job: Job, backends: dict[str, Any]) -> "ResultRecorder | None":
-    """Return the recorder of a job's result; None if no result is stored. ``backends`` is a cache by alias."""
-    alias = history.backend(job.history) if job.history else None
-    if alias is None:
-        return None
-    if alias not in backends:
-        backends[alias] = _backend(alias)
-    return ResultRecorder(source, job, backends[alias], alias)
-
-
 class ResultRecorder:
     """The result of one attempt, from beginning to end. It is built only when something asks for it."""
 
@@ -117,11 +107,12 @@ class ResultRecorder:
             send_safely(signal, type(self._backend), task_result=result)
 
 
-def _backend(alias: str) -> Any:
+def backend(alias: str) -> Any:
+    """Return the backend of results."""
     # A worker may have other settings than the process that enqueued the job.
     from redis_kit.queues.backend import RedisTaskBackend as kind
 
     with contextlib.suppress(framework.InvalidTaskBackend, ConfigurationError):
-        if isinstance(backend := backend_of(alias), kind) and backend.chosen:
-            return backend
+        if isinstance(named := backend_of(alias), kind) and named.chosen:
+            return named
     return kind(alias, {})
