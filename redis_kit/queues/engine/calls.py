@@ -112,8 +112,10 @@ def put(
     """
     needs = (("delayed", delay or due), ("lane", lane), ("used", own), ("once", once))
     parts = frozenset(name for name, needed in needs if needed)
-    if own or lane:
+    if own:
         parts |= {*script_parts().values()}
+    elif lane:
+        parts = whole(parts | {"lanes"})
     flat = [part for job in jobs for part in job]
     args = (when(delay, due), priority, lane.text if lane else "", ttl_ms or "")
     return PUT(base, *args, *flat, job=once, parts=parts)
