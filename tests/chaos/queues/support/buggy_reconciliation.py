@@ -8,5 +8,5 @@ from django.core.management import execute_from_command_line
 from redis_kit.queues.worker.supervisor.child import Suspects
 
 if __name__ == "__main__":
-    patch.object(Suspects, "compare", lambda self, page, running: []).start()  # which fails where there is no such method
+    patch.object(Suspects, "compare", lambda self, page, running: []).start()  # fails if there is no such method
     execute_from_command_line(["manage.py", *sys.argv[1:]])
