@@ -112,8 +112,10 @@ def put(
     """
     needs = (("delayed", delay or due), ("lane", lane), ("used", own), ("once", once))
     parts = frozenset(name for name, needed in needs if needed)
-    if own or lane:
+    if own:
         parts |= all_parts()
+    elif lane:
+        parts = whole(parts | {"lanes"})
     args = (when(delay, due), priority, lane.text if lane else "", ttl_ms or "")
     return PUT(base, *args, *chain.from_iterable(jobs), job=once, parts=parts)
 

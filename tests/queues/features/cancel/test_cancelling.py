@@ -101,6 +101,8 @@ def test_cancelled_job_without_a_result_leaves_none(queue, any_kit):
 
 @pytest.mark.parametrize("how", ["ack", "nack", "unique"])
 def test_cancellation_does_not_reach_the_next_job_of_the_same_id(queue, any_kit, how):
+    if how == "unique":
+        pytest.importorskip("redis_kit.queues.features.unique")
     queue.put(1, id="own")
     (job,) = queue.claim(worker="w")
     mark(queue, "own")
