@@ -150,8 +150,8 @@ class Feature:
     message_fields: ClassVar[Mapping[int, str]] = {}
     #: The subclass of engine.spread.Spread that says where the jobs of a queue are, as a dotted path.
     spread: ClassVar[str] = ""
-    #: The module that stores results of jobs, as a dotted path; see features.results.store.
-    results: ClassVar[str] = ""
+    #: Whether this feature stores results of jobs, and has the methods of features.results for that.
+    stores_results: ClassVar[bool] = False
     #: Middleware around attempts of jobs, as dotted paths. By ``route`` a job may leave this worker, ``begin`` is
     #: around all that happens once it stays, and ``task`` around the call of its task and its result,
     #: ``call`` around the call alone.
@@ -324,9 +324,8 @@ def transport() -> Any:
 
 @cache
 def results() -> Any:
-    """Return the module that stores results; None without a feature that does."""
-    paths = [feature.results for feature in features() if feature.results]
-    return import_module(paths[0]) if paths else None
+    """Return the feature that stores results; None without one."""
+    return next((feature for feature in features() if feature.stores_results), None)
 
 
 def death_hooks(source: Any, body: bytes) -> Sequence[Callable[[str], object]]:

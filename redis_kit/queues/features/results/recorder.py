@@ -22,6 +22,16 @@ from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 _NOTHING = object()
 
 
+def recorder_of(source: WorkerQueue, job: Job, backends: dict[str, Any]) -> "ResultRecorder | None":
+    """See Results.recorder_of()."""
+    alias = history.backend(job.history) if job.history else None
+    if alias is None:
+        return None
+    if alias not in backends:
+        backends[alias] = _backend(alias)
+    return ResultRecorder(source, job, backends[alias], alias)
+
+
 class ResultRecorder:
     """The result of one attempt, from beginning to end. It is built only when something asks for it."""
 
@@ -107,8 +117,7 @@ class ResultRecorder:
             send_safely(signal, type(self._backend), task_result=result)
 
 
-def backend(alias: str) -> Any:
-    """Return the backend of results."""
+def _backend(alias: str) -> Any:
     # A worker may have other settings than the process that enqueued the job.
     from redis_kit.queues.backend import RedisTaskBackend as kind
 

@@ -12,7 +12,7 @@ from redis_kit.core.steps import Batch, Pop
 from redis_kit.core.values.numbers import seconds
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues import validation
-from redis_kit.queues.engine import history, payload
+from redis_kit.queues.engine import payload
 from redis_kit.queues.engine.calls import QueueScript, claim_of
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.errors import CANCELLED_WHILE_RUNNING, Cancelled, WorkerLost
@@ -66,22 +66,3 @@ def store_endings(queue: Primitive) -> Flow[None]:
         steps.append(STORE_ENDING(base, id, error, ttl_ms, job=name))
     if steps:
         yield Batch(steps, lenient=True)
-
-
-def recorder_of(source: Any, job: Job, backends: dict[str, Any]) -> Any:
-    """Return the recorder of a job's result; None if no result is stored. ``backends`` is a cache by alias."""
-    alias = history.backend(job.history) if job.history else None
-    if alias is None:
-        return None
-    from redis_kit.queues.features.results.recorder import ResultRecorder, backend
-
-    if alias not in backends:
-        backends[alias] = backend(alias)
-    return ResultRecorder(source, job, backends[alias], alias)
-
-
-def results_of(backend: Any) -> Any:
-    """Return the results of a backend."""
-    from redis_kit.queues.features.results.calls import StoredResults
-
-    return StoredResults(backend)
