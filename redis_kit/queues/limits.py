@@ -8,7 +8,7 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.values.sequences import batched
-from redis_kit.queues.engine.feature import has_lanes, lanes
+from redis_kit.queues.engine.feature import has, lanes
 from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.engine.spread import spread
 
@@ -38,7 +38,7 @@ class LimitInfo(NamedTuple):
 def listed(queue: Primitive) -> Flow[list[LimitInfo]]:
     """Return the limits of a queue, at most 100."""
     infos: dict[str, LimitInfo] = {}
-    if not has_lanes():
+    if not has("lanes"):
         return []
     for info in chain.from_iterable((yield from spread().each(queue, _listed))):
         infos[info.name] = _merged(infos[info.name], info) if info.name in infos else info

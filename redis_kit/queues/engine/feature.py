@@ -294,9 +294,9 @@ def unique_keys() -> Any:
     return import_module(_path("unique_keys", "has unique keys"))
 
 
-def has_lanes() -> bool:
-    """Return whether a feature has lanes."""
-    return any(feature.lanes for feature in features())
+def has(part: str) -> bool:
+    """Return whether a feature brings a part, given as the name of an attribute of Feature."""
+    return any(getattr(feature, part) for feature in features())
 
 
 def lanes() -> Any:
@@ -306,7 +306,7 @@ def lanes() -> Any:
 
 def lane_of(queue: str, group: Any = None) -> Lane | None:
     """Return the lane of a job; None if it has neither a group nor limits of its queue. Raises InvalidValue."""
-    if group is None and (options_of(queue) is DEFAULTS or not has_lanes()):
+    if group is None and (options_of(queue) is DEFAULTS or not has("lanes")):
         return None
     lane: Lane | None = lanes().lane_of(queue, group)
     return lane

@@ -18,7 +18,7 @@ from redis_kit.core.values.sequences import batched
 from redis_kit.queues import signals, validation
 from redis_kit.queues.engine import enqueue as flows
 from redis_kit.queues.engine import ids, message
-from redis_kit.queues.engine.feature import call_context, has_lanes, lanes, transport, unique_keys
+from redis_kit.queues.engine.feature import call_context, has, lanes, transport, unique_keys
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.message import Extra
 from redis_kit.queues.engine.queue import Queue
@@ -195,7 +195,7 @@ def lane_of_call(task: Task[..., Any], args: Any, kwargs: Any) -> Lane | None:
 
 def _may_have_lane(task: Task[..., Any]) -> bool:
     own = task.group is not None or task.concurrency is not None or task.rate is not None or task.limits
-    return bool(own or (conf.section(QueueSettings).QUEUE_OPTIONS and has_lanes()))
+    return bool(own or (conf.section(QueueSettings).QUEUE_OPTIONS and has("lanes")))
 
 
 def described(task: Task[..., Any]) -> str:

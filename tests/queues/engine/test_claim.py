@@ -8,7 +8,7 @@ from redis_kit.core.errors import KeyConflict, RedisUnavailable
 from redis_kit.queues import Queue
 from redis_kit.queues.engine import calls, claim, enqueue
 from redis_kit.queues.engine.done import Ack, ack_of
-from redis_kit.queues.engine.feature import has_lanes, script_parts
+from redis_kit.queues.engine.feature import has, script_parts
 from redis_kit.queues.engine.job import Job
 
 JOB = Job("id", b"1", "worker/claim/0")
@@ -139,7 +139,7 @@ def test_scripts_take_the_keys_that_they_and_their_parts_name():
     pytest.importorskip("redis_kit.queues.features.results.feature")
     plain = ["features", "workers", "signal", "paused", "jobs", "running", "answers:w", "minutes"]
     parts = {b"0": ()}
-    if has_lanes():
+    if has("lanes"):
         parts |= {b"1": ("lanes",), b"65": ("lanes", "turns", "ready", "limits", "parked")}
     parts |= {b"2": ("unique", "owners")} if 2 in script_parts() else {}
     parts |= {b"4": ("cancels",)} if 4 in script_parts() else {}

@@ -9,7 +9,7 @@ from redis_kit.core import connections
 from redis_kit.core.errors import KeyConflict
 from redis_kit.queues import Queue
 from redis_kit.queues.engine.claim import snooze
-from redis_kit.queues.engine.feature import has_lanes
+from redis_kit.queues.engine.feature import has
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.unique import UniqueKey, digest
 from redis_kit.queues.features.schedules import store as store
@@ -18,7 +18,7 @@ from tests.fixtures.process import wait_for
 
 OLD = 10**6  # ms: what was seen as long before now counts as gone
 LANES = [None]
-if has_lanes():
+if has("lanes"):
     LANES += [Lane("group=g\ngroup=*\n-"), Lane("group=g task=t\ngroup=*\n-\ntask=t\n1 -")]
 
 

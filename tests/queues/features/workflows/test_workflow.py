@@ -170,6 +170,7 @@ def test_workflow_expires_after_its_end_only(kit):
 
 
 def test_cancelled_workflow_runs_no_further_step_until_it_is_retried(kit, twin):
+    pytest.importorskip("redis_kit.queues.features.cancel")
     workflow = chain(work.step(1), group(work.step(2), work.step(3)), work.step(4)).enqueue()
     drain_one()
     assert twin(workflow.cancel) is True
