@@ -11,9 +11,9 @@ from django.dispatch import Signal
 from redis_kit.core import signals as core_signals
 from redis_kit.core.logs import error_text
 from redis_kit.queues import Queue, QueueCounts, framework, signals, task
+from redis_kit.queues.worker import process
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process import process
-from redis_kit.queues.worker.process.process import WorkerProcess
+from redis_kit.queues.worker.process import WorkerProcess
 from redis_kit.queues.worker.run import attempt, runner
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from tests.fixtures.process import wait_for

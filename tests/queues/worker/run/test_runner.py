@@ -5,7 +5,7 @@ import pytest
 from redis_kit.queues import GiveUp, Queue, QueueCounts, Retry, Snooze, signals, task
 from redis_kit.queues.engine import ids
 from redis_kit.queues.worker.run.attempt import Attempt
-from redis_kit.queues.worker.run.chain import Chains
+from redis_kit.queues.worker.run.runner import Chains
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.testing.jobs import processor
 

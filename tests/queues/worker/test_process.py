@@ -12,7 +12,7 @@ from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Queue, QueueCounts, signals, task
 from redis_kit.queues.inspection import list_workers, queue_names
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process.process import WorkerProcess
+from redis_kit.queues.worker.process import WorkerProcess
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from tests.fixtures.process import wait_for
