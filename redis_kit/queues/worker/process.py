@@ -118,7 +118,8 @@ class WorkerProcess:
         isolate = self._isolate if channel and not options.lone_job else None
         self._processor = JobRunner(context, self._fetcher, isolate=isolate)
         self._duties = [duty for feature in features() for duty in feature.process_duties(process)]
-        self._manager = ThreadPool(options.threads, self._fetcher, process=self._process, on_end=self._ended)
+        run_job = self._run_within_limits if self._limits else self._processor.process
+        self._manager = ThreadPool(options.threads, self._fetcher, process=run_job, on_end=self._ended)
 
     def run(self) -> int:
         """Work until stopped, or with ``burst`` until no job is ready. Return 1 if the supervisor is gone, else 0."""
@@ -139,7 +140,7 @@ class WorkerProcess:
         """Stop claiming and let the jobs end."""
         self._events.put("stop")
 
-    def _process(self, slot: int, source: int, job: Job) -> list[Done]:
+    def _run_within_limits(self, slot: int, source: int, job: Job) -> list[Done]:
         done = self._processor.process(slot, source, job)
         if self._limits and guarded("The limits of a process", self._limits.check, False):
             self._fetcher.quiet()

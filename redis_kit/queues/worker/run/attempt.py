@@ -1,20 +1,12 @@
-"""One run of a job: the attempt as middleware sees it, its endings, what records its result, and middleware itself."""
+"""One run of a job as middleware sees it, the ways in which it ends, and what middleware is made of."""
 
-import contextlib
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from threading import Event
 from typing import Any, ClassVar, NamedTuple
 
-from django.utils import timezone
-
-from redis_kit.core.errors import ConfigurationError, RedisFailure
-from redis_kit.core.logs.error_text import cut_frames
-from redis_kit.core.signals import send_safely
-from redis_kit.queues import framework
-from redis_kit.queues.engine import history, message
+from redis_kit.queues.engine import message
 from redis_kit.queues.engine.feature import ProcessPart
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.message import Message
@@ -28,122 +20,11 @@ from redis_kit.queues.errors import (
 )
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks.current_job import CurrentJob
-from redis_kit.queues.tasks.registry import backend_of
 from redis_kit.queues.tasks.task import Task, extended
+from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
 from redis_kit.queues.worker.run.timeouts import EventLoop, JobKey, Timeouts
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
-
-_NOTHING = object()
-
-
-def recorder_of(source: WorkerQueue, job: Job, backends: dict[str, Any]) -> "ResultRecorder | None":
-    """Return the recorder of a job's result; None if no result is stored. ``backends`` is a cache by alias."""
-    alias = history.backend(job.history) if job.history else None
-    if alias is None:
-        return None
-    if alias not in backends:
-        backends[alias] = _backend(alias)
-    return ResultRecorder(source, job, backends[alias], alias)
-
-
-class ResultRecorder:
-    """The result of one attempt, from beginning to end. It is built only when something asks for it."""
-
-    def __init__(self, source: WorkerQueue, job: Job, backend: Any, alias: str) -> None:
-        from redis_kit.queues.tasks import result as results
-
-        self.alias = alias
-        self._results, self._backend = results, backend
-        self._source, self._job = source, job
-        self._call: Message | None = None
-        self._made: Any = None
-        self._returned: Any = _NOTHING
-
-    def begin(self, call: Message) -> None:
-        """Note that the attempt begins. No round trip; see result()."""
-        self.resume(call)
-        if framework.heard(framework.task_started, logging.INFO):
-            self._tell(framework.task_started)
-
-    def resume(self, call: Message) -> None:
-        """Take over an attempt that began in another process, whose start was announced there."""
-        self._call = call
-
-    def result(self) -> Any:
-        """Return the result; None before begin() or resume().
-
-        One round trip if there were attempts before, for their errors.
-        """
-        if self._made is None and self._call is not None and (about := history.read(self._job.history)):
-            self._made = self._results.started(self._source.name, self._job, self._call, about)
-            if self._made.attempts > 1:
-                with contextlib.suppress(RedisFailure, CorruptMessage):
-                    reply = self._source.find_result(self._job.id)
-                    known_result = self._results.read_reply(self._source.name, self._job.id, reply)
-                    self._made.errors.extend(known_result.errors if known_result else [])
-        return self._made
-
-    def context(self) -> Any:
-        """Return the context for a task that takes one."""
-        return framework.TaskContext(task_result=self.result())
-
-    def value(self, returned: Any) -> bytes:
-        """Return the stored form of what the task returned. Raises NotSerializable and PayloadTooLarge."""
-        self._returned, stored = self._results.dump_value(returned)
-        return bytes(stored)
-
-    def error(self, raised: BaseException) -> tuple[bytes, int]:
-        """Return the stored form of an error, and for how many milliseconds it is stored."""
-        task_error = self._results.error(raised)
-        if result := self.result():
-            result.errors.append(task_error)
-        return self._results.dump_error(task_error), self.keeps(failed=True)
-
-    def keeps(self, *, failed: bool) -> int:
-        """Return for how many milliseconds the result is stored."""
-        return int(self._backend.result_ttl_ms(failed=failed))
-
-    @property
-    def is_heard(self) -> bool:
-        """Return whether anything is told of the end of results."""
-        return framework.heard(framework.task_finished, logging.INFO)
-
-    def succeeded(self) -> None:
-        """Announce that the task has succeeded."""
-        self._end(framework.TaskResultStatus.SUCCESSFUL)
-
-    def failed(self, raised: BaseException) -> None:
-        """Announce that the task has failed and will not be tried again."""
-        try:
-            raise raised  # receivers look for the exception that is being handled
-        except BaseException:
-            with framework.unlogged(framework.task_finished):  # the worker has logged the error already
-                self._end(framework.TaskResultStatus.FAILED)
-        finally:
-            cut_frames(raised, __file__)  # this frame refers to the error: a circle
-
-    def _end(self, status: Any) -> None:
-        if result := self.result():
-            if self._returned is not _NOTHING:
-                object.__setattr__(result, "_return_value", self._returned)
-            self._results.finish(result, status, timezone.now())
-            self._tell(framework.task_finished)
-
-    def _tell(self, signal: Any) -> None:
-        if result := self.result():
-            send_safely(signal, type(self._backend), task_result=result)
-
-
-def _backend(alias: str) -> Any:
-    # A worker may have other settings than the process that enqueued the job.
-    from redis_kit.queues.backend import RedisTaskBackend as kind
-
-    with contextlib.suppress(framework.InvalidTaskBackend, ConfigurationError):
-        if isinstance(backend := backend_of(alias), kind) and backend.chosen:
-            return backend
-    return kind(alias, {})
-
 
 UNSTORED = (NotSerializable, PayloadTooLarge, InvalidWorkflow)  # raised for a return value, or steps that were added
 

@@ -114,7 +114,7 @@ class Call:
         run_within = self._deadlines.run_within
 
         def run(attempt: Attempt) -> Any:
-            return run_within((attempt.number, attempt.job.id), attempt.task.timeout, partial(handler, attempt))
+            return run_within((attempt.number, attempt.job.id), attempt.task.timeout, handler, attempt)
 
         return run
 
@@ -269,9 +269,8 @@ class Presence(Middleware):
             attempt.seconds = monotonic() - started
             worker.running.pop(key, None)
             current_job.end(tokens)
-        if current.ends:
-            ends = [partial(end, current) for end in current.ends]
-            attempt.announcements += tuple(partial(guarded, "The end of a task", end, None) for end in ends)
+        if current.end:
+            attempt.announcements += (partial(guarded, "The end of a task", partial(current.end, current), None),)
         if signals.job_succeeded.receivers:
             said = {"queue": source.queue_name, "job": job, "task": task}
             attempt.announcements += (partial(send_safely, signals.job_succeeded, Presence, **said),)
@@ -359,6 +358,8 @@ def tidy() -> None:
     One that was interrupted as it ended its transaction leaves it open, and the next job would write into that.
     """
     _thread.connected = False
+    if settings.DEBUG:
+        reset_queries()
     for connection in connections.all(initialized_only=True):
         if connection.in_atomic_block:
             connection.close()
@@ -415,10 +416,7 @@ class JobRunner:
             if _thread.connected:
                 guarded("The database connections of a thread", tidy, None)
             _thread.ended = ended = monotonic()
-            self.worker.board.end(slot)
-            self.worker.board.tally(attempt.jobs, ended - began)
-            if settings.DEBUG:
-                reset_queries()
+            self.worker.board.end(slot, attempt.jobs, ended - began)
 
     def run(self, slot: int, number: int, job: Job) -> list[Done]:
         """Do the same without a look at the thread's database connections."""

@@ -95,15 +95,15 @@ class Timeouts:
         self._alarm.set(0)
         return bool(limits)
 
-    def run_within(self, job: JobKey, seconds: float | None, work: Callable[[], Result]) -> Result:
-        """Return what a job's work returns. It has this many seconds; None: no limit."""
+    def run_within(self, job: JobKey, seconds: float | None, work: Callable[..., Result], *args: Any) -> Result:
+        """Return what a job's work returns, called with these arguments. It has this many seconds; None: no limit."""
         thread = get_ident()
         with self._lock:
             self._limits[thread] = _Limit(inf if seconds is None else monotonic() + seconds, job)
         try:
             if seconds is not None:
                 self._alarm.set(seconds)
-            return work()
+            return work(*args)
         finally:
             with self._lock:
                 struck = self._limits.pop(thread, None) is None
