@@ -40,7 +40,8 @@ from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import registry, retry
 from redis_kit.queues.tasks.current_job import log_fields
 from redis_kit.queues.tasks.task import Task, extended
-from redis_kit.queues.worker.run.attempt import Attempt, Failed, ResultRecorder, failed_with, recorder_of
+from redis_kit.queues.worker.run.attempt import Attempt, Failed, failed_with
+from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.status_board import Running
 from redis_kit.queues.worker.shared.worker_queue import Done, RecentAcks, RecordedEnd, WorkerQueue
