@@ -41,8 +41,9 @@ class _Runner(JobRunner):
 
     raise_errors = False
 
-    def _record(self, failure: FailedAttempt, *, again: bool = False) -> None:
-        super()._record(failure, again=again)
+    def record(self, failure: FailedAttempt, *, again: bool = False) -> None:
+        """See JobRunner."""
+        super().record(failure, again=again)
         kind = type(failure.error)
         if issubclass(kind, KeyboardInterrupt) or (self.raise_errors and not issubclass(kind, Retry)):
             raise failure.error

@@ -400,10 +400,6 @@ class JobRunner:
         """Read the call of an attempt, and find its task."""
         attempt.load(self._backends)
 
-    def record(self, failure: FailedAttempt) -> None:
-        """Record a failed attempt."""
-        self._record(failure)
-
     def process(self, slot: int, number: int, job: Job) -> list[Done]:
         """Run a job; record a failed attempt, also after an outage. Return it if it is done, with others beside it."""
         began = monotonic()
@@ -441,7 +437,7 @@ class JobRunner:
             final=ending.final,
             trace=attempt.trace,
         )
-        self._record(failure)
+        self.record(failure)
         del failure, ending  # the error's traceback refers to this frame: in a circle, what the task had would live on
         return []
 
@@ -496,9 +492,10 @@ class JobRunner:
                 self.claims.retry_later(partial(self._give_back, postponed, again=True))
             return
         if failure:
-            self._record(failure)
+            self.record(failure)
 
-    def _record(self, failure: FailedAttempt, *, again: bool = False) -> None:
+    def record(self, failure: FailedAttempt, *, again: bool = False) -> None:
+        """Record a failed attempt, also after an outage; ``again`` if that failed before."""
         failpoints.reach("before_nack")
         if not again:
             self.claims.recent.add([failure.repeatable()])
@@ -510,7 +507,7 @@ class JobRunner:
             if not isinstance(error, (LeaseLost, *UNAVAILABLE)):
                 whole = isinstance(error, RedisFailure) and not isinstance(error, CommandFailed)
                 later = failure if whole else failure.plain()
-                self.claims.retry_later(partial(self._record, later, again=True))
+                self.claims.retry_later(partial(self.record, later, again=True))
             return
         failpoints.reach("nacked")
         failure.announce(state)

@@ -36,28 +36,28 @@ TAKING = {"__enter__", "__exit__", "_acquire_restore", "_release_save", "acquire
 
 
 class Alarm:
-    """Set by any thread, waited for by one: until the earliest moment that was set."""
+    """Set by any thread, waited for by one: until the earliest moment that was set, ``at`` on the monotonic clock.
+
+    A later moment need not be set. If the earlier one comes just then, the thread looks after this.
+    """
 
     def __init__(self) -> None:
         self._condition = Condition()
-        self._at: float | None = None
+        self.at = inf
 
-    def set(self, seconds: float) -> None:
-        """Wake the waiting thread after this time, if not earlier."""
-        at, earlier = monotonic() + seconds, self._at
-        if earlier is not None and earlier <= at:  # if that moment comes now, the thread looks after this
-            return
+    def set(self, at: float) -> None:
+        """Wake the waiting thread at this moment, if not earlier."""
         with self._condition:
-            if self._at is None or at < self._at:
-                self._at = at
+            if at < self.at:
+                self.at = at
                 self._condition.notify()
 
     def wait(self) -> None:
         """Sleep until the moment that was set."""
         with self._condition:
-            while self._at is None or self._at > monotonic():
-                self._condition.wait(None if self._at is None else self._at - monotonic())
-            self._at = None
+            while (seconds := self.at - monotonic()) > 0:
+                self._condition.wait(None if seconds == inf else seconds)
+            self.at = inf
 
 
 class _Limit(NamedTuple):
@@ -78,8 +78,7 @@ class Timeouts:
         """Watch the deadlines until stopped."""
         while not self._stop.is_set():
             self._alarm.wait()
-            if (first := self._end()) < inf:
-                self._alarm.set(first)
+            self._alarm.set(self._end())
 
     def stop(self) -> None:
         """Stop watching."""
@@ -97,12 +96,12 @@ class Timeouts:
 
     def run_within(self, job: JobKey, seconds: float | None, work: Callable[..., Result], *args: Any) -> Result:
         """Return what a job's work returns, called with these arguments. It has this many seconds; None: no limit."""
-        thread = get_ident()
+        thread, end = get_ident(), inf if seconds is None else monotonic() + seconds
         with self._lock:
-            self._limits[thread] = _Limit(inf if seconds is None else monotonic() + seconds, job)
+            self._limits[thread] = _Limit(end, job)
         try:
-            if seconds is not None:
-                self._alarm.set(seconds)
+            if end < self._alarm.at:
+                self._alarm.set(end)
             return work(*args)
         finally:
             with self._lock:
@@ -111,7 +110,7 @@ class Timeouts:
                 _settle(thread)
 
     def _end(self) -> float:
-        """End what is due; return the seconds until there is more to do."""
+        """End what is due; return the moment at which there is more to do."""
         with self._lock:
             now = monotonic()
             for thread, limit in list(self._limits.items()):
@@ -119,7 +118,7 @@ class Timeouts:
                     del self._limits[thread]
                     _raise_in(thread, limit.error)
             first = min((limit.end for limit in self._limits.values()), default=inf)
-        return max(PAUSE, first - now)
+        return max(now + PAUSE, first)
 
 
 def _is_within(thread: int, *, late: float) -> bool:

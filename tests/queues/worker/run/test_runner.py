@@ -109,7 +109,7 @@ def test_error_of_the_worker_itself_is_no_error_of_the_task(worker, monkeypatch)
     plain.enqueue()
     failures = []
     monkeypatch.setattr(Chains, "of", lambda self, attempt: 1 / 0)
-    monkeypatch.setattr(worker.runner, "_record", lambda failure: failures.append(failure))
+    monkeypatch.setattr(worker.runner, "record", lambda failure: failures.append(failure))
     assert worker.run() == []
     (failure,) = failures
     assert (failure.task, type(failure.error)) == (None, ZeroDivisionError)
