@@ -180,6 +180,20 @@ class Sleep:
         await asyncio.sleep(self.seconds)
 
 
+def repeated(step: flow.Step) -> flow.Flow[Any]:
+    """Carry out a step whose repeat gets the same answer, and once more if its reply is lost."""
+    try:
+        return (yield step)
+    except RedisUnavailable as error:
+        if not error.indeterminate:
+            raise
+        lost = error
+    try:
+        return (yield step)
+    except RedisUnavailable:
+        raise lost from None  # the first one may have been carried out, whatever became of the second
+
+
 def needs_repair(reply: Any) -> bool:
     """Tell whether a reply is an error that repaired() can do something about."""
     return isinstance(reply, Exception) and (isinstance(reply, KeyConflict) or _is_missing_script(reply))

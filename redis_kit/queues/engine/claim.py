@@ -24,7 +24,7 @@ from redis_kit.queues.settings import QueueSettings, options_of
 from redis_kit.queues.validation import Delay
 
 ENDS = "another worker has the job or did it, or the server lost it with its data"
-CANCELLED = 6  # the reply for a job that is to be cancelled
+CANCELLED = (6, 7)  # the replies for a job that is to be cancelled, and for one that was
 MOST_ACKS = 250  # jobs in one call; the server remembers as many
 _STATES: dict[int, State] = {1: "ready", 2: "scheduled", 3: "dead"}
 # By connection, keys of the queue, and worker: queues of one name on two servers are two queues.
@@ -221,7 +221,7 @@ def fail(
     (answer,) = yield from settle(queue, [end])
     if not answer:
         raise lost(queue, [job])
-    return None if answer == CANCELLED else _STATES[answer]
+    return None if answer in CANCELLED else _STATES[answer]
 
 
 def snooze(queue: Primitive, job: Job, delay: Delay, *, expires: int, why: str, ttl_ms: int) -> Flow[bool]:
@@ -230,7 +230,7 @@ def snooze(queue: Primitive, job: Job, delay: Delay, *, expires: int, why: str, 
     (answer,) = yield from settle(queue, [calls.snooze(job, delay=wait, expires=expires, why=why, ttl_ms=ttl_ms)])
     if not answer:
         raise lost(queue, [job])
-    return answer != CANCELLED
+    return answer not in CANCELLED
 
 
 def postpone(

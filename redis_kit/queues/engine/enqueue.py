@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
-from redis_kit.core.flow import Flow, Step, single
+from redis_kit.core.flow import Flow, single
 from redis_kit.core.primitive import Primitive
-from redis_kit.core.steps import Batch, Call
+from redis_kit.core.steps import Batch, Call, repeated
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.queues import validation
 from redis_kit.queues.engine import calls
@@ -97,19 +97,13 @@ def put_batch(
     whole_number("priority", priority, validation.PRIORITY)
     wait, once = validation.milliseconds(delay), identity.new_job()
     step = calls.put(queue.key(""), jobs, delay=wait, due=due, priority=priority, once=once, ttl_ms=PERIOD)
-    yield from repeated(step)
+    try:
+        yield from repeated(step)
+    except RedisUnavailable as error:
+        _explain(error)
+        raise
     yield from registered(queue)
     return [PutResult(id, True) for id, _ in jobs]
-
-
-def repeated(step: Step) -> Flow[Any]:
-    """Carry out a step whose repeat changes nothing, and once more if its reply is lost."""
-    try:
-        return (yield step)
-    except RedisUnavailable as error:
-        if not error.indeterminate:
-            raise
-    return (yield step)
 
 
 def put_payload(
@@ -174,7 +168,8 @@ def put_one(
 
 
 def _explain(error: RedisUnavailable) -> None:
-    if error.indeterminate:
+    # Calls that are sent together share an error.
+    if error.indeterminate and MAY_BE_THERE not in getattr(error, "__notes__", ()):
         error.add_note(MAY_BE_THERE)
 
 

@@ -4,14 +4,13 @@ import struct
 from datetime import date, timedelta
 from itertools import pairwise
 from secrets import token_hex
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from redis_kit.core import conf, scripts
-from redis_kit.core.errors import InvalidValue, RedisUnavailable
+from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.keys import hashed
-from redis_kit.core.scripts import ScriptCall
-from redis_kit.core.steps import Argument, Batch, Call
+from redis_kit.core.steps import Argument, Batch, Call, repeated
 from redis_kit.signins import keys
 from redis_kit.signins.calendar import month_length
 from redis_kit.signins.days import FIRST, Moment, today
@@ -51,7 +50,7 @@ class Changes(SignInUser):
             keys.first(tag, day),
         ]
         args: list[Argument] = [day.toordinal(), offset(day), self.id, _ttl_ms(), token + moment.zone]
-        state = State.of((yield from _repeated(SIGN_IN(named, args))))
+        state = State.of((yield from repeated(SIGN_IN(named, args))))
         if state is None:
             return (yield from self._fill_in(moment, "sign_in", token))
         new = state.token == token.encode()
@@ -93,7 +92,7 @@ class Changes(SignInUser):
             args: list[Argument] = [day.toordinal(), starts[0], self.id, _ttl_ms(), token, moment.zone, moment.seconds]
             args += [was.toordinal(), kind, most, month, month_end]
             args += [end - start for start, end in pairwise(starts)]
-            reply = yield from _repeated(FILL_IN(named, args))
+            reply = yield from repeated(FILL_IN(named, args))
             if len(reply) == ANSWER.size:
                 new, *figures = ANSWER.unpack(reply)
                 return _result(day, bool(new), *figures)
@@ -122,20 +121,6 @@ class Changes(SignInUser):
             ]
         yield Batch(calls)
         return True
-
-
-def _repeated(call: ScriptCall) -> Flow[Any]:
-    """Send a call, and once more if its reply was lost: its token makes the server answer the same again."""
-    try:
-        return (yield call)
-    except RedisUnavailable as error:
-        if not error.indeterminate:
-            raise
-        lost = error
-    try:
-        return (yield call)
-    except RedisUnavailable:
-        raise lost from None  # the first call may have been carried out, whatever became of the second
 
 
 def _result(day: date, new: bool, streak: int, longest: int, total: int, before: int) -> SignIn:

@@ -22,6 +22,7 @@ def test_cancelled_job_whose_attempt_fails_is_not_tried_again(queue, twin, kit):
         (job,) = queue.claim()
         assert queue.cancel("n1")
         assert twin(queue.nack, job, delay=delay) == "dead"
+        assert twin(queue.nack, job, delay=delay) == "dead"  # as after a lost reply
         assert queue.get("n1") is None
         assert queue.counts() == (0, 0, 0, 0)
     assert not [key for key in kit.keys() if key.endswith((":cancels", ":jobs", ":reasons"))]
