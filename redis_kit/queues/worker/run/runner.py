@@ -303,16 +303,9 @@ class Chains:
 
     def __init__(self, worker: WorkerContext) -> None:
         self._worker, self._call = worker, Call(worker)
-        links: list[type[Middleware]] = [
-            *(Expiry, *feature.middleware("route"), Crashes),
-            *(
-                *feature.middleware("begin"),
-                Presence,
-                *feature.middleware("task"),
-                Results,
-                *feature.middleware("call"),
-            ),
-        ]
+        begin, task = feature.middleware("begin"), feature.middleware("task")
+        links: list[type[Middleware]] = [Expiry, *feature.middleware("route"), Crashes, *begin, Presence, *task]
+        links += [Results, *feature.middleware("call")]
         usage = [(link, is_used) for link in links if (is_used := link.usage(worker))]
         self.links, self._uses = [link for link, _ in usage], [is_used for _, is_used in usage]
         self._chains: dict[tuple[bool, ...], Handler] = {}  # by which links an attempt uses
