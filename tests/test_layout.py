@@ -109,6 +109,14 @@ def test_includes_define_functions_and_say_what_they_need_and_give():
     assert not wrong
 
 
+def test_each_hook_is_filled_by_a_feature_and_each_part_has_a_hook():
+    texts = [path.read_text() for path in PACKAGE.rglob("scripts/*.lua")]
+    hooks, parts = (
+        set(re.findall(rf"^ *-- @{word} (on_\w+)", "\n".join(texts), re.MULTILINE)) for word in ("hook", "if")
+    )
+    assert hooks == parts
+
+
 def test_script_uses_what_its_includes_give():
     wrong, gives = [], {path.stem: _listed(_parts(path)[0], "gives") for path in INCLUDES}
     needs = {path.stem: _listed(_parts(path)[0], "needs") for path in INCLUDES}

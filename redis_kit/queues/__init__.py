@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from redis_kit.queues.features.workflows.parts import chain, failures, group, previous
     from redis_kit.queues.features.workflows.workflow import Workflow
     from redis_kit.queues.tasks.current_job import cancelled
-    from redis_kit.queues.tasks.declared_limits import Limit
     from redis_kit.queues.tasks.middleware import OutgoingCall
+    from redis_kit.queues.tasks.options import Limit
     from redis_kit.queues.tasks.progress import Progress
     from redis_kit.queues.tasks.result import EnqueuedJob
     from redis_kit.queues.tasks.task import Task, task
@@ -118,7 +118,7 @@ __getattr__, __dir__ = lazily(
         "engine.queue": ("Queue",),
         "features.results.progress": ("aprogress", "progress"),
         "tasks.current_job": ("cancelled",),
-        "tasks.declared_limits": ("Limit",),
+        "tasks.options": ("Limit",),
         "tasks.middleware": ("OutgoingCall",),
         "features.resumable.loop": ("resumable",),
         "tasks.result": ("EnqueuedJob",),

@@ -8,7 +8,7 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.values.sequences import batched
-from redis_kit.queues.engine import calls, lane
+from redis_kit.queues.engine.feature import has, lanes
 from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.engine.spread import spread
 
@@ -38,13 +38,15 @@ class LimitInfo(NamedTuple):
 def listed(queue: Primitive) -> Flow[list[LimitInfo]]:
     """Return the limits of a queue, at most 100."""
     infos: dict[str, LimitInfo] = {}
+    if not has("lanes"):
+        return []
     for info in chain.from_iterable((yield from spread().each(queue, _listed))):
         infos[info.name] = _merged(infos[info.name], info) if info.name in infos else info
     return list(islice(infos.values(), MOST))
 
 
 def _listed(queue: Primitive) -> Flow[list[LimitInfo]]:
-    now, *reply = yield calls.LIST_LIMITS(queue.key(""), "")
+    now, *reply = yield lanes().LIST_LIMITS(queue.key(""), "")
     return [_info(now, *parts) for parts in batched(reply, 6)]
 
 
@@ -59,8 +61,8 @@ def change(queue: Primitive, name: str, concurrency: int | None, rate: str | Non
 
     Raises InvalidValue for the limit of a whole queue with shards.
     """
-    allowed = lane.allowed(concurrency, rate)
-    text = lane.EVERYTHING if allowed == lane.NOTHING else allowed
+    allowed = lanes().allowed(concurrency, rate)
+    text = lanes().EVERYTHING if allowed == lanes().NOTHING else allowed
     if name == "queue" and len(spread().names(queue.name)) > 1:
         raise InvalidValue(f"The queue {queue.name!r} has SHARDS, so only its groups and tasks can have limits.")
     return (yield from _set(queue, name, text))
@@ -68,15 +70,15 @@ def change(queue: Primitive, name: str, concurrency: int | None, rate: str | Non
 
 def reset(queue: Primitive, name: str) -> Flow[bool]:
     """Go back to what the code says."""
-    return (yield from _set(queue, name, lane.NOTHING))
+    return (yield from _set(queue, name, lanes().NOTHING))
 
 
 def _set(queue: Primitive, name: str, text: str) -> Flow[bool]:
-    return any((yield from spread().each(queue, partial(_set_in_one, name=lane.limit_name(name), text=text))))
+    return any((yield from spread().each(queue, partial(_set_in_one, name=lanes().limit_name(name), text=text))))
 
 
 def _set_in_one(queue: Primitive, *, name: str, text: str) -> Flow[bool]:
-    return bool((yield calls.SET_LIMIT(queue.key(""), name, text)))
+    return bool((yield lanes().SET_LIMIT(queue.key(""), name, text)))
 
 
 def _info(now: int, name: bytes, set: bytes, code: bytes, running: int, waiting: int, start: int) -> LimitInfo:

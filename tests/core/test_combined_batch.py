@@ -18,7 +18,7 @@ def key(kit, name):
 
 def counted(kit, name):
     """Return the step that counts the jobs of a queue."""
-    return COUNT([key(kit, name) + part for part in ("scheduled", "ready", "running", "dead", "parked")])
+    return COUNT([key(kit, name) + part for part in ("scheduled", "ready", "running", "dead")])
 
 
 @pytest.fixture

@@ -57,11 +57,21 @@ def test_include_may_have_includes(tmp_path, monkeypatch):
     assert "@include" not in source
 
 
+LIMITS = "redis_kit.queues.features.limits"
+
+
 def test_line_that_checks_types_becomes_one_command_for_each_key():
     source = scripts.load("redis_kit.queues.engine", "requeue").source
     assert 'redis.call("ZCARD", dead)\n' in source
-    assert 'redis.call("HLEN", jobs) redis.call("ZCARD", ready) redis.call("HLEN", lanes) ' in source
+    assert 'redis.call("HLEN", reasons) redis.call("HLEN", jobs) redis.call("ZCARD", ready)' in source
     assert "@check_types" not in source
+
+
+def test_hooks_are_filled_with_the_parts_of_other_packages():
+    plain, filled = (scripts.load("redis_kit.queues.engine", "count", hooks=hooks) for hooks in ((), (LIMITS,)))
+    assert "@hook" not in plain.source + filled.source
+    assert (plain.keys, filled.keys) == (4, 5)
+    assert 'ZLEXCOUNT", parked' in filled.source
 
 
 @pytest.mark.parametrize("cold", [False, True])

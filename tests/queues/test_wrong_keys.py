@@ -12,6 +12,7 @@ from redis_kit.queues.engine.claim import version
 from redis_kit.queues.engine.ids import this_process
 from redis_kit.queues.features.cancel.store import cancel
 from redis_kit.queues.features.handover import store as handover
+from redis_kit.queues.features.limits.lanes import SET_LIMIT
 from redis_kit.queues.features.results import store as results
 from redis_kit.queues.features.resumable import store as cursors
 from redis_kit.queues.features.schedules import store as schedules
@@ -79,7 +80,7 @@ class Scene:
             lambda: queue.put_many(range(3), group="a"),
             lambda: queue.put(1, group="a", delay=60, id=dead.id),
             lambda: queue.put(1, group="a", unique="w", replace=True),
-            lambda: self.run(moves.SET_LIMIT(base, "group=a", "1 - ")),
+            lambda: self.run(SET_LIMIT(base, "group=a", "1 - ")),
             lambda: source.release([job]),
             lambda: queue.run_flow(claim.postpone(queue, [(job, 1.0)], holds=True)),
             lambda: self.run(

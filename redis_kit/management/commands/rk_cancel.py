@@ -1,5 +1,5 @@
 """Cancel jobs."""
 
-from redis_kit.queues.commands.rk_cancel import Command
+from redis_kit.queues.features.cancel.command import Command
 
 __all__ = ["Command"]

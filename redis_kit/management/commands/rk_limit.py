@@ -1,5 +1,5 @@
 """List the limits of a queue, and change them."""
 
-from redis_kit.queues.commands.rk_limit import Command
+from redis_kit.queues.features.limits.command import Command
 
 __all__ = ["Command"]

@@ -10,7 +10,7 @@ from redis_kit.core import conf, scripts
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues.engine import ids as identity
 from redis_kit.queues.engine.done import Ack
-from redis_kit.queues.engine.feature import all_parts, results, script_hooks, script_parts
+from redis_kit.queues.engine.feature import all_parts, results, script_hooks, script_parts, whole
 from redis_kit.queues.engine.job import Job, member
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.keys import OF_JOB, OF_ONE, OF_WORKER, of_one
@@ -23,7 +23,7 @@ InLane = Lane | None
 
 
 # Parts of scripts by their bit in the key `features` of a queue; see scripts/_features.lua. Features bring others.
-PARTS = {1: "lanes", 8: "later", 16: "paused", 32: "repeats", 64: "rules"}
+PARTS = {8: "later", 16: "paused", 32: "repeats"}
 CHANGED = b"FEATURES "  # how the reply begins of a script that did nothing, as the queue uses other features
 
 
@@ -80,7 +80,6 @@ GET_JOB, GET_JOB_DETAILS, PEEK = map(QueueScript, ("get_job", "get_job_details",
 LIST_JOBS = QueueScript("list_jobs")
 CLAIM_BY_ID = QueueScript("claim_by_id")
 PAUSE, RESUME, GET_PAUSE = map(QueueScript, ("pause", "resume", "get_pause"))
-SET_LIMIT, LIST_LIMITS = map(QueueScript, ("set_limit", "list_limits"))
 STORED = frozenset(("results",))  # the part of scripts that stores results
 TAKEN = 200  # jobs in one call
 COMMAND_TTL = 60_000  # ms
@@ -114,7 +113,9 @@ def put(
     needs = (("delayed", delay or due), ("lane", lane), ("used", own), ("once", once))
     parts = frozenset(name for name, needed in needs if needed)
     if own:
-        parts |= {"lanes", *all_parts()}
+        parts |= all_parts()
+    elif lane:
+        parts = whole(parts | {"lanes"})
     args = (when(delay, due), priority, lane.text if lane else "", ttl_ms or "")
     return PUT(base, *args, *chain.from_iterable(jobs), job=once, parts=parts)
 
@@ -175,7 +176,7 @@ def settle(
     """
     parts, more = parts_of(features) - {"later"}, _keys_of(base, acks, done_limit)
     if ends:
-        parts |= {"any", "bury", "delay", "endings", *(["unfit"] if digest else [])}
+        parts = whole(parts) | {"any", "bury", "delay", "endings", *(["unfit"] if digest else [])}
     if results() and any(end.ttl_ms for end in ends):
         ids = [end.member.split(b"/", 3)[-1].decode("utf-8", "surrogateescape") for end in ends]
         more = [of_one(base, part, id) for id in ids for part in OF_JOB]

@@ -15,6 +15,8 @@ from django.core.checks import CheckMessage
 from django.utils.module_loading import import_string
 
 from redis_kit.core.errors import ConfigurationError
+from redis_kit.queues.engine.lane import Lane
+from redis_kit.queues.settings import DEFAULTS, options_of
 
 FEATURES = "redis_kit.queues.features"
 
@@ -131,6 +133,8 @@ class Feature:
     parts: ClassVar[tuple[str, ...]] = ()
     #: The module of unique keys: chosen(), put(), check() and key_of_call().
     unique_keys: ClassVar[str] = ""
+    #: The module of lanes: lane_of(), check(), lane_of_call() and the scripts of limits.
+    lanes: ClassVar[str] = ""
     #: The function that returns the step which cancels a job, as a dotted path.
     canceller: ClassVar[str] = ""
     #: Options that this feature adds to ``@task``, with their defaults; see declare(). Middleware reads them as
@@ -146,8 +150,8 @@ class Feature:
     message_fields: ClassVar[Mapping[int, str]] = {}
     #: The subclass of engine.spread.Spread that says where the jobs of a queue are, as a dotted path.
     spread: ClassVar[str] = ""
-    #: The module that stores results of jobs, as a dotted path; see features.results.store.
-    results: ClassVar[str] = ""
+    #: Whether this feature stores results of jobs, and has the methods of features.results for that.
+    stores_results: ClassVar[bool] = False
     #: Middleware around attempts of jobs, as dotted paths. By ``route`` a job may leave this worker, ``begin`` is
     #: around all that happens once it stays, and ``task`` around the call of its task and its result,
     #: ``call`` around the call alone.
@@ -229,6 +233,12 @@ def script_parts() -> Mapping[int, str]:
     return {bit: part for feature in features() for bit, part in feature.bits.items()}
 
 
+def whole(parts: frozenset[str]) -> frozenset[str]:
+    """Return these parts of scripts with all parts of their features."""
+    of_features = (set(feature.bits.values()) for feature in features())
+    return parts.union(*(own for own in of_features if not parts.isdisjoint(own)))
+
+
 @cache
 def all_parts() -> frozenset[str]:
     """Return all parts of scripts that features bring."""
@@ -284,6 +294,24 @@ def unique_keys() -> Any:
     return import_module(_path("unique_keys", "has unique keys"))
 
 
+def has(part: str) -> bool:
+    """Return whether a feature brings a part, given as the name of an attribute of Feature."""
+    return any(getattr(feature, part) for feature in features())
+
+
+def lanes() -> Any:
+    """Return the module of lanes. Raises ConfigurationError without a feature that has them."""
+    return import_module(_path("lanes", "has groups and limits"))
+
+
+def lane_of(queue: str, group: Any = None) -> Lane | None:
+    """Return the lane of a job; None if it has neither a group nor limits of its queue. Raises InvalidValue."""
+    if group is None and (options_of(queue) is DEFAULTS or not has("lanes")):
+        return None
+    lane: Lane | None = lanes().lane_of(queue, group)
+    return lane
+
+
 def canceller() -> Any:
     """Return what returns the step that cancels a job. Raises ConfigurationError without a feature that does."""
     return import_string(_path("canceller", "cancels jobs"))
@@ -296,9 +324,8 @@ def transport() -> Any:
 
 @cache
 def results() -> Any:
-    """Return the module that stores results; None without a feature that does."""
-    paths = [feature.results for feature in features() if feature.results]
-    return import_module(paths[0]) if paths else None
+    """Return the feature that stores results; None without one."""
+    return next((feature for feature in features() if feature.stores_results), None)
 
 
 def death_hooks(source: Any, body: bytes) -> Sequence[Callable[[str], object]]:

@@ -9,9 +9,8 @@ from redis_kit.core.primitive import Primitive, with_own_init
 from redis_kit.queues import signals
 from redis_kit.queues.engine import claim, enqueue, liveness, manage
 from redis_kit.queues.engine.claim import Claimed
-from redis_kit.queues.engine.feature import unique_keys
+from redis_kit.queues.engine.feature import lane_of, unique_keys
 from redis_kit.queues.engine.job import Job, JobInfo, PauseInfo, QueueCounts, State
-from redis_kit.queues.engine.lane import lane_of
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.engine.unique import PutResult, UniqueKey, Until
 from redis_kit.queues.settings import QueueSettings

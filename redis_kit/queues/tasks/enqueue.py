@@ -18,7 +18,7 @@ from redis_kit.core.values.sequences import batched
 from redis_kit.queues import signals, validation
 from redis_kit.queues.engine import enqueue as flows
 from redis_kit.queues.engine import ids, message
-from redis_kit.queues.engine.feature import call_context, transport, unique_keys
+from redis_kit.queues.engine.feature import call_context, has, lanes, transport, unique_keys
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.message import Extra
 from redis_kit.queues.engine.queue import Queue
@@ -27,7 +27,7 @@ from redis_kit.queues.engine.unique import PutResult, UniqueKey, key_of_call
 from redis_kit.queues.errors import InvalidArguments
 from redis_kit.queues.framework import heard, task_enqueued
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.tasks import declared_limits, expiry, middleware, registry
+from redis_kit.queues.tasks import expiry, middleware, registry
 from redis_kit.queues.tasks.options import outbox_of
 from redis_kit.queues.tasks.result import EnqueuedJob, RedisTaskResult
 from redis_kit.queues.tasks.task import Task, arguments
@@ -119,8 +119,7 @@ def packed(task: Task[..., Any], args: Any, kwargs: Any) -> PackedCall:
     conf.warn_unless_installed()
     check_call(task, args, kwargs)
     key = None if task.unique is False else unique_keys().key_of_call(task, args, kwargs)
-    lane = declared_limits.lane_of_call(task, args, kwargs) if _may_have_lane(task) else None
-    return PackedCall(body_of(task, args, kwargs), key, lane)
+    return PackedCall(body_of(task, args, kwargs), key, lane_of_call(task, args, kwargs))
 
 
 def packed_calls(task: Task[..., Any], calls: Iterable[Any]) -> list[tuple[Any, Any, PackedCall]]:
@@ -186,9 +185,17 @@ def check_call(task: Task[..., Any], args: Any, kwargs: Any) -> None:
         raise InvalidArguments(f"{task.module_path}{task.signature}: {mismatch}. {hint}".strip())
 
 
+def lane_of_call(task: Task[..., Any], args: Any, kwargs: Any) -> Lane | None:
+    """Return the lane of a call; None without a group and limits. Raises InvalidValue."""
+    if not _may_have_lane(task):
+        return None
+    lane: Lane | None = lanes().lane_of_call(task, args, kwargs)
+    return lane
+
+
 def _may_have_lane(task: Task[..., Any]) -> bool:
     own = task.group is not None or task.concurrency is not None or task.rate is not None or task.limits
-    return bool(own or conf.section(QueueSettings).QUEUE_OPTIONS)
+    return bool(own or (conf.section(QueueSettings).QUEUE_OPTIONS and has("lanes")))
 
 
 def described(task: Task[..., Any]) -> str:

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cache
 from typing import Any, Literal, get_args
@@ -16,14 +16,26 @@ from redis_kit.core.keys import encode
 from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.core.values.numbers import seconds, whole_number
 from redis_kit.queues import validation
-from redis_kit.queues.engine.feature import option_class, unique_keys
+from redis_kit.queues.engine.feature import lanes, option_class, unique_keys
 from redis_kit.queues.errors import InvalidTask
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.tasks import declared_limits, expiry, retry
+from redis_kit.queues.tasks import expiry, retry
 
 TAGS, LONGEST_TAG = 5, 40  # of a job, and bytes of each: the pages of jobs read the beginning of each message
 TIMEOUT = (0.001, 604_800.0)  # seconds
 OnCancel = Literal["raise", "flag"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """At most ``concurrency`` jobs of a task at once, and starts at a ``rate``, such as "10/s" or "100/m".
+
+    With ``by``, a tuple of names of arguments, each value of these has the limit for itself.
+    """
+
+    concurrency: int | None = None
+    rate: str | None = None
+    by: tuple[str, ...] = ()
 
 
 def outbox_of(task: Any) -> str:
@@ -103,7 +115,8 @@ def check_options(task: Any) -> None:
         hint = did_you_mean(task.outbox, settings.DATABASES, f"It has {', '.join(map(repr, settings.DATABASES))}.")
         raise InvalidValue(f"outbox is {shortened(task.outbox)}, but DATABASES has no alias of that name. {hint}")
     expiry.milliseconds(task.expires)
-    declared_limits.check(task)
+    if task.limits != () or not task.group is task.concurrency is task.rate is None:
+        lanes().check(task)
     check_tags(task.tags)
     retry.check(task.backoff)
     if task.unique is not False or task.unique_by is not None or task.replace is not False:

@@ -16,8 +16,7 @@ from redis_kit.queues.engine import feature
 from redis_kit.queues.engine.unique import By, Until
 from redis_kit.queues.errors import InvalidArguments, InvalidTask
 from redis_kit.queues.tasks import registry
-from redis_kit.queues.tasks.declared_limits import Limit
-from redis_kit.queues.tasks.options import OnCancel, check_function, check_options, copy, of_features
+from redis_kit.queues.tasks.options import Limit, OnCancel, check_function, check_options, copy, of_features
 from redis_kit.queues.tasks.retry import Backoff
 
 if TYPE_CHECKING:

@@ -289,6 +289,7 @@ def test_full_server_can_be_cleared(own_kit):
 
 
 def test_cancel_deletes_a_job_that_waits_and_marks_one_that_runs(full, twin, kit):
+    pytest.importorskip("redis_kit.queues.features.cancel")
     assert twin(full.cancel, "ready")
     assert full.get("ready") is None
     assert twin(full.cancel, "running")

@@ -4,7 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from redis_kit.queues.engine.feature import features
+from redis_kit.queues.engine import calls
+from redis_kit.queues.engine.feature import features, script_parts
 from redis_kit.queues.features import FEATURES
 from tests.queues.support import smoke, without
 
@@ -12,6 +13,12 @@ from tests.queues.support import smoke, without
 def test_list_has_each_folder_once_and_features_are_named_after_them():
     assert sorted(path.split(".")[3] for path in FEATURES) == without.NAMES
     assert [feature.name for feature in features()] == [path.split(".")[3] for path in FEATURES]
+
+
+def test_bits_of_features_are_those_that_queues_have_stored():
+    assert script_parts() == {1: "lanes", 2: "unique", 4: "marks", 64: "rules"}
+    assert sum(len(feature.bits) for feature in features()) == 4
+    assert not script_parts().keys() & calls.PARTS.keys()
 
 
 def test_queues_work_without_any_one_feature_and_without_all(kit, tmp_path):

@@ -16,6 +16,7 @@ from django.utils.translation import get_language
 from redis_kit import queues
 from redis_kit.core.activity import current_work
 from redis_kit.queues import TaskTimeout, signals, task
+from redis_kit.queues.engine.feature import has
 from tests.queues.support.journal import write as journal
 
 done: list[Any] = []
@@ -39,12 +40,13 @@ def note_slowly(name: str, seconds: float) -> None:
     journal(name, "end")
 
 
-@task(concurrency=2)
+# Without the feature these tasks have no limits, and only the tests of others use the module.
+@task(**{"concurrency": 2} if has("lanes") else {})
 def note_in_twos(name: str, seconds: float) -> None:
     note_slowly.call(name, seconds)
 
 
-@task(rate="5/s", store_result=False)
+@task(**{"rate": "5/s"} if has("lanes") else {}, store_result=False)
 def note_at_a_rate(name: str) -> None:
     journal(name, "end")
 

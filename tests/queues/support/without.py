@@ -14,14 +14,18 @@ NAMES = sorted(path.parent.name for path in FEATURES.glob("*/feature.py"))
 
 # Tests of one feature that need others, too: they go with each of these.
 TOGETHER = {
-    "celery/test_fleet.py": ("handover", "logs", "shards"),
-    "celery/test_project.py": ("handover", "results", "schedules", "traces"),
+    "celery/test_fleet.py": ("handover", "logs", "unique", "limits", "shards"),
+    "celery/test_project.py": ("handover", "results", "schedules", "traces", "unique"),
     "celery/test_sink.py": ("handover",),
-    "celery/test_delay.py": ("handover",),
+    "celery/test_delay.py": ("handover", "unique"),
     "celery/test_schedules.py": ("schedules", "handover"),
     "celery/test_traces.py": ("workflows", "traces", "handover"),
     "schedules/test_celery_beat.py": ("celery",),
     "handover/test_page.py": ("celery",),
+    "handover/test_store.py": ("cancel", "unique", "limits"),
+    "limits/test_lanes.py": ("unique",),
+    "limits/test_lanes_model.py": ("unique", "cancel"),
+    "workflows/test_options.py": ("unique", "limits"),
     "test_list.py": tuple(NAMES),
 }
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from redis_kit.queues import Limit, current_workflow, task
+from redis_kit.queues import current_workflow, task
 
 ran: list[Any] = []
 broken: set[Any] = set()  # for which work() fails
@@ -47,16 +47,6 @@ def split(count: int, *, fails: bool = False) -> int:
 @task(max_attempts=1, store_result=False)
 def unstorable() -> object:
     return object()
-
-
-@task(unique=True)
-def unique() -> None:
-    """One that can't be a step."""
-
-
-@task(limits=[Limit(concurrency=1, by=("tenant",))])
-def limited(tenant: str, value: Any = None) -> Any:
-    return value
 
 
 @task

@@ -1,8 +1,17 @@
 -- The only code that changes the states of jobs, with what features keep of them. A script includes the parts that it needs: put,
 -- later, begin and finish for many jobs at once, and any for one, with delay if it may be scheduled, and bury if it may be dead.
 -- @keys jobs, running
--- needs  count_minute, free_places, leave_lane, lanes, ready_place, place_of, read_record, use_feature, now, dead_limit, first_field
--- gives  put, promote, begin, finish, move, drop_oldest
+-- needs  count_minute, place_of, read_record, use_feature, now, dead_limit, first_field
+-- gives  ready_place, put, promote, begin, finish, move, drop_oldest
+-- @hook on_define
+-- @if any
+-- The place of a job that gets ready.
+local function ready_place(id, priority, turn)
+    local place = place_of(priority, turn)
+    -- @hook on_place(id, priority, turn, place)
+    return place
+end
+-- @end any
 -- @if put
 -- @keys ready, sequence
 -- Store new jobs: records and places are in the form in which commands take them.
@@ -26,11 +35,10 @@ local function promote()
     local records, last, places = redis.call("HMGET", jobs, unpack(due)), redis.call("INCRBY", sequence, #due), {}
     for at, id in ipairs(due) do
         local priority, turn = read_record(records[at] or ""), last - #due + at
-        places[2 * at - 1], places[2 * at] = place_of(priority, turn), id
-        -- @if lanes
-        places[2 * at - 1] = ready_place(id, priority, turn)
-        redis.call("ZADD", ready, places[2 * at - 1], id)  -- before the next one of its lane
-        -- @end lanes
+        local place = place_of(priority, turn)
+        -- @hook on_place(id, priority, turn, place)
+        -- @hook on_promote(id, place)
+        places[2 * at - 1], places[2 * at] = place, id
     end
     redis.call("ZADD", ready, unpack(places))
     redis.call("ZREM", scheduled, unpack(due))
@@ -86,10 +94,7 @@ local function finish(members, ids, wants_records)
     end
     if length > 300 then redis.call("LTRIM", answers, -250, -1) end
     if length == done then redis.call("PEXPIRE", answers, 3600 * 1000) end
-    -- @hook on_end(ids)
-    -- @if lanes
-    may_start = free_places(ids, "over")
-    -- @end lanes
+    -- @hook on_end(ids, may_start)
     return lost, done, sum, records, may_start
 end
 -- @end finish
@@ -108,9 +113,6 @@ local function move(id, from, to, how)
     local may_start = to == "ready"
     if from == "running" then
         redis.call("ZREM", running, how.member)
-        -- @if lanes
-        may_start = free_places({id}, to == "gone" and "over" or how.lane) or may_start
-        -- @end lanes
     elseif from == "dead" then
         redis.call("ZREM", dead, id)
         redis.call("HDEL", reasons, id)
@@ -118,10 +120,8 @@ local function move(id, from, to, how)
     elseif from then
         redis.call("ZREM", ready, id)
         redis.call("ZREM", scheduled, id)
-        -- @if lanes
-        if to == "gone" or how.leaves_lane then may_start = leave_lane(id) or may_start end
-        -- @end lanes
     end
+    -- @hook on_leave(id, from, to, how, may_start)
     if how.record then redis.call("HSET", jobs, id, how.record) end
     if to == "ready" then
         redis.call("ZADD", ready, how.place, id)
@@ -145,10 +145,7 @@ local function move(id, from, to, how)
     else
         redis.call("HDEL", jobs, id)
         local ids = {id}
-        -- @hook on_end(ids)
-        -- @if lanes
-        redis.call("HDEL", lanes, id)
-        -- @end lanes
+        -- @hook on_end(ids, may_start)
     end
     return may_start
 end

@@ -33,12 +33,7 @@ local claimed, next_end, reply, is_new, done, sum = 0, -1, {"", "", "", "", ""},
 local lost, pause, coming, records
 
 -- @hook on_check
--- @if lanes
--- @check_types lanes, turns
--- @if rules
--- @check_types limits, parked, running, jobs, minutes, sequence
--- @end rules
--- @end lanes
+-- @hook on_check_claim
 -- @if paused
 pause = redis.call("PTTL", paused)
 is_paused = pause ~= -2
@@ -52,18 +47,13 @@ is_paused = pause ~= -2
 if redis.call("ZSCORE", repeats, owner) then limit = 0 end  -- this comes in late
 -- @end again
 -- @end repeats
--- @if lanes|later
--- @include _record_head
--- @end lanes|later
 -- @if later
+-- @include _record_head
 -- @include _record
 -- @end later
 -- @if again
 -- @include _features
 -- @end again
--- @if lanes
--- @include _lanes
--- @end lanes
 -- @include _count_minute
 -- @include _move with begin, finish
 -- @if later
@@ -106,20 +96,12 @@ local function repeat_claim()
 end
 if repeat_claim() then limit = 0 end
 -- @end again
--- @if lanes
--- @include _choose_jobs
--- @if rules
-if limit > 0 and not is_paused then waiting = admit_lanes() end
--- @end rules
--- @end lanes
+-- @hook on_admit(limit, is_paused, waiting)
 if limit > 0 and waiting > 0 and not is_paused then
     local counted = redis.call("HGET", minutes, first_field + 2)
-    -- @if lanes
-    local taken, turns_after = choose_jobs(limit)
-    -- @end lanes
-    -- @if not lanes
-    local taken = redis.call("ZPOPMIN", ready, limit)
-    -- @end lanes
+    local taken
+    -- @hook on_choose(limit, taken)
+    taken = taken or redis.call("ZPOPMIN", ready, limit)
     local USUAL = "^(%-?%d+ )(%d+)() %d+ (%d+)\n()"
     local ids, members, written, attempt, size, begun, late, latest = {""}, {}, {}, nil, 0, 0, 0, 0
     claimed = #taken / 2
@@ -155,9 +137,7 @@ if limit > 0 and waiting > 0 and not is_paused then
         end
     end
     begin(taken, members, written, records.err and records)
-    -- @if lanes
-    if turns_after[1] then redis.call("ZADD", turns, unpack(turns_after)) end
-    -- @end lanes
+    -- @hook on_begin
     if begun > 0 then
         local before = counted and #counted == 24 and counted or string.rep("\0", 24)
         local others, sum, greatest = struct.unpack(">I8I8I8", before)
@@ -165,11 +145,7 @@ if limit > 0 and waiting > 0 and not is_paused then
         is_new = not counted
     end
 end
--- @if lanes
--- @if rules
-coming, waiting = look_ahead(coming, claimed)
--- @end rules
--- @end lanes
+-- @hook on_look_ahead(coming, claimed, waiting)
 if is_new or done > 0 and sum == done then
 -- @include _begin_minute
     begin_minute()

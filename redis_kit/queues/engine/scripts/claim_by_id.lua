@@ -21,11 +21,11 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record
 -- @include _worker_lease
 -- @include _features
--- @include _lanes with rules, away
--- @include _move with any, lanes
+-- @include _move with any
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 local record = redis.call("HGET", jobs, id)
--- @check_types running, ready, scheduled, sequence, info, answers, lanes, parked
+-- @check_types running, ready, scheduled, sequence, info, answers
+-- @hook on_check
 if not record then
     return {}
 end
@@ -52,5 +52,5 @@ payload = string.gsub(payload, "^(~[^\n]*)", "%1" .. string.format(" %.0f/", now
 record = record_head(priority, attempts + 1, crashes, due) .. payload
 local claim = owner .. "/" .. place .. "/" .. id
 move(id, held and "running" or "scheduled", "running", {member = member, claim = claim, record = record, lane = "away"})
-hold_places(id)
+-- @hook on_away(id)
 return {place, record, clock[1], clock[2]}

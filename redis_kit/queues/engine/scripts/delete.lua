@@ -9,11 +9,10 @@ local id = ARGV[1]
 
 -- @include _wake
 -- @include _record_head
--- @include _lanes with rules
 -- @include _state_of
--- @include _move with any, lanes
+-- @include _move with any
 local state = state_of(id)
--- @check_types ready, scheduled, dead, jobs, reasons, lanes, limits, parked, signal
+-- @check_types ready, scheduled, dead, jobs, reasons, signal
 -- @hook on_check
 if state == "running" then
     return 0

@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- Return one job and its state.
 --
--- @keys jobs, ready, scheduled, dead, reasons, running, lanes, limits, parked
+-- @keys jobs, ready, scheduled, dead, reasons, running
 -- ARGV[1]  id
 -- ARGV[2]  limit      how many running jobs are looked through for its worker
 -- returns  state, id, record, when it died or is to start in ms, or "", why or for which limit a ready job waits, or "", worker or ""; nothing
@@ -15,7 +15,8 @@ if not record then
 end
 local state, moment = state_of(id)
 if state ~= "running" then
-    local reason = state == "dead" and redis.call("HGET", reasons, id) or state == "ready" and awaited_limit(lane_of(id) or "")
+    local reason = state == "dead" and redis.call("HGET", reasons, id)
+    -- @hook on_reason(id, state, reason)
     return {state, id, record, moment or "", reason or "", ""}
 end
 local worker, ending = "", "/" .. id

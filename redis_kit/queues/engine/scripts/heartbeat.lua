@@ -28,8 +28,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _worker_lease
 -- @include _next_lease_end
 -- @include _wake
--- @include _lanes with rules
--- @include _move with any, bury, lanes
+-- @include _move with any, bury
 -- @include _endings
 -- @include _count_crash
 -- @include _valid_place
@@ -69,7 +68,7 @@ local function note_lost(from, jobs, report)
     end
     redis.call("HDEL", lost, oldest)
 end
--- @check_types running, ready, scheduled, dead, info, jobs, reasons, unknown, signal, lanes, parked, lost, crashed
+-- @check_types running, ready, scheduled, dead, info, jobs, reasons, unknown, signal, lost, crashed
 -- @hook on_check
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 local stored, cancelled = redis.call("HMGET", orders, worker, worker .. "/until"), {}
@@ -113,8 +112,8 @@ for at = 1, #silent, 2 do
         room = room - taken
     end
 end
-local coming, todo = tonumber(redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]), next_todo()
-if todo and (not coming or todo < coming) then coming = todo end
+local coming = tonumber(redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2])
+-- @hook on_next(coming)
 local pause = redis.call("PTTL", paused)
 if pause == -2 then
     reply[1] = redis.call("ZCARD", ready) > 0 and 0 or coming and math.max(0, coming - now) or -1

@@ -2,7 +2,7 @@
 -- Return how many jobs have each state, and a page of those of one state: the ones after a place, in the order of _read_jobs.
 -- One script: the page belongs to the counts.
 --
--- @keys running
+-- @keys ready, scheduled, running, dead
 -- ARGV[1]  state
 -- ARGV[2]  after      the place after which the page begins; "" for the first page
 -- ARGV[3]  limit      how many, at most
@@ -13,18 +13,17 @@
 
 local state, after = ARGV[1], ARGV[2]
 local key = ({ready = ready, scheduled = scheduled, dead = dead, running = running})[state]
--- @include _state_of
 -- @include _read_jobs
 local waiting = redis.call("ZCARD", ready)
-local held = redis.call("ZLEXCOUNT", parked, "[job\n", "(job\11")
+-- @hook on_count(waiting)
 
 -- A job that has left this state since is not found: the page begins where it was. No job is passed over for that.
 local function offset_after(score, member)
     if not score then
         return 0
-    elseif score == "parked" then
-        return waiting + redis.call("ZLEXCOUNT", parked, "[job\n", "[" .. member)
-    elseif redis.call("ZSCORE", key, member) == score then
+    end
+    -- @hook on_offset(score, member)
+    if redis.call("ZSCORE", key, member) == score then
         return (state == "dead" and redis.call("ZREVRANK", key, member) or redis.call("ZRANK", key, member)) + 1
     elseif state == "running" then
         return redis.call("ZLEXCOUNT", key, "-", "[" .. member)
@@ -36,4 +35,4 @@ end
 
 local offset = offset_after(string.match(after, "^(%S+) (.*)$"))
 local page, places = read_jobs(state, key, offset, tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]))
-return {redis.call("ZCARD", scheduled), waiting + held, redis.call("ZCARD", running), redis.call("ZCARD", dead), places, page}
+return {redis.call("ZCARD", scheduled), waiting, redis.call("ZCARD", running), redis.call("ZCARD", dead), places, page}

@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- Return jobs of one state, in the order of _read_jobs.
 --
--- @keys running
+-- @keys ready, scheduled, running, dead
 -- ARGV[1]  state
 -- ARGV[2]  offset     how many are passed over
 -- ARGV[3]  limit      how many, at most
@@ -11,6 +11,5 @@
 
 local state = ARGV[1]
 local key = ({ready = ready, scheduled = scheduled, dead = dead, running = running})[state]
--- @include _state_of
 -- @include _read_jobs
 return (read_jobs(state, key, tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])))

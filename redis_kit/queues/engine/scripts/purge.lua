@@ -10,17 +10,12 @@ local state, limit = ARGV[1], tonumber(ARGV[2])
 
 -- @include _wake
 -- @include _record_head
--- @include _lanes with rules
--- @include _move with any, lanes
+-- @include _move with any
 local key = ({ready = ready, scheduled = scheduled, dead = dead})[state]
 local ids = redis.call("ZRANGE", key, 0, limit - 1)
--- @check_types jobs, ready, scheduled, dead, reasons, lanes, limits, parked, signal
+-- @check_types jobs, ready, scheduled, dead, reasons, signal
 -- @hook on_check
-if state == "ready" and #ids < limit then
-    for _, member in ipairs(redis.call("ZRANGEBYLEX", parked, "[job\n", "(job\11", "LIMIT", 0, limit - #ids)) do
-        ids[#ids + 1] = string.match(member, "[^\n]*$")
-    end
-end
+-- @hook on_purge(state, limit, ids)
 
 local wakes = false
 for _, id in ipairs(ids) do wakes = move(id, state, "gone", {}) or wakes end

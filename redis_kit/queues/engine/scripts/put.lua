@@ -18,9 +18,6 @@ local priority, count = ARGV[2], (#ARGV - 4) / 2
 -- @if delayed|lane
 -- @include _features
 -- @end delayed|lane
--- @if lane|used
--- @include _lanes with rules
--- @end lane|used
 -- @if used
 -- @include _state_of
 -- @include _move with put, any
@@ -28,9 +25,6 @@ local priority, count = ARGV[2], (#ARGV - 4) / 2
 -- @if not used
 -- @include _move with put
 -- @end used
--- @if lane
--- @include _put_in_lane
--- @end lane
 -- @include _wake
 local due, later = due_of(ARGV[1], redis.call("TIME"))
 local signals, to = redis.call("LLEN", signal), ready
@@ -55,15 +49,19 @@ if state and state ~= "dead" then
 end
 -- @hook on_check
 if state then
-    -- @check_types ready, scheduled, reasons, lanes, turns, limits, parked
+    -- @check_types ready, scheduled, reasons
 end
 -- @end used
 -- @if lane
--- @check_types jobs, ready, sequence, lanes, turns, limits, parked
+-- @check_types jobs, ready, sequence
+-- @hook on_check
 wakes = signals == 0  -- also for what the code allows now
 -- @end lane
 -- @if once
--- @check_types jobs, ready, scheduled, sequence
+-- @check_types jobs, ready, sequence
+-- @if delayed
+-- @check_types scheduled
+-- @end delayed
 redis.call("SET", period, ARGV[5], "PX", ARGV[4])
 -- @end once
 local head, ids, records, places = new_head(priority, due), {}, {}, {}
@@ -80,12 +78,14 @@ end
 if later and redis.call("ZCARD", scheduled) == 0 then use_feature(LATER) end
 -- @end delayed
 -- @if used
+local may_start
 if state then move(id, "dead", "gone", {}) end
--- @hook on_end(ids)
+-- @hook on_end(ids, may_start)
 -- @hook on_new(id)
 -- @end used
 -- @if lane
-put_in_lane(ARGV[3], ids, not later and priority)
+local lane = ARGV[3]
+-- @hook on_put(lane, ids, priority, later)
 if not later then
     redis.call("HSET", jobs, unpack(records))
     to = nil

@@ -3,7 +3,7 @@
 --
 -- Without a first line of flags it runs whether or not the server refuses writes, and a write inside says which.
 --
--- @keys scheduled, ready, running, dead, jobs, minutes, paused, workers, info, unknown, parked
+-- @keys scheduled, ready, running, dead, jobs, minutes, paused, workers, info, unknown
 -- ARGV[1]   minutes    how many, this one among them
 -- returns  how many are scheduled, ready (with those that wait for a limit), running, dead; for how many ms the next ready job, the next scheduled one,
 --          or the first one of 100 lanes that wait for a limit has been due, the longest of these (-1: none is); the present minute since 1970; since when it is paused
@@ -18,28 +18,17 @@ local minute = math.floor(now / 60000)
 
 -- @include _record_head
 -- @include _record
-local reply = {}
-for at, key in ipairs({scheduled, ready, running, dead}) do
-    reply[at] = redis.call("ZCARD", key)
-end
-reply[2] = reply[2] + redis.call("ZLEXCOUNT", parked, "[job\n", "(job\11")
+local waiting = redis.call("ZCARD", ready)
+-- @hook on_count(waiting)
+local reply = {redis.call("ZCARD", scheduled), waiting, redis.call("ZCARD", running), redis.call("ZCARD", dead)}
 local record = redis.call("HGET", jobs, redis.call("ZRANGE", ready, 0, 0)[1] or "")
 local _, _, _, due = read_record(record or "")
 -- A scheduled job gets ready with the next claim. If no worker claims, it waits as a ready job does.
 local time = tonumber(redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]) or now + 1
 local age, overdue = record and math.max(0, now - due) or -1, now - time
-local first, waiting = "[job\n", -1
-for _ = 1, reply[2] > 0 and 100 or 0 do
-    local member = redis.call("ZRANGEBYLEX", parked, first, "(job\11", "LIMIT", 0, 1)[1]
-    local lane, id = string.match(member or "", "^job\n([^\n]*)\n[^\n]*\n(.*)$")
-    if not lane then
-        break
-    end
-    local stored = redis.call("HGET", jobs, id)
-    waiting = stored and math.max(waiting, now - select(4, read_record(stored))) or waiting
-    first = "(job\n" .. lane .. "\11"
-end
-reply[5], reply[6] = math.min(2 ^ 53, math.max(-1, age, overdue, waiting)), minute
+local longest = math.max(-1, age, overdue)
+-- @hook on_age(now, longest, read_record)
+reply[5], reply[6] = math.min(2 ^ 53, longest), minute
 local since = redis.call("GET", paused)
 reply[7], reply[8] = since and (tonumber(since) or 0) or -1, math.max(-1, redis.call("PTTL", paused))
 reply[9], reply[10] = redis.call("ZCOUNT", workers, now, "+inf"), 0

@@ -18,13 +18,12 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record_head
 -- @include _record
 -- @include _wake
--- @include _lanes with rules
--- @include _move with any, bury, lanes
+-- @include _move with any, bury
 -- @include _endings
 -- @include _count_crash
 -- @include _valid_place
 -- @include _return_jobs
--- @check_types workers, running, ready, dead, info, jobs, reasons, signal, lanes, parked, crashed
+-- @check_types workers, running, ready, dead, info, jobs, reasons, signal, crashed
 -- @hook on_check
 
 local started, reply = {}, {0, 0}

@@ -14,12 +14,11 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record_head
 -- @include _record
 -- @include _wake
--- @include _lanes with rules
--- @include _move with any, lanes
+-- @include _move with any
 -- @check_types dead
 local chosen = #ARGV > 1 and {unpack(ARGV, 2)} or redis.call("ZRANGE", dead, 0, ARGV[1] - 1)
 local signals = redis.call("LLEN", signal)
--- @check_types reasons, jobs, ready, lanes, turns, parked
+-- @check_types reasons, jobs, ready
 -- @hook on_check
 
 local moved, last = 0, redis.call("INCRBY", sequence, #chosen)

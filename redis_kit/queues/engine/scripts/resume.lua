@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- End a queue's pause, and wake a worker if there is a job.
 --
--- @keys paused, ready, scheduled, signal, parked
+-- @keys paused, ready, scheduled, signal
 -- returns  1 when it was paused, 0 when it was not
 
 
@@ -11,7 +11,8 @@ local function count(key)
     local reply = redis.pcall("ZCARD", key)
     return tonumber(reply) or 1
 end
-local waiting = count(ready) + count(scheduled) + count(parked)
+local waiting = count(ready) + count(scheduled)
+-- @hook on_resume(waiting, count)
 -- @check_types signal
 if redis.call("DEL", paused) == 0 then
     return 0

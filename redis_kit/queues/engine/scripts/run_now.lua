@@ -12,11 +12,11 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record_head
 -- @include _record
 -- @include _wake
--- @include _lanes with rules
--- @include _move with any, lanes
+-- @include _move with any
 local record = redis.call("HGET", jobs, id)
 local signals = redis.call("LLEN", signal)
--- @check_types ready, lanes, turns, parked
+-- @check_types ready
+-- @hook on_check
 if not record or not redis.call("ZSCORE", scheduled, id) then
     return 0
 end

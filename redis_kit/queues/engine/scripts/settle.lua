@@ -41,26 +41,12 @@ local now, first_field = clock[1] * 1000 + math.ceil(clock[2] / 1000), math.floo
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 
 -- @hook on_check
--- @if lanes
--- @check_types lanes
--- @if rules|any
--- @check_types limits, parked, turns
--- @end rules|any
--- @end lanes
 -- @include _count_minute
 -- @include _record_head
 -- @if any
 -- @include _record
 -- @include _features
 -- @end any
--- @if lanes
--- @if any
--- @include _lanes with rules, away
--- @end any
--- @if not any
--- @include _lanes
--- @end any
--- @end lanes
 -- @if any
 -- @include _valid_place
 -- @include _begin_minute
@@ -97,11 +83,7 @@ function go_on.retry(job)
     local record = record_head(priority, attempts, crashes, now + job.delay) .. payload
     if job.delay > 0 then return "scheduled", {due = now + job.delay, record = record} end
     local turn = redis.call("INCRBY", sequence, 1)
-    local place = place_of(priority, turn)
-    -- @if lanes
-    place = ready_place(job.id, priority, turn)
-    -- @end lanes
-    return "ready", {place = place, record = record}
+    return "ready", {place = ready_place(job.id, priority, turn), record = record}
 end
 
 function go_on.snooze(job)
@@ -185,9 +167,9 @@ local function settle(number, member, kind, delay, most, expires, reason, failur
     -- @hook on_attempt(number, job, kind, state)
     how.member = member
     may_start = move(id, "running", state, how) or may_start
-    -- @if lanes
-    if kind == "away" then hold_places(id) end
-    -- @end lanes
+    if kind == "away" then
+        -- @hook on_away(id)
+    end
     if state == "dead" then drop_oldest() end
     if kind == "return" then return READY end
     return remember_answer(member, ({ready = READY, scheduled = SCHEDULED, dead = DEAD, gone = CANCELLED})[state])

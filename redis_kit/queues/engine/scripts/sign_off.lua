@@ -15,11 +15,10 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record
 -- @include _wake
 -- @include _valid_place
--- @include _lanes with rules
--- @include _move with any, lanes
+-- @include _move with any
 -- @include _endings
 -- @include _return_jobs
--- @check_types workers, running, ready, info, jobs, answers, signal, lanes, parked, lost
+-- @check_types workers, running, ready, info, jobs, answers, signal, lost
 -- @hook on_check
 
 local count = return_jobs(worker, limit, function(_, record) return uncounted(record, now) end)

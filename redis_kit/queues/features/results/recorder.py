@@ -23,7 +23,7 @@ _NOTHING = object()
 
 
 def recorder_of(source: WorkerQueue, job: Job, backends: dict[str, Any]) -> "ResultRecorder | None":
-    """Return the recorder of a job's result; None if no result is stored. ``backends`` is a cache by alias."""
+    """See Results.recorder_of()."""
     alias = history.backend(job.history) if job.history else None
     if alias is None:
         return None
@@ -122,6 +122,6 @@ def _backend(alias: str) -> Any:
     from redis_kit.queues.backend import RedisTaskBackend as kind
 
     with contextlib.suppress(framework.InvalidTaskBackend, ConfigurationError):
-        if isinstance(backend := backend_of(alias), kind) and backend.chosen:
-            return backend
+        if isinstance(named := backend_of(alias), kind) and named.chosen:
+            return named
     return kind(alias, {})

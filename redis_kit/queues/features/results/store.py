@@ -66,17 +66,3 @@ def store_endings(queue: Primitive) -> Flow[None]:
         steps.append(STORE_ENDING(base, id, error, ttl_ms, job=name))
     if steps:
         yield Batch(steps, lenient=True)
-
-
-def recorder_of(source: Any, job: Job, backends: dict[str, Any]) -> Any:
-    """Return the recorder of a job's result in a worker; None if no result is stored. ``backends`` is a cache."""
-    from redis_kit.queues.features.results import recorder
-
-    return recorder.recorder_of(source, job, backends)
-
-
-def results_of(backend: Any) -> Any:
-    """Return the results of a backend."""
-    from redis_kit.queues.features.results.calls import StoredResults
-
-    return StoredResults(backend)

@@ -14,7 +14,8 @@ from django.utils import timezone
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues.engine import feature, history, ids, message
-from redis_kit.queues.engine.lane import Lane, lane_of
+from redis_kit.queues.engine.feature import lane_of
+from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.engine.spread import spread

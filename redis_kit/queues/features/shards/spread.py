@@ -98,7 +98,14 @@ class ShardedQueues(Spread):
 
     def of_id(self, queue: Primitive, id: str, flow: OfOne[Result]) -> Flow[Result]:
         """See Spread. That is the one that the id names, or else all are asked: the first true result counts."""
-        return self._of_id(queue, id, flow) if _is_spread(queue) else flow(queue)
+        if not _is_spread(queue):
+            return (yield from flow(queue))
+        if named := ids.part_of(queue.name, id):
+            result = yield from flow(self.part(queue, named))
+            if result:
+                return result
+        results = yield from self.each(queue, flow)
+        return next(filter(None, results), results[0])
 
     def of_job(self, queue: Primitive, job: Job) -> Primitive:
         """See Spread."""
@@ -107,17 +114,38 @@ class ShardedQueues(Spread):
     def put_many(self, queue: Primitive, jobs: list[tuple[str, bytes]], lane: Lane | None, put: Put) -> Flow[list[str]]:
         """See Spread. Shards get jobs in turn, and the ids name them."""
         names = self.names(queue.name)
-        return put(queue, jobs) if len(names) == 1 else self._put_in_turn(queue, names, jobs, lane, put)
+        if len(names) == 1:
+            return (yield from put(queue, jobs))
+        turns = [self.place(queue.name, lane=lane)] if lane else sample(names, len(names))
+        named = [(ids.of_queue(id, name), body) for (id, body), name in zip(jobs, cycle(turns), strict=False)]
+        parts = [(name, named[at :: len(turns)]) for at, name in enumerate(turns) if named[at:]]
+        yield from gather([put(self.part(queue, name), part) for name, part in parts])
+        return [id for id, _ in named]
 
     def claim(self, queue: Primitive, limit: int, worker: str | None, done: Sequence[Job]) -> Flow[Claimed]:
         """See Spread. Jobs come from one shard after the other, beginning with any."""
         if not _is_spread(queue):
-            return claim.claim(queue, limit, worker, done=done)
-        return self._claimed(queue, limit, worker, done)
+            return (yield from claim.claim(queue, limit, worker, done=done))
+        names = self.names(queue.name)
+        lost = (yield from self.ack(queue, done)) if done else []
+        jobs: list[Job] = []
+        if lost:
+            return Claimed(jobs, None, [done.index(job) for job in lost])
+        yield from self._claim(queue, sample(names, len(names)), jobs, limit, worker)
+        if not jobs:  # a shard that gets no more jobs may have some left
+            older = [name for name in (yield from self.existing([queue.name]))[queue.name] if name not in names]
+            yield from self._claim(queue, older, jobs, limit, worker)
+        return Claimed(jobs, None, [])
 
     def ack(self, queue: Primitive, jobs: Sequence[Job]) -> Flow[list[Job]]:
         """See Spread. One call for each shard."""
-        return self._acknowledged(queue, jobs) if _is_spread(queue) else claim.ack(queue, jobs)
+        if not _is_spread(queue):
+            return (yield from claim.ack(queue, jobs))
+        by_shard: dict[str, list[Job]] = {}
+        for job in jobs:
+            by_shard.setdefault(getattr(job, "shard", "") or queue.name, []).append(job)
+        lost = yield from gather([claim.ack(self.part(queue, name), some) for name, some in by_shard.items()])
+        return [job for some in lost for job in some]
 
     def _older(self, queues: Iterable[str], using: str) -> Flow[list[str]]:
         from redis_kit.queues.reports import stats
@@ -133,35 +161,6 @@ class ShardedQueues(Spread):
             yield Call("SREM", names_key(), *idle)
         return [name for name in older if name not in idle]
 
-    def _of_id(self, queue: Primitive, id: str, flow: OfOne[Result]) -> Flow[Result]:
-        if named := ids.part_of(queue.name, id):
-            result = yield from flow(self.part(queue, named))
-            if result:
-                return result
-        results = yield from self.each(queue, flow)
-        return next(filter(None, results), results[0])
-
-    def _put_in_turn(
-        self, queue: Primitive, names: Sequence[str], jobs: list[tuple[str, bytes]], lane: Lane | None, put: Put
-    ) -> Flow[list[str]]:
-        turns = [self.place(queue.name, lane=lane)] if lane else sample(names, len(names))
-        named = [(ids.of_queue(id, name), body) for (id, body), name in zip(jobs, cycle(turns), strict=False)]
-        parts = [(name, named[at :: len(turns)]) for at, name in enumerate(turns) if named[at:]]
-        yield from gather([put(self.part(queue, name), part) for name, part in parts])
-        return [id for id, _ in named]
-
-    def _claimed(self, queue: Primitive, limit: int, worker: str | None, done: Sequence[Job]) -> Flow[Claimed]:
-        names = self.names(queue.name)
-        lost = (yield from self.ack(queue, done)) if done else []
-        jobs: list[Job] = []
-        if lost:
-            return Claimed(jobs, None, [done.index(job) for job in lost])
-        yield from self._claim(queue, sample(names, len(names)), jobs, limit, worker)
-        if not jobs:  # a shard that gets no more jobs may have some left
-            older = [name for name in (yield from self.existing([queue.name]))[queue.name] if name not in names]
-            yield from self._claim(queue, older, jobs, limit, worker)
-        return Claimed(jobs, None, [])
-
     def _claim(
         self, queue: Primitive, names: Sequence[str], jobs: list[Job], limit: int, worker: str | None
     ) -> Flow[None]:
@@ -174,13 +173,6 @@ class ShardedQueues(Spread):
                         return
                     raise
                 jobs += [job._replace(shard=name) for job in reply.jobs]
-
-    def _acknowledged(self, queue: Primitive, jobs: Sequence[Job]) -> Flow[list[Job]]:
-        by_shard: dict[str, list[Job]] = {}
-        for job in jobs:
-            by_shard.setdefault(getattr(job, "shard", "") or queue.name, []).append(job)
-        lost = yield from gather([claim.ack(self.part(queue, name), some) for name, some in by_shard.items()])
-        return [job for some in lost for job in some]
 
 
 def _may_have_shards(queue: str) -> bool:

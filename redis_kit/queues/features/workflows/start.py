@@ -15,8 +15,7 @@ from redis_kit.queues.features.workflows.graph import Graph, Vertex, is_source
 from redis_kit.queues.features.workflows.parts import Group, Part, Step, backend_of, steps_of
 from redis_kit.queues.features.workflows.step import StepCall
 from redis_kit.queues.features.workflows.workflow import Workflow, aannounce, announce
-from redis_kit.queues.tasks import declared_limits
-from redis_kit.queues.tasks.enqueue import WaitingCall, body_of, check_call
+from redis_kit.queues.tasks.enqueue import WaitingCall, body_of, check_call, lane_of_call
 from redis_kit.queues.tasks.task import Task, extended
 
 
@@ -78,7 +77,7 @@ def _job(vertex: Vertex, step: Step, workflow: str) -> StepJob:
     kwargs = {name: None if name in places else value for name, value in step.kwargs.items()}
     call = StepCall(workflow, vertex.number, vertex.keeps, tuple(vertex.sources))
     body = body_of(task, args, kwargs, call.extra())
-    lane = declared_limits.lane_of_call(task, args, kwargs)
+    lane = lane_of_call(task, args, kwargs)
     queue = spread().place(task.queue_name, lane=lane) or task.queue_name
     id = ids.of_step(workflow, vertex.number, queue)
     alias, line = backend if task.store_result else None, lane.text if lane else ""
@@ -87,7 +86,7 @@ def _job(vertex: Vertex, step: Step, workflow: str) -> StepJob:
 
 def _check_limits(task: Task[..., Any], step: Step) -> None:
     """Raise InvalidWorkflow if a limit names an argument whose value is known only when the step begins."""
-    names = declared_limits.named_arguments(task)
+    names = {name for limit in task.limits for name in limit.by}
     if not names:
         return
     bound = task.signature.bind(*((None, *step.args) if task.takes_context else step.args), **step.kwargs)

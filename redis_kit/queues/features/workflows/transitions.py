@@ -6,7 +6,6 @@ look after workflows from time to time.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from django.utils import timezone
@@ -16,7 +15,7 @@ from redis_kit.core.steps import Batch, Call
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues.engine import calls as queue_calls
 from redis_kit.queues.engine import enqueue, history
-from redis_kit.queues.engine.feature import canceller
+from redis_kit.queues.engine.feature import canceller, has
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.features.workflows import calls
@@ -95,11 +94,12 @@ def fail(step: StepCall, error: str, *, expected: bytes = b"") -> Flow[tuple[int
 
 def cancel(id: str) -> Flow[int]:
     """Cancel a workflow and the jobs of its steps. A repeat is safe."""
-    step = partial(canceller(), error="The workflow of the job was cancelled.", ttl_ms=calls.result_ttl_ms(failed=True))
+    options = {"error": "The workflow of the job was cancelled.", "ttl_ms": calls.result_ttl_ms(failed=True)}
     how, *heads = yield calls.cancel(id, begins=True)
     while heads:
         jobs = [job for head in heads if (job := calls.read_node(b"0", head).job)]
-        yield Batch([step(base_of(job.queue), job.id) for job in jobs], lenient=True)
+        if has("canceller"):  # else they find out as they begin
+            yield Batch([canceller()(base_of(job.queue), job.id, **options) for job in jobs], lenient=True)
         _, *heads = yield calls.cancel(id, begins=True)
     return int(how)
 

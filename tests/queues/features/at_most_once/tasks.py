@@ -1,8 +1,11 @@
 """Tasks that run at most once. They are here, since the tests of other features run without the option, too."""
 
 from redis_kit.queues import Snooze, task
+from redis_kit.queues.engine.feature import features
 from tests.queues.support import tasks
 from tests.queues.support.journal import write as journal
+
+ALONE = {"unique": True, "concurrency": 1} if {"unique", "limits"} <= {each.name for each in features()} else {}
 
 
 @task(at_most_once=True)
@@ -33,7 +36,7 @@ def die(name):
     tasks.die.call(name)
 
 
-@task(at_most_once=True, unique=True, concurrency=1)
+@task(at_most_once=True, **ALONE)
 def die_alone(name):
     """Hold a unique key and the only place of a limit."""
     tasks.die.call(name)

@@ -121,6 +121,8 @@ def test_worker_that_stops_returns_what_has_not_begun(queue, journal, start_work
 
 
 def test_unique_key_and_place_of_a_lost_job_are_free_again(queue, journal, start_worker):
+    pytest.importorskip("redis_kit.queues.features.limits")
+    pytest.importorskip("redis_kit.queues.features.unique")
     start_worker("--threads", 2)
     first = die_alone.enqueue("bad")
     wait_for(lambda: queue.counts() == QueueCounts(0, 0, 0, 1))
@@ -140,6 +142,7 @@ def test_timeout_that_needs_a_kill_ends_it(queue, journal, start_worker):
 
 
 def test_cancelled_one_ends_and_is_gone(queue, journal, start_worker, tmp_path):
+    pytest.importorskip("redis_kit.queues.features.cancel")
     result = wait_for_file.enqueue("long", str(tmp_path / "never"))
     start_worker("--threads", 1)
     wait_for(lambda: journal.names("begin") == ["long"])

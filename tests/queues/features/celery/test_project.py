@@ -131,6 +131,7 @@ def rows(folder: Path) -> list[str]:
 
 
 def test_tasks_snooze_see_that_they_are_cancelled_and_go_on_after_a_deploy(project):
+    pytest.importorskip("redis_kit.queues.features.cancel")
     folder, start = project.folder, project.start
     start("-m", "django", "rk_worker", "--threads", "2")
     command = ("-m", "celery", "-A", "mysite", "worker", "--concurrency", "3", "--without-mingle", "--without-gossip")

@@ -250,6 +250,7 @@ def test_message_about_a_run_that_snoozed_does_not_begin_the_next_one(source, ex
 
 
 def test_job_that_was_replaced_since_is_not_claimed(any_kit):
+    pytest.importorskip("redis_kit.queues.features.unique")
     source = Source(unique="u", unique_until="queued")
     source.postpone()
     source.queue.put(2, unique="u", unique_until="queued", replace=True, delay=60)

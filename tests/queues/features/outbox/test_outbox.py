@@ -144,6 +144,7 @@ def test_row_that_was_sent_is_not_sent_again(queue, dying):
 
 
 def test_unique_task_keeps_its_key_in_the_outbox(queue, dying):
+    pytest.importorskip("redis_kit.queues.features.unique")
     made = task(outbox=True, unique=True)(work)
     ids = [made.enqueue(1).id for _ in range(3)]
     assert left() == ids
@@ -160,6 +161,7 @@ def index(document: int, version: int) -> None:
 
 @pytest.mark.parametrize("call", ["enqueue", "aenqueue"])
 def test_last_call_wins_though_an_earlier_one_is_still_in_the_outbox(queue, dying, call, django_assert_num_queries):
+    pytest.importorskip("redis_kit.queues.features.unique")
     debounced = task(outbox=True, unique="queued", unique_by=("document",), replace=True)(index)
     debounced.enqueue(7, 1)
     dying.clear()
@@ -176,6 +178,7 @@ def test_last_call_wins_though_an_earlier_one_is_still_in_the_outbox(queue, dyin
 
 
 def test_relay_leaves_a_call_whose_older_one_another_worker_has_in_hand(queue, dying, monkeypatch):
+    pytest.importorskip("redis_kit.queues.features.unique")
     debounced = task(outbox=True, unique="queued", unique_by=("document",), replace=True)(index)
     ids = [debounced.enqueue(document, version).id for version in (1, 2) for document in (7, 8)]
     original = relays._locked
@@ -344,6 +347,7 @@ def _no_leftovers():
 
 
 def test_call_that_a_worker_sends_has_its_group(made, queue, dying):
+    pytest.importorskip("redis_kit.queues.features.limits")
     for value in ("a0", "a1"):
         with transaction.atomic():
             made.using(group="a").enqueue(value)

@@ -9,14 +9,17 @@ from redis_kit.core import connections
 from redis_kit.core.errors import KeyConflict
 from redis_kit.queues import Queue
 from redis_kit.queues.engine.claim import snooze
-from redis_kit.queues.engine.lane import NamedLimit, lane_of
-from redis_kit.queues.engine.unique import UniqueKey
+from redis_kit.queues.engine.feature import has
+from redis_kit.queues.engine.lane import Lane
+from redis_kit.queues.engine.unique import UniqueKey, digest
 from redis_kit.queues.features.schedules import store as store
 from redis_kit.queues.features.schedules.store import Confirmation, Schedules
-from redis_kit.queues.features.unique.keys import chosen
 from tests.fixtures.process import wait_for
 
 OLD = 10**6  # ms: what was seen as long before now counts as gone
+LANES = [None]
+if has("lanes"):
+    LANES += [Lane("group=g\ngroup=*\n-"), Lane("group=g task=t\ngroup=*\n-\ntask=t\n1 -")]
 
 
 @pytest.fixture
@@ -211,9 +214,7 @@ def test_earlier_job_is_in_the_way_as_the_policy_says(kit):
 
 
 @pytest.mark.parametrize("overlap", ["skip", "queue_one"])
-@pytest.mark.parametrize(
-    "lane", [None, lane_of("mail", "g"), lane_of("mail", "g", [NamedLimit("task=t", "task=t", "1 -")])]
-)
+@pytest.mark.parametrize("lane", LANES)
 def test_job_that_waits_for_its_retry_begins_it_at_the_next_tick(kit, overlap, lane):
     queue = Queue("mail")
     assert tick(1, lane=lane)[0] == 1
@@ -255,9 +256,10 @@ def test_run_by_hand_is_no_tick_and_still_in_the_way(kit):
 
 
 def test_unique_task_has_one_job_whoever_added_it(kit):
+    pytest.importorskip("redis_kit.queues.features.unique")
     queue = Queue("mail")
     id = queue.put(1, unique="k").encode()
-    key = chosen("k", "done", False)
+    key = UniqueKey(digest("key", "k"), "done")
     assert tick(1, key=key) == [-1, id]
     assert tick(1, key=key) == [-1, id]
     queue.ack(*queue.claim())

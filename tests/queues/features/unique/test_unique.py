@@ -407,6 +407,7 @@ def test_call_that_fails_keeps_its_key_until_it_is_dead(queue, kit):
 
 
 def test_cancelled_call_frees_its_key(queue, kit, twin):
+    pytest.importorskip("redis_kit.queues.features.cancel")
     unique = made(unique=True)
     assert twin(unique.enqueue(1).cancel)
     assert not kit.client.exists(queue.key("unique"), queue.key("owners"))

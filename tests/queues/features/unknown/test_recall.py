@@ -231,6 +231,7 @@ def test_many_such_jobs_cost_little(kit, queue, release):
 
 
 def test_cancelled_while_it_waits_it_is_gone_and_no_longer_counted(kit, queue, release):
+    pytest.importorskip("redis_kit.queues.features.cancel")
     result = release.task.enqueue("a")
     release.forget()
     drain()
@@ -249,6 +250,7 @@ def row(queue):
 
 
 def test_job_cancelled_at_a_worker_that_can_not_run_it_is_not_returned(queue, release):
+    pytest.importorskip("redis_kit.queues.features.cancel")
     result = release.task.enqueue("a")
     (job,) = queue.claim(worker="w1")
     result.cancel()
@@ -278,6 +280,7 @@ def test_it_expires_when_its_task_says_so_known_or_not(kit, queue, release):
 
 
 def test_unique_key_stays_in_use(queue, release):
+    pytest.importorskip("redis_kit.queues.features.unique")
     first = task(unique=True)(greet).enqueue("a")
     release.forget()
     drain()

@@ -116,6 +116,7 @@ def test_failed_workflow_is_an_alarm_and_a_cancelled_one_is_none(failed, waiting
 
 
 def test_buttons_cancel_and_retry(failed, waiting, boss):
+    pytest.importorskip("redis_kit.queues.features.cancel")
     values = row_buttons(page(boss.get(PAGE)))
     asked = boss.post(URLS["retry"], {"row": values["retry", failed.id]}).content.decode()
     assert "1 failed step runs again" in asked

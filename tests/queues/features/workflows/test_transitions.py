@@ -139,6 +139,8 @@ def dead(queue, id):
     ("end", "error"), [(gone, repair.MISSING), (Queue.cancel, repair.MISSING), (dead, "poison: 3 workers died with it")]
 )
 def test_job_that_ended_unreported_fails_its_step(kit, end, error):
+    if end is Queue.cancel:
+        pytest.importorskip("redis_kit.queues.features.cancel")
     workflow = create(group(work.step(1)).on_done(report.step(previous, failures)))
     end(Queue("default"), workflow.steps()[0].id)
     assert run(repair.repair("w")).failed == []

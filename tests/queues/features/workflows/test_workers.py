@@ -51,6 +51,7 @@ def test_poison_and_timeout_fail_their_steps_and_the_callback_runs(queue, start_
 
 
 def test_running_steps_of_a_cancelled_workflow_are_stopped(queue, start_worker, journal, tmp_path):
+    pytest.importorskip("redis_kit.queues.features.cancel")
     parts = [wait_for_file.step("sync", str(tmp_path / "never")), wait_long.step("async")]
     workflow = chain(group(parts), note.step("after")).enqueue()
     start_worker("--threads", 2)

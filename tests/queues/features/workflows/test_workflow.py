@@ -26,7 +26,7 @@ from redis_kit.queues.framework import BUNDLED
 from redis_kit.queues.tasks import registry
 from redis_kit.testing.jobs import drain
 from tests.queues.support import workflow_tasks
-from tests.queues.support.workflow_tasks import add, limited, ran, report, split, total, unique, unstorable, work
+from tests.queues.support.workflow_tasks import add, ran, report, split, total, unstorable, work
 
 
 @pytest.fixture(autouse=True)
@@ -170,6 +170,7 @@ def test_workflow_expires_after_its_end_only(kit):
 
 
 def test_cancelled_workflow_runs_no_further_step_until_it_is_retried(kit, twin):
+    pytest.importorskip("redis_kit.queues.features.cancel")
     workflow = chain(work.step(1), group(work.step(2), work.step(3)), work.step(4)).enqueue()
     drain_one()
     assert twin(workflow.cancel) is True
@@ -185,6 +186,7 @@ def test_cancelled_workflow_runs_no_further_step_until_it_is_retried(kit, twin):
 
 
 def test_options_of_a_call_are_those_of_its_job(kit):
+    pytest.importorskip("redis_kit.queues.features.limits")
     first = work.using(priority=7, queue_name="a b-c", group="tenant:7")
     workflow = chain(first.step(1), work.using(run_after=timedelta(hours=1)).step(2)).enqueue()
     (job,) = Queue("a b-c").peek()
@@ -311,9 +313,6 @@ def test_workflow_starts_after_the_commit(kit):
         (lambda: group(work.step(1).after(work.step(2))), "which is not in this workflow"),
         (lambda: circle(), "Steps wait for each other: <Step .*work>, <Step .*work>"),
         (lambda: across(), "in another group"),
-        (lambda: chain(unique.step()), "is unique"),
-        (lambda: chain(work.step(1), limited.step(previous)), r"\.limited has a limit by tenant, which is previous in"),
-        (lambda: chain(work.step(1), limited.step("a"), limited.step(tenant=[previous])), r"limit by tenant"),
         (lambda: nested(30), "at most 20 deep"),
         (lambda: group(work.step(number) for number in range(10_000)), "at most 10,000 steps"),
         (lambda: group(work.step(1)).on_done(work.step(2)).on_done(work.step(3)), "has a callback already"),
@@ -323,12 +322,6 @@ def test_parts_that_are_no_workflow_are_refused(kit, part, error):
     with pytest.raises(InvalidWorkflow, match=error):
         part().enqueue()
     assert not Queue("default").counts().ready
-
-
-def test_steps_have_the_limits_of_their_own_arguments(kit):
-    for tenant in "aab":
-        chain(limited.step(tenant)).enqueue()
-    assert sorted(job.payload["args"][0] for job in Queue("default").claim(10)) == ["a", "b"]
 
 
 def test_steps_joined_by_a_bar_are_refused():

@@ -11,7 +11,7 @@ from django.dispatch import Signal
 from redis_kit.core import signals as core_signals
 from redis_kit.core.logs import error_text
 from redis_kit.queues import Queue, QueueCounts, framework, signals, task
-from redis_kit.queues.features.results import recorder, store
+from redis_kit.queues.features.results import recorder
 from redis_kit.queues.worker import process
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process import WorkerProcess
@@ -179,7 +179,7 @@ def wait():
 
 
 PLACES = {
-    "recorder": (store, "recorder_of"),
+    "recorder": (recorder, "recorder_of"),
     "start": (attempt.message, "loads"),
     "result": (recorder.ResultRecorder, "result"),
     "error": (recorder.ResultRecorder, "error"),

@@ -15,11 +15,10 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include redis_kit.queues.engine:_features
 -- @include redis_kit.queues.engine:_wake
 -- @include redis_kit.queues.engine:_record_head
--- @include redis_kit.queues.engine:_lanes with rules
 -- @include redis_kit.queues.engine:_state_of
--- @include redis_kit.queues.engine:_move with any, lanes
+-- @include redis_kit.queues.engine:_move with any
 local record, state = redis.call("HGET", jobs, id), state_of(id)
--- @check_types signal, dead, lanes, limits, parked
+-- @check_types signal, dead
 -- @hook on_check
 -- @hook on_cancel
 if not record or state == "dead" then

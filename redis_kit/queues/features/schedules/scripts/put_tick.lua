@@ -22,12 +22,10 @@ local schedule, tick, overlap, priority, id, payload, key, ending, lane = unpack
 -- @include redis_kit.queues.engine:_record
 -- @include redis_kit.queues.engine:_features
 -- @include redis_kit.queues.engine:_due_of
--- @include redis_kit.queues.engine:_lanes with rules
 -- @include redis_kit.queues.engine:_state_of
--- @include redis_kit.queues.engine:_move with any, lanes
--- @include redis_kit.queues.engine:_put_in_lane
+-- @include redis_kit.queues.engine:_move with any
 -- @include redis_kit.queues.engine:_wake
--- @check_types jobs, ready, sequence, signal, scheduled, dead, ticks, lanes, turns, limits, parked
+-- @check_types jobs, ready, sequence, signal, scheduled, dead, ticks
 -- @hook on_check
 local latest, job = string.match(redis.call("HGET", ticks, schedule) or "", "^(%d+) (%S+)$")
 if tick ~= "0" and tonumber(latest or 0) >= tonumber(tick) then
@@ -68,10 +66,13 @@ elseif redis.call("HEXISTS", jobs, id) == 1 then
     return {0, id}
 end
 
-local due = due_of("0", clock)
+local due, later = due_of("0", clock)
 local place = lane == "" and place_of(priority, redis.call("INCRBY", sequence, 1))
 move(id, nil, lane == "" and "ready" or "parked", {record = new_head(priority, due) .. payload, place = place})
-if lane ~= "" then put_in_lane(lane, {id}, priority) end
+if lane ~= "" then
+    local ids = {id}
+    -- @hook on_put(lane, ids, priority, later)
+end
 if key ~= "" then
     -- @hook on_hold(key, ending, id, period)
 end

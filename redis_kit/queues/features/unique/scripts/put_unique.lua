@@ -22,14 +22,12 @@ local replaces, is_used, lane = ARGV[7] == "1", ARGV[8] == "1", ARGV[9] ~= "" an
 -- @include redis_kit.queues.engine:_record_head
 -- @include redis_kit.queues.engine:_record
 -- @include _holder
--- @include redis_kit.queues.engine:_lanes with rules
 -- @include redis_kit.queues.engine:_state_of
--- @include redis_kit.queues.engine:_move with any, delay, lanes
+-- @include redis_kit.queues.engine:_move with any, delay
 -- @include redis_kit.queues.engine:_due_of
--- @include redis_kit.queues.engine:_put_in_lane
 -- @include redis_kit.queues.engine:_wake
 local holder, state = redis.call("GET", period) or unique_holder(key), nil
--- @check_types jobs, ready, sequence, scheduled, dead, reasons, lanes, turns, limits, parked
+-- @check_types jobs, ready, sequence, scheduled, dead, reasons
 -- @hook on_check
 if is_used and not holder and redis.call("HEXISTS", jobs, id) == 1 then
     state = state_of(id)
@@ -51,14 +49,19 @@ local function place_job(id, from, record)
     else
         wakes = move(id, from, "parked", how) or wakes
     end
-    if lane then put_in_lane(lane, {id}, not later and priority) end
+    if lane then
+        local ids = {id}
+        -- @hook on_put(lane, ids, priority, later)
+    end
 end
 if holder then
     local before, attempts, crashes, _, old = read_record(redis.call("HGET", jobs, holder) or "")
     local line, rest = string.match(payload, "^(~[^\n]*)(\n.*)$")
     payload = line and line .. (string.match(old, "^~[^ \n]*([^\n]*)\n") or "") .. rest or payload
     local record = record_head(priority, attempts, crashes, due) .. payload
-    local stays = before == tonumber(priority) and (lane_of(holder) or false) == (lane and string.match(lane, "^[^\n]*"))
+    local own = false
+    -- @hook on_lane(holder, own)
+    local stays = before == tonumber(priority) and (own or false) == (lane and string.match(lane, "^[^\n]*"))
     if later or not stays or state ~= "ready" then
         place_job(holder, state, record)
     else
@@ -66,8 +69,8 @@ if holder then
     end
 else
     if state == "dead" then move(id, "dead", "gone", {}) end
-    local ids = {id}
-    -- @hook on_end(ids)
+    local ids, may_start = {id}, false
+    -- @hook on_end(ids, may_start)
     -- @hook on_new(id)
     place_job(id, nil, new_head(priority, due) .. payload)
     -- @hook on_hold(key, ending, id, period)

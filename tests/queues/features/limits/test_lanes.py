@@ -81,6 +81,7 @@ def test_delayed_jobs_join_their_group(queue):
 
 @pytest.mark.parametrize("end", ["cancel", "delete", "purge"])
 def test_job_that_waits_in_its_group_can_be_removed(queue, kit, end):
+    pytest.importorskip("redis_kit.queues.features.cancel")
     first, second, third = queue.put_many([1, 2, 3], group="a")
     assert [queue.get(id).state for id in (first, second, third)] == ["ready"] * 3
     assert queue.counts().ready == len(queue.peek()) == 3

@@ -10,10 +10,10 @@ from redis_kit.core.terminal import aligned, cut, duration
 from redis_kit.core.text import clean, did_you_mean
 from redis_kit.queues import limits
 from redis_kit.queues.commands.base import QueueCommand
-from redis_kit.queues.engine import lane
+from redis_kit.queues.features.limits import lanes
 from redis_kit.queues.limits import LimitInfo
 from redis_kit.queues.reports.stats import Errors, queue_names
-from redis_kit.queues.tasks import declared_limits, discovery, registry
+from redis_kit.queues.tasks import discovery, registry
 
 COLUMNS = ("QUEUE", "LIMIT", "CONCURRENCY", "RATE", "RUNNING", "WAITING", "NEXT", "CHANGED")
 
@@ -92,13 +92,13 @@ class Command(QueueCommand):
 
     def _check_name(self, queue: str, limit: str, using: str) -> None:
         """End with 2 for a limit that no job can have: its task or argument is misspelt. A group may have any name."""
-        declared = lane.declared_name(lane.limit_name(limit))
+        declared = lanes.declared_name(lanes.limit_name(limit))
         if declared.startswith("group="):
             return
         discovery.discover()
         tasks = [task for task in registry.all_tasks() if hasattr(task, "limits")]  # others are not the kit's
         listed = [info.name for info in limits.list_limits(queue, using=using)]
-        names = sorted({*listed, *declared_limits.declared_names(queue, tasks)})
+        names = sorted({*listed, *lanes.declared_names(queue, tasks)})
         if declared not in names:
             hint = did_you_mean(declared, names, f"Limits: {', '.join(['group=<name>', *names])}.")
             self.parser.error(f"{clean(queue)} has no limit {clean(limit)}. {clean(hint)}")

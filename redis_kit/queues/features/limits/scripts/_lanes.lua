@@ -15,8 +15,8 @@
 -- @if rules
 -- @keys limits, parked
 -- @end rules
--- needs  place_of, use_feature
--- gives  rank_of, next_places, ready_place, note_limit, free_places, leave_lane, waiting_of, first_entry, first_parked, set_waiting, next_todo, hold_places
+-- needs  place_of
+-- gives  rank_of, next_places, lane_place, note_limit, free_places, leave_lane, waiting_of, first_entry, first_parked, set_waiting, next_todo
 local HALF, ROUND = 2 ^ 43, 16  -- places of one priority that lanes have; of one turn of all lanes
 -- @if rules|later
 local function rank_of(place)
@@ -77,10 +77,11 @@ local function next_todo()
 end
 -- @end rules
 -- @if rules|later
--- The place of a job that gets ready. It has no places in limits any more, as it would if another system had it.
-local function ready_place(id, priority, total)
+-- The place of a job that gets ready, nil without a lane. It has no places in limits any more, as it would if another system
+-- had it.
+local function lane_place(id, priority, total)
     local _, lane = string.match(redis.call("HGET", lanes, id) or "", "^(%S+) (.*)$")
-    if not lane then return string.format("%.0f", place_of(priority, total)) end
+    if not lane then return nil end
     local place = next_places(lane, priority, 1, total)
     redis.call("HSET", lanes, id, rank_of(place) .. " " .. lane)
     -- @if rules
@@ -92,9 +93,8 @@ local function ready_place(id, priority, total)
 end
 -- @end rules|later
 
--- Free the places that jobs have in their limits, as they do not run any more, or are over ("over"). Those that another system has
--- ("away") keep their places. Returns whether a limit was noted.
-local function free_places(ids, whither)
+-- Free the places that jobs have in their limits. Returns whether a limit was noted.
+local function free_places(ids)
     local noted = false
     -- @if rules
     local places, names = {}, {}
@@ -103,11 +103,10 @@ local function free_places(ids, whither)
             places[#places + 1], names[name] = "run\n" .. name .. "\n" .. ids[at], true
         end
     end
-    if whither ~= "away" and #places > 0 and redis.call("ZREM", parked, unpack(places)) > 0 then
+    if #places > 0 and redis.call("ZREM", parked, unpack(places)) > 0 then
         for name in pairs(names) do noted = note_limit(name) or noted end
     end
     -- @end rules
-    if whither == "over" then redis.call("HDEL", lanes, unpack(ids)) end
     return noted
 end
 -- @if rules
@@ -132,14 +131,3 @@ local function leave_lane(id)
     return noted
 end
 -- @end rules
--- @if away
-
--- Give a job that another system has, or got, the places in its limits, also in those that are set later.
-local function hold_places(id)
-    local _, lane = string.match(redis.call("HGET", lanes, id) or "", "^(%S+) (.*)$")
-    if lane then use_feature(64) end
-    for name in string.gmatch(lane or "", "%S+") do
-        redis.call("ZADD", parked, 0, "run\n" .. name .. "\n" .. id)
-    end
-end
--- @end away

@@ -10,6 +10,7 @@ from redis_kit.queues import Queue
 from redis_kit.queues.engine import calls, claim, enqueue
 from redis_kit.queues.engine.job import member
 from redis_kit.queues.engine.lane import Lane
+from redis_kit.queues.features.limits.lanes import SET_LIMIT
 from redis_kit.queues.features.unique.keys import chosen
 
 LANES = ("", "group=a", "group=b", "task=t group=a", "task=t group=b", "task=t")
@@ -158,11 +159,11 @@ class Model:
 
     def limit(self, name, most):
         self.limits[name] = most
-        self.run(calls.SET_LIMIT(self.queue.key(""), name, f"{most} - "))
+        self.run(SET_LIMIT(self.queue.key(""), name, f"{most} - "))
 
     def reset(self, name):
         self.limits.pop(name, None)
-        self.run(calls.SET_LIMIT(self.queue.key(""), name, "-"))
+        self.run(SET_LIMIT(self.queue.key(""), name, "-"))
 
     def forget(self, id):
         del self.lanes[id]

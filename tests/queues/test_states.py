@@ -164,3 +164,15 @@ def test_mark_of_a_job_that_ends_before_its_worker_saw_it_goes_with_it(queue, ki
     else:
         queue.nack(job, max_attempts=1)
     assert not kit.client.exists(queue.key("cancels"))
+
+
+@pytest.mark.parametrize("options", [{"unique": "u"}, {"group": "a"}], ids=str)
+def test_process_that_knows_nothing_of_a_queue_ends_its_jobs(kit, twin, monkeypatch, options):
+    queue = Queue("default")
+    queue.put_many(range(2), group="a")
+    queue.put(2, **options)
+    jobs = queue.claim(3, worker="w")
+    monkeypatch.setattr(claim, "_features", {})
+    assert twin(queue.ack, *jobs) is None
+    assert queue.put(3, **options)
+    assert queue.counts() == (0, 1, 0, 0)

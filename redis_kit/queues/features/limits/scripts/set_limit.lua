@@ -8,8 +8,8 @@
 
 local field, allowed = "set " .. ARGV[1], ARGV[2]
 
--- @include _wake
--- @include _features
+-- @include redis_kit.queues.engine:_wake
+-- @include redis_kit.queues.engine:_features
 -- @check_types limits, parked, signal, running, lanes
 -- The jobs that run already count, too, if they are not too many.
 local function count_running()
@@ -29,7 +29,7 @@ if allowed == "-" then
 else
     redis.call("HSET", limits, field, allowed)
     redis.call("ZADD", parked, 0, "rule\n" .. ARGV[1])
-    use_feature(RULES)
+    use_feature(64)
     count_running()
 end
 if #redis.call("ZRANGEBYLEX", parked, "[turn\n", "(turn\11", "LIMIT", 0, 1) > 0 then

@@ -1,0 +1,210 @@
+"""Lanes: jobs with the same limits wait in one, and lanes take turns. Its name is made of the names of its limits.
+
+A job has the limits of its group, of its task, and of its queue.
+"""
+
+import inspect
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import quote
+
+from redis_kit.core.errors import InvalidValue
+from redis_kit.core.text import did_you_mean, shortened
+from redis_kit.core.values import rates
+from redis_kit.core.values.numbers import whole_number
+from redis_kit.queues.engine import payload
+from redis_kit.queues.engine.calls import QueueScript
+from redis_kit.queues.engine.lane import Lane
+from redis_kit.queues.engine.unique import digest
+from redis_kit.queues.settings import DEFAULTS, QueueOptions, options_of
+from redis_kit.queues.tasks.options import Limit
+
+SET_LIMIT, LIST_LIMITS = (QueueScript(name, __package__) for name in ("set_limit", "list_limits"))
+CONCURRENCY = (0, 1_000_000)
+LONGEST = 200  # bytes of a group's name
+NOTHING = "-"  # in place of what a limit allows: the code says nothing
+EVERYTHING = "- -"
+NAMES = "'queue', 'group=*', 'group=<name>', 'task=<module.function>' or 'task=<module.function>&<argument>=<value>'"
+_SAFE = ":/@,+~"
+_VALUE = 64  # characters of an argument in the name of a limit; a longer one has a digest there
+_NAME = re.compile(r"group=[!-~]+|queue|task=[\w.]+(&\w+=[!-%'-~]+)*")
+
+
+class NamedLimit(NamedTuple):
+    """A limit of a job. ``declared`` is its name with a * for each value, under which the code says what it allows."""
+
+    name: str
+    declared: str
+    allowed: str
+
+
+def lane_of(queue: str, group: Any = None, limits: Iterable[NamedLimit] = ()) -> Lane | None:
+    """Return the lane of a job; None if it has neither a group nor limits. Raises InvalidValue, ConfigurationError."""
+    options, of_job = options_of(queue), list(limits)
+    if options is DEFAULTS and group is None and not of_job:
+        return None
+    if group is not None:
+        of_group = allowed(options.GROUP_CONCURRENCY, options.GROUP_RATE)
+        of_job.insert(0, NamedLimit(group_name(group), "group=*", of_group))
+    of_job += of_queue(options)
+    if not of_job:
+        return None
+    lines = [" ".join(limit.name for limit in of_job)]
+    for limit in of_job:
+        lines += (limit.declared, limit.allowed)
+    return Lane("\n".join(lines))
+
+
+def of_queue(options: QueueOptions) -> list[NamedLimit]:
+    """Return the limits that the options of a queue give all its jobs."""
+    if options.CONCURRENCY is None and not options.RATE:
+        return []
+    return [NamedLimit("queue", "queue", allowed(options.CONCURRENCY, options.RATE))]
+
+
+def group_name(group: Any) -> str:
+    """Return the name of the limit of a group. Raises InvalidValue naming what is allowed."""
+    if not isinstance(group, str) or not 0 < len(group.encode("utf-8", "replace")) <= LONGEST:
+        raise InvalidValue(f"group must be text of 1 to {LONGEST} bytes, such as 'tenant:7', not {shortened(group)}.")
+    return f"group={quote(group, _SAFE, errors='surrogatepass')}"
+
+
+def task_limit(task: str, values: Mapping[str, Any], allowed: str) -> NamedLimit:
+    """Return the limit of a task, or of its calls with these values of arguments."""
+    first = f"task={task}"
+    name = "&".join((first, *(f"{argument}={_value(value)}" for argument, value in values.items())))
+    return NamedLimit(name, "&".join((first, *(f"{argument}=*" for argument in values))), allowed)
+
+
+def limit_name(name: Any) -> str:
+    """Return the name of a limit. Raises InvalidValue for any other text."""
+    quoted = quote(name, f"{_SAFE}=&*%.", errors="surrogatepass") if isinstance(name, str) else ""
+    if not _NAME.fullmatch(quoted) or len(quoted) > 3 * LONGEST:
+        raise InvalidValue(f"The name of a limit is {NAMES}, not {shortened(name)}.")
+    return quoted
+
+
+def declared_name(name: str) -> str:
+    """Return the name under which the code declares a limit: with a * for the group or the value of each argument."""
+    return re.sub(r"(&[^=]+=)[^&]*", r"\1*", re.sub(r"^group=.*", "group=*", name))
+
+
+def allowed(concurrency: Any = None, rate: Any = None) -> str:
+    """Return what a limit allows as scripts expect it: concurrency, us between two starts, and the rate as it is shown.
+
+    Raises InvalidValue, InvalidRate.
+    """
+    if concurrency is not None:
+        whole_number("concurrency", concurrency, CONCURRENCY)
+    interval, shown = _interval(rate)
+    if interval == 0:  # never
+        concurrency, interval = 0, None
+    if concurrency is None and interval is None:
+        return NOTHING
+    return f"{NOTHING if concurrency is None else concurrency} {interval or NOTHING} {shown}".rstrip()
+
+
+def _interval(rate: Any) -> tuple[int | None, str]:
+    """Return the microseconds between two starts, None without a rate and 0 for never, and the rate as text."""
+    several = rates.parse(rate or None)
+    if not several:
+        return None, ""
+    if len(several) > 1 or several[0].burst != several[0].limit:
+        raise InvalidValue(f"A limit has one rate without a burst, such as '10/s', not {shortened(rate)}.")
+    (only,) = several
+    return max(1, round(only.period * 1_000_000 / only.limit)) if only.limit else 0, str(only)
+
+
+def _value(value: Any) -> str:
+    plain = payload.plain(value, "arguments")
+    text = plain if isinstance(plain, str) else json.dumps(plain, sort_keys=True)
+    quoted = quote(text, ":@,+~", errors="surrogatepass") or "%00"
+    return quoted if len(quoted) <= _VALUE else digest("limit", text)
+
+
+class LimitOptions(Protocol):
+    """The part of a task that is read here."""
+
+    @property
+    def module_path(self) -> str: ...
+    @property
+    def queue_name(self) -> str: ...
+    @property
+    def signature(self) -> inspect.Signature: ...
+    @property
+    def takes_context(self) -> bool: ...
+    @property
+    def group(self) -> str | None: ...
+    @property
+    def concurrency(self) -> int | None: ...
+    @property
+    def rate(self) -> str | None: ...
+    @property
+    def limits(self) -> tuple[Limit, ...]: ...
+
+
+def check(task: LimitOptions) -> None:
+    """Raise InvalidValue or InvalidRate if ``group``, ``concurrency``, ``rate`` or ``limits`` of a task is wrong."""
+    if task.group is not None:
+        group_name(task.group)
+    if not isinstance(task.limits, tuple) or not all(isinstance(limit, Limit) for limit in task.limits):
+        raise InvalidValue(f"limits must be a list of redis_kit.queues.Limit, not {shortened(task.limits)}.")
+    seen = set()
+    for limit in _limits(task):
+        if allowed(limit.concurrency, limit.rate) == NOTHING:
+            raise InvalidValue("A Limit needs concurrency, a number of jobs, or a rate, such as '10/s'.")
+        names = list(task.signature.parameters)[1 if task.takes_context else 0 :]
+        if not isinstance(limit.by, tuple) or not set(limit.by) <= set(names):
+            raise InvalidValue(f"{_wrong_by(limit.by, names)}")
+        if limit.by in seen:
+            raise InvalidValue(f"Two limits of a task have the same arguments: {limit.by!r}. Write them as one Limit.")
+        seen.add(limit.by)
+
+
+def declared_names(queue: str, tasks: Iterable[LimitOptions]) -> list[str]:
+    """Return the names of the limits that the settings and these tasks declare for a queue, with a * for each value."""
+    of_tasks = [
+        task_limit(task.module_path, dict.fromkeys(limit.by, ""), "").declared
+        for task in tasks
+        if task.queue_name == queue
+        for limit in _limits(task)
+    ]
+    return [*of_tasks, *(limit.name for limit in of_queue(options_of(queue)))]
+
+
+def lane_of_call(task: LimitOptions, args: Any, kwargs: Any) -> Lane | None:
+    """Return the lane of a call: that of its group, and of the limits of its task and queue. None without any."""
+    return lane_of(task.queue_name, task.group, _named(task, args, kwargs))
+
+
+def _named(task: LimitOptions, args: Any, kwargs: Any) -> Iterator[NamedLimit]:
+    if task.concurrency is None and task.rate is None and not task.limits:
+        return
+    # A job waits first for that which few others have.
+    limits = sorted(_limits(task), key=lambda limit: -len(limit.by))
+    values: Mapping[str, Any] = {}
+    if any(limit.by for limit in limits):
+        bound = task.signature.bind(*((None, *args) if task.takes_context else args), **kwargs)
+        bound.apply_defaults()
+        values = bound.arguments
+    for limit in limits:
+        chosen = {name: values[name] for name in limit.by}
+        yield task_limit(task.module_path, chosen, allowed(limit.concurrency, limit.rate))
+
+
+def _limits(task: LimitOptions) -> list[Limit]:
+    if task.concurrency is None and task.rate is None:
+        return list(task.limits)
+    return [Limit(concurrency=task.concurrency, rate=task.rate), *task.limits]
+
+
+def _wrong_by(by: Any, names: list[str]) -> str:
+    among = ", ".join(names) or "(the task has no parameter)"
+    wrong = f"by must be a tuple of names among {among}, not {shortened(by)}."
+    given = (by,) if isinstance(by, str) else by if isinstance(by, tuple) else ()
+    for name in given:
+        if name not in names:
+            return f"{wrong} {did_you_mean(name, names)}".strip()
+    return f"{wrong} Write {given!r}." if given else wrong

@@ -1,0 +1,7 @@
+-- What the keys of this feature hold. All times are in ms on the server's clock, where nothing else is said.
+-- @keys_of redis_kit.queues.engine
+--
+-- lanes      hash: id -> its rank in its lane, and that
+-- turns      zset: lane of jobs of a priority -> the place of its last one, see _lanes
+-- limits     hash: limit -> what it allows, lane that waits -> for what
+-- parked     zset of scores 0: what waits for a limit
