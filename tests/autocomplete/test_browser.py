@@ -10,7 +10,7 @@ from redis_kit.autocomplete.index import Autocomplete
 from redis_kit.core.indexes import model_index
 from tests.app.models import Account, User
 
-pytestmark = [pytest.mark.alone(15), pytest.mark.once]
+pytestmark = pytest.mark.once
 FORM = "/admin/app/account/add/"
 
 

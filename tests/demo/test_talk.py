@@ -4,7 +4,7 @@ import pytest
 
 from tests.fixtures.process import free_port
 
-pytestmark = pytest.mark.alone(15)
+pytestmark = pytest.mark.once
 
 READERS, PASSWORD = ("ada", "bo", "chen"), "reading"  # as demo/seed.py has them
 STRICT = {"content-security-policy": "default-src 'self'; base-uri 'none'; form-action 'self'"}

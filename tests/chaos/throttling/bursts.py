@@ -1,7 +1,7 @@
 """Three hundred requests at once from one address, to a real server with few connections to Redis.
 
 ``python -m tests.chaos throttling.bursts 20`` sends 20 bursts to an ASGI server and to a threaded WSGI server, with
-50, 5 and 1 connections and the time limits of a real site. A throttle has to admit the right number, no response may be
+50, 5 and 2 connections and the time limits of a real site. A throttle has to admit the right number, no response may be
 an error, and the circuit breaker must not count a failure.
 """
 
@@ -91,7 +91,7 @@ def run(plan):
     found = {}
     with stage() as place:
         for kind, paths in PATHS.items():
-            for connections in (50, 5, 1):
+            for connections in (50, 5, 2):
                 with site(kind, place.server.url, connections=connections) as port:
                     for path in paths:
                         texts = found.setdefault(f"{kind} {path} with {connections}", [])
