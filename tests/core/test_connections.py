@@ -14,6 +14,7 @@ from redis_kit.core.errors import KeyConflict, OutOfMemory, PermissionDenied, Re
 from redis_kit.core.scripts import Script
 from redis_kit.core.steps import Batch, Call, Pop
 from tests.fixtures.kit import Kit
+from tests.fixtures.process import forked
 from tests.fixtures.servers import wait_for
 
 COUNT = Script("count", "-- KEYS[1] counter\nreturn redis.call('INCR', KEYS[1])")
@@ -326,10 +327,12 @@ def test_forked_child_never_shares_a_socket(kit):
     client = connections.client()
     client.call("SET", f"{kit.prefix}:a", "parent")
     reader, writer = os.pipe()
-    if not (child := os.fork()):
+
+    def ask():
         wrong = sum(connections.client().call("ECHO", f"c{number}") != f"c{number}".encode() for number in range(500))
         os.write(writer, b"%d" % wrong)
-        os._exit(0)
+
+    child = forked(ask)
     assert [client.call("ECHO", f"p{number}") for number in range(500)] == [b"p%d" % number for number in range(500)]
     os.waitpid(child, 0)
     assert os.read(reader, 10) == b"0"

@@ -15,7 +15,7 @@ from redis_kit.core.channels.subscription import MOST
 from redis_kit.core.errors import PermissionDenied
 from redis_kit.core.steps import Call
 from tests.fixtures.kit import Kit
-from tests.fixtures.process import wait_for
+from tests.fixtures.process import forked, wait_for
 
 
 def publish(channel, text):
@@ -161,16 +161,14 @@ def test_forked_child_listens_for_itself(kit):
     channel = f"{kit.prefix}:{{a}}"
     with subscribed("default", channel) as subscription:
         assert taken(subscription) is None
-        pid = os.fork()
-        if not pid:
-            try:
-                with subscribed("default", channel) as own:
-                    assert taken(own) is None
-                    publish(channel, "from the child")
-                    assert taken(own) == [b"from the child"]
-                    os._exit(0)
-            finally:
-                os._exit(1)
+
+        def listen():
+            with subscribed("default", channel) as own:
+                assert taken(own) is None
+                publish(channel, "from the child")
+                assert taken(own) == [b"from the child"]
+
+        pid = forked(listen)
         assert os.waitpid(pid, 0)[1] == 0
         assert taken(subscription) == [b"from the child"]
 
@@ -178,15 +176,15 @@ def test_forked_child_listens_for_itself(kit):
 def test_child_does_not_keep_the_connection_of_a_listener_that_was_killed(kit):
     channel = f"{kit.prefix}:{{a}}"
     reading, writing = os.pipe()
-    if not (parent := os.fork()):
+
+    def listen():
         with subscribed("default", channel) as subscription:
             taken(subscription)
-            if not (child := os.fork()):
-                time.sleep(20)
-                os._exit(0)
-            os.write(writing, f"{child}\n".encode())
+            os.write(writing, f"{forked(lambda: time.sleep(20))}\n".encode())
             time.sleep(20)
-        os._exit(0)
+
+    parent = forked(listen)
+    os.close(writing)
     with os.fdopen(reading) as answer:
         child = int(answer.readline())
     assert len(subscribers(kit)) == 1
