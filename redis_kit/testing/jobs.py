@@ -16,15 +16,12 @@ from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.errors import Retry
 from redis_kit.queues.inspection import queue_counts, queue_names
 from redis_kit.queues.tasks.enqueue import WaitingCall
-from redis_kit.queues.worker.run.endings import NoClaims
-from redis_kit.queues.worker.run.event_loop import EventLoop
-from redis_kit.queues.worker.run.middleware import WorkerContext
-from redis_kit.queues.worker.run.outcome import FailedAttempt
+from redis_kit.queues.worker.run.attempt import WorkerContext
+from redis_kit.queues.worker.run.endings import FailedAttempt, NoClaims
 from redis_kit.queues.worker.run.runner import JobRunner
-from redis_kit.queues.worker.run.timeouts import JobKey
-from redis_kit.queues.worker.shared.done import Done
+from redis_kit.queues.worker.run.timeouts import EventLoop, JobKey
 from redis_kit.queues.worker.shared.status_board import StatusBoard
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
+from redis_kit.queues.worker.shared.worker_queue import Done, WorkerQueue
 
 
 class _Here(EventLoop):
@@ -44,8 +41,9 @@ class _Runner(JobRunner):
 
     raise_errors = False
 
-    def _record(self, failure: FailedAttempt, *, again: bool = False) -> None:
-        super()._record(failure, again=again)
+    def record(self, failure: FailedAttempt, *, again: bool = False) -> None:
+        """See JobRunner."""
+        super().record(failure, again=again)
         kind = type(failure.error)
         if issubclass(kind, KeyboardInterrupt) or (self.raise_errors and not issubclass(kind, Retry)):
             raise failure.error

@@ -19,7 +19,7 @@ from redis_kit.queues.inspection import (
 from redis_kit.queues.reports.failures import inspect
 from redis_kit.queues.reports.lookup import look_up
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process.process import WorkerProcess
+from redis_kit.queues.worker.process import WorkerProcess
 from tests.fixtures.process import wait_for
 from tests.queues.support import tasks
 from tests.queues.support.in_process import working

@@ -34,28 +34,16 @@ class Command(terminal.KitCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
         add = parser.add_argument
-        add(
-            "--queue-name",
-            type=queue_names.checked,
-            action="append",
-            metavar="NAMES",
-            help="queues in strict order, such as mail,default, or by weight, such as mail:3,default:1; may be given "
-            "several times (default: the queues in NAMES, then those of all tasks)",
+        text = (
+            "queues in strict order, such as mail,default, or by weight, such as mail:3,default:1; may be given "
+            "several times (default: the queues in NAMES, then those of all tasks)"
         )
-        add(
-            "--processes",
-            type=terminal.whole(1, 64),
-            default=1,
-            metavar="N",
-            help="number of processes, 1 to 64 (default: 1)",
-        )
-        add(
-            "--threads",
-            type=terminal.whole(1, 64),
-            default=8,
-            metavar="N",
-            help="threads per process, each runs one job, 1 to 64 (default: 8)",
-        )
+        add("--queue-name", type=queue_names.checked, action="append", metavar="NAMES", help=text)
+        few = terminal.whole(1, 64)
+        text = "number of processes, 1 to 64 (default: 1)"
+        add("--processes", type=few, default=1, metavar="N", help=text)
+        text = "threads per process, each runs one job, 1 to 64 (default: 8)"
+        add("--threads", type=few, default=8, metavar="N", help=text)
         text = "seconds, or a duration such as 10m, for jobs to end after TERM, 0 to 1d (default: 25)"
         add("--grace", default=25.0, help=text, type=terminal.seconds(0, DAY), metavar="SECONDS")
         add("--burst", action="store_true", help="exit when no job is ready")

@@ -101,44 +101,22 @@ class JobsPanel(QueueChoicePanel):
         if page.groups and not cursor:
             yield self._groups(page)
 
-    @button(
-        _("Retry"),
-        named=_name,
-        confirm=True,
-        effect=_effect(job_selection.of_retry),
-        harmless=True,
-    )
+    @button(_("Retry"), named=_name, confirm=True, effect=_effect(job_selection.of_retry), harmless=True)
     def retry_jobs(self, value: str) -> str:
         """Make dead jobs ready as if they were new."""
         return JobSelection.parse(value).retry()
 
-    @button(
-        _("Run now"),
-        named=_name,
-        confirm=True,
-        effect=_effect(job_selection.of_run_now),
-        harmless=True,
-    )
+    @button(_("Run now"), named=_name, confirm=True, effect=_effect(job_selection.of_run_now), harmless=True)
     def run_now_jobs(self, value: str) -> str:
         """Make scheduled jobs ready."""
         return JobSelection.parse(value).run_now()
 
-    @button(
-        _("Cancel jobs"),
-        named=_name,
-        confirm=True,
-        effect=_effect(job_selection.of_cancel),
-    )
+    @button(_("Cancel jobs"), named=_name, confirm=True, effect=_effect(job_selection.of_cancel))
     def cancel_jobs(self, value: str) -> str:
         """Cancel jobs that wait or run."""
         return JobSelection.parse(value).cancel()
 
-    @button(
-        _("Delete"),
-        named=_name,
-        confirm=True,
-        effect=_effect(job_selection.of_deletion),
-    )
+    @button(_("Delete"), named=_name, confirm=True, effect=_effect(job_selection.of_deletion))
     def delete_jobs(self, value: str) -> str:
         """Delete jobs that are not running."""
         return JobSelection.parse(value).delete()

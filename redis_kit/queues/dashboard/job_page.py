@@ -25,12 +25,7 @@ WAITS = _("waits for the limit %s")
 LONG = 200  # characters of a cell
 LONGEST = 20_000  # characters of a traceback, whose end tells most
 STATES = {"ready": _("ready"), "scheduled": _("scheduled"), "running": _("running"), "dead": _("dead")}
-STATUSES = {
-    "READY": _("waiting"),
-    "RUNNING": _("running"),
-    "SUCCESSFUL": _("successful"),
-    "FAILED": _("failed"),
-}
+STATUSES = {"READY": _("waiting"), "RUNNING": _("running"), "SUCCESSFUL": _("successful"), "FAILED": _("failed")}
 OF_STATES = {
     "ready": ("cancel", "delete"),
     "scheduled": ("run_now", "cancel", "delete"),

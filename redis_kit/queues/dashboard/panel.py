@@ -65,13 +65,7 @@ class QueueChoicePanel(Panel):
     @property
     def queue_field(self) -> Field:
         """Return the field of the search."""
-        return Field(
-            "queue",
-            _("Queue"),
-            lambda: self.choices(self.names),
-            any=_("All queues"),
-            optional=True,
-        )
+        return Field("queue", _("Queue"), lambda: self.choices(self.names), any=_("All queues"), optional=True)
 
     @property
     def names(self) -> list[str]:
@@ -217,22 +211,12 @@ class QueuesPanel(QueueChoicePanel):
         """Make a scheduled job ready."""
         return JobTarget.parse(value).run_now()
 
-    @button(
-        _("Cancel the job"),
-        named=JobTarget.shown_of,
-        confirm=True,
-        effect=JobTarget.effect_of("cancel"),
-    )
+    @button(_("Cancel the job"), named=JobTarget.shown_of, confirm=True, effect=JobTarget.effect_of("cancel"))
     def cancel(self, value: str) -> str:
         """Cancel a waiting or running job; its result says so."""
         return JobTarget.parse(value).cancel()
 
-    @button(
-        _("Delete"),
-        named=JobTarget.shown_of,
-        confirm=True,
-        effect=JobTarget.effect_of("deletion"),
-    )
+    @button(_("Delete"), named=JobTarget.shown_of, confirm=True, effect=JobTarget.effect_of("deletion"))
     def delete(self, value: str) -> str:
         """Delete a job that is not running."""
         return JobTarget.parse(value).delete()
@@ -248,11 +232,7 @@ class QueuesPanel(QueueChoicePanel):
         return GroupTarget.parse(value).retry(TEN)
 
     @button(
-        _("Retry all"),
-        named=GroupTarget.shown_of,
-        confirm=True,
-        effect=GroupTarget.effect_of("retry"),
-        harmless=True,
+        _("Retry all"), named=GroupTarget.shown_of, confirm=True, effect=GroupTarget.effect_of("retry"), harmless=True
     )
     def retry_group(self, value: str) -> str:
         """Make all dead jobs of a group ready."""

@@ -108,10 +108,7 @@ def worker_processes(all_supervisors: Sequence[Supervisor], *, linked: bool) -> 
             return
         rows = [_child(worker, linked=linked) for worker in supervisor.workers[:left]]
         left -= len(rows)
-        columns = (
-            *(_("Worker"), _("State"), _("Queues"), _("Threads")),
-            *(_("Jobs"), _("Memory (MiB)"), HEARTBEAT),
-        )
+        columns = (*(_("Worker"), _("State"), _("Queues"), _("Threads")), *(_("Jobs"), _("Memory (MiB)"), HEARTBEAT))
         yield Table(_("Worker processes of %s") % supervisor.target.shown, columns, rows)
 
 
@@ -243,12 +240,7 @@ class WorkersPanel(Panel):
         """Let the workers of a quiet supervisor claim jobs again."""
         return SupervisorTarget.parse(value).send("resume")
 
-    @button(
-        _("Stop"),
-        named=SupervisorTarget.shown_of,
-        confirm=True,
-        effect=SupervisorTarget.effect_of("stop"),
-    )
+    @button(_("Stop"), named=SupervisorTarget.shown_of, confirm=True, effect=SupervisorTarget.effect_of("stop"))
     def stop(self, value: str) -> str:
         """Let a supervisor's workers finish their jobs, within its grace period, and exit."""
         return SupervisorTarget.parse(value).send("stop")

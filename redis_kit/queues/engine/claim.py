@@ -17,8 +17,8 @@ from redis_kit.queues.engine import calls, payload
 from redis_kit.queues.engine import done as done_jobs
 from redis_kit.queues.engine.calls import End
 from redis_kit.queues.engine.done import Ack, ack_of
-from redis_kit.queues.engine.job import Job, State, claimed, member, read
-from redis_kit.queues.engine.liveness import heartbeat_reply, seconds, worker_id
+from redis_kit.queues.engine.job import Job, State, claimed, member, read, seconds
+from redis_kit.queues.engine.liveness import heartbeat_reply, worker_id
 from redis_kit.queues.errors import CANCELLED_WHILE_RUNNING, Cancelled, LeaseLost
 from redis_kit.queues.settings import QueueSettings, options_of
 from redis_kit.queues.validation import Delay

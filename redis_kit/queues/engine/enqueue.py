@@ -70,18 +70,19 @@ def put(
     queue: Primitive,
     jobs: list[tuple[str, bytes]],
     *,
-    delay: Delay = 0,
+    delay: int = 0,
     due: int = 0,
     priority: int = 0,
     own: bool = False,
     lane: Lane | None = None,
 ) -> Flow[list[str]]:
-    """Add jobs, due after a delay or at a time in ms; return their ids, or none where an ``own`` id was in use."""
-    whole_number("priority", priority, validation.PRIORITY)
-    wait = validation.milliseconds(delay)
+    """Add jobs, due after a delay or at a time in ms; return their ids, or none where an ``own`` id was in use.
+
+    As with put_batch() and put_one(), numbers were checked by the caller: those of a task as it was defined.
+    """
     base = queue.key("")
     try:
-        added = yield calls.put(base, jobs, delay=wait, due=due, priority=priority, own=own, lane=lane)
+        added = yield calls.put(base, jobs, delay=delay, due=due, priority=priority, own=own, lane=lane)
     except RedisUnavailable as error:
         _explain(error)
         raise
@@ -91,12 +92,11 @@ def put(
 
 
 def put_batch(
-    queue: Primitive, jobs: Sequence[tuple[str, bytes]], *, delay: Delay = 0, due: int = 0, priority: int = 0
+    queue: Primitive, jobs: Sequence[tuple[str, bytes]], *, delay: int = 0, due: int = 0, priority: int = 0
 ) -> Flow[list[PutResult]]:
     """Add new jobs without unique keys and lanes. One call, which is repeated if its reply is lost."""
-    whole_number("priority", priority, validation.PRIORITY)
-    wait, once = validation.milliseconds(delay), identity.new_job()
-    step = calls.put(queue.key(""), jobs, delay=wait, due=due, priority=priority, once=once, ttl_ms=PERIOD)
+    once = identity.new_job()
+    step = calls.put(queue.key(""), jobs, delay=delay, due=due, priority=priority, once=once, ttl_ms=PERIOD)
     try:
         yield from repeated(step)
     except RedisUnavailable as error:
@@ -116,18 +116,25 @@ def put_payload(
     priority: int,
     lane: Lane | None,
 ) -> Flow[PutResult]:
-    """Add a job to the part of the queue that it belongs to; see put_one()."""
-    parts = spread()
+    """Add a job to the part of the queue that it belongs to; see put_one(). Raises InvalidValue."""
+    wait, parts = _milliseconds(delay, priority), spread()
     name = parts.place(queue.name, lane=lane, key=key, id=id or "")
     home, own = parts.part(queue, name), id is not None
-    return put_one(home, job(payload, id, name), key, delay=delay, priority=priority, own=own, lane=lane)
+    return put_one(home, job(payload, id, name), key, delay=wait, priority=priority, own=own, lane=lane)
 
 
 def put_many(
     queue: Primitive, jobs: list[tuple[str, bytes]], *, delay: Delay, priority: int, lane: Lane | None
 ) -> Flow[list[str]]:
-    """Add jobs to the parts of a queue; return their ids."""
-    return spread().put_many(queue, jobs, lane, partial(put, delay=delay, priority=priority, lane=lane))
+    """Add jobs to the parts of a queue; return their ids. Raises InvalidValue."""
+    wait = _milliseconds(delay, priority)
+    return spread().put_many(queue, jobs, lane, partial(put, delay=wait, priority=priority, lane=lane))
+
+
+def _milliseconds(delay: Delay, priority: int) -> int:
+    """Return a delay in ms, if that and the priority are allowed."""
+    whole_number("priority", priority, validation.PRIORITY)
+    return validation.milliseconds(delay)
 
 
 def put_one(
@@ -135,7 +142,7 @@ def put_one(
     job: tuple[str, bytes],
     key: UniqueKey | None = None,
     *,
-    delay: Delay = 0,
+    delay: int = 0,
     due: int = 0,
     priority: int = 0,
     own: bool = False,
@@ -149,8 +156,7 @@ def put_one(
     if key is None:
         added = yield from put(queue, [job], delay=delay, due=due, priority=priority, own=own, lane=lane)
         return PutResult(job[0], bool(added))
-    whole_number("priority", priority, validation.PRIORITY)
-    base, options = queue.key(""), {"delay": validation.milliseconds(delay), "due": due, "priority": priority}
+    base, options = queue.key(""), {"delay": delay, "due": due, "priority": priority}
     if is_of_call := key == key_of_call(job[0]):
         step = calls.put(base, [job], **options, own=own, lane=lane, once=key.key, ttl_ms=PERIOD)
     else:

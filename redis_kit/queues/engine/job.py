@@ -12,6 +12,7 @@ from redis_kit.queues.engine.history import last_begun
 from redis_kit.queues.errors import CorruptMessage
 
 State = Literal["scheduled", "ready", "running", "done", "dead"]
+LONGEST_WAIT = 86_400_000  # ms: threads can't wait for ever, and something else may have written a time far ahead
 NAME = 100  # characters of an error's name
 _LENGTHS = struct.Struct(">BII")
 _HEAD = re.compile(rb"(-?\d{1,3}) (\d{1,15}) (\d{1,15}) (\d{1,16})\n")
@@ -123,6 +124,11 @@ def read(record: bytes) -> Record:
     if body.startswith(b"~"):
         history, _, body = body.partition(b"\n")
     return Record(priority, attempts, crashes, due / 1000, body, history)
+
+
+def seconds(milliseconds: float) -> float | None:
+    """Return milliseconds, which may be infinite, as seconds, a day at most; None for -1."""
+    return None if milliseconds < 0 else min(milliseconds, LONGEST_WAIT) / 1000
 
 
 def member(job: Job) -> bytes:

@@ -8,9 +8,9 @@ from redis_kit.core.primitive import Primitive
 from redis_kit.queues import validation
 from redis_kit.queues.engine import calls, ids, message
 from redis_kit.queues.engine.feature import results
+from redis_kit.queues.engine.job import seconds
 
 RETURNED = 100  # jobs in one call
-LONGEST = 86_400_000  # ms: threads can't wait for ever, and something else may have written a time far ahead
 
 
 class Poison(NamedTuple):
@@ -98,11 +98,6 @@ def poison(reply: Sequence[bytes]) -> list[Poison]:
         Poison(id.decode("utf-8", "surrogateescape"), reason.decode(), message.task_of(body), body)
         for id, reason, body in parts
     ]
-
-
-def seconds(milliseconds: float) -> float | None:
-    """Return milliseconds, which may be infinite, as seconds, a day at most; None for -1."""
-    return None if milliseconds < 0 else min(milliseconds, LONGEST) / 1000
 
 
 def worker_id(worker: str | None) -> str:

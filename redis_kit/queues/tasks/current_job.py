@@ -32,9 +32,14 @@ class CurrentJob:
 
     ``cancelled`` says whether somebody cancelled it. ``interruptible`` is False if the task looks at that by itself.
     ``stops`` returns whether the worker is about to stop, ``loops`` is how many resumable loops the task has begun, and
-    ``went_on`` is True once one of them has stored how far it is; ``ends`` are to be called with this when the task has
+    ``went_on`` is True once one of them has stored how far it is; ``end`` is to be called with this when the task has
     succeeded. ``parts`` are those of features in the worker process, and ``number`` is that of the queue there.
     """
+
+    cancelled = went_on = _complete = False
+    loops = 0
+    end: "Callable[[CurrentJob], object] | None" = None
+    _next_report = 0.0
 
     def __init__(
         self,
@@ -49,9 +54,6 @@ class CurrentJob:
     ) -> None:
         self.queue, self.job, self.result_ttl = queue, job, result_ttl
         self.interruptible, self.stops, self.parts, self.number = interruptible, stops, parts, number
-        self.ends: set[Callable[[CurrentJob], object]] = set()
-        self.cancelled, self.went_on, self.loops = False, False, 0
-        self._next_report, self._complete = 0.0, False
 
     def log_fields(self) -> dict[str, Any]:
         """Return the fields of log lines while it runs."""
@@ -60,7 +62,7 @@ class CurrentJob:
     def begin_loop(self, end: "Callable[[CurrentJob], object]") -> int:
         """Note that a resumable loop begins, and what forgets it; return its number, from 0."""
         self.loops += 1
-        self.ends = {end}  # each forgets all loops
+        self.end = end  # each forgets all loops
         return self.loops - 1
 
     def may_report(self, done: float, total: float | None) -> bool:

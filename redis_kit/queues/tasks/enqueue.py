@@ -367,13 +367,16 @@ def _put(
     options: dict[str, Any] = {"priority": task.priority, "own": own, "lane": call.lane, "again": again}
     if task.run_after is not None:
         options["due"] = validation.moment(task.run_after)
-    return flows.put_one(queue, (id, call.body), call.key, delay=task.run_in or 0, **options)
+    if task.run_in is not None:
+        options["delay"] = validation.milliseconds(task.run_in)
+    return flows.put_one(queue, (id, call.body), call.key, **options)
 
 
 def _put_all(task: Task[..., Any], calls: Sequence[tuple[str, PackedCall]], own: bool) -> Flow[list[Any]]:
     """Add jobs in one round trip: those without a unique key and a lane by one call for each queue or shard."""
     due = 0 if task.run_after is None else validation.moment(task.run_after)
-    options: dict[str, Any] = {"delay": task.run_in or 0, "due": due, "priority": task.priority}
+    delay = 0 if task.run_in is None else validation.milliseconds(task.run_in)
+    options: dict[str, Any] = {"delay": delay, "due": due, "priority": task.priority}
     if not (own or conf.section(QueueSettings).QUEUE_OPTIONS or _may_have_lane(task) or task.unique):
         jobs = [(id, call.body) for id, call in calls]
         try:

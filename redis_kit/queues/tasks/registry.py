@@ -50,7 +50,7 @@ def find(name: str) -> Any:
 
 def find_for(call: Message) -> Any:
     """Return the task of a call. Raises UnknownTask, or UnfitArguments if its function can't be called like that."""
-    task = find(call.task)
+    task = _tasks.get(call.task) or find(call.task)
     args = [None, *call.args] if task.takes_context else call.args
     if mismatch := mismatch_of(task.func, args, call.kwargs):
         raise UnfitArguments(f"arguments do not fit {call.task}{signature_of(task.func)}: {mismatch}")

@@ -16,7 +16,7 @@ from redis_kit.core import connections
 from redis_kit.locks import Lock
 from redis_kit.queues import Cancelled, Queue, TaskTimeout, progress, task
 from redis_kit.queues.inspection import queue_counts
-from redis_kit.queues.worker.process.process import WorkerProcess
+from redis_kit.queues.worker.process import WorkerProcess
 from redis_kit.queues.worker.run import timeouts
 from redis_kit.throttling import Throttle
 

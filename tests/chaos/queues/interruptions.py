@@ -23,7 +23,7 @@ from redis_kit.locks.inspection import held_locks
 from redis_kit.queues import Queue
 from redis_kit.queues.signals import job_dead
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process.process import WorkerProcess
+from redis_kit.queues.worker.process import WorkerProcess
 from tests.chaos.engine import program
 from tests.chaos.engine.program import Outcome, option
 from tests.chaos.engine.stage import stage

@@ -11,7 +11,7 @@ from redis_kit.core.errors import InvalidValue, KeyConflict
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.inspection import queue_names, queue_stats
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process.process import WorkerProcess
+from redis_kit.queues.worker.process import WorkerProcess
 from tests.fixtures.process import wait_for
 from tests.queues.support import in_process, tasks
 from tests.queues.support.claiming import claim_again

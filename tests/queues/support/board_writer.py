@@ -19,8 +19,7 @@ def work(board):
         number += 1
         board.begin(0, number % 7, f"token{number}" + "x" * (number % 50), f"id{number}", float(number))
         board.note(Ack(number % 7, b"%d" % number, b"x" * (number % 900), b"", number).pack())
-        board.tally(1)
-        board.end(0)
+        board.end(0, 1)
         if number % 20 == 10:
             board.turn()
         elif number % 20 == 0:

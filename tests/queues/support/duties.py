@@ -6,7 +6,7 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.queues.worker.supervisor.child import Child
 from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat
-from redis_kit.queues.worker.supervisor.maintenance import Sweep
+from redis_kit.queues.worker.supervisor.supervisor import Sweep
 
 
 class Parent:

@@ -6,7 +6,7 @@ import threading
 from redis_kit.core import conf
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.worker.process.process import WorkerProcess
+from redis_kit.queues.worker.process import WorkerProcess
 from redis_kit.queues.worker.shared.worker_queue import send_heartbeats
 
 

@@ -9,7 +9,7 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.queues import Cancelled, Queue, cancelled, task
 from redis_kit.queues.framework import TaskResultStatus
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process.process import WorkerProcess
+from redis_kit.queues.worker.process import WorkerProcess
 from tests.fixtures.process import wait_for
 from tests.queues.support import in_process
 

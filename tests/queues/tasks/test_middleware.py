@@ -7,7 +7,7 @@ from redis_kit.queues import GiveUp, InvalidMiddleware, Queue, chain, previous
 from redis_kit.queues.component import Queues
 from redis_kit.queues.engine import message
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process.process import WorkerProcess
+from redis_kit.queues.worker.process import WorkerProcess
 from redis_kit.testing.jobs import drain
 from tests.queues.support import middleware as project
 from tests.queues.support.middleware import afail, atell, fail, seen, tell, tenant

@@ -9,11 +9,10 @@ from redis_kit.core.primitive import Primitive
 from redis_kit.queues.engine.calls import QueueScript, claim_of
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.errors import GiveUp, Interrupted, Snooze, WorkerLost
-from redis_kit.queues.worker.run.attempt import Attempt, Failed
+from redis_kit.queues.worker.run.attempt import Attempt, Failed, Middleware
 from redis_kit.queues.worker.run.endings import Departure, Runner
-from redis_kit.queues.worker.run.middleware import Middleware
-from redis_kit.queues.worker.shared.done import Done
 from redis_kit.queues.worker.shared.reconnect import until_answered
+from redis_kit.queues.worker.shared.worker_queue import Done
 
 logger = logging.getLogger("redis_kit.worker")
 BEGUN_BEFORE = "it had begun before, and its task runs at most once"

@@ -142,11 +142,12 @@ class DelayedTask(DjangoTask):
         While Redis is unavailable, a retry is tried some times: the worker has no other copy of it. A retry that waits
         is the same one: the broker delivered its message again.
         """
+        delay = validation.milliseconds(wait)
         name = spread().place(self.delay_queue, key=unique, id=id) or self.delay_queue
         queue = PatientQueue(name) if is_retry else Queue(name)
         for left in reversed(range(TRIES if is_retry else 1)):
             try:
-                placed = queue.run_flow(enqueue.put_one(queue, (id, body(id)), unique, delay=wait, own=True))
+                placed = queue.run_flow(enqueue.put_one(queue, (id, body(id)), unique, delay=delay, own=True))
                 break
             except RedisUnavailable as error:
                 if error.indeterminate:

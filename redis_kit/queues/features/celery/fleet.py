@@ -21,16 +21,15 @@ from redis_kit.queues.engine.job import Job, member
 from redis_kit.queues.features.celery import shutdown
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import discovery
-from redis_kit.queues.worker.process.process import start_thread
+from redis_kit.queues.worker.process import start_thread
+from redis_kit.queues.worker.run.attempt import WorkerContext
 from redis_kit.queues.worker.run.endings import NoClaims
-from redis_kit.queues.worker.run.middleware import WorkerContext
 from redis_kit.queues.worker.run.runner import JobRunner
 from redis_kit.queues.worker.run.timeouts import Timeouts
-from redis_kit.queues.worker.shared.done import Done
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage, until_answered
 from redis_kit.queues.worker.shared.status_board import StatusBoard
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, send_heartbeats
+from redis_kit.queues.worker.shared.worker_queue import Done, WorkerQueue, send_heartbeats
 
 logger = logging.getLogger("redis_kit.worker")
 IDLE = 10.0  # seconds without a job after which the process signs off

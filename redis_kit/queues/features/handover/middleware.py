@@ -10,14 +10,12 @@ from redis_kit.queues.engine.done import ack_of
 from redis_kit.queues.errors import NotTaken
 from redis_kit.queues.features.handover.routes import Route, Routes
 from redis_kit.queues.tasks import expiry
-from redis_kit.queues.worker.run.attempt import Attempt
-from redis_kit.queues.worker.run.endings import Departure, Runner
-from redis_kit.queues.worker.run.middleware import Middleware, WorkerContext
-from redis_kit.queues.worker.run.outcome import failed
+from redis_kit.queues.worker.run.attempt import Attempt, Middleware, WorkerContext
+from redis_kit.queues.worker.run.endings import Departure, Runner, failed
 from redis_kit.queues.worker.run.sink import Answer
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.done import Done
 from redis_kit.queues.worker.shared.logs import guarded
+from redis_kit.queues.worker.shared.worker_queue import Done
 
 
 class HandOver(Middleware):

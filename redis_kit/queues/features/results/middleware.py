@@ -3,8 +3,7 @@
 from operator import attrgetter
 from typing import Any
 
-from redis_kit.queues.worker.run.attempt import Attempt
-from redis_kit.queues.worker.run.middleware import Middleware
+from redis_kit.queues.worker.run.attempt import Attempt, Middleware
 
 
 class Results(Middleware):

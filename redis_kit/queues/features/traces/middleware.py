@@ -5,8 +5,7 @@ from typing import Any
 
 from redis_kit.core.tracing import spans
 from redis_kit.queues.errors import Retry, Snooze
-from redis_kit.queues.worker.run.attempt import Attempt
-from redis_kit.queues.worker.run.middleware import Middleware, WorkerContext
+from redis_kit.queues.worker.run.attempt import Attempt, Middleware, WorkerContext
 
 
 class Tracing(Middleware):

@@ -8,10 +8,8 @@ from redis_kit.core.logs.error_text import text_of
 from redis_kit.queues.errors import Cancelled, NewerMessage
 from redis_kit.queues.features.unknown import store
 from redis_kit.queues.reports import unknown_calls
-from redis_kit.queues.worker.run.attempt import Attempt
-from redis_kit.queues.worker.run.endings import Postponed
-from redis_kit.queues.worker.run.middleware import Middleware
-from redis_kit.queues.worker.run.outcome import FailedAttempt, failed
+from redis_kit.queues.worker.run.attempt import Attempt, Middleware
+from redis_kit.queues.worker.run.endings import FailedAttempt, Postponed, failed
 
 
 @dataclass(frozen=True)

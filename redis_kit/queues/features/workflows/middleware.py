@@ -27,11 +27,10 @@ from redis_kit.queues.features.workflows.step import StepCall, of_call
 from redis_kit.queues.features.workflows.transitions import Begun, Failure
 from redis_kit.queues.features.workflows.workflow import announce
 from redis_kit.queues.tasks import result as results
-from redis_kit.queues.worker.run.attempt import SUCCEEDED, Attempt, Failed
-from redis_kit.queues.worker.run.middleware import Middleware
+from redis_kit.queues.worker.run.attempt import SUCCEEDED, Attempt, Failed, Middleware
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.done import RecordedEnd
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, until_answered
+from redis_kit.queues.worker.shared.worker_queue import RecordedEnd
 
 logger = logging.getLogger("redis_kit.worker")
 Answer = TypeVar("Answer")

@@ -1,10 +1,13 @@
-"""One run of a job, as middleware sees it, and the ways in which it ends."""
+"""One run of a job as middleware sees it, the ways in which it ends, and what middleware is made of."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from threading import Event
+from typing import Any, ClassVar, NamedTuple
 
 from redis_kit.queues.engine import message
-from redis_kit.queues.engine.feature import Recorder, results
+from redis_kit.queues.engine.feature import ProcessPart, Recorder, results
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import (
@@ -16,7 +19,10 @@ from redis_kit.queues.errors import (
     UnknownTask,
 )
 from redis_kit.queues.tasks import registry
+from redis_kit.queues.tasks.current_job import CurrentJob
 from redis_kit.queues.tasks.task import Task, extended
+from redis_kit.queues.worker.run.timeouts import EventLoop, JobKey, Timeouts
+from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 UNSTORED = (NotSerializable, PayloadTooLarge, InvalidWorkflow)  # raised for a return value, or steps that were added
@@ -102,3 +108,46 @@ def failed_with(attempt: Attempt, error: BaseException) -> Failed:
     if attempt.runs:
         return Failed(error, attempt.task, final=attempt.has_returned and issubclass(kind, UNSTORED))
     return Failed(error, final=issubclass(kind, CorruptMessage) and not issubclass(kind, NewerMessage))
+
+
+Handler = Callable[[Attempt], Any]
+
+
+@dataclass
+class WorkerContext:
+    """What the threads of a worker process share. ``stops`` returns whether the process is about to stop.
+
+    With ``isolates``, a job whose process died runs in a process of its own.
+    """
+
+    sources: Sequence[WorkerQueue]
+    board: StatusBoard
+    deadlines: Timeouts = field(default_factory=Timeouts)
+    coroutines: EventLoop = field(default_factory=EventLoop)
+    given_up: Event = field(default_factory=Event)
+    stops: Callable[[], bool] = lambda: False
+    parts: dict[str, ProcessPart] = field(default_factory=dict)  # of features, by their names
+    isolates: bool = False
+    running: dict[JobKey, CurrentJob] = field(default_factory=dict)
+
+
+class Middleware:
+    """A link of the chain: it gets an attempt, and passes it on to the next one or ends it.
+
+    Outside of Presence links return the ending of the attempt, and inside of it what the task returned. Errors pass
+    through all of them. ``is_used`` tells from an attempt whether it needs the link: the others don't call it.
+    """
+
+    is_used: ClassVar["attrgetter[Any]"] = attrgetter("job")  # all of them
+
+    def __init__(self, call_next: Handler, worker: WorkerContext) -> None:
+        self.call_next, self.worker = call_next, worker
+
+    def __call__(self, attempt: Attempt) -> Any:
+        """Run an attempt."""
+        raise NotImplementedError
+
+    @classmethod
+    def usage(cls, worker: WorkerContext) -> "attrgetter[Any] | None":
+        """Return ``is_used``, or None in a worker that does not need the link. One that has to look overrides this."""
+        return cls.is_used

@@ -1,23 +1,265 @@
-"""Endings beside success and failure: the job goes back to its queue, or leaves this worker."""
+"""Endings beside success: the attempt failed, the job goes back to its queue, or it leaves this worker.
+
+A failure is recorded by the thread that ran the job or, for a process that had to be killed, by the supervisor.
+"""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
-from redis_kit.core.errors import InvalidValue
-from redis_kit.core.logs.error_text import text_of
+from redis_kit.core import conf
+from redis_kit.core.activity import current_fields
+from redis_kit.core.errors import InvalidValue, RedisFailure
+from redis_kit.core.flow import Flow
+from redis_kit.core.logs.error_text import ExcInfo, described, exc_info, name_of, text_of
 from redis_kit.core.signals import send_safely
+from redis_kit.core.steps import Call
 from redis_kit.core.terminal import rounded_duration
 from redis_kit.queues import signals, validation
-from redis_kit.queues.engine.job import Job
-from redis_kit.queues.errors import Interrupted, Snooze
+from redis_kit.queues.engine import message
+from redis_kit.queues.engine.done import ack_of
+from redis_kit.queues.engine.feature import Recorder, death_hooks, results
+from redis_kit.queues.engine.job import Job, State, read
+from redis_kit.queues.errors import (
+    CANCELLED_WHILE_RUNNING,
+    Cancelled,
+    CorruptMessage,
+    Expired,
+    GiveUp,
+    Interrupted,
+    LeaseLost,
+    Retry,
+    Snooze,
+    TaskTimeout,
+    UnknownTask,
+)
+from redis_kit.queues.settings import QueueSettings
+from redis_kit.queues.tasks import registry, retry
+from redis_kit.queues.tasks.current_job import log_fields
+from redis_kit.queues.tasks.task import Task, extended
 from redis_kit.queues.worker.run.attempt import Attempt, Failed, failed_with
-from redis_kit.queues.worker.run.outcome import FailedAttempt, cancelled_attempt
-from redis_kit.queues.worker.shared.done import Done, RecentAcks
 from redis_kit.queues.worker.shared.logs import guarded
+from redis_kit.queues.worker.shared.status_board import Running
+from redis_kit.queues.worker.shared.worker_queue import Done, RecentAcks, RecordedEnd, WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
+NO_TRACE: Mapping[str, str] = {}
+LATER: float | None = 60.0  # seconds, if not even the settings can be read
+PLAIN = (Retry, GiveUp, Cancelled, Expired)  # their texts say enough: no traceback
+
+
+class FailedAttempt(NamedTuple):
+    """An attempt that failed, and what is to be recorded: the reason, the stored result, the delay of the next attempt.
+
+    After attempt number ``max_attempts`` the job is dead. ``of`` is how many attempts the task has.
+    """
+
+    source: WorkerQueue
+    job: Job
+    task: Task[..., Any] | None
+    error: BaseException
+    recorder: Recorder | None
+    reason: str
+    stored: tuple[bytes, int]
+    delay: float
+    max_attempts: int
+    of: int
+    final: bool  # raised after the task had ended: another attempt can't help
+    killed: bool
+    hooks: Sequence[Callable[[str], object]] = ()  # called with the reason if the job is dead now
+    trace: Mapping[str, str] = NO_TRACE  # the ids of its span
+
+    def record(self) -> State | None:
+        """Record it and return the job's new state; a repeat is safe.
+
+        None if the job was cancelled while it ran, and is recorded as such. One round trip, two for a cancelled job,
+        and those of its hooks.
+        """
+        state = self.source.fail(
+            self.job, delay=self.delay, error=self.reason, max_attempts=self.max_attempts, result=self.stored
+        )
+        if state is None:
+            self.as_cancelled().record()
+        if state == "dead" and self.cancelled:
+            with suppress(RedisFailure):
+                self.source.delete(self.job.id)  # it was cancelled: nobody will retry it
+        for hook in self.hooks if state == "dead" else ():
+            hook(self.reason)
+        return state
+
+    def as_cancelled(self) -> "FailedAttempt":
+        """Return what is to be recorded in its place for a job that was cancelled while it ran."""
+        return cancelled_attempt(self.source, self.job, task=self.task, recorder=self.recorder)
+
+    def plain(self) -> "FailedAttempt":
+        """Return a shorter form, for when the whole could not be recorded."""
+        return self._replace(reason=name_of(self.error), stored=(b"", 0))
+
+    def repeatable(self) -> RecordedEnd:
+        """Return what records it again later. Neither the job's body nor the error is kept for that."""
+        end = ack_of(self.job)
+        error = Cancelled() if self.cancelled else Exception()
+        again = self._replace(job=Job(self.job.id, b"", self.job.token), task=None, error=error, recorder=None)
+        return RecordedEnd(end.token, end.id, self.stored[0], again.record)
+
+    def announce(self, state: State | None) -> None:
+        """Log the job's new state and send the signals. It is recorded already, so a failure here changes nothing."""
+        if state is None:
+            self.as_cancelled().announce("dead")
+            return
+        fields = current_fields.set(lambda: {**self.trace, **log_fields(self.source, self.job)})
+        guarded("The log of a failed attempt", partial(self._log, state), None)
+        current_fields.reset(fields)
+        queue = self.source.queue_name
+        if state != "dead":
+            details = {"queue": queue, "job": self.job, "task": self.task, "error": self.error}
+            send_safely(signals.job_retried, FailedAttempt, **details)
+            return
+        send_safely(signals.job_dead, FailedAttempt, queue=queue, id=self.job.id, reason=self.reason)
+        if self.recorder:
+            guarded("The end of a result", partial(self.recorder.failed, self.error), None)
+
+    @property
+    def cancelled(self) -> bool:
+        """Tell whether the job was cancelled."""
+        return issubclass(type(self.error), Cancelled)
+
+    def named(self) -> str:
+        """Return how the log names the job."""
+        of = f" ({self.task.module_path})" if self.task else ""
+        return f"Job {self.job.id!a} of queue {self.source.name!a}{of}"
+
+    def unforeseen(self) -> ExcInfo | None:
+        """Return the error for the log if its traceback is of use; None if it was raised on purpose."""
+        foreseen = self.killed or self.final or issubclass(type(self.error), PLAIN)
+        return None if foreseen else exc_info(self.error)
+
+    def log_unrecorded(self, error: BaseException) -> None:
+        """Log that the attempt could not be recorded because of this error."""
+        details = self.named(), described(error), self.reason
+        logger.warning("%s: its outcome could not be recorded: %s; it failed: %a", *details, exc_info=self.unforeseen())
+
+    def _log(self, state: State) -> None:
+        """Log which attempt failed and what follows: one line, with a traceback if that is of use.
+
+        It is the only line about the end of a job: the recorder keeps the framework from logging the error again.
+        """
+        # The claim that finds that the process of the last attempt died is counted, and runs nothing.
+        number = min(self.job.attempt, self.of)
+        name, attempt, error = self.named(), f"attempt {number} of {self.of}", self.unforeseen()
+        if self.cancelled and state == "dead":
+            logger.info("%s was cancelled%s.", name, "; it ended with its process" if self.killed else "")
+            return
+        if self.killed:
+            next_step = "it is dead" if state == "dead" else f"the next one in {rounded_duration(self.delay)}"
+            logger.error("%s: its process was killed, %s, %s: %a", name, attempt, next_step, self.reason)
+            return
+        if state != "dead" and issubclass(type(self.error), Retry):
+            ending = f": {text!a}" if (text := text_of(self.error)) else "."
+            logger.info("%s will be retried in %s, after %s%s", name, rounded_duration(self.delay), attempt, ending)
+            return
+        if state != "dead":
+            ending = "." if error else f": {self.reason!a}"
+            next_in = rounded_duration(self.delay)
+            logger.warning("%s failed, %s, the next one in %s%s", name, attempt, next_in, ending, exc_info=error)
+            return
+        ran = self.task and not issubclass(type(self.error), Expired)
+        logger.error("%s is dead%s: %a", name, f" after {attempt}" if ran else "", self.reason, exc_info=error)
+
+
+def failed(
+    source: WorkerQueue,
+    job: Job,
+    error: BaseException,
+    *,
+    task: Task[..., Any] | None = None,
+    recorder: Recorder | None = None,
+    final: bool = False,
+    killed: bool = False,
+    trace: Mapping[str, str] = NO_TRACE,
+) -> FailedAttempt:
+    """Return what is to be recorded of an attempt. Never raises.
+
+    ``final``: another attempt can't help. ``killed``: the process was killed. Without a task the worker itself failed.
+    """
+    stored = guarded("The error of a result", partial(recorder.error, error), (b"", 0)) if recorder else (b"", 0)
+    of = guarded("The number of attempts", partial(most_attempts, task), QueueSettings.MAX_ATTEMPTS)
+    most, delay = (1 if final else of), 0.0
+    if job.attempt < most:
+        wait = guarded("The wait for the next attempt", partial(_wait, job, error, task, recorder), LATER)
+        most, delay = (1, 0.0) if wait is None else (most, wait)
+    text = reason(error)
+    hooks: Sequence[Callable[[str], object]] = ()
+    hooks = guarded("The hooks of a failure", partial(death_hooks, source, job.body), hooks)
+    return FailedAttempt(source, job, task, error, recorder, text, stored, delay, most, of, final, killed, hooks, trace)
+
+
+def cancelled_attempt(
+    source: WorkerQueue, job: Job, *, task: Task[..., Any] | None, recorder: Recorder | None
+) -> FailedAttempt:
+    """Return what is to be recorded of an attempt whose job was cancelled while it ran."""
+    return failed(source, job, Cancelled(CANCELLED_WHILE_RUNNING), task=task, recorder=recorder, final=True)
+
+
+def _wait(job: Job, error: BaseException, task: Task[..., Any] | None, recorder: Recorder | None) -> float | None:
+    if task is None:
+        return retry.default_delay(job.attempt)
+    if issubclass(type(error), Cancelled):
+        return None
+    return retry.delay(task.module_path, task.backoff, job, error, recorder and recorder.result())
+
+
+def most_attempts(task: Task[..., Any] | None) -> int:
+    """Return how many attempts a task has."""
+    given = task.max_attempts if task else None
+    return conf.section(QueueSettings).MAX_ATTEMPTS if given is None else given
+
+
+def reason(error: BaseException) -> str:
+    """Return the stored reason of a failure."""
+    kind = type(error)
+    if issubclass(kind, CorruptMessage):
+        return f"corrupt: {text_of(error)}"
+    if issubclass(kind, Expired):
+        return f"expired: {text_of(error)}"
+    if issubclass(kind, UnknownTask):
+        return text_of(error)
+    return described(error)
+
+
+def record_unstoppable(source: WorkerQueue, running: Running, *, cancelled: bool) -> None:
+    """Record that a job ran into its timeout, or was cancelled, and ended with its process only.
+
+    Two round trips, three if it was cancelled; a repeat is safe.
+    """
+    record = source.run_flow(_record(source, running.id))
+    if record is None:
+        return
+    info = read(record)
+    history = info.history if running.id.isascii() else b""
+    job = Job(running.id, info.body, running.token, info.attempts, info.crashes, info.priority, info.due, history)
+    call = message.loads(job.body)
+    task, stored = extended(registry.find(call.task)), results()
+    job_recorder = stored.recorder_of(source, job, {}) if stored else None
+    if job_recorder:
+        job_recorder.resume(call)
+    error: BaseException = TaskTimeout(f"{task.module_path} ran for more than {task.timeout} s")
+    if cancelled:
+        error = Cancelled("The job was cancelled while it ran, and did not stop.")
+    failure = failed(source, job, error, task=task, recorder=job_recorder, killed=True)
+    try:
+        state = failure.record()
+    except LeaseLost:
+        return
+    failure.announce(state)
+
+
+def _record(source: WorkerQueue, id: str) -> Flow[bytes | None]:
+    record: bytes | None = yield Call("HGET", source.key("jobs"), id.encode("utf-8", "surrogateescape"))
+    return record
 
 
 class Claims(Protocol):

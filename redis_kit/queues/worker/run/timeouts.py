@@ -1,26 +1,32 @@
-"""Ends tasks that take too long or are cancelled, by an exception raised inside them.
+"""Ends tasks that take too long or are cancelled, by an exception raised inside them: in threads, or in the event loop.
 
 Python raises it wherever the thread is, once for an attempt. Code that is taking a lock or a connection would lose it,
 so the thread may leave that code first: see _is_within().
 """
 
+import asyncio
 import contextlib
 import ctypes
 import logging
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from math import inf
 from pathlib import Path
-from threading import Condition, Event, Lock, get_ident
+from threading import Condition, Event, Lock, Thread, get_ident
 from time import monotonic
 from types import FrameType
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
+
+from asgiref.sync import SyncToAsync, ThreadSensitiveContext, sync_to_async
+from django.db import close_old_connections
 
 import redis_kit
 from redis_kit.queues.errors import Cancelled, TaskTimeout
 
 Result = TypeVar("Result")
+logger = logging.getLogger("redis_kit.worker")
 JobKey = tuple[int, str]  # the number of a job's queue, and its id
 PAUSE = 0.001  # seconds until the next look at a thread that was within that code
 PATIENCE = 0.2  # seconds to let code of redis_kit finish; if it only waits, it is interrupted after that
@@ -30,28 +36,28 @@ TAKING = {"__enter__", "__exit__", "_acquire_restore", "_release_save", "acquire
 
 
 class Alarm:
-    """Set by any thread, waited for by one: until the earliest moment that was set."""
+    """Set by any thread, waited for by one: until the earliest moment that was set, ``at`` on the monotonic clock.
+
+    A later moment need not be set. If the earlier one comes just then, the thread looks after this.
+    """
 
     def __init__(self) -> None:
         self._condition = Condition()
-        self._at: float | None = None
+        self.at = inf
 
-    def set(self, seconds: float) -> None:
-        """Wake the waiting thread after this time, if not earlier."""
-        at, earlier = monotonic() + seconds, self._at
-        if earlier is not None and earlier <= at:  # if that moment comes now, the thread looks after this
-            return
+    def set(self, at: float) -> None:
+        """Wake the waiting thread at this moment, if not earlier."""
         with self._condition:
-            if self._at is None or at < self._at:
-                self._at = at
+            if at < self.at:
+                self.at = at
                 self._condition.notify()
 
     def wait(self) -> None:
         """Sleep until the moment that was set."""
         with self._condition:
-            while self._at is None or self._at > monotonic():
-                self._condition.wait(None if self._at is None else self._at - monotonic())
-            self._at = None
+            while (seconds := self.at - monotonic()) > 0:
+                self._condition.wait(None if seconds == inf else seconds)
+            self.at = inf
 
 
 class _Limit(NamedTuple):
@@ -72,8 +78,7 @@ class Timeouts:
         """Watch the deadlines until stopped."""
         while not self._stop.is_set():
             self._alarm.wait()
-            if (first := self._end()) < inf:
-                self._alarm.set(first)
+            self._alarm.set(self._end())
 
     def stop(self) -> None:
         """Stop watching."""
@@ -89,15 +94,15 @@ class Timeouts:
         self._alarm.set(0)
         return bool(limits)
 
-    def run_within(self, job: JobKey, seconds: float | None, work: Callable[[], Result]) -> Result:
-        """Return what a job's work returns. It has this many seconds; None: no limit."""
-        thread = get_ident()
+    def run_within(self, job: JobKey, seconds: float | None, work: Callable[..., Result], *args: Any) -> Result:
+        """Return what a job's work returns, called with these arguments. It has this many seconds; None: no limit."""
+        thread, end = get_ident(), inf if seconds is None else monotonic() + seconds
         with self._lock:
-            self._limits[thread] = _Limit(inf if seconds is None else monotonic() + seconds, job)
+            self._limits[thread] = _Limit(end, job)
         try:
-            if seconds is not None:
-                self._alarm.set(seconds)
-            return work()
+            if end < self._alarm.at:
+                self._alarm.set(end)
+            return work(*args)
         finally:
             with self._lock:
                 struck = self._limits.pop(thread, None) is None
@@ -105,7 +110,7 @@ class Timeouts:
                 _settle(thread)
 
     def _end(self) -> float:
-        """End what is due; return the seconds until there is more to do."""
+        """End what is due; return the moment at which there is more to do."""
         with self._lock:
             now = monotonic()
             for thread, limit in list(self._limits.items()):
@@ -113,7 +118,7 @@ class Timeouts:
                     del self._limits[thread]
                     _raise_in(thread, limit.error)
             first = min((limit.end for limit in self._limits.values()), default=inf)
-        return max(PAUSE, first - now)
+        return max(now + PAUSE, first)
 
 
 def _is_within(thread: int, *, late: float) -> bool:
@@ -160,3 +165,89 @@ def _settle(thread: int) -> None:
 
 
 KIT = f"{Path(redis_kit.__file__).parent}/"
+
+
+class EventLoop:
+    """One loop in a thread of its own, begun with the first asynchronous task.
+
+    Clients that belong to a loop live as long as the worker. The thread that has the job waits. Code that a task calls
+    through ``sync_to_async``, such as database queries, runs in one more thread per thread of the worker.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: dict[JobKey, asyncio.Task[Any]] = {}
+        self._cancelled: set[JobKey] = set()
+
+    def run(self, job: JobKey, work: Callable[[], Awaitable[Any]], *, timeout: float | None, sync: Any) -> Any:
+        """Run a coroutine and return its result. Raises TaskTimeout and Cancelled beside what it raises."""
+        ended = asyncio.run_coroutine_threadsafe(self._run(job, work, timeout, sync), self._started())
+        result, error = ended.result()
+        if error is not None:
+            raise error
+        return result
+
+    def cancel(self, job: JobKey) -> None:
+        """Cancel the coroutine of a job, if it runs here, and once."""
+        if self._loop:
+            self._loop.call_soon_threadsafe(self._cancel, job)
+
+    def _cancel(self, job: JobKey) -> None:
+        if (task := self._tasks.get(job)) and job not in self._cancelled:
+            self._cancelled.add(job)
+            task.cancel()
+
+    async def _run(
+        self, job: JobKey, work: Callable[[], Awaitable[Any]], timeout: float | None, sync: Any
+    ) -> tuple[Any, BaseException | None]:
+        # Returns the error: asyncio would raise SystemExit and KeyboardInterrupt in the loop, for all its tasks.
+        self._tasks[job] = asyncio.current_task()  # type: ignore[assignment]
+        SyncToAsync.thread_sensitive_context.set(sync)
+        try:
+            return await self._limited(job, work, timeout), None
+        except BaseException as error:
+            return None, error
+        finally:
+            self._tasks.pop(job, None)
+            self._cancelled.discard(job)
+            if sync in SyncToAsync.context_to_thread_executor:
+                with suppress(BaseException):
+                    await sync_to_async(close_old_connections)()
+
+    async def _limited(self, job: JobKey, work: Callable[[], Awaitable[Any]], timeout: float | None) -> Any:
+        limit = asyncio.timeout(timeout)
+        try:
+            async with limit:
+                return await work()
+        except TimeoutError as error:
+            if limit.expired():
+                raise TaskTimeout from error
+            raise
+        except asyncio.CancelledError as error:
+            if job in self._cancelled:
+                raise Cancelled from error
+            raise
+        finally:
+            del limit  # it refers to asyncio's task, that one to the error, and the error to this frame: a circle
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                Thread(target=_serve, args=(self._loop,), name="redis-kit-loop", daemon=True).start()
+        return self._loop
+
+
+def synchronous() -> Any:
+    """Return the context that gives the synchronous parts of a thread's tasks one thread."""
+    return ThreadSensitiveContext()
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    """Run a loop without end. An error in a task that nobody awaits, even SystemExit, ends that task only."""
+    while not loop.is_closed():
+        try:
+            loop.run_forever()
+        except BaseException:
+            logger.exception("The event loop was interrupted; it continues.")

@@ -59,21 +59,25 @@ class StatusBoard:
 
     def begin(self, slot: int, source: int, token: str, id: str, deadline: float | None) -> None:
         """Note that a slot's thread runs a job from now on. If the names are too long, only its deadline is stored."""
-        at, word = HEAD + slot * SLOT, (HEAD + slot * SLOT) // 8
+        at = HEAD + slot * SLOT
+        words, word = self._words, at // 8
         first, second = token.encode("utf-8", "surrogateescape"), id.encode("utf-8", "surrogateescape")
         if len(first) + len(second) > _TEXT:
             first = second = b""
-        change = (self._words[word] >> 2) + 1
-        self._words[word] = change << 2 | WRITING
+        change = (words[word] >> 2) + 1 << 2
+        words[word] = change | WRITING
         end = math.nan if deadline is None else deadline
         packed = _RUNNING.pack(end, source, len(first), len(second)) + first + second
         self._memory[at + 8 : at + 8 + len(packed)] = packed
-        self._words[word] = change << 2 | BUSY
+        words[word] = change | BUSY
 
-    def end(self, slot: int) -> None:
-        """Note that the slot's thread runs no job."""
-        word = (HEAD + slot * SLOT) // 8
-        self._words[word] = self._words[word] >> 2 << 2
+    def end(self, slot: int, count: int = 0, seconds: float = 0.0) -> None:
+        """Note that the slot's thread runs no job, how many have ended there, and the seconds for which they ran."""
+        words, word = self._words, (HEAD + slot * SLOT) // 8
+        words[word] = words[word] >> 2 << 2
+        with self._lock:
+            words[DONE] += count
+            words[RAN] += round(seconds * MILLION)
 
     def note(self, entry: bytes) -> bool:
         """Add to the log of outcomes not yet sent. False if there is no room."""
@@ -94,12 +98,6 @@ class StatusBoard:
         """Remove what was noted before the last turn(): the server has answered."""
         with self._lock:
             self._words[USED + 1 - self._words[HALF]] = 0
-
-    def tally(self, count: int, seconds: float = 0.0) -> None:
-        """Count jobs that have ended, and the seconds for which they ran."""
-        with self._lock:
-            self._words[DONE] += count
-            self._words[RAN] += round(seconds * MILLION)
 
     @property
     def done(self) -> int:

@@ -1,23 +1,25 @@
-"""A queue as its worker sees it."""
+"""A queue as its worker sees it, and what is done there: also recent acknowledgements, which a server may lose."""
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from math import inf
 from secrets import token_urlsafe
+from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call, Pop
-from redis_kit.queues.engine import calls, claim, enqueue
+from redis_kit.queues.engine import calls, claim, done, enqueue
 from redis_kit.queues.engine.calls import End
 from redis_kit.queues.engine.claim import Claimed
-from redis_kit.queues.engine.done import Ack
+from redis_kit.queues.engine.done import Ack, ack_of
 from redis_kit.queues.engine.job import Job, State, member
 from redis_kit.queues.engine.liveness import HeartbeatReply, after_endings, heartbeat_reply
 from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.reports.stats import refusal
-from redis_kit.queues.settings import whole
+from redis_kit.queues.settings import options_of, whole
 from redis_kit.queues.validation import Delay
 from redis_kit.queues.worker.options import LoneJob
 
@@ -190,3 +192,68 @@ def _reports(sources: Sequence[WorkerQueue]) -> Flow[list[Report | RedisFailure]
 def _report(reply: list[Any]) -> Report:
     wait, paused_since = reply[4], reply[6]
     return Report(wait / 1000 if wait >= 0 > paused_since else None, refusal(reply))
+
+
+RECENT = 20_000  # acknowledgements
+RECENT_BYTES = 4 * 1024 * 1024  # of results and errors
+
+
+class RecordedEnd(NamedTuple):
+    """The end of a failed attempt, or one that a feature records. The body is not kept.
+
+    ``record`` records it, and may be repeated.
+    """
+
+    token: bytes
+    id: bytes
+    value: bytes
+    record: Callable[[], object]
+
+
+class Done(NamedTuple):
+    """A job that is done: its acknowledgement, and a call to make when the server has recorded that.
+
+    ``again`` records more than the acknowledgement again, for a server that lost it; None if that is all.
+    """
+
+    job: Job
+    ended: Ack
+    announce: Callable[[], None] | None = None
+    again: RecordedEnd | None = None
+
+
+def done_of(job: Job, value: bytes, ttl_ms: int, *, source: Queue, number: int, seconds: float | None) -> Done:
+    """Return a job of the queue with this number as done, with its result, if any, and for how long its task ran."""
+    about = done.line(job, seconds) if options_of(source.name).DONE_LIMIT else b""
+    return Done(job, ack_of(job, value, ttl_ms, source=number, about=about))
+
+
+class RecentAcks:
+    """Remembers the last 20,000 acknowledgements, with at most 4 MiB of results and errors, whatever their age.
+
+    A server that was down for an hour has lost the seconds before that hour, so no time limit would fit.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._batches: deque[tuple[Sequence[Ack | RecordedEnd], int]] = deque()
+        self._count = self._bytes = 0
+
+    def add(self, batch: Sequence[Ack | RecordedEnd]) -> None:
+        """Remember acknowledgements that were recorded together."""
+        size = sum([len(ack.value) for ack in batch])
+        with self._lock:
+            self._batches.append((batch, size))
+            self._count += len(batch)
+            self._bytes += size
+            while self._count > RECENT or self._bytes > RECENT_BYTES:
+                oldest, size = self._batches.popleft()
+                self._count -= len(oldest)
+                self._bytes -= size
+
+    def find(self, members: Collection[bytes]) -> dict[bytes, Ack | RecordedEnd]:
+        """Return the acknowledgements of these claims that are remembered. A claim is named ``<token>/<id>``."""
+        with self._lock:
+            batches = list(self._batches)
+        ends = {b"%b/%b" % (ack.token, ack.id): ack for batch, _ in batches for ack in batch}
+        return {member: ends[member] for member in members if member in ends}

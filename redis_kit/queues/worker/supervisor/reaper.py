@@ -13,7 +13,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.queues.engine import calls, claim
 from redis_kit.queues.engine.done import Ack
 from redis_kit.queues.engine.liveness import Poison, after_endings, poison
-from redis_kit.queues.worker.run.outcome import record_unstoppable
+from redis_kit.queues.worker.run.endings import record_unstoppable
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import named
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, pause

@@ -8,7 +8,7 @@ import gc
 import logging
 import signal
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from math import inf
@@ -18,28 +18,61 @@ from typing import Any, TypeVar
 
 from redis_kit.core import conf, connections
 from redis_kit.core.errors import RedisFailure
-from redis_kit.core.flow import single
+from redis_kit.core.flow import Flow, single
 from redis_kit.core.logs.rate_limit import LogRateLimit
-from redis_kit.core.steps import Call
-from redis_kit.queues.engine import ids
+from redis_kit.core.steps import Batch, Call
+from redis_kit.queues.engine import calls, ids
 from redis_kit.queues.engine.feature import Duty, Listener, features
+from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.worker.options import LoneJob, Options
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.duties import Duties
-from redis_kit.queues.worker.shared.logs import counted, running
+from redis_kit.queues.worker.shared.logs import counted, named, running
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage
 from redis_kit.queues.worker.shared.worker_queue import PatientQueue, WorkerQueue
 from redis_kit.queues.worker.supervisor import autoreload, os_signals
 from redis_kit.queues.worker.supervisor.autoreload import FileWatch
 from redis_kit.queues.worker.supervisor.child import SPARE, Child, Helper, fork
 from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat
-from redis_kit.queues.worker.supervisor.maintenance import Sweep
 from redis_kit.queues.worker.supervisor.os_signals import Interrupted, Signals
 from redis_kit.queues.worker.supervisor.probes import Probes
 from redis_kit.queues.worker.supervisor.reaper import Reaper
 
 logger = logging.getLogger("redis_kit.worker")
+SWEEP_INTERVAL = 15.0  # seconds between two looks at each queue
+
+
+class Sweep:
+    """Makes jobs ready that no state leads to, as after a damaged key was deleted. It looks at 200 of each queue.
+
+    ``report`` is called with the errors of queues after each look. One round trip every 15 s.
+    """
+
+    def __init__(self, queues: Sequence[Queue], report: Callable[[Mapping[str, RedisFailure]], object]) -> None:
+        self.due = 0.0
+        self._queues, self._report = queues, report
+
+    def run(self) -> None:
+        """Look at some jobs of each queue, chosen by chance."""
+        replies = self._queues[0].run_flow(_sweep(self._queues))
+        self.due = monotonic() + SWEEP_INTERVAL
+        errors: dict[str, RedisFailure] = {}
+        for queue, reply in zip(self._queues, replies, strict=True):
+            if isinstance(reply, RedisFailure):
+                errors[queue.name] = reply
+            elif reply:
+                jobs = named([id.decode("utf-8", "backslashreplace") for id in reply])
+                text = "Queue %a: %s in no state made ready: %s."
+                logger.error(text, queue.name, counted(len(reply), "job"), jobs)
+        self._report(errors)
+
+
+def _sweep(queues: Sequence[Queue]) -> Flow[list[Any]]:
+    replies: list[Any] = yield Batch([calls.sweep(queue.key("")) for queue in queues], lenient=True)
+    return replies
+
+
 Answer = TypeVar("Answer")
 LONGEST_WAIT = 1.0  # seconds of one wait
 AGAIN = 0.5  # seconds after a turn that failed

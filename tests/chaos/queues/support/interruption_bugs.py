@@ -31,13 +31,13 @@ def lost_connections() -> None:
 
 def lost_outcome() -> None:
     """Leave one failed attempt to the log alone."""
-    record, lost = runner.JobRunner._record, [True]
+    record, lost = runner.JobRunner.record, [True]
 
     def forget(self: Any, failure: Any, **how: Any) -> None:
         if not lost or not lost.pop():
             record(self, failure, **how)
 
-    runner.JobRunner._record = forget  # type: ignore[method-assign]
+    runner.JobRunner.record = forget  # type: ignore[method-assign]
 
 
 # How it is put in, what is said of it, and how many jobs are to be interrupted.

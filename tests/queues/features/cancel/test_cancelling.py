@@ -12,7 +12,7 @@ from redis_kit.queues.engine import calls, ids, liveness
 from redis_kit.queues.engine.feature import canceller
 from redis_kit.queues.inspection import control_worker
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process.process import WorkerProcess
+from redis_kit.queues.worker.process import WorkerProcess
 from redis_kit.queues.worker.shared.channel import pair
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue

@@ -12,7 +12,7 @@ from redis_kit.queues.features.celery.broker import TaskCall
 from redis_kit.queues.features.celery.publisher import Publisher
 from redis_kit.queues.features.handover import routes
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process.process import WorkerProcess
+from redis_kit.queues.worker.process import WorkerProcess
 from redis_kit.testing.jobs import drain
 from tests.fixtures.process import wait_for
 from tests.queues.support import fleet, tasks

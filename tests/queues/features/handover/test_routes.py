@@ -11,7 +11,7 @@ from redis_kit.queues.features.handover import routes
 from redis_kit.queues.features.handover import store as handover
 from redis_kit.queues.settings import options_of
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process.process import WorkerProcess
+from redis_kit.queues.worker.process import WorkerProcess
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.testing.jobs import drain
 from tests.fixtures.process import wait_for

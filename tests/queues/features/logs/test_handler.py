@@ -14,7 +14,7 @@ from redis_kit.queues.features.logs import line as log_line
 from redis_kit.queues.features.logs.handler import JobLogHandler
 from redis_kit.queues.reports.lookup import look_up
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process.process import WorkerProcess
+from redis_kit.queues.worker.process import WorkerProcess
 from tests.dashboard.support.attacks import ATTACKS
 from tests.dashboard.support.html import page
 from tests.fixtures.dashboard import ADMIN

@@ -15,7 +15,7 @@ from redis_kit.queues.keys import relay_key
 from redis_kit.queues.models import OutboxMessage
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process.process import WorkerProcess
+from redis_kit.queues.worker.process import WorkerProcess
 from redis_kit.queues.worker.shared.duties import AGAIN, Duties
 from redis_kit.queues.worker.shared.worker_queue import PatientQueue, WorkerQueue
 from tests.fixtures.process import wait_for

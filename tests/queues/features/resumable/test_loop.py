@@ -136,7 +136,7 @@ def test_at_most_every_rows_are_done_again_after_a_crash(places, queue, kit):
         return False
 
     runner.worker.stops = die
-    runner._record = lambda failure: None  # it died before anybody was told
+    runner.record = lambda failure: None  # it died before anybody was told
     runner.run(0, 0, job)
     kit.client.zadd(queue.key("workers"), {"a": 1.5})
     assert queue.heartbeat(worker="b") == 1

@@ -18,7 +18,7 @@ from redis_kit.queues.models import OutboxMessage
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process.process import WorkerProcess
+from redis_kit.queues.worker.process import WorkerProcess
 from redis_kit.testing.jobs import drain
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for

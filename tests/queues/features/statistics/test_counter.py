@@ -3,7 +3,7 @@
 from redis_kit.queues import task
 from redis_kit.queues.inspection import task_stats
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process.process import WorkerProcess
+from redis_kit.queues.worker.process import WorkerProcess
 
 
 @task(queue_name="mail", max_attempts=1)

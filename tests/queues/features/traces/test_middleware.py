@@ -5,8 +5,8 @@ import pytest
 from redis_kit.queues.engine import message
 from redis_kit.queues.features.traces.middleware import Tracing
 from redis_kit.queues.tasks.enqueue import body_of
-from redis_kit.queues.worker.run.chain import Chains
-from redis_kit.queues.worker.run.middleware import WorkerContext
+from redis_kit.queues.worker.run.attempt import WorkerContext
+from redis_kit.queues.worker.run.runner import Chains
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from tests.queues.support.tasks import remember
 

@@ -9,11 +9,9 @@ import pytest
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.engine.done import ack_of
-from redis_kit.queues.worker.fetch.exchange import Rotation
-from redis_kit.queues.worker.fetch.fetcher import Fetcher
-from redis_kit.queues.worker.shared.done import Done
+from redis_kit.queues.worker.fetch.fetcher import Fetcher, Rotation
 from redis_kit.queues.worker.shared.status_board import StatusBoard
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
+from redis_kit.queues.worker.shared.worker_queue import Done, WorkerQueue
 from tests.fixtures.process import wait_for
 
 

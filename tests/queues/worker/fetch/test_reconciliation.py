@@ -8,15 +8,13 @@ import pytest
 from redis_kit.queues import Cancelled, Queue, QueueCounts
 from redis_kit.queues.engine.done import ack_of
 from redis_kit.queues.engine.job import member
-from redis_kit.queues.worker.fetch.exchange import Rotation
-from redis_kit.queues.worker.fetch.fetcher import Fetcher
+from redis_kit.queues.worker.fetch.fetcher import Fetcher, Rotation
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process.process import WorkerProcess
-from redis_kit.queues.worker.run.outcome import failed
-from redis_kit.queues.worker.shared import done
-from redis_kit.queues.worker.shared.done import Done, RecentAcks, RecordedEnd
+from redis_kit.queues.worker.process import WorkerProcess
+from redis_kit.queues.worker.run.endings import failed
+from redis_kit.queues.worker.shared import worker_queue
 from redis_kit.queues.worker.shared.status_board import StatusBoard
-from redis_kit.queues.worker.shared.worker_queue import PAGE, WorkerQueue
+from redis_kit.queues.worker.shared.worker_queue import PAGE, Done, RecentAcks, RecordedEnd, WorkerQueue
 from redis_kit.queues.worker.supervisor.child import Suspects
 from tests.fixtures.process import wait_for
 from tests.queues.support.backup import Backup
@@ -137,8 +135,8 @@ def test_end_is_recorded_again_with_its_result(fetcher, queue, kit):
 def test_failed_attempt_is_recorded_again_with_its_delay_and_error(kit):
     kit.options(QUEUES={**LASTING, "MAX_ATTEMPTS": 3})
     queue, launcher = Queue("default"), WorkerProcess(Options(("default",), threads=1), worker="w")
-    backups, record = [], launcher._processor._record
-    launcher._processor._record = lambda *args, **more: [backups.append(Backup(kit)), record(*args, **more)]
+    backups, record = [], launcher._processor.record
+    launcher._processor.record = lambda *args, **more: [backups.append(Backup(kit)), record(*args, **more)]
     result = fail.enqueue("x")
     with working(launcher):
         wait_for(lambda: queue.counts() == QueueCounts(1, 0, 0, 0))
@@ -218,8 +216,8 @@ def test_job_is_suspect_only_where_two_passes_in_a_row_miss_it():
 
 
 def test_memory_of_ends_is_bounded(monkeypatch):
-    monkeypatch.setattr(done, "MOST", 3)
-    monkeypatch.setattr(done, "MOST_BYTES", 10)
+    monkeypatch.setattr(worker_queue, "RECENT", 3)
+    monkeypatch.setattr(worker_queue, "RECENT_BYTES", 10)
     ends = RecentAcks()
     batch = [RecordedEnd(b"t", b"%d" % number, b"x", list) for number in range(5)]
     for one in batch:

@@ -12,9 +12,9 @@ from redis_kit.core import signals as core_signals
 from redis_kit.core.logs import error_text
 from redis_kit.queues import Queue, QueueCounts, framework, signals, task
 from redis_kit.queues.features.results import recorder
+from redis_kit.queues.worker import process
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process import process
-from redis_kit.queues.worker.process.process import WorkerProcess
+from redis_kit.queues.worker.process import WorkerProcess
 from redis_kit.queues.worker.run import attempt, runner
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from tests.fixtures.process import wait_for

@@ -5,7 +5,7 @@ import pytest
 from redis_kit.queues import GiveUp, Queue, QueueCounts, Retry, Snooze, signals, task
 from redis_kit.queues.engine import ids
 from redis_kit.queues.worker.run.attempt import Attempt
-from redis_kit.queues.worker.run.chain import Chains
+from redis_kit.queues.worker.run.runner import Chains
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.testing.jobs import processor
 
@@ -109,7 +109,7 @@ def test_error_of_the_worker_itself_is_no_error_of_the_task(worker, monkeypatch)
     plain.enqueue()
     failures = []
     monkeypatch.setattr(Chains, "of", lambda self, attempt: 1 / 0)
-    monkeypatch.setattr(worker.runner, "_record", lambda failure: failures.append(failure))
+    monkeypatch.setattr(worker.runner, "record", lambda failure: failures.append(failure))
     assert worker.run() == []
     (failure,) = failures
     assert (failure.task, type(failure.error)) == (None, ZeroDivisionError)

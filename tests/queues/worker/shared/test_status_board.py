@@ -80,7 +80,7 @@ def test_full_log_says_so_and_loses_nothing(board):
 
 def test_jobs_are_counted_by_all_threads():
     board = StatusBoard(1)
-    threads = [threading.Thread(target=lambda: [board.tally(2) for _ in range(2000)]) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: [board.end(0, 2) for _ in range(2000)]) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -182,7 +182,7 @@ def test_loss_in_a_long_outage_is_told_though_another_worker_was_faster(kit, chi
 
 def after(seconds, monkeypatch):
     now = monotonic()
-    monkeypatch.setattr("redis_kit.queues.worker.supervisor.data_loss.monotonic", lambda: now + seconds)
+    monkeypatch.setattr("redis_kit.queues.worker.supervisor.heartbeat.monotonic", lambda: now + seconds)
 
 
 def now_ms(kit):

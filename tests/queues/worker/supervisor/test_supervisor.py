@@ -144,7 +144,7 @@ def test_where_all_processes_are_killed_at_once_the_lease_gives_back(
 IMPATIENT = """
 import sys
 from django.core.management import execute_from_command_line
-from redis_kit.queues.worker.process import process
+from redis_kit.queues.worker import process
 from redis_kit.queues.worker.supervisor import child
 
 process.SIGN_OF_LIFE, child.UNRESPONSIVE = 0.1, 1.5

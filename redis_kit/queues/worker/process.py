@@ -1,9 +1,14 @@
 """Starts and stops a worker's loops."""
 
 import logging
+import os
+import resource
+import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from math import inf
+from pathlib import Path
 from queue import Empty
 from threading import Event, Lock, Thread
 from time import monotonic, sleep
@@ -14,20 +19,33 @@ from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.claim import version
 from redis_kit.queues.engine.feature import Process, features, process_parts
 from redis_kit.queues.engine.job import Job
-from redis_kit.queues.worker.fetch.exchange import Rotation
-from redis_kit.queues.worker.fetch.fetcher import Fetcher, Listener
+from redis_kit.queues.worker.fetch.fetcher import Fetcher, Listener, Rotation
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.run.middleware import WorkerContext
-from redis_kit.queues.worker.run.outcome import record_unstoppable
+from redis_kit.queues.worker.run.attempt import WorkerContext
+from redis_kit.queues.worker.run.endings import record_unstoppable
 from redis_kit.queues.worker.run.runner import JobRunner
 from redis_kit.queues.worker.run.timeouts import JobKey, Timeouts
 from redis_kit.queues.worker.shared.channel import Channel
-from redis_kit.queues.worker.shared.done import Done
 from redis_kit.queues.worker.shared.duties import Duties
 from redis_kit.queues.worker.shared.logs import counted, guarded
-from redis_kit.queues.worker.shared.memory import resident
 from redis_kit.queues.worker.shared.status_board import StatusBoard
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
+from redis_kit.queues.worker.shared.worker_queue import Done, WorkerQueue
+
+
+def resident() -> float:
+    """Return how much memory this process has, in MiB; where the system doesn't tell, the most that it ever had."""
+    if (size := resident_of("self")) is not None:
+        return size
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def resident_of(pid: int | str) -> float | None:
+    """Return how much memory another process has, in MiB; None where the system doesn't tell."""
+    with suppress(OSError, ValueError, IndexError):
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+    return None
+
 
 logger = logging.getLogger("redis_kit.worker")
 SIGN_OF_LIFE = 2.0  # seconds between two
@@ -100,7 +118,8 @@ class WorkerProcess:
         isolate = self._isolate if channel and not options.lone_job else None
         self._processor = JobRunner(context, self._fetcher, isolate=isolate)
         self._duties = [duty for feature in features() for duty in feature.process_duties(process)]
-        self._manager = ThreadPool(options.threads, self._fetcher, process=self._process, on_end=self._ended)
+        run_job = self._run_within_limits if self._limits else self._processor.process
+        self._manager = ThreadPool(options.threads, self._fetcher, process=run_job, on_end=self._ended)
 
     def run(self) -> int:
         """Work until stopped, or with ``burst`` until no job is ready. Return 1 if the supervisor is gone, else 0."""
@@ -121,7 +140,7 @@ class WorkerProcess:
         """Stop claiming and let the jobs end."""
         self._events.put("stop")
 
-    def _process(self, slot: int, source: int, job: Job) -> list[Done]:
+    def _run_within_limits(self, slot: int, source: int, job: Job) -> list[Done]:
         done = self._processor.process(slot, source, job)
         if self._limits and guarded("The limits of a process", self._limits.check, False):
             self._fetcher.quiet()

@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from redis_kit.queues import Queue
-from redis_kit.queues.worker.process import process
+from redis_kit.queues.worker import process
 from tests.fixtures.process import wait_for
 from tests.queues.support.tasks import note
 

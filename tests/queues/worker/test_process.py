@@ -12,7 +12,7 @@ from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Queue, QueueCounts, signals, task
 from redis_kit.queues.inspection import list_workers, queue_names
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process.process import WorkerProcess
+from redis_kit.queues.worker.process import WorkerProcess
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from tests.fixtures.process import wait_for
@@ -45,7 +45,7 @@ def last(queue):
     """A worker that stops with its first job, as its queue is left alone after a failure; and its board."""
     board = StatusBoard(1)
     worker = WorkerProcess(Options(("default",), threads=1), board=board)
-    process = worker._processor.process
+    process = worker._manager._process
 
     def stop_after(*job):
         done = process(*job)
@@ -54,7 +54,7 @@ def last(queue):
         worker.stop()
         return done
 
-    worker._processor.process = stop_after
+    worker._manager._process = stop_after
     tasks.remember.enqueue(1)
     return worker, board
 
