@@ -6,9 +6,10 @@ from pathlib import Path
 from redis_kit import queues
 from redis_kit.core import scripts
 from redis_kit.queues import Queue, keys
+from redis_kit.queues.engine.feature import script_hooks, script_parts
 from tests.queues.support import feature_keys
 
-PARTS = frozenset(("lanes", "rules", "unique", "marks", "later", "lane", "used", "batch"))
+PARTS = frozenset((*script_parts().values(), "later", "lane", "used", "once"))
 FOLDERS = [path for path in Path(queues.__file__).parent.glob("**/scripts") if path.parent.name != "workflows"]
 SCRIPTS = sorted(path for folder in FOLDERS for path in folder.glob("[!_]*.lua"))
 
@@ -21,7 +22,7 @@ def package_of(path):
 def test_scripts_name_no_other_keys():
     of_features = feature_keys.names(missing=["workflows"])
     allowed = {*keys.QueueKeys._fields, *keys.OF_ONE, *keys.OF_WORKER, *of_features} - {"done"}
-    sources = [scripts.load(package_of(path), path.stem, PARTS).source for path in SCRIPTS]
+    sources = [scripts.load(package_of(path), path.stem, PARTS, script_hooks(PARTS)).source for path in SCRIPTS]
     named = {name for source in sources for name in re.findall(r"^-- KEYS\[\d+\] +(\w+)", source, re.MULTILINE)}
     assert named == allowed
 

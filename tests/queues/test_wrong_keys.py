@@ -9,8 +9,10 @@ from redis_kit.queues import LeaseLost, Queue
 from redis_kit.queues.engine import calls as moves
 from redis_kit.queues.engine import claim
 from redis_kit.queues.engine.claim import version
+from redis_kit.queues.engine.feature import canceller
 from redis_kit.queues.engine.ids import this_process
 from redis_kit.queues.features.handover import store as handover
+from redis_kit.queues.features.limits.lanes import SET_LIMIT
 from redis_kit.queues.features.resumable import store as cursors
 from redis_kit.queues.features.schedules import store as schedules
 from redis_kit.queues.features.unique.keys import chosen
@@ -77,7 +79,7 @@ class Scene:
             lambda: queue.put_many(range(3), group="a"),
             lambda: queue.put(1, group="a", delay=60, id=dead.id),
             lambda: queue.put(1, group="a", unique="w", replace=True),
-            lambda: self.run(moves.SET_LIMIT(base, "group=a", "1 - ")),
+            lambda: self.run(SET_LIMIT(base, "group=a", "1 - ")),
             lambda: source.release([job]),
             lambda: queue.run_flow(claim.postpone(queue, [(job, 1.0)], holds=True)),
             lambda: self.run(
@@ -90,8 +92,8 @@ class Scene:
             ),
             lambda: self.run(handover.count(queue, sent=1, failed=1, error="e", to="celery")),
             lambda: self.run(moves.reap(base, "w", [job.id])),
-            lambda: self.run(moves.cancel(base, other.id, error=b"[]", ttl_ms=1000)),
-            lambda: self.run(moves.cancel(base, "x", error=b"[]", ttl_ms=1000)),
+            lambda: self.run(canceller()(base, other.id, ttl_ms=1000)),
+            lambda: self.run(canceller()(base, "x", ttl_ms=1000)),
             lambda: self.run(moves.store_progress(base, job, progress=b"1", ttl_ms=1000)),
             lambda: self.run(cursors.store_cursor(base, job, 0, (b"1", 1000), (b"1", 1000), crashed=True)),
             lambda: source.snooze(job, 5, expires=0, why="", ttl_ms=1000),

@@ -116,9 +116,8 @@ def put(
         parts |= {*script_parts().values()}
     elif lane:
         parts = whole(parts | {"lanes"})
-    flat = [part for job in jobs for part in job]
     args = (when(delay, due), priority, lane.text if lane else "", ttl_ms or "")
-    return PUT(base, *args, *flat, job=once, parts=parts)
+    return PUT(base, *args, *(part for job in jobs for part in job), job=once, parts=parts)
 
 
 def ack_and_claim(
