@@ -60,7 +60,10 @@ end
 wakes = signals == 0  -- also for what the code allows now
 -- @end lane
 -- @if once
--- @check_types jobs, ready, scheduled, sequence
+-- @check_types jobs, ready, sequence
+-- @if delayed
+-- @check_types scheduled
+-- @end delayed
 redis.call("SET", period, ARGV[5], "PX", ARGV[4])
 -- @end once
 local head, ids, records, places = new_head(priority, due), {}, {}, {}
