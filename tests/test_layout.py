@@ -12,7 +12,7 @@ import pytest
 
 from redis_kit.core import scripts
 from redis_kit.core.component import components
-from redis_kit.queues.engine.feature import script_hooks, script_parts
+from redis_kit.queues.engine.feature import all_parts, script_hooks
 
 pytestmark = pytest.mark.once
 
@@ -31,7 +31,7 @@ READS = "TIME|GET|HGET|HMGET|HLEN|ZSCORE|ZCARD|ZRANGE|ZCOUNT|LLEN|LRANGE|EXISTS|
 WRITES = re.compile(rf'redis\.call\("(?!({READS}))[A-Z]')
 # JSON of an argument is bounded by the caller.
 UNBOUNDED = re.compile(r'"(?:KEYS|SCAN|FLUSHDB|FLUSHALL|SMEMBERS|EVAL)"|cjson(?!\.decode\(ARGV)|while true')
-ALL = ("lanes", *script_parts().values())
+ALL = ("lanes", *all_parts())
 CLAIM = [(), ALL, ("later",), ("later", "lanes"), ("paused", "repeats"), ("again",), ("again", "repeats", "lanes")]
 CLAIM += [("rules",), ("rules", "lanes"), ("rules", "lanes", "later", "again")]
 SETTLE = [(), ALL, ("any", "bury", "delay"), (*ALL, "any", "bury", "delay", "unfit"), (*ALL, "rules")]

@@ -33,12 +33,13 @@ if TYPE_CHECKING:
         WorkerLost,
     )
     from redis_kit.queues.features.once.once import once
+    from redis_kit.queues.features.results.progress import aprogress, progress
     from redis_kit.queues.features.resumable.loop import resumable
     from redis_kit.queues.features.schedules.periodic import periodic
     from redis_kit.queues.features.workflows.current import current_workflow
     from redis_kit.queues.features.workflows.parts import chain, failures, group, previous
     from redis_kit.queues.features.workflows.workflow import Workflow
-    from redis_kit.queues.tasks.current_job import aprogress, cancelled, progress
+    from redis_kit.queues.tasks.current_job import cancelled
     from redis_kit.queues.tasks.middleware import OutgoingCall
     from redis_kit.queues.tasks.options import Limit
     from redis_kit.queues.tasks.progress import Progress
@@ -115,7 +116,8 @@ __getattr__, __dir__ = lazily(
         "engine.job": ("Job", "JobInfo", "PauseInfo", "QueueCounts"),
         "tasks.progress": ("Progress",),
         "engine.queue": ("Queue",),
-        "tasks.current_job": ("aprogress", "cancelled", "progress"),
+        "features.results.progress": ("aprogress", "progress"),
+        "tasks.current_job": ("cancelled",),
         "tasks.options": ("Limit",),
         "tasks.middleware": ("OutgoingCall",),
         "features.resumable.loop": ("resumable",),

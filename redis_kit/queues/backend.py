@@ -1,37 +1,30 @@
 """The backend of ``django.tasks``: tasks become jobs in queues, and ``rk_worker`` runs them."""
 
-import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
 from django.core.checks import CheckMessage, Error
-from django.utils import timezone
 
 from redis_kit.core import conf
 from redis_kit.core.conf import Section
-from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue, RedisFailure
-from redis_kit.core.flow import Flow
-from redis_kit.core.gather import gather
+from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
 from redis_kit.core.text import did_you_mean
 from redis_kit.queues import validation
-from redis_kit.queues.engine import history, ids
+from redis_kit.queues.engine import feature, ids
 from redis_kit.queues.errors import UnlistedQueue
-from redis_kit.queues.framework import BaseTaskBackend, TaskResultDoesNotExist, heard, task_backends, task_enqueued
+from redis_kit.queues.framework import BaseTaskBackend, TaskResultDoesNotExist, task_backends
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import discovery, registry
-from redis_kit.queues.tasks import result as results
 from redis_kit.queues.tasks.options import check_function, check_options
 from redis_kit.queues.tasks.result import EnqueuedJob, RedisTaskResult
 from redis_kit.queues.tasks.task import Task, extended
 
 if TYPE_CHECKING:
     from redis_kit.queues.engine.queue import Queue
-    from redis_kit.queues.engine.unique import PutResult
-    from redis_kit.queues.tasks.enqueue import NewCall, PackedCall
+    from redis_kit.queues.tasks.enqueue import NewCall, Stages
 
 
 @dataclass(frozen=True)
@@ -96,40 +89,25 @@ class RedisTaskBackend(BaseTaskBackend):
         from redis_kit.queues.tasks import enqueue as task_enqueue
 
         call = self._validated(task)
-        if not call.store_result:
+        if not (call.store_result and self._results):
             return task_enqueue.enqueue(call, args, kwargs)
-        result, packed = self._packed(task, call, args, kwargs)
-        stored = partial(self._with_history, result, packed)
-        task_enqueue.send(call, result.id, stored, partial(self._sent, result), waits=self.chosen.ENQUEUE_ON_COMMIT)
-        return result
+        return self._results.enqueue(task, call, args, kwargs)
 
     async def aenqueue(self, task: Any, args: Any, kwargs: Any) -> Any:
         """See enqueue(). The job is added now: Django has no transactions in asynchronous code."""
         from redis_kit.queues.tasks import enqueue as task_enqueue
 
         call = self._validated(task)
-        if not call.store_result:
+        if not (call.store_result and self._results):
             return await task_enqueue.aenqueue(call, args, kwargs)
-        result, packed = self._packed(task, call, args, kwargs)
-        added: list[PutResult] = []
-        await task_enqueue.asend(call, result.id, self._with_history(result, packed), added.append)
-        for put in added:
-            task_enqueue.note(result, put)
-            if put.created:
-                if heard(task_enqueued, logging.DEBUG):
-                    await task_enqueued.asend_robust(type(self), task_result=result)
-            elif not put.replaced:
-                with suppress(RedisFailure, TaskResultDoesNotExist):
-                    await result.arefresh()
-        return result
+        return await self._results.aenqueue(task, call, args, kwargs)
 
     def enqueue_many(self, task: Any, calls: Iterable[Any]) -> list[Any]:
         """Add a job for each call. See Task.enqueue_many()."""
         from redis_kit.queues.tasks import enqueue as task_enqueue
 
         call = self._validated(task)
-        new = self._new(task, call, calls)
-        stages = task_enqueue.Stages(self._stored, self._sent_many, type(self))
+        new, stages = self._new(task, call, calls)
         task_enqueue.send_many(call, new, stages, waits=self.chosen.ENQUEUE_ON_COMMIT)
         return [each.result for each in new]
 
@@ -138,8 +116,8 @@ class RedisTaskBackend(BaseTaskBackend):
         from redis_kit.queues.tasks import enqueue as task_enqueue
 
         call = self._validated(task)
-        new = self._new(task, call, calls)
-        await task_enqueue.asend_many(call, new, task_enqueue.Stages(self._stored, self._sent_many, type(self)))
+        new, stages = self._new(task, call, calls)
+        await task_enqueue.asend_many(call, new, stages)
         return [each.result for each in new]
 
     def get_result(self, result_id: str) -> RedisTaskResult:
@@ -148,44 +126,36 @@ class RedisTaskBackend(BaseTaskBackend):
         Raises TaskResultDoesNotExist, also for an expired result, UnknownTask, and CorruptMessage if another program
         wrote to the result.
         """
-        from redis_kit.queues.engine import results as stored_results
-
-        queue = self._queue(result_id)
-        return self._result(queue, result_id, queue.run_flow(stored_results.find(queue, result_id)))
+        result: RedisTaskResult = self._stored.get(result_id)
+        return result
 
     async def aget_result(self, result_id: str) -> RedisTaskResult:
         """See get_result()."""
-        from redis_kit.queues.engine import results as stored_results
-
-        queue = self._queue(result_id)
-        return self._result(queue, result_id, await queue.arun_flow(stored_results.find(queue, result_id)))
+        result: RedisTaskResult = await self._stored.aget(result_id)
+        return result
 
     def wait_until_finished(self, result_id: str, timeout: float) -> RedisTaskResult:
         """Return the result of a call when it has ended, or after ``timeout`` seconds. See RedisTaskResult."""
-        from redis_kit.queues.engine import results as stored_results
-
-        queue = self._queue(result_id)
-        return self._result(queue, result_id, queue.run_flow(stored_results.wait(queue, result_id, timeout)))
+        result: RedisTaskResult = self._stored.wait(result_id, timeout)
+        return result
 
     async def await_until_finished(self, result_id: str, timeout: float) -> RedisTaskResult:
         """See wait_until_finished()."""
-        from redis_kit.queues.engine import results as stored_results
-
-        queue = self._queue(result_id)
-        return self._result(queue, result_id, await queue.arun_flow(stored_results.wait(queue, result_id, timeout)))
+        result: RedisTaskResult = await self._stored.await_(result_id, timeout)
+        return result
 
     def cancel(self, result_id: str) -> bool:
         """Cancel a call. Return False if it has already ended. See RedisTaskResult.cancel()."""
         from redis_kit.queues.engine import manage
 
-        queue, keep = self._queue(result_id), self.result_ttl_ms(failed=True)
+        queue, keep = self.queue_of(result_id), self.result_ttl_ms(failed=True)
         return bool(queue.run_flow(manage.cancel(queue, result_id, keep)))
 
     async def acancel(self, result_id: str) -> bool:
         """See cancel()."""
         from redis_kit.queues.engine import manage
 
-        queue = self._queue(result_id)
+        queue = self.queue_of(result_id)
         return bool(await queue.arun_flow(manage.cancel(queue, result_id, self.result_ttl_ms(failed=True))))
 
     def result_ttl_ms(self, *, failed: bool) -> int:
@@ -236,11 +206,12 @@ class RedisTaskBackend(BaseTaskBackend):
             discovery.warn_unless_imported(task)
         return task if isinstance(task, Task) else extended(task)
 
-    def _new(self, task: Any, call: Task[..., Any], calls: Iterable[Any]) -> list["NewCall"]:
-        """Return new calls with their results. All are checked before one is sent."""
+    def _new(self, task: Any, call: Task[..., Any], calls: Iterable[Any]) -> tuple[list["NewCall"], "Stages"]:
+        """Return new calls, and what is done with them. All are checked before one is sent."""
         from redis_kit.queues.tasks import enqueue as task_enqueue
 
-        make = results.maker(task) if call.store_result else None
+        kept = self._results if call.store_result else None
+        make = kept.maker(task) if kept else None
         new = list[Any]()
         packed = task_enqueue.packed_calls(call, calls)
         names = task_enqueue.new_ids(call, [each for _, _, each in packed])
@@ -249,83 +220,27 @@ class RedisTaskBackend(BaseTaskBackend):
             args, kwargs, each = packed.pop()
             result = make(id, args, kwargs) if make else EnqueuedJob(id, call.queue_name)
             new.append(task_enqueue.NewCall(id, each, result))
-        return new
+        return new, kept.stages if kept else task_enqueue.Stages(type(self))
 
-    def _stored(self, new: Sequence["NewCall"]) -> Iterator["PackedCall"]:
-        """Yield calls as they are stored, with the history of jobs whose results are."""
-        from redis_kit.queues.tasks.enqueue import PackedCall
+    @cached_property
+    def _results(self) -> Any:
+        stored = feature.results()
+        return stored and stored.results_of(self)
 
-        if not _has_results(new):
-            yield from (each.call for each in new)
-            return
-        moment = timezone.now()
-        before = history.line(moment, new[0].result.task.run_after, self.alias)
-        for _, (body, key, lane), result in new:
-            object.__setattr__(result, "enqueued_at", moment)
-            yield PackedCall(before + body, key, lane)
+    @property
+    def _stored(self) -> Any:
+        if not self._results:
+            raise NotImplementedError("No feature of redis_kit.queues stores results.")
+        return self._results
 
-    def _sent_many(self, pairs: Sequence[tuple["NewCall", "PutResult"]]) -> Flow[None]:
-        """Note in results which jobs were there before, and read the results of these. One round trip, or none."""
-        from redis_kit.queues.engine import results as stored_results
-        from redis_kit.queues.tasks import enqueue as task_enqueue
-
-        before = list[RedisTaskResult]()
-        for (_, _, result), put in pairs:
-            task_enqueue.note(result, put)
-            if isinstance(result, RedisTaskResult) and not put.replaced:
-                before.append(result)
-        queues = [self._queue(result.id) for result in before]
-        finds = [stored_results.find(queue, result.id) for queue, result in zip(queues, before, strict=True)]
-        replies = (yield from gather(finds, return_exceptions=True)) if finds else []
-        for queue, result, reply in zip(queues, before, replies, strict=True):
-            if not isinstance(reply, Exception):
-                with suppress(TaskResultDoesNotExist):
-                    results.renew(result, self._result(queue, result.id, reply))
-
-    def _packed(self, task: Any, call: Task[..., Any], args: Any, kwargs: Any) -> tuple[RedisTaskResult, "PackedCall"]:
-        """Return the result of a new call, and the call as it is stored. Its id depends on its arguments."""
-        from redis_kit.queues.tasks import enqueue as task_enqueue
-
-        result = results.new(task, "", args, kwargs)
-        packed = task_enqueue.packed(call, result.args, result.kwargs)
-        object.__setattr__(result, "id", task_enqueue.new_id(call, packed))
-        return result, packed
-
-    def _sent(self, result: RedisTaskResult, added: "PutResult") -> None:
-        from redis_kit.queues.tasks import enqueue as task_enqueue
-
-        task_enqueue.note(result, added)
-        if added.created:
-            if heard(task_enqueued, logging.DEBUG):
-                task_enqueued.send_robust(type(self), task_result=result)
-        elif not added.replaced:
-            with suppress(RedisFailure, TaskResultDoesNotExist):
-                result.refresh()
-
-    def _with_history(self, result: RedisTaskResult, packed: "PackedCall") -> "PackedCall":
-        """Return a call with the history of its job before it."""
-        object.__setattr__(result, "enqueued_at", now := timezone.now())
-        return packed._replace(body=history.line(now, result.task.run_after, self.alias) + packed.body)
-
-    def _queue(self, result_id: str) -> "Queue":
+    def queue_of(self, result_id: str) -> "Queue":
+        """Return the queue of a job. Raises TaskResultDoesNotExist for an id that none has."""
         from redis_kit.queues.engine.queue import Queue
 
         try:
             return Queue(ids.queue_of(validation.identifier("result_id", result_id)))
         except (InvalidName, InvalidValue):
             raise TaskResultDoesNotExist(result_id) from None
-
-    def _result(self, queue: "Queue", result_id: str, reply: list[Any]) -> RedisTaskResult:
-        result = results.read_reply(queue.name, result_id, reply)
-        if result is None:
-            raise TaskResultDoesNotExist(
-                f"There is no result {result_id}: its transaction is not committed yet, or it has expired."
-            )
-        return result
-
-
-def _has_results(new: Sequence["NewCall"]) -> bool:
-    return bool(new) and isinstance(new[0].result, RedisTaskResult)
 
 
 def queue_names() -> set[str]:

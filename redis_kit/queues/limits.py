@@ -8,10 +8,9 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.values.sequences import batched
-from redis_kit.queues.engine import shards
 from redis_kit.queues.engine.feature import has, lanes
 from redis_kit.queues.engine.queue import Queue
-from redis_kit.queues.engine.shards import shard_names
+from redis_kit.queues.engine.spread import spread
 
 __all__ = ["LimitInfo", "alist_limits", "areset_limit", "aset_limit", "list_limits", "reset_limit", "set_limit"]
 MOST = 100  # limits
@@ -41,7 +40,7 @@ def listed(queue: Primitive) -> Flow[list[LimitInfo]]:
     infos: dict[str, LimitInfo] = {}
     if not has("lanes"):
         return []
-    for info in chain.from_iterable((yield from shards.each(queue, _listed))):
+    for info in chain.from_iterable((yield from spread().each(queue, _listed))):
         infos[info.name] = _merged(infos[info.name], info) if info.name in infos else info
     return list(islice(infos.values(), MOST))
 
@@ -64,7 +63,7 @@ def change(queue: Primitive, name: str, concurrency: int | None, rate: str | Non
     """
     allowed = lanes().allowed(concurrency, rate)
     text = lanes().EVERYTHING if allowed == lanes().NOTHING else allowed
-    if name == "queue" and len(shard_names(queue.name)) > 1:
+    if name == "queue" and len(spread().names(queue.name)) > 1:
         raise InvalidValue(f"The queue {queue.name!r} has SHARDS, so only its groups and tasks can have limits.")
     return (yield from _set(queue, name, text))
 
@@ -75,7 +74,7 @@ def reset(queue: Primitive, name: str) -> Flow[bool]:
 
 
 def _set(queue: Primitive, name: str, text: str) -> Flow[bool]:
-    return any((yield from shards.each(queue, partial(_set_in_one, name=lanes().limit_name(name), text=text))))
+    return any((yield from spread().each(queue, partial(_set_in_one, name=lanes().limit_name(name), text=text))))
 
 
 def _set_in_one(queue: Primitive, *, name: str, text: str) -> Flow[bool]:

@@ -17,6 +17,7 @@ Delay = float | timedelta
 LONGEST_DELAY = 10 * 365 * 86_400  # seconds
 PRIORITY = (-100, 100)
 LIMIT = (1, 1000)
+WAIT = (0, 86_400.0)  # seconds for the end of a call or a workflow
 LONGEST_ID = 128  # characters
 _ID = re.compile(r"[A-Za-z0-9_.-]+")
 

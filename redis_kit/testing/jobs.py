@@ -12,7 +12,7 @@ from redis_kit.core.client import addresses
 from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.feature import Process, process_parts
 from redis_kit.queues.engine.job import Job
-from redis_kit.queues.engine.shards import shard_names
+from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.errors import Retry
 from redis_kit.queues.inspection import queue_counts, queue_names
 from redis_kit.queues.tasks.enqueue import WaitingCall
@@ -75,7 +75,7 @@ def drain(*names: str, raise_errors: bool = False) -> int:
     addresses.require_tests("default")
     names = names or ("default",)
     worker, count = ids.new_worker(), 0
-    shards = [shard for name in names for shard in shard_names(name)]
+    shards = [shard for name in names for shard in spread().names(name)]
     sources = [WorkerQueue(shard, worker=worker, about=ids.information()) for shard in shards]
     runs = processor(sources, raise_errors=raise_errors)
     try:

@@ -63,7 +63,7 @@ LIMITS = "redis_kit.queues.features.limits"
 def test_line_that_checks_types_becomes_one_command_for_each_key():
     source = scripts.load("redis_kit.queues.engine", "requeue").source
     assert 'redis.call("ZCARD", dead)\n' in source
-    assert 'redis.call("HLEN", reasons) redis.call("HLEN", jobs) redis.call("ZCARD", ready) ' in source
+    assert 'redis.call("HLEN", reasons) redis.call("HLEN", jobs) redis.call("ZCARD", ready)' in source
     assert "@check_types" not in source
 
 

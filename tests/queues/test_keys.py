@@ -6,10 +6,10 @@ from pathlib import Path
 from redis_kit import queues
 from redis_kit.core import scripts
 from redis_kit.queues import Queue, keys
-from redis_kit.queues.engine.feature import script_hooks, script_parts
+from redis_kit.queues.engine.feature import all_parts, script_hooks
 from tests.queues.support import feature_keys
 
-PARTS = frozenset((*script_parts().values(), "later", "lane", "used", "once"))
+PARTS = frozenset(("later", "lane", "used", "once", "unfit", *all_parts()))
 FOLDERS = [path for path in Path(queues.__file__).parent.glob("**/scripts") if path.parent.name != "workflows"]
 SCRIPTS = sorted(path for folder in FOLDERS for path in folder.glob("[!_]*.lua"))
 

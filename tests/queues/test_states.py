@@ -121,11 +121,10 @@ def test_result_of_a_job_that_died_as_poison_outlives_the_dead_job(queue, kit, t
 
 
 def _reaped(queue, job):
-    from redis_kit.queues.engine import calls, results
+    from redis_kit.queues.engine import calls, liveness
 
     _, endings, *_ = yield calls.reap(queue.key(""), "w", [job.id])
-    if endings:
-        yield from results.store_endings(queue)
+    yield from liveness.after_endings(queue, endings)
 
 
 @pytest.mark.parametrize("through", ["sign_off", "heartbeat", "reap", "release", "postpone"])

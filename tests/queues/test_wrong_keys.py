@@ -9,10 +9,11 @@ from redis_kit.queues import LeaseLost, Queue
 from redis_kit.queues.engine import calls as moves
 from redis_kit.queues.engine import claim
 from redis_kit.queues.engine.claim import version
-from redis_kit.queues.engine.feature import canceller
 from redis_kit.queues.engine.ids import this_process
+from redis_kit.queues.features.cancel.store import cancel
 from redis_kit.queues.features.handover import store as handover
 from redis_kit.queues.features.limits.lanes import SET_LIMIT
+from redis_kit.queues.features.results import store as results
 from redis_kit.queues.features.resumable import store as cursors
 from redis_kit.queues.features.schedules import store as schedules
 from redis_kit.queues.features.unique.keys import chosen
@@ -92,9 +93,9 @@ class Scene:
             ),
             lambda: self.run(handover.count(queue, sent=1, failed=1, error="e", to="celery")),
             lambda: self.run(moves.reap(base, "w", [job.id])),
-            lambda: self.run(canceller()(base, other.id, ttl_ms=1000)),
-            lambda: self.run(canceller()(base, "x", ttl_ms=1000)),
-            lambda: self.run(moves.store_progress(base, job, progress=b"1", ttl_ms=1000)),
+            lambda: self.run(cancel(base, other.id)),
+            lambda: self.run(cancel(base, "x")),
+            lambda: self.run(results.store_progress(base, job, progress=b"1", ttl_ms=1000)),
             lambda: self.run(cursors.store_cursor(base, job, 0, (b"1", 1000), (b"1", 1000), crashed=True)),
             lambda: source.snooze(job, 5, expires=0, why="", ttl_ms=1000),
             lambda: source.snooze(other, 5, expires=0, why="", ttl_ms=1000),
@@ -102,7 +103,7 @@ class Scene:
             lambda: source.fail(job, delay=5, max_attempts=9, **failure),
             *(lambda state=state: queue.purge(state) for state in ("ready", "scheduled", "dead")),
             lambda: queue.requeue([dead.id]),
-            lambda: self.run(moves.get_result(base, job.id, waits=True)),
+            lambda: self.run(results.get_result(base, job.id, waits=True)),
             lambda: self.run(moves.send_command(base, "w", "quiet")),
             lambda: queue.pause(5),
             lambda: send_heartbeats([source]),

@@ -17,11 +17,12 @@ from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.text import grouped
 from redis_kit.queues.dashboard.actions import NAMED, JobTarget, existing, retried
 from redis_kit.queues.dashboard.job_page import OF_STATES
-from redis_kit.queues.engine import calls, manage, shards
+from redis_kit.queues.engine import calls, manage
 from redis_kit.queues.engine.feature import canceller
 from redis_kit.queues.engine.job import JobInfo, State
 from redis_kit.queues.engine.message import task_of
 from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.reports import job_pages
 from redis_kit.queues.reports.job_pages import JobFilter
 
@@ -186,7 +187,7 @@ def _cancel(queue: Primitive, ids: Sequence[str]) -> Flow[tuple[int, int]]:
 
 
 def _each(queue: Primitive, ids: Sequence[str], step: Step) -> Flow[list[int]]:
-    by_shard = yield from shards.each(queue, partial(_of_one, ids=ids, step=step))
+    by_shard = yield from spread().each(queue, partial(_of_one, ids=ids, step=step))
     return [answer for answers in by_shard for answer in answers]
 
 

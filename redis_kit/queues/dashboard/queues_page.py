@@ -34,11 +34,12 @@ from redis_kit.queues import limits
 from redis_kit.queues.dashboard import job_page
 from redis_kit.queues.dashboard.actions import GroupTarget, LimitTarget
 from redis_kit.queues.dashboard.job_page import moment
-from redis_kit.queues.engine import calls, job, manage, shards
+from redis_kit.queues.engine import calls, job, manage
 from redis_kit.queues.engine.feature import features
 from redis_kit.queues.engine.job import JobInfo, PauseInfo, QueueCounts, State, cause
 from redis_kit.queues.engine.message import task_of
 from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.limits import LimitInfo
 from redis_kit.queues.reports import stats
 from redis_kit.queues.reports.failures import Findings, Group
@@ -230,8 +231,8 @@ def first_jobs(name: str) -> tuple[list[LimitInfo], list[Table]]:
 
 
 def _read_first(queue: Queue) -> Flow[tuple[QueueCounts, dict[State, list[JobInfo]]]]:
-    by_shard = yield from shards.each(queue, _read_first_of_one)
-    counts: QueueCounts = shards.summed([counts for counts, _ in by_shard])
+    by_shard = yield from spread().each(queue, _read_first_of_one)
+    counts: QueueCounts = job.summed([counts for counts, _ in by_shard])
     return counts, {
         state: manage.merged(state, [by_state[state] for _, by_state in by_shard], FIRST_JOBS) for state in TITLES
     }

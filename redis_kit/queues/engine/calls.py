@@ -3,13 +3,14 @@
 import re
 from collections.abc import Sequence
 from functools import lru_cache, partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues.engine import ids as identity
 from redis_kit.queues.engine.done import Ack
-from redis_kit.queues.engine.feature import script_hooks, script_parts, whole
+from redis_kit.queues.engine.feature import all_parts, results, script_hooks, script_parts, whole
 from redis_kit.queues.engine.job import Job, member
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.keys import OF_JOB, OF_ONE, OF_WORKER, of_one
@@ -58,7 +59,7 @@ class QueueScript:
 
     @staticmethod
     def _loaded(package: str, name: str, parts: frozenset[str] | None) -> scripts.Script:
-        parts = frozenset(script_parts().values()) if parts is None else parts
+        parts = all_parts() if parts is None else parts
         return scripts.load(package, name, parts, script_hooks(parts))
 
     def _made(self, base: str, worker: str, job: str, parts: frozenset[str] | None) -> list[str]:
@@ -77,10 +78,9 @@ COUNT, QUEUE_STATS, LIST_WORKERS, SEND_COMMAND = map(
 REQUEUE, RUN_NOW, DELETE, PURGE = map(QueueScript, ("requeue", "run_now", "delete", "purge"))
 GET_JOB, GET_JOB_DETAILS, PEEK = map(QueueScript, ("get_job", "get_job_details", "peek"))
 LIST_JOBS = QueueScript("list_jobs")
-GET_RESULT, STORE_PROGRESS = map(QueueScript, ("get_result", "store_progress"))
-LIST_ENDINGS, STORE_ENDING = map(QueueScript, ("list_endings", "store_ending"))
 CLAIM_BY_ID = QueueScript("claim_by_id")
 PAUSE, RESUME, GET_PAUSE = map(QueueScript, ("pause", "resume", "get_pause"))
+STORED = frozenset(("results",))  # the part of scripts that stores results
 TAKEN = 200  # jobs in one call
 COMMAND_TTL = 60_000  # ms
 STORED_COMMANDS = {"resume": "work"}  # as workers of earlier releases read it
@@ -113,11 +113,11 @@ def put(
     needs = (("delayed", delay or due), ("lane", lane), ("used", own), ("once", once))
     parts = frozenset(name for name, needed in needs if needed)
     if own:
-        parts |= {*script_parts().values()}
+        parts |= all_parts()
     elif lane:
         parts = whole(parts | {"lanes"})
     args = (when(delay, due), priority, lane.text if lane else "", ttl_ms or "")
-    return PUT(base, *args, *(part for job in jobs for part in job), job=once, parts=parts)
+    return PUT(base, *args, *chain.from_iterable(jobs), job=once, parts=parts)
 
 
 def ack_and_claim(
@@ -138,7 +138,9 @@ def ack_and_claim(
     """
     args = (features, worker, claim, limit, lease(), about or identity.information(), *_flat(acks, done_limit))
     parts = parts_of(features) | {"again"} if again else parts_of(features)
-    return ACK_AND_CLAIM(base, *args, worker=worker, more=_keys_of(base, acks, done_limit), parts=parts)
+    if more := _keys_of(base, acks, done_limit):
+        parts |= STORED
+    return ACK_AND_CLAIM(base, *args, worker=worker, more=more, parts=parts)
 
 
 class End(NamedTuple):
@@ -169,14 +171,17 @@ def settle(
 ) -> ScriptCall:
     """Return the step that ends attempts of a worker, of a queue that uses these features; see ack_and_claim().
 
-    ``digest`` is that of the shape of a call that can't run, of ends of the kind "unfit".
+    ``digest`` is that of the shape of a call that can't run, of ends of the kind "unfit". With ``ends`` there are no
+    ``acks``.
     """
-    parts, more = parts_of(features) - {"later"}, []
+    parts, more = parts_of(features) - {"later"}, _keys_of(base, acks, done_limit)
     if ends:
-        parts = whole(parts) | {"any", "bury", "delay", *(["unfit"] if digest else [])}
-        ids = [end.member.split(b"/", 3)[-1].decode("utf-8", "surrogateescape") for end in ends if end.ttl_ms]
+        parts = whole(parts) | {"any", "bury", "delay", "endings", *(["unfit"] if digest else [])}
+    if results() and any(end.ttl_ms for end in ends):
+        ids = [end.member.split(b"/", 3)[-1].decode("utf-8", "surrogateescape") for end in ends]
         more = [of_one(base, part, id) for id in ids for part in OF_JOB]
-    more += _keys_of(base, acks, done_limit)
+    if more:
+        parts |= STORED
     args = (features, worker, lease(), conf.section(QueueSettings).DEAD_LIMIT, len(ends))
     flat = [part for end in ends for part in end]
     return SETTLE(base, *args, *flat, *_flat(acks, done_limit), worker=worker, job=digest, more=more, parts=parts)
@@ -197,16 +202,6 @@ def claim_by_id(base: str, worker: str, claim: str, id: str, *, version: str, to
     """Return the step that claims one job, which was handed over with the claim ``token``."""
     name = id.encode("utf-8", "surrogateescape")
     return CLAIM_BY_ID(base, worker, claim, name, version, token, lease(), about, worker=worker)
-
-
-def store_progress(base: str, job: Job, *, progress: bytes, ttl_ms: int) -> ScriptCall:
-    """Return the step that stores the progress of a running job for ``ttl_ms``."""
-    return STORE_PROGRESS(base, *claim_of(job), progress, ttl_ms, job=job.id)
-
-
-def get_result(base: str, id: str, *, waits: bool = False) -> ScriptCall:
-    """Return the step that reads the result of a call."""
-    return GET_RESULT(base, id, int(waits), job=id)
 
 
 def get_job_details(base: str, id: str, errors: int, longest: int) -> ScriptCall:
@@ -271,8 +266,10 @@ def _flat(acks: Sequence[Ack], done_limit: int) -> list[Any]:
 
 
 def _keys_of(base: str, acks: Sequence[Ack], done_limit: int) -> list[str]:
-    """Return the keys of the results of jobs that are done, and twice the stream of these."""
+    """Return the keys of results of done jobs, and twice the stream of these; none if no feature stores them."""
     more: list[str] = []
+    if not results():
+        return more
     for ack in acks:
         if ack.value:
             more += [of_one(base, part, ack.id.decode("utf-8", "surrogateescape")) for part in OF_JOB]

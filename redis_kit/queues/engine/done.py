@@ -63,8 +63,8 @@ class Ack(NamedTuple):
 
 def ack_of(job: Job, value: bytes = b"", ttl_ms: int = 0, *, source: int = 0, about: bytes = b"") -> Ack:
     """Return the acknowledgement of a job that is done."""
-    token, id = (name.encode("utf-8", "surrogateescape") for name in (job.token, job.id))
-    return Ack(source, token, id, value, ttl_ms, about)
+    token = job.token.encode("utf-8", "surrogateescape")
+    return Ack(source, token, job.id.encode("utf-8", "surrogateescape"), value, ttl_ms, about)
 
 
 def line(job: Job, run_time: float | None = None) -> bytes:

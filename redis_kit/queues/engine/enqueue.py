@@ -1,14 +1,13 @@
 """Jobs on their way into a queue, as flows. Each process registers a queue with the first job it puts there."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, cycle
-from random import sample
+from functools import partial
+from itertools import chain
 from typing import Any, TypeVar
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow, single
-from redis_kit.core.gather import gather
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call, repeated
 from redis_kit.core.values.numbers import whole_number
@@ -19,7 +18,7 @@ from redis_kit.queues.engine import payload as serializers
 from redis_kit.queues.engine.calls import NewJob
 from redis_kit.queues.engine.feature import unique_keys
 from redis_kit.queues.engine.lane import Lane
-from redis_kit.queues.engine.shards import may_have_shards, shard, shard_for, shard_names
+from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.engine.unique import PERIOD, PutResult, UniqueKey, key_of_call
 from redis_kit.queues.keys import QueueKeys, names_key
 from redis_kit.queues.validation import Delay
@@ -38,11 +37,11 @@ MAY_BE_THERE = (
 )
 
 
-def job(payload: Any, id: str | None = None, shard: str = "") -> tuple[str, bytes]:
-    """Return the id and body of a new job. A new id names the shard, if there is one."""
+def job(payload: Any, id: str | None = None, part: str = "") -> tuple[str, bytes]:
+    """Return the id and body of a new job. A new id names the part of the queue, if it has several."""
     if id is not None:
         return validation.identifier("id", id), serializers.dumps(payload)
-    return identity.new_call(shard) if shard else identity.new_job(), serializers.dumps(payload)
+    return identity.new_call(part) if part else identity.new_job(), serializers.dumps(payload)
 
 
 def new_jobs(payloads: Iterable[Any]) -> Iterator[list[NewJob]]:
@@ -117,41 +116,18 @@ def put_payload(
     priority: int,
     lane: Lane | None,
 ) -> Flow[PutResult]:
-    """Add a job to the shard that it belongs to; see put_one()."""
-    name, home = "", queue
-    if may_have_shards(queue.name):
-        name = shard_for(queue.name, lane=lane, key=key, id=id or "")
-        home = shard(queue, name)
-    own = id is not None
+    """Add a job to the part of the queue that it belongs to; see put_one()."""
+    parts = spread()
+    name = parts.place(queue.name, lane=lane, key=key, id=id or "")
+    home, own = parts.part(queue, name), id is not None
     return put_one(home, job(payload, id, name), key, delay=delay, priority=priority, own=own, lane=lane)
 
 
-def put_over_shards(
+def put_many(
     queue: Primitive, jobs: list[tuple[str, bytes]], *, delay: Delay, priority: int, lane: Lane | None
 ) -> Flow[list[str]]:
-    """Add jobs to the shards of a queue in turn, those with a lane to one shard; return their ids, which name these."""
-    names = shard_names(queue.name)
-    if len(names) == 1:
-        return put(queue, jobs, delay=delay, priority=priority, lane=lane)
-    return _put_in_turn(queue, names, jobs, delay=delay, priority=priority, lane=lane)
-
-
-def _put_in_turn(
-    queue: Primitive,
-    names: Sequence[str],
-    jobs: list[tuple[str, bytes]],
-    *,
-    delay: Delay,
-    priority: int,
-    lane: Lane | None,
-) -> Flow[list[str]]:
-    turns = [shard_for(queue.name, lane=lane)] if lane else sample(names, len(names))
-    named = [(identity.of_queue(id, name), body) for (id, body), name in zip(jobs, cycle(turns), strict=False)]
-    parts = [(name, named[at :: len(turns)]) for at, name in enumerate(turns) if named[at:]]
-    yield from gather(
-        [put(shard(queue, name), part, delay=delay, priority=priority, lane=lane) for name, part in parts]
-    )
-    return [id for id, _ in named]
+    """Add jobs to the parts of a queue; return their ids."""
+    return spread().put_many(queue, jobs, lane, partial(put, delay=delay, priority=priority, lane=lane))
 
 
 def put_one(

@@ -55,7 +55,7 @@ class Supervision(Protocol):
 
     @property
     def queues(self) -> Sequence[Any]:
-        """Return all queues that its worker processes work on, shards each for itself."""
+        """Return all queues that its worker processes work on, parts each for itself."""
 
     def wake_children(self, queues: set[str]) -> None:
         """Have the worker processes ask these queues for jobs."""
@@ -97,6 +97,30 @@ class ProcessPart:
         self.flush()
 
 
+class Recorder(Protocol):
+    """What records the result of one attempt. ``alias`` is that of its backend."""
+
+    alias: str
+
+    def begin(self, call: Any) -> None:
+        """Note that the attempt begins. No round trip."""
+
+    def resume(self, call: Any) -> None:
+        """Take over an attempt that began in another process."""
+
+    def result(self) -> Any:
+        """Return the result as it is now."""
+
+    def error(self, raised: BaseException) -> tuple[bytes, int]:
+        """Return the stored form of an error, and for how many milliseconds it is stored."""
+
+    def keeps(self, *, failed: bool) -> int:
+        """Return for how many milliseconds the result is stored."""
+
+    def failed(self, raised: BaseException) -> None:
+        """Announce that the task has failed and will not be tried again."""
+
+
 class Feature:
     """The base of features. Each part is optional, but the name."""
 
@@ -105,6 +129,8 @@ class Feature:
     #: Bits of the key `features` of a queue that uses this feature, each with the part of scripts that is made for it.
     #: They are stored. The scripts of such a queue have what the ``scripts/_hooks.lua`` of the feature says.
     bits: ClassVar[Mapping[int, str]] = {}
+    #: Further parts of scripts, which calls ask for. Scripts of calls that ask for none have those of all features.
+    parts: ClassVar[tuple[str, ...]] = ()
     #: The module of unique keys: chosen(), put(), check() and key_of_call().
     unique_keys: ClassVar[str] = ""
     #: The module of lanes: lane_of(), check(), lane_of_call() and the scripts of limits.
@@ -122,6 +148,10 @@ class Feature:
     sinks: ClassVar[Mapping[str, str]] = {}
     #: The field that this feature adds to messages, by their version.
     message_fields: ClassVar[Mapping[int, str]] = {}
+    #: The subclass of engine.spread.Spread that says where the jobs of a queue are, as a dotted path.
+    spread: ClassVar[str] = ""
+    #: Whether this feature stores results of jobs, and has the methods of features.results for that.
+    stores_results: ClassVar[bool] = False
     #: Middleware around attempts of jobs, as dotted paths. By ``route`` a job may leave this worker, ``begin`` is
     #: around all that happens once it stays, and ``task`` around the call of its task and its result,
     #: ``call`` around the call alone.
@@ -210,9 +240,15 @@ def whole(parts: frozenset[str]) -> frozenset[str]:
 
 
 @cache
+def all_parts() -> frozenset[str]:
+    """Return all parts of scripts that features bring."""
+    return frozenset(part for feature in features() for part in (*feature.bits.values(), *feature.parts))
+
+
+@cache
 def script_hooks(parts: frozenset[str]) -> tuple[str, ...]:
     """Return the packages of the features whose parts are among these: they fill the hooks of scripts."""
-    used = [feature for feature in features() if not parts.isdisjoint(feature.bits.values())]
+    used = [feature for feature in features() if not parts.isdisjoint((*feature.bits.values(), *feature.parts))]
     return tuple(type(feature).__module__.rpartition(".")[0] for feature in used)
 
 
@@ -284,6 +320,12 @@ def canceller() -> Any:
 def transport() -> Any:
     """Return what stores calls until they are sent. Raises ConfigurationError without a feature that does."""
     return import_module(_path("transport", "has an outbox"))
+
+
+@cache
+def results() -> Any:
+    """Return the feature that stores results; None without one."""
+    return next((feature for feature in features() if feature.stores_results), None)
 
 
 def death_hooks(source: Any, body: bytes) -> Sequence[Callable[[str], object]]:

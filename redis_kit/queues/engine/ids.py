@@ -7,6 +7,8 @@ from base64 import urlsafe_b64encode
 from functools import lru_cache
 from urllib.parse import quote, unquote
 
+from redis_kit.queues.settings import whole
+
 LENGTH = 14  # characters of a new job's id
 
 
@@ -47,6 +49,12 @@ def queue_of(id: str) -> str:
     """Return the queue of a task's job."""
     _, dot, name = id.partition(".")
     return unquote(name.replace(".", "%")) if dot else "default"
+
+
+def part_of(queue: str, id: str) -> str:
+    """Return the part of a queue that an id names, "" if it names none: the caller of put() may have chosen it."""
+    named = queue_of(id) if "." in id else ""
+    return named if whole(named) == queue else ""
 
 
 def _suffix(queue: str) -> str:

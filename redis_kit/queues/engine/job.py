@@ -2,6 +2,7 @@
 
 import re
 import struct
+from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
 from redis_kit.core.values.sequences import batched
@@ -23,6 +24,11 @@ class QueueCounts(NamedTuple):
     ready: int
     running: int
     dead: int
+
+
+def summed(counts: Iterable[QueueCounts]) -> QueueCounts:
+    """Return how many jobs of all parts of a queue are in each state."""
+    return QueueCounts(*map(sum, zip(*counts, strict=True)))
 
 
 class PauseInfo(NamedTuple):
@@ -62,7 +68,7 @@ class Job(NamedTuple):
     due: float = 0.0
     history: bytes = b""  # of a job whose result is stored: see history.py
     claimed: float = 0.0
-    shard: str = ""  # from which claim() took it, of a queue with shards
+    shard: str = ""  # from which claim() took it, of a queue with several parts
 
     @property
     def payload(self) -> Any:

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.queues import validation
-from redis_kit.queues.engine import calls, ids, message, results
+from redis_kit.queues.engine import calls, ids, message
+from redis_kit.queues.engine.feature import results
 
 RETURNED = 100  # jobs in one call
 LONGEST = 86_400_000  # ms: threads can't wait for ever, and something else may have written a time far ahead
@@ -50,8 +51,7 @@ class HeartbeatReply(NamedTuple):
 def heartbeat(queue: Primitive, worker: str | None, about: str = "") -> Flow[HeartbeatReply]:
     """Keep a worker alive, and return the jobs of dead workers to the queue."""
     reply = heartbeat_reply((yield calls.heartbeat(queue.key(""), worker_id(worker), about)))
-    if reply.endings:
-        yield from results.store_endings(queue)
+    yield from after_endings(queue, reply.endings)
     return reply
 
 
@@ -62,10 +62,15 @@ def sign_off(queue: Primitive, worker: str | None) -> Flow[int]:
         count: int
         count, endings = yield calls.sign_off(queue.key(""), worker_id(worker), RETURNED)
         total += count
-        if endings:
-            yield from results.store_endings(queue)
+        yield from after_endings(queue, endings)
         if count < RETURNED:
             return total
+
+
+def after_endings(queue: Primitive, count: int) -> Flow[None]:
+    """Store the results of jobs that ended without their worker, if there are any."""
+    if count and (stored := results()):
+        yield from stored.store_endings(queue)
 
 
 def heartbeat_reply(reply: list[Any]) -> HeartbeatReply:

@@ -12,9 +12,10 @@ from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues import validation
-from redis_kit.queues.engine import calls, job, message, shards
+from redis_kit.queues.engine import calls, job, message
 from redis_kit.queues.engine.feature import canceller
 from redis_kit.queues.engine.job import JobInfo, PauseInfo, State
+from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.validation import Delay
 
 CHUNK = 500  # jobs in one call
@@ -26,7 +27,7 @@ UNCUT = 2**31
 STOPPING = 2  # the reply for a running job
 STATES = ("ready", "scheduled", "running", "dead")
 PURGED = ("ready", "scheduled", "dead")
-_ORDERS: Mapping[str, Callable[[JobInfo], Any]] = {  # of the jobs of several shards
+_ORDERS: Mapping[str, Callable[[JobInfo], Any]] = {  # of the jobs of several parts
     "ready": lambda info: (-info.priority, info.due),
     "scheduled": lambda info: info.due,
     "running": lambda info: info.worker or "",
@@ -38,7 +39,7 @@ def peek(queue: Primitive, limit: int, state: State) -> Flow[list[JobInfo]]:
     """Read jobs of one state."""
     whole_number("limit", limit, validation.LIMIT)
     validation.one_of("state", state, STATES)
-    return merged(state, (yield from shards.each(queue, partial(_peek, limit=limit, state=state))), limit)
+    return merged(state, (yield from spread().each(queue, partial(_peek, limit=limit, state=state))), limit)
 
 
 def _peek(queue: Primitive, *, limit: int, state: State) -> Flow[list[JobInfo]]:
@@ -46,7 +47,7 @@ def _peek(queue: Primitive, *, limit: int, state: State) -> Flow[list[JobInfo]]:
 
 
 def merged(state: State, jobs: Sequence[list[JobInfo]], limit: int) -> list[JobInfo]:
-    """Return the first jobs of several shards, each given in the order of peek()."""
+    """Return the first jobs of several parts of a queue, each given in the order of peek()."""
     if len(jobs) == 1:
         return jobs[0]
     return sorted((info for some in jobs for info in some), key=_ORDERS[state])[:limit]
@@ -61,7 +62,7 @@ def peek_step(
 
 def get(queue: Primitive, id: str) -> Flow[JobInfo | None]:
     """Read one job."""
-    return (yield from shards.of_id(queue, id, partial(_get, id=id)))
+    return (yield from spread().of_id(queue, id, partial(_get, id=id)))
 
 
 def _get(queue: Primitive, *, id: str) -> Flow[JobInfo | None]:
@@ -83,7 +84,7 @@ def job_info(reply: list[bytes]) -> JobInfo | None:
 
 def delete(queue: Primitive, id: str) -> Flow[bool]:
     """Remove a job that no worker has."""
-    return (yield from shards.of_id(queue, id, partial(_delete, id=validation.identifier("id", id))))
+    return (yield from spread().of_id(queue, id, partial(_delete, id=validation.identifier("id", id))))
 
 
 def _delete(queue: Primitive, *, id: str) -> Flow[bool]:
@@ -95,7 +96,7 @@ def cancel(queue: Primitive, id: str, ttl_ms: int | None = None) -> Flow[int]:
 
     Return 0 if it neither waited nor ran, and STOPPING if its worker has yet to stop it.
     """
-    return (yield from shards.of_id(queue, id, partial(_cancel, id=validation.identifier("id", id), ttl_ms=ttl_ms)))
+    return (yield from spread().of_id(queue, id, partial(_cancel, id=validation.identifier("id", id), ttl_ms=ttl_ms)))
 
 
 def _cancel(queue: Primitive, *, id: str, ttl_ms: int | None) -> Flow[int]:
@@ -105,7 +106,7 @@ def _cancel(queue: Primitive, *, id: str, ttl_ms: int | None) -> Flow[int]:
 
 def run_now(queue: Primitive, id: str) -> Flow[bool]:
     """Make a scheduled job ready."""
-    return (yield from shards.of_id(queue, id, partial(_run_now, id=validation.identifier("id", id))))
+    return (yield from spread().of_id(queue, id, partial(_run_now, id=validation.identifier("id", id))))
 
 
 def _run_now(queue: Primitive, *, id: str) -> Flow[bool]:
@@ -133,11 +134,11 @@ def requeue(
         if isinstance(ids, str):
             raise InvalidValue(f"ids must be several, such as [{shortened(ids)}].")
         chosen = [validation.identifier("id", id) for id in ids]
-        return sum((yield from shards.each(queue, partial(_requeue, ids=chosen))))
+        return sum((yield from spread().each(queue, partial(_requeue, ids=chosen))))
     if (task, error, tag) == (None, None, None):
         most = whole_number("limit", validation.LIMIT[1] if limit is None else limit, validation.LIMIT)
-        return (yield from shards.until(queue, most, _requeue_oldest))
-    return (yield from shards.until(queue, limit, partial(_requeue_matching, task=task, error=error, tag=tag)))
+        return (yield from spread().until(queue, most, _requeue_oldest))
+    return (yield from spread().until(queue, limit, partial(_requeue_matching, task=task, error=error, tag=tag)))
 
 
 def _requeue_oldest(queue: Primitive, limit: int | None) -> Flow[int]:
@@ -172,7 +173,7 @@ def _matching_ids(queue: Primitive, *, task: str | None, error: str | None, tag:
 
 def counts(queue: Primitive) -> Flow[job.QueueCounts]:
     """Count jobs by state."""
-    return shards.summed((yield from shards.each(queue, _counts)))
+    return job.summed((yield from spread().each(queue, _counts)))
 
 
 def _counts(queue: Primitive) -> Flow[job.QueueCounts]:
@@ -182,7 +183,7 @@ def _counts(queue: Primitive) -> Flow[job.QueueCounts]:
 def purge(queue: Primitive, state: State) -> Flow[int]:
     """Delete as many jobs of a state as there are at the start, so that it comes to an end."""
     validation.one_of("state", state, PURGED)
-    return sum((yield from shards.each(queue, partial(_purge, state=state))))
+    return sum((yield from spread().each(queue, partial(_purge, state=state))))
 
 
 def _purge(queue: Primitive, *, state: State) -> Flow[int]:
@@ -200,7 +201,7 @@ def _purge(queue: Primitive, *, state: State) -> Flow[int]:
 def pause(queue: Primitive, seconds: Delay | None) -> Flow[None]:
     """Pause the queue."""
     time = 0 if seconds is None else validation.milliseconds(seconds, "seconds", positive=True)
-    yield from shards.each(queue, partial(_pause, time=time))
+    yield from spread().each(queue, partial(_pause, time=time))
 
 
 def _pause(queue: Primitive, *, time: int) -> Flow[None]:
@@ -209,7 +210,7 @@ def _pause(queue: Primitive, *, time: int) -> Flow[None]:
 
 def resume(queue: Primitive) -> Flow[bool]:
     """End the pause of the queue."""
-    return any((yield from shards.each(queue, _resume)))
+    return any((yield from spread().each(queue, _resume)))
 
 
 def _resume(queue: Primitive) -> Flow[bool]:
@@ -218,7 +219,7 @@ def _resume(queue: Primitive) -> Flow[bool]:
 
 def paused(queue: Primitive) -> Flow[PauseInfo | None]:
     """Return the pause of the queue, if it is paused."""
-    return next(filter(None, (yield from shards.each(queue, _paused))), None)
+    return next(filter(None, (yield from spread().each(queue, _paused))), None)
 
 
 def _paused(queue: Primitive) -> Flow[PauseInfo | None]:

@@ -1,21 +1,26 @@
 """The reliable queue: a job stays until it is acknowledged, and a worker's death returns its jobs."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, ClassVar, TypeVar
 
-from redis_kit.core.primitive import with_own_init
+from redis_kit.core.flow import Flow
+from redis_kit.core.primitive import Primitive, with_own_init
 from redis_kit.queues import signals
-from redis_kit.queues.engine import claim, enqueue, manage, shards
+from redis_kit.queues.engine import claim, enqueue, liveness, manage
 from redis_kit.queues.engine.claim import Claimed
 from redis_kit.queues.engine.feature import lane_of, unique_keys
 from redis_kit.queues.engine.job import Job, JobInfo, PauseInfo, QueueCounts, State
-from redis_kit.queues.engine.shards import Shard
+from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.engine.unique import PutResult, UniqueKey, Until
+from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.validation import Delay
+
+Result = TypeVar("Result")
 
 
 @with_own_init
-class Queue(Shard):
+class Queue(Primitive):
     """Jobs in order of priority, first in first out within one, delivered at least once.
 
     A claimed job belongs to a worker: by default this process, else ``worker=``. Each claim, acknowledgement and
@@ -23,7 +28,8 @@ class Queue(Shard):
     its jobs. After chapter 6.4 of "Redis in Action" (Carlson, 2013), with claims in place of pops.
     """
 
-    spread = True
+    component, settings = "queues", QueueSettings
+    spread: ClassVar[bool] = True  # False for one part of a queue
 
     def put(
         self,
@@ -83,7 +89,7 @@ class Queue(Shard):
         """
         ids, lane = [], lane_of(self.name, group)
         for jobs in enqueue.new_jobs(payloads):
-            steps = enqueue.put_over_shards(self, jobs, delay=delay, priority=priority, lane=lane)
+            steps = enqueue.put_many(self, jobs, delay=delay, priority=priority, lane=lane)
             ids += signals.announce(Queue, self.name, self.run_flow(steps))
         return ids
 
@@ -93,7 +99,7 @@ class Queue(Shard):
         """See put_many()."""
         ids, lane = [], lane_of(self.name, group)
         for jobs in enqueue.new_jobs(payloads):
-            steps = enqueue.put_over_shards(self, jobs, delay=delay, priority=priority, lane=lane)
+            steps = enqueue.put_many(self, jobs, delay=delay, priority=priority, lane=lane)
             ids += await signals.aannounce(Queue, self.name, await self.arun_flow(steps))
         return ids
 
@@ -105,22 +111,22 @@ class Queue(Shard):
         jobs. A job that ran in a process that died comes alone, whatever the limit. The first claim or ack of a process
         from a queue with unique keys, groups or limits takes another round trip.
         """
-        return self._jobs_of(self.run_flow(shards.claimed(self, limit, worker, done)), done)
+        return self._jobs_of(self.run_flow(spread().claim(self, limit, worker, done)), done)
 
     async def aclaim(self, limit: int = 1, *, done: Sequence[Job] = (), worker: str | None = None) -> list[Job]:
         """See claim()."""
-        return self._jobs_of(await self.arun_flow(shards.claimed(self, limit, worker, done)), done)
+        return self._jobs_of(await self.arun_flow(spread().claim(self, limit, worker, done)), done)
 
     def ack(self, *jobs: Job) -> None:
         """Acknowledge jobs that are done. One round trip for 250 of one worker; a repeat is safe.
 
         Raises LeaseLost if another worker has one of them; the others are acknowledged.
         """
-        self._ended(self.run_flow(shards.acknowledged(self, jobs)))
+        self._ended(self.run_flow(spread().ack(self, jobs)))
 
     async def aack(self, *jobs: Job) -> None:
         """See ack()."""
-        self._ended(await self.arun_flow(shards.acknowledged(self, jobs)))
+        self._ended(await self.arun_flow(spread().ack(self, jobs)))
 
     def nack(self, job: Job, *, delay: Delay = 0, error: str = "", max_attempts: int | None = None) -> State:
         """Record a failed attempt and return the new state: ready, scheduled (with a delay), or dead.
@@ -129,30 +135,30 @@ class Queue(Shard):
         that was cancelled while it ran is deleted in place of another attempt. One round trip, three for such a job; a
         repeat is safe. Raises LeaseLost if another worker has the job.
         """
-        return self.run_flow(claim.nack(shards.of_job(self, job), job, delay, error, max_attempts))
+        return self.run_flow(claim.nack(spread().of_job(self, job), job, delay, error, max_attempts))
 
     async def anack(self, job: Job, *, delay: Delay = 0, error: str = "", max_attempts: int | None = None) -> State:
         """See nack()."""
-        return await self.arun_flow(claim.nack(shards.of_job(self, job), job, delay, error, max_attempts))
+        return await self.arun_flow(claim.nack(spread().of_job(self, job), job, delay, error, max_attempts))
 
     def heartbeat(self, *, worker: str | None = None) -> int:
         """Report that the worker is alive, and return how many jobs of dead workers were returned, at most 100.
 
         Needed if a job takes longer than ``WORKER_TIMEOUT``; ``rk_worker`` sends heartbeats by itself. One round trip.
         """
-        return self.run_flow(shards.heartbeat(self, worker))
+        return sum(reply.returned for reply in self.run_flow(self._each(liveness.heartbeat, worker)))
 
     async def aheartbeat(self, *, worker: str | None = None) -> int:
         """See heartbeat()."""
-        return await self.arun_flow(shards.heartbeat(self, worker))
+        return sum(reply.returned for reply in await self.arun_flow(self._each(liveness.heartbeat, worker)))
 
     def sign_off(self, *, worker: str | None = None) -> int:
         """Return all jobs of the worker to the queue and remove it; return their number. One round trip for 100."""
-        return self.run_flow(shards.sign_off(self, worker))
+        return sum(self.run_flow(self._each(liveness.sign_off, worker)))
 
     async def asign_off(self, *, worker: str | None = None) -> int:
         """See sign_off()."""
-        return await self.arun_flow(shards.sign_off(self, worker))
+        return sum(await self.arun_flow(self._each(liveness.sign_off, worker)))
 
     def counts(self) -> QueueCounts:
         """Return how many jobs are in each state, at one moment. One round trip."""
@@ -277,6 +283,9 @@ class Queue(Shard):
     async def apaused(self) -> PauseInfo | None:
         """See paused()."""
         return await self.arun_flow(manage.paused(self))
+
+    def _each(self, flow: Callable[..., Flow[Result]], worker: str | None) -> Flow[list[Result]]:
+        return spread().each(self, partial(flow, worker=worker))
 
     def _jobs_of(self, claimed: Claimed, done: Sequence[Job]) -> list[Job]:
         if claimed.lost:

@@ -7,9 +7,10 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import CombinedBatch
-from redis_kit.queues.engine import job, manage, shards
+from redis_kit.queues.engine import job, manage
 from redis_kit.queues.engine.job import Cause, JobInfo, cause
 from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.engine.spread import spread
 
 MOST = 1000  # dead jobs looked at
 
@@ -35,7 +36,7 @@ def groups(jobs: Iterable[JobInfo]) -> list[Group]:
 
 def latest(queue: Primitive) -> Flow[list[Group]]:
     """Return the groups of the latest 1000 dead jobs. One round trip."""
-    by_shard = yield from shards.each(queue, _latest)
+    by_shard = yield from spread().each(queue, _latest)
     return groups(manage.merged("dead", by_shard, manage.PAGE))
 
 
@@ -63,7 +64,7 @@ def inspect(dead: Mapping[str, int], errors: dict[str, RedisFailure]) -> Finding
 
 
 def _inspect(names: Sequence[str], errors: dict[str, RedisFailure]) -> Flow[Findings]:
-    existing = yield from shards.existing(names)
+    existing = yield from spread().existing(names)
     places = [(name, shard) for name in names for shard in existing[name]]
     share = len(places)
     steps = [manage.heads_step(Queue(shard), max(1, MOST // share), share=share) for _, shard in places]

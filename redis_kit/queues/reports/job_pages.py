@@ -11,11 +11,13 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import validation
-from redis_kit.queues.engine import calls, done, job, manage, shards
+from redis_kit.queues.engine import calls, done, job, manage
 from redis_kit.queues.engine import done as done_jobs
 from redis_kit.queues.engine.done import DoneJob
 from redis_kit.queues.engine.job import JobInfo, QueueCounts, State
 from redis_kit.queues.engine.message import tags_of, task_of
+from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.reports import failures
 from redis_kit.queues.reports.failures import Group
 
@@ -78,9 +80,9 @@ def job_page(
     """
     validation.one_of("state", state, (*manage.STATES, DONE))
     first, after = _position(cursor, state)
-    names = (yield from shards.existing([queue.name]))[queue.name]
+    names = (yield from spread().existing([queue.name]))[queue.name]
     size = LOOKED_THROUGH if any(wanted) else limit
-    parts = [shards.shard(queue, name) for name in names]
+    parts = [Queue(name, using=queue.using) for name in names]
     pages = [
         _step(part, state, after if number == first else b"", size if number >= first else 1, len(parts))
         for number, part in enumerate(parts)
@@ -91,7 +93,7 @@ def job_page(
     ]
     replies = iter((yield Batch([*pages, *xlens, *(step for step in others if step)])))
     listed, lengths, rest = (list(islice(replies, len(parts))) for _ in range(3))
-    counts, done = shards.summed([QueueCounts(*reply[:4]) for reply in listed]), sum(lengths)
+    counts, done = job.summed([QueueCounts(*reply[:4]) for reply in listed]), sum(lengths)
     dead = [job.stored("dead", reply) for reply in rest] if state == "dead" else []
     groups = failures.groups(manage.merged("dead", dead, failures.MOST)) if dead else []
     jobs: list[JobInfo | DoneJob] = []
@@ -194,7 +196,7 @@ def first_jobs(queue: Primitive, state: State, limit: int, wanted: Wanted = ANY)
     Their bodies are cut to what task_of() and tags_of() need. One round trip; with a task or a tag one for each 1000
     jobs of the state, at most 10.
     """
-    by_shard = yield from shards.each(queue, partial(_first_jobs, state=state, limit=limit, wanted=wanted))
+    by_shard = yield from spread().each(queue, partial(_first_jobs, state=state, limit=limit, wanted=wanted))
     return manage.merged(state, by_shard, limit)
 
 
@@ -203,7 +205,7 @@ def latest_done(queue: Primitive, limit: int, wanted: Wanted = ANY) -> Flow[list
 
     One round trip, two if the settings name SHARDS. With a task or a tag 10,000 are looked at.
     """
-    by_shard = yield from shards.each(queue, partial(_latest_done, limit=limit, wanted=wanted))
+    by_shard = yield from spread().each(queue, partial(_latest_done, limit=limit, wanted=wanted))
     return sorted((info for some in by_shard for info in some), key=lambda info: -info.ended)[:limit]
 
 

@@ -9,12 +9,12 @@ from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import validation
-from redis_kit.queues.engine import calls, history, job, manage, payload, shards
+from redis_kit.queues.engine import calls, history, ids, job, manage, payload
 from redis_kit.queues.engine.feature import features
 from redis_kit.queues.engine.history import History
 from redis_kit.queues.engine.job import JobInfo, Record
 from redis_kit.queues.engine.queue import Queue
-from redis_kit.queues.engine.shards import shard_of_id
+from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.errors import CorruptMessage
 from redis_kit.queues.tasks import progress as stored_progress
 from redis_kit.queues.tasks.progress import Progress
@@ -143,11 +143,11 @@ def _text(text: bytes) -> str:
 
 
 def _named(queue: str, id: str) -> list[str]:
-    return [shard] if (shard := shard_of_id(queue, id)) else []
+    return [shard] if (shard := ids.part_of(queue, id)) else []
 
 
 def _look_up(queues: Sequence[str], id: str, using: str) -> Flow[tuple[str, JobDetails | None]]:
-    existing = yield from shards.existing(queues)
+    existing = yield from spread().existing(queues)
     names = [(queue, shard) for queue in queues for shard in dict.fromkeys([*existing[queue], *_named(queue, id)])]
     lookups = [steps(Queue(shard, using=using), id) for _, shard in names]
     replies = iter((yield Batch([step for lookup in lookups for step in lookup.values()])))

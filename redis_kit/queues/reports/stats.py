@@ -11,20 +11,19 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.keys import encode
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.core.steps import Batch, Call, CombinedBatch
+from redis_kit.core.steps import Call, CombinedBatch
 from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import whole_number
-from redis_kit.queues.engine import calls, enqueue, shards
-from redis_kit.queues.engine.job import PauseInfo, QueueCounts, pause
+from redis_kit.queues.engine import calls, enqueue
+from redis_kit.queues.engine.job import PauseInfo, QueueCounts, pause, summed
 from redis_kit.queues.engine.queue import Queue
-from redis_kit.queues.engine.shards import shard_names, summed
+from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.keys import names_key
 from redis_kit.queues.reports import unknown_calls
 from redis_kit.queues.reports.unknown_calls import UnknownCalls
 from redis_kit.queues.settings import QueueSettings, whole
 
 MINUTES = (1, 4320)
-IDLE = 1440  # minutes without an attempt after which an empty shard that gets no more jobs is forgotten
 TOGETHER = 10  # queues that one script reads
 Errors = dict[str, RedisFailure]
 
@@ -154,15 +153,6 @@ async def aqueue_stats(
     return await over(using).arun_flow(read_reports(listed(queues), minutes, using, errors))
 
 
-def older_shards(queues: Iterable[str], *, using: str = "default") -> list[str]:
-    """Return shards of these queues that get no jobs by the present settings and may still have some.
-
-    An empty one in which no job began for a day is forgotten: a process with older settings may have added some. One
-    round trip, and two more if there are any.
-    """
-    return over(using).run_flow(_older(listed(queues), using))
-
-
 def read_stats(minutes: int, using: str, errors: Errors) -> Flow[dict[str, QueueStats]]:
     """Read the numbers of all queues. Two round trips."""
     names = yield from read_names()
@@ -199,35 +189,21 @@ def read_chosen(queues: Iterable[str] | None) -> Flow[list[str]]:
 
 
 def _never_used(queues: Sequence[str], using: str) -> Flow[set[str]]:
-    names = yield from shards.existing(queues)
+    names = yield from spread().existing(queues)
     unused = yield from enqueue.never_used([Queue(name, using=using) for name in chain.from_iterable(names.values())])
     missing = {queue.name for queue in unused}
     return {queue for queue in queues if missing.issuperset(names[queue])}
-
-
-def _older(queues: Sequence[str], using: str) -> Flow[list[str]]:
-    registered = sorted(name.decode("utf-8", "replace") for name in (yield Call("SMEMBERS", names_key())))
-    shards_of = [name for name in registered if whole(name) != name and whole(name) in queues]
-    older = [name for name in shards_of if name not in shard_names(whole(name))]
-    if not older:
-        return []
-    replies = yield Batch([calls.QUEUE_STATS(base, IDLE) for base in bases(older, using)])
-    reports = {name: read_report([reply]) for name, reply in zip(older, replies, strict=True)}
-    idle = [name for name, stats in reports.items() if not (any(stats.counts) or any(stats.begun))]
-    if idle:
-        yield Call("SREM", names_key(), *idle)
-    return [name for name in older if name not in idle]
 
 
 def of_each(
     queues: Sequence[str], using: str, step: Callable[[str], ScriptCall], *, lenient: bool, most: int = 25
 ) -> Flow[list[list[Any]]]:
     """Return for each queue the replies of its shards."""
-    names = yield from shards.existing(queues)
-    shard_names = [names[queue] for queue in queues]
-    steps = [step(base) for base in bases(chain.from_iterable(shard_names), using)]
+    names = yield from spread().existing(queues)
+    parts = [names[queue] for queue in queues]
+    steps = [step(base) for base in bases(chain.from_iterable(parts), using)]
     replies = iter((yield CombinedBatch(steps, lenient=lenient, most=most)))
-    return [list(islice(replies, len(several))) for several in shard_names]
+    return [list(islice(replies, len(several))) for several in parts]
 
 
 def _is_name(name: str) -> bool:
@@ -241,8 +217,7 @@ def _is_name(name: str) -> bool:
 def _counts(queues: list[str], using: str, errors: Errors | None) -> Flow[dict[str, QueueCounts]]:
     replies = yield from of_each(queues, using, calls.COUNT, lenient=errors is not None)
     return {
-        name: shards.summed([QueueCounts(*reply) for reply in several])
-        for name, several in _readable(queues, replies, errors)
+        name: summed([QueueCounts(*reply) for reply in several]) for name, several in _readable(queues, replies, errors)
     }
 
 

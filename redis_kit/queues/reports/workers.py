@@ -13,9 +13,10 @@ from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import Batch, CombinedBatch
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues import validation
-from redis_kit.queues.engine import calls, shards
+from redis_kit.queues.engine import calls
 from redis_kit.queues.engine.message import task_of
 from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.reports.stats import TOGETHER, Errors, bases, of_each, over, read_chosen
 
 logger = logging.getLogger("redis_kit")
@@ -156,7 +157,7 @@ def read_workers_and_lost(
 
 def read_lost(queues: Iterable[str], using: str) -> Flow[list[LostWorker]]:
     """Read the lost workers of queues, the latest first. Queues with a damaged key are left out. One round trip."""
-    names = yield from shards.existing(queues)
+    names = yield from spread().existing(queues)
     places = [(queue, name) for queue, several in names.items() for name in several]
     steps = [calls.LIST_LOST_WORKERS(Queue(name, using=using).key("")) for _, name in places]
     replies = (yield CombinedBatch(steps, lenient=True, most=TOGETHER)) if steps else []

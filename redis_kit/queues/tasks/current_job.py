@@ -1,19 +1,13 @@
 """The job that a thread, or a task of an event loop, runs. Imports no Redis client: modules of tasks import it."""
 
-import contextlib
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar, Token
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from redis_kit.core.activity import Fields, current_fields, current_work
-from redis_kit.core.errors import InvalidValue, PoolExhausted, RedisUnavailable
-from redis_kit.core.flow import Flow
-from redis_kit.core.text import shortened
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.message import task_of
-from redis_kit.queues.errors import LeaseLost
-from redis_kit.queues.tasks import progress as stored_progress
 
 if TYPE_CHECKING:
     from redis_kit.queues.engine.queue import Queue
@@ -108,40 +102,3 @@ def cancelled() -> bool:
     It is of use in a task with ``on_cancel="flag"``, which is not interrupted. False outside of a worker.
     """
     return (current := _current.get()) is not None and current.cancelled
-
-
-def progress(done: float, total: float | None = None, note: str = "") -> None:
-    """Report how far the running task is; others read it as ``result.progress``. One round trip, or none.
-
-    At most ten calls a second are sent, and the first one with ``done == total``. A note is cut to 500 characters.
-    The call does nothing while Redis is unavailable, for a task that stores no result, and outside of a worker.
-    Raises InvalidValue, and LeaseLost if another worker has the job by now: stop then.
-    """
-    if current := _reporting(done, total, note):
-        with contextlib.suppress(RedisUnavailable, PoolExhausted):
-            current.queue.run_flow(_report(current, done, total, note))
-
-
-async def aprogress(done: float, total: float | None = None, note: str = "") -> None:
-    """See progress()."""
-    if current := _reporting(done, total, note):
-        with contextlib.suppress(RedisUnavailable, PoolExhausted):
-            await current.queue.arun_flow(_report(current, done, total, note))
-
-
-def _reporting(done: Any, total: Any, note: Any) -> CurrentJob | None:
-    """Return the job to report on; None if nobody could read it, or the last report is too recent."""
-    stored_progress.check(done, total)
-    if not isinstance(note, str):
-        raise InvalidValue(f"note must be text, not {shortened(note)}.")
-    current = get()
-    return current if current and current.result_ttl and current.may_report(done, total) else None
-
-
-def _report(current: CurrentJob, done: float, total: float | None, note: str) -> Flow[None]:
-    from redis_kit.queues.engine import calls
-
-    keep = current.result_ttl(failed=True) if current.result_ttl else 0
-    text = stored_progress.dumps(done, total, note)
-    if not (yield calls.store_progress(current.queue.key(""), current.job, progress=text, ttl_ms=keep)):
-        raise LeaseLost(f"The claim on job {current.job.id!a} of queue {current.queue.name!a} is over.")

@@ -22,7 +22,7 @@ from redis_kit.queues.engine.feature import call_context, has, lanes, transport,
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.message import Extra
 from redis_kit.queues.engine.queue import Queue
-from redis_kit.queues.engine.shards import shard_for
+from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.engine.unique import PutResult, UniqueKey, key_of_call
 from redis_kit.queues.errors import InvalidArguments
 from redis_kit.queues.framework import heard, task_enqueued
@@ -58,6 +58,16 @@ class NewCall(NamedTuple):
     result: Any
 
 
+def _plain_calls(new: Sequence[NewCall]) -> Iterable[PackedCall]:
+    return (each.call for each in new)
+
+
+def _note_each(pairs: Sequence[tuple[NewCall, PutResult]]) -> Flow[None]:
+    yield from ()
+    for each, put in pairs:
+        note(each.result, put)
+
+
 class Stages(NamedTuple):
     """What a backend does with many calls: ``stored`` returns them as they are stored, at the moment of sending.
 
@@ -65,9 +75,9 @@ class Stages(NamedTuple):
     framework's signals.
     """
 
-    stored: Callable[[Sequence[NewCall]], Iterable[PackedCall]]
-    sent: Callable[[Sequence[tuple[NewCall, PutResult]]], Flow[None]]
     backend: type
+    stored: Callable[[Sequence[NewCall]], Iterable[PackedCall]] = _plain_calls
+    sent: Callable[[Sequence[tuple[NewCall, PutResult]]], Flow[None]] = _note_each
 
 
 class WaitingCall:
@@ -156,7 +166,7 @@ def new_id(task: Task[..., Any], call: PackedCall) -> str:
     """Return the id of a new job. It names the queue, or the shard of the queue that the call belongs to."""
     queue = task.queue_name
     if conf.section(QueueSettings).QUEUE_OPTIONS:
-        queue = shard_for(queue, lane=call.lane, key=call.key) or queue
+        queue = spread().place(queue, lane=call.lane, key=call.key) or queue
     return ids.new_call(queue)
 
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from redis_kit.queues.engine.shards import shard_names
+from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.settings import whole
 
 
@@ -49,7 +49,7 @@ class Options(NamedTuple):
         if self.lone_job:
             return [[self.lone_job.source]]
         return [
-            [*dict.fromkeys((*shard_names(queue), *(name for name in self.older_shards if whole(name) == queue)))]
+            [*dict.fromkeys((*spread().names(queue), *(name for name in self.older_shards if whole(name) == queue)))]
             for queue in self.queues
         ]
 

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Queue, QueueCounts
-from redis_kit.queues.engine.shards import shard_of_id
+from redis_kit.queues.engine.ids import part_of
 from tests.chaos.engine import faults, program
 from tests.chaos.engine.program import Outcome
 from tests.chaos.engine.stage import stage, wait_until
@@ -301,7 +301,7 @@ def _status(queue: Queue, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
     from redis_kit.core.steps import Batch, Call
 
     def ask() -> Any:
-        of = {id: Queue(shard_of_id(queue.name, id) or queue.name) for id in ids}
+        of = {id: Queue(part_of(queue.name, id) or queue.name) for id in ids}
         return (yield Batch([Call("HGET", of[id].key(f"result:{id}"), "status") for id in ids]))
 
     for id, found in zip(ids, queue.run_flow(ask()), strict=True):

@@ -136,6 +136,7 @@ def test_ids_that_are_no_text_are_sent_as_they_came():
 
 
 def test_scripts_take_the_keys_that_they_and_their_parts_name():
+    pytest.importorskip("redis_kit.queues.features.results.feature")
     plain = ["features", "workers", "signal", "paused", "jobs", "running", "answers:w", "minutes"]
     parts = {b"0": ()}
     if has("lanes"):

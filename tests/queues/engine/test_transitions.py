@@ -5,12 +5,12 @@ from itertools import product
 import pytest
 
 from redis_kit.queues import Queue, task
-from redis_kit.queues.engine import calls, claim, liveness, results
+from redis_kit.queues.engine import calls, claim, liveness
 from redis_kit.queues.engine.feature import features
 from redis_kit.queues.engine.job import member
 
-NAMES = {"unique": "unique", "limits": "limit", "cancel": "mark"}
-FEATURES = ("plain", "result", *(NAMES[feature.name] for feature in features() if feature.name in NAMES))
+NAMES = {"unique": "unique", "limits": "limit", "cancel": "mark", "results": "result"}
+FEATURES = ("plain", *(NAMES[feature.name] for feature in features() if feature.name in NAMES))
 WAITING = ("ready", "scheduled")
 # What is done to a job in a state, and its state then; None: it is gone.
 CHANGES = {
@@ -136,7 +136,7 @@ class Scene:
         elif act == "take over":
             parts = {"version": claim.version(self.job), "token": self.job.token, "about": "{}"}
             assert queue.run_flow(claim.claim_by_id(queue, "w", "c2", id, **parts))
-        queue.run_flow(results.store_endings(queue))
+        queue.run_flow(liveness.after_endings(queue, 1))
 
     def run(self, step):
         def flow():

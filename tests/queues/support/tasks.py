@@ -13,8 +13,9 @@ from django.utils import timezone, translation
 from django.utils.timezone import get_current_timezone_name
 from django.utils.translation import get_language
 
+from redis_kit import queues
 from redis_kit.core.activity import current_work
-from redis_kit.queues import TaskTimeout, progress, signals, task
+from redis_kit.queues import TaskTimeout, signals, task
 from redis_kit.queues.engine.feature import has
 from tests.queues.support.journal import write as journal
 
@@ -78,11 +79,11 @@ async def wait_long(name: str) -> None:
 
 @task
 def tell_progress(path: str) -> None:
-    progress(1, 2, "waits")
+    queues.progress(1, 2, "waits")
     deadline = time.monotonic() + 60
     while not Path(path).exists() and time.monotonic() < deadline:
         time.sleep(0.01)
-    progress(2, 2)
+    queues.progress(2, 2)
 
 
 @task

@@ -7,7 +7,7 @@ import pytest
 
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Queue, QueueCounts
-from redis_kit.queues.engine.shards import shard_names
+from redis_kit.queues.engine.spread import spread
 from tests.fixtures.groups import Cluster
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
@@ -85,12 +85,12 @@ def test_other_shards_go_on_while_a_node_of_the_cluster_is_lost(own_cluster, set
         lost = own_cluster.nodes[0]
         replica = own_cluster.add_replica(lost)
         own_cluster.serve_what_is_left()
-        away = {name for name in shard_names("default") if own_cluster.owner(Queue(name).key("")) is lost}
-        others = set(shard_names("default")) - away
+        away = {name for name in spread().names("default") if own_cluster.owner(Queue(name).key("")) is lost}
+        others = set(spread().names("default")) - away
         assert len(away) > 1 < len(others)
         worker = start_worker("--threads", 2)
         with Traffic(journal) as traffic:
-            wait_for(lambda: set(shard_names("default")) <= {traffic.shards.get(name) for name in traffic.ended()})
+            wait_for(lambda: set(spread().names("default")) <= {traffic.shards.get(name) for name in traffic.ended()})
             replica.freeze()  # so that nothing takes the place of the node until the other shards were looked at
             lost.stop()
             wait_for(lambda: len(traffic.errors) > 2)

@@ -7,7 +7,6 @@
 -- running    zset of scores 0: worker/claim/place/id
 -- dead       zset: id -> when it died
 -- reasons    hash: id -> why it died
--- endings    hash: id -> how a job ended without its worker, when, why, and its record; its result is to be stored
 -- features   string  which parts of the scripts the queue needs, see _features
 -- sequence   counter of jobs that got ready
 -- signal     list: one element while a worker is to wake up
@@ -20,8 +19,6 @@
 -- lost       hash: worker -> when it was lost, its jobs, pid, its supervisor's pid, host
 -- crashed    hash: id -> in how many crashes it was alone, and a line for each job that ran in another one
 -- period     string  id of the job of a unique key for a time, or of the first job of a batch; it lasts while it exists
--- result     hash: what is stored about a call
--- finished   list: an element for each caller that waits for the result
 -- done       stream: the latest done jobs
 -- unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
 -- deferred   zset: id/due of each job of a shape that was returned -> since when no worker runs it

@@ -2,7 +2,7 @@
 -- Acknowledge jobs, make scheduled jobs ready that are due, and claim ready jobs. A paused queue gives none.
 -- One script: workers acknowledge and claim in one round trip.
 --
--- @keys features, workers, info, jobs, running, ready, sequence, signal, answers, minutes, results...
+-- @keys features, workers, info, jobs, running, ready, sequence, signal, answers, minutes
 -- @if later
 -- @keys scheduled
 -- @end later
@@ -72,11 +72,7 @@ if count > 0 then
     local to_store = 8 + 2 * count
     local members, ids = {unpack(ARGV, 8, 7 + count)}, {unpack(ARGV, 8 + count, to_store - 1)}
     lost, done, sum, records = finish(members, ids, ARGV[to_store])
-    if records then
--- @include _store_result
--- @include _store_results
-        store_results(to_store, results, records)
-    end
+    -- @hook on_done(records, to_store)
     if lost[1] then limit = 0 end  -- first the caller learns of lost ones
 end
 -- @if again

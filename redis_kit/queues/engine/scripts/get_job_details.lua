@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- Return what is stored about a job beyond its state: the result of its call, its unique key, and whether it is cancelled.
 --
--- @keys result, jobs, crashed
+-- @keys jobs, crashed
 -- ARGV[1]  id
 -- ARGV[2]  errors   how many, at most: those of the latest attempts
 -- ARGV[3]  bytes    longest text of a result that is returned; "" takes the place of a longer one
@@ -11,23 +11,6 @@
 
 local id, most, bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
--- @include _history
-local function short(text)
-    return text and #text <= bytes and text or ""
-end
-local stored = redis.call("HMGET", result, "record", "status", "at", "value", "progress", "cancelled", "snoozed")
-local record = redis.call("HGET", jobs, id) or short(stored[1])
-local reply = {record, "", "", "", "", "", "", "", 0, redis.call("HGET", crashed, id) or ""}
-for at = 2, 7 do
-    reply[at] = short(stored[at])
-end
--- @hook on_details(id, reply)
-local attempts = attempts_begun(record)
-for number = attempts, math.max(1, attempts - most + 1), -1 do
-    local error = short(redis.call("HGET", result, "error" .. number))
-    if error ~= "" then
-        table.insert(reply, number)
-        table.insert(reply, error)
-    end
-end
+local reply = {redis.call("HGET", jobs, id) or "", "", "", "", "", "", "", "", 0, redis.call("HGET", crashed, id) or ""}
+-- @hook on_details(id, reply, most, bytes)
 return reply

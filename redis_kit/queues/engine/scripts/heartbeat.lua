@@ -68,7 +68,7 @@ local function note_lost(from, jobs, report)
     end
     redis.call("HDEL", lost, oldest)
 end
--- @check_types running, ready, scheduled, dead, info, jobs, reasons, unknown, signal, lost, crashed, endings
+-- @check_types running, ready, scheduled, dead, info, jobs, reasons, unknown, signal, lost, crashed
 -- @hook on_check
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 local stored, cancelled = redis.call("HMGET", orders, worker, worker .. "/until"), {}
@@ -122,5 +122,7 @@ else
 end
 reply[2] = next_lease_end()
 if #silent > 0 then drop_oldest() end
-reply[10] = redis.call("HLEN", endings)
+local unrecorded = 0
+-- @hook on_report(unrecorded)
+reply[10] = unrecorded
 return reply

@@ -42,13 +42,11 @@ if before then
 end
 -- @end once
 -- @if used
--- @keys endings
 local id = ARGV[5]
 local state = redis.call("HEXISTS", jobs, id) == 1 and state_of(id)
 if state and state ~= "dead" then
     return 0
 end
--- @check_types endings
 -- @hook on_check
 if state then
     -- @check_types ready, scheduled, reasons
@@ -83,7 +81,7 @@ if later and redis.call("ZCARD", scheduled) == 0 then use_feature(LATER) end
 local may_start
 if state then move(id, "dead", "gone", {}) end
 -- @hook on_end(ids, may_start)
-redis.call("HDEL", endings, id)
+-- @hook on_new(id)
 -- @end used
 -- @if lane
 local lane = ARGV[3]

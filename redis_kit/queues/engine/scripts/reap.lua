@@ -23,7 +23,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _count_crash
 -- @include _valid_place
 -- @include _return_jobs
--- @check_types workers, running, ready, dead, info, jobs, reasons, signal, crashed, endings
+-- @check_types workers, running, ready, dead, info, jobs, reasons, signal, crashed
 -- @hook on_check
 
 local started, reply = {}, {0, 0}
@@ -35,5 +35,7 @@ reply[1] = return_jobs(worker, take, function(id, record)
     return uncounted(record)
 end)
 drop_oldest()
-reply[2] = redis.call("HLEN", endings)
+local unrecorded = 0
+-- @hook on_report(unrecorded)
+reply[2] = unrecorded
 return reply

@@ -3,7 +3,7 @@
 -- again unless another job took it.
 -- One script: a job must be dead or ready, and have its unique key before another job takes it.
 --
--- @keys sequence, signal, paused, endings
+-- @keys sequence, signal, paused
 -- ARGV[1]     limit     how many, at most, if no ids follow
 -- ARGV[2...]  ids       of the jobs to requeue
 -- returns     how many left the dead ones
@@ -18,7 +18,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @check_types dead
 local chosen = #ARGV > 1 and {unpack(ARGV, 2)} or redis.call("ZRANGE", dead, 0, ARGV[1] - 1)
 local signals = redis.call("LLEN", signal)
--- @check_types reasons, jobs, ready, endings
+-- @check_types reasons, jobs, ready
 -- @hook on_check
 
 local moved, last = 0, redis.call("INCRBY", sequence, #chosen)
@@ -28,7 +28,6 @@ for at, id in ipairs(chosen) do
         local priority, _, _, _, payload = read_record(record)
         local place = ready_place(id, priority, last - #chosen + at)
         move(id, "dead", "ready", {record = record_head(priority, 0, 0, now) .. payload, place = place})
-        redis.call("HDEL", endings, id)
         -- @hook on_requeue(id)
         moved = moved + 1
     elseif record == false and redis.call("ZREM", dead, id) == 1 then

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- End attempts: jobs of a worker are done, or go back to the queue, or are dead. Results are stored.
+-- End attempts: jobs of a worker are done, or go back to the queue, or are dead. Features store their results.
 -- One script: the end, the next place and the result of a job change together or not at all.
 --
--- @keys features, workers, signal, paused, results...
+-- @keys features, workers, signal, paused
 -- @if any
 -- @keys sequence
 -- @end any
@@ -35,7 +35,7 @@ local used = redis.call("GET", features) or "0"
 if used ~= ARGV[1] then return "FEATURES " .. used end
 local worker, lease, dead_limit, others = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local first = 6 + 8 * others  -- of what is about done jobs
-local count, next_result, reply, may_start, sum, done = tonumber(ARGV[first]), results, {}, false, nil, 0
+local count, reply, may_start, sum, done = tonumber(ARGV[first]), {}, false, nil, 0
 local clock = redis.call("TIME")
 local now, first_field = clock[1] * 1000 + math.ceil(clock[2] / 1000), math.floor(clock[1] / 60) * 4
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
@@ -50,12 +50,11 @@ local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 -- @if any
 -- @include _valid_place
 -- @include _begin_minute
--- @include _store_result
 -- @end any
 -- @include _move with finish
 -- @if any
 -- @include _endings
--- @check_types answers, minutes, ready, scheduled, dead, reasons, sequence, signal, endings
+-- @check_types answers, minutes, ready, scheduled, dead, reasons, sequence, signal
 local READY, SCHEDULED, DEAD, EXHAUSTED, TO_CANCEL, CANCELLED = 1, 2, 3, 5, 6, 7
 
 -- A repeated call gets an answer that was lost on its way: the last 250, at least, are remembered.
@@ -73,29 +72,14 @@ local function remember_answer(member, answer)
     return answer
 end
 
--- Store the result of a job that failed. One whose key is of a wrong type is not stored, or the job would not end until that is gone.
-local function end_result(job, name)
-    local waiting = job.result and redis.pcall("HGET", job.result, "waiting")
-    if job.result and type(waiting) ~= "table" then
-        waiting = type(redis.pcall("LLEN", job.finished)) == "number" and waiting
-        store_result(job.result, job.finished, job.ttl_ms, waiting, "FAILED", job.record, name, job.error)
-    end
-end
-
--- The kinds of ends that let the job go on. They return its state and how it gets there; nothing if it is to be cancelled.
+-- The kinds of ends. They return the next state of the job and how it gets there; nothing if it is to be cancelled.
 local go_on = {}
 
 function go_on.retry(job)
     local priority, attempts, crashes, _, payload = read_record(job.record)
-    local _, begun = string.gsub(string.match(payload, "^~[^\n]*\n") or "", " ", "")
     if attempts < job.most and job.is_cancelled then return nil end
     if count_minute(1, 1) == 1 then begin_minute() end
-    if attempts >= job.most then
-        end_result(job, "error" .. begun)
-        return "dead", {reason = job.reason}
-    elseif job.result and type(redis.pcall("HSET", job.result, "error" .. begun, job.error)) ~= "table" then
-        redis.call("PEXPIRE", job.result, job.ttl_ms)
-    end
+    if attempts >= job.most then return "dead", {reason = job.reason} end
     local record = record_head(priority, attempts, crashes, now + job.delay) .. payload
     if job.delay > 0 then return "scheduled", {due = now + job.delay, record = record} end
     local turn = redis.call("INCRBY", sequence, 1)
@@ -111,12 +95,6 @@ function go_on.snooze(job)
     else
         due = at
     end
-    local before = job.result and redis.pcall("HGET", job.result, "snoozed")
-    if job.result and type(before) ~= "table" then
-        local times = (tonumber(string.match(before or "", "^%d+")) or 0) + 1
-        redis.call("HSET", job.result, "snoozed", string.format("%.0f %.0f ", times, now) .. job.reason)
-        redis.call("PEXPIRE", job.result, job.ttl_ms)
-    end
     return "scheduled", {due = at, record = uncounted(job.record, due)}
 end
 
@@ -126,6 +104,10 @@ end
 
 function go_on.away(job)
     return "scheduled", {due = now + job.delay, record = uncounted(job.record), lane = "away"}
+end
+
+function go_on.cancel()
+    return "gone", {}
 end
 
 go_on["return"] = function(job)
@@ -163,13 +145,10 @@ function go_on.unfit(job)
 end
 -- @end unfit
 -- @if any
-local function settle(member, kind, delay, most, expires, reason, failure, ttl_ms)
+local function settle(number, member, kind, delay, most, expires, reason, failure, ttl_ms)
     local place, id = string.match(member, "^[^/]+/[^/]+/([^/]+)/(.*)$")
     local job = {id = id, place = place, delay = tonumber(delay), most = tonumber(most), expires = tonumber(expires), reason = reason}
     job.error, job.ttl_ms = failure, ttl_ms
-    if ttl_ms ~= "0" then
-        job.result, job.finished, next_result = KEYS[next_result], KEYS[next_result + 1], next_result + 2
-    end
     job.record = id and redis.call("HGET", jobs, id)
     if not redis.call("ZSCORE", running, member) then
         return earlier_answer(member)
@@ -178,17 +157,14 @@ local function settle(member, kind, delay, most, expires, reason, failure, ttl_m
         return 0
     end
     -- @hook on_settle(id, job)
-    if kind == "cancel" then
-        end_result(job, "cancelled")
-        may_start = move(id, "running", "gone", {member = member}) or may_start
-        return remember_answer(member, CANCELLED)
-    elseif job.is_cancelled and (kind == "later" or kind == "away" or kind == "return") then
+    if job.is_cancelled and (kind == "later" or kind == "away" or kind == "return") then
         note_ending(id, "cancelled", "", job.record)
         may_start = move(id, "running", "gone", {member = member}) or may_start
         return remember_answer(member, CANCELLED)
     end
     local state, how = go_on[kind](job)
     if not state then return job.is_cancelled and TO_CANCEL or how end
+    -- @hook on_attempt(number, job, kind, state)
     how.member = member
     may_start = move(id, "running", state, how) or may_start
     if kind == "away" then
@@ -196,9 +172,9 @@ local function settle(member, kind, delay, most, expires, reason, failure, ttl_m
     end
     if state == "dead" then drop_oldest() end
     if kind == "return" then return READY end
-    return remember_answer(member, ({ready = READY, scheduled = SCHEDULED, dead = DEAD})[state])
+    return remember_answer(member, ({ready = READY, scheduled = SCHEDULED, dead = DEAD, gone = CANCELLED})[state])
 end
-for at = 6, first - 1, 8 do reply[#reply + 1] = settle(unpack(ARGV, at, at + 7)) end
+for at = 6, first - 1, 8 do reply[#reply + 1] = settle((at - 6) / 8, unpack(ARGV, at, at + 7)) end
 -- @end any
 if count > 0 then
     local lost, records
@@ -206,11 +182,7 @@ if count > 0 then
     local members, ids = {unpack(ARGV, first + 1, first + count)}, {unpack(ARGV, first + 1 + count, to_store - 1)}
     lost, done, sum, records, may_start = finish(members, ids, ARGV[to_store])
     may_start = wakes or may_start
-    if records then
--- @include _store_result
--- @include _store_results
-        store_results(to_store, next_result, records)
-    end
+    -- @hook on_done(records, to_store)
     for _, number in ipairs(lost) do reply[#reply + 1] = -number end
 end
 if sum == done and done > 0 then

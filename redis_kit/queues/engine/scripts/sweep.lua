@@ -30,7 +30,7 @@ local chosen, count = redis.call("HRANDFIELD", jobs, sample), redis.call("ZCARD"
 if #chosen + count == 0 then
     return {}
 end
--- @check_types ready, scheduled, dead, workers, signal, sequence, reasons, endings
+-- @check_types ready, scheduled, dead, workers, signal, sequence, reasons
 -- @hook on_check
 drop_oldest()
 

@@ -21,7 +21,7 @@ from redis_kit.queues import validation
 from redis_kit.queues.engine import calls, enqueue
 from redis_kit.queues.engine.feature import unique_keys
 from redis_kit.queues.engine.queue import Queue
-from redis_kit.queues.engine.shards import shard_for
+from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.engine.unique import UniqueKey
 from redis_kit.queues.features.celery.stored_message import StoredMessage
 from redis_kit.queues.settings import CELERY
@@ -96,7 +96,7 @@ class DelayedTask(DjangoTask):
         Two round trips.
         """
         unique = unique_keys().chosen(cls._full_key(key), "queued", False)
-        queue = Queue(shard_for(cls.delay_queue, key=unique) or cls.delay_queue)
+        queue = Queue(spread().place(cls.delay_queue, key=unique) or cls.delay_queue)
         return bool(queue.run_flow(_delete(queue, unique))) if unique else False
 
     @classmethod
@@ -142,7 +142,7 @@ class DelayedTask(DjangoTask):
         While Redis is unavailable, a retry is tried some times: the worker has no other copy of it. A retry that waits
         is the same one: the broker delivered its message again.
         """
-        name = shard_for(self.delay_queue, key=unique, id=id) or self.delay_queue
+        name = spread().place(self.delay_queue, key=unique, id=id) or self.delay_queue
         queue = PatientQueue(name) if is_retry else Queue(name)
         for left in reversed(range(TRIES if is_retry else 1)):
             try:

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import CombinedBatch
-from redis_kit.queues.engine import shards
 from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.features.handover import store
 from redis_kit.queues.features.handover.store import HandOvers
 from redis_kit.queues.reports.stats import read_names
@@ -34,9 +34,9 @@ def read_hand_overs(using: str) -> Flow[dict[str, HandOvers]]:
 
 
 def _read_hand_overs(sources: Sequence[Queue]) -> Flow[dict[str, HandOvers]]:
-    names = yield from shards.existing([source.name for source in sources])
-    places = [(source.name, shards.shard(source, name)) for source in sources for name in names[source.name]]
-    replies = yield CombinedBatch([store.read_step(shard) for _, shard in places], lenient=True)
+    names = yield from spread().existing([source.name for source in sources])
+    places = [(source.name, Queue(name, using=source.using)) for source in sources for name in names[source.name]]
+    replies = yield CombinedBatch([store.read_step(part) for _, part in places], lenient=True)
     counts: dict[str, HandOvers] = {}
     for (name, _), reply in zip(places, replies, strict=True):
         if not isinstance(reply, RedisFailure) and (count := store.counted(reply)):

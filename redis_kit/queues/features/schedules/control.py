@@ -13,9 +13,8 @@ from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.text import did_you_mean
-from redis_kit.queues.engine import calls
+from redis_kit.queues.engine import feature, ids
 from redis_kit.queues.engine.queue import Queue
-from redis_kit.queues.engine.shards import shard_of_id
 from redis_kit.queues.errors import InvalidSchedule
 from redis_kit.queues.features.schedules import state, target
 from redis_kit.queues.features.schedules import store as store
@@ -97,10 +96,11 @@ def outcomes(infos: Iterable[ScheduleInfo]) -> dict[str, str]:
 
 
 def _outcomes(jobs: dict[str, State]) -> Flow[dict[str, str]]:
-    steps = [
-        calls.get_result(Queue(shard_of_id(each.queue, each.job) or each.queue).key(""), each.job)
-        for each in jobs.values()
-    ]
+    stored = feature.results()
+    if not stored:
+        return {}
+    queues = [Queue(ids.part_of(each.queue, each.job) or each.queue) for each in jobs.values()]
+    steps = [stored.get_result(queue.key(""), each.job) for queue, each in zip(queues, jobs.values(), strict=True)]
     replies = yield CombinedBatch(steps, lenient=True)
     each = zip(jobs, replies, strict=True)
     return {name: reply[0].decode() for name, reply in each if not isinstance(reply, RedisFailure)}

@@ -18,7 +18,7 @@ from redis_kit.queues.engine.feature import lane_of
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.engine.queue import Queue
-from redis_kit.queues.engine.shards import shard_for
+from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.engine.unique import UniqueKey
 from redis_kit.queues.errors import GiveUp
 from redis_kit.queues.features.schedules import store
@@ -45,7 +45,7 @@ class ScheduledCall(NamedTuple):
 
     def shard(self, name: str) -> str:
         """Return the queue, or the shard of it, that gets the jobs of the schedule of this name."""
-        return shard_for(self.queue, lane=self.lane, key=self.key, id=name) or self.queue
+        return spread().place(self.queue, lane=self.lane, key=self.key, id=name) or self.queue
 
     def job(self, name: str, tick: int) -> tuple[str, bytes]:
         """Return the job of a tick, whose id is always the same for it, or of a run that somebody asked for."""

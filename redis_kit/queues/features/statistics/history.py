@@ -6,8 +6,8 @@ from typing import Any
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch
 from redis_kit.core.values.numbers import whole_number
-from redis_kit.queues.engine import shards
 from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.features.statistics import store
 from redis_kit.queues.reports.stats import QueueHistory
 
@@ -31,7 +31,7 @@ async def aqueue_history(queue: str, *, hours: int = 168, using: str = "default"
 def read_history(queue: str, hours: int, using: str) -> Flow[QueueHistory]:
     """See queue_history()."""
     whole_number("hours", hours, (1, store.KEPT_HOURS))
-    names = yield from shards.existing([queue])
+    names = yield from spread().existing([queue])
     replies = yield Batch([store.get_hours(Queue(name, using=using).key(""), hours) for name in names[queue]])
     done, failed, begun, late = (_by_hour(replies, at, sum) for at in range(1, 5))
     lateness = [total / 1000 / max(1, count) for total, count in zip(late, begun, strict=True)]

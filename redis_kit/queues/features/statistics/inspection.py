@@ -8,8 +8,8 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.values.numbers import whole_number
-from redis_kit.queues.engine import shards
 from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.features.statistics import counts as counts_of
 from redis_kit.queues.features.statistics import store
 from redis_kit.queues.features.statistics.counts import TaskStats
@@ -89,7 +89,7 @@ def stored_runs(queues: Sequence[str], hours: int, using: str = "default") -> St
 def read_runs(queues: Iterable[str], hours: int, using: str) -> Flow[StoredRuns]:
     """See stored_runs(). Those of a damaged key are left out."""
     whole_number("hours", hours, (1, store.HOURS))
-    names = yield from shards.existing(queues)
+    names = yield from spread().existing(queues)
     places = [(queue, name) for queue, several in names.items() for name in several]
     steps = [store.list_runs(Queue(name, using=using).key(""), hours) for _, name in places]
     replies = (yield CombinedBatch(steps, lenient=True)) if steps else []

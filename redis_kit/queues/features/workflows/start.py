@@ -7,7 +7,7 @@ from django.db import transaction
 from redis_kit.core import conf
 from redis_kit.queues import validation
 from redis_kit.queues.engine import ids
-from redis_kit.queues.engine.shards import shard_for
+from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.errors import InvalidWorkflow
 from redis_kit.queues.features.workflows import transitions
 from redis_kit.queues.features.workflows.calls import Node, StepJob
@@ -78,7 +78,7 @@ def _job(vertex: Vertex, step: Step, workflow: str) -> StepJob:
     call = StepCall(workflow, vertex.number, vertex.keeps, tuple(vertex.sources))
     body = body_of(task, args, kwargs, call.extra())
     lane = lane_of_call(task, args, kwargs)
-    queue = shard_for(task.queue_name, lane=lane) or task.queue_name
+    queue = spread().place(task.queue_name, lane=lane) or task.queue_name
     id = ids.of_step(workflow, vertex.number, queue)
     alias, line = backend if task.store_result else None, lane.text if lane else ""
     return StepJob(id, queue, task.priority, _due(task), alias, line, body)

@@ -17,7 +17,7 @@ from redis_kit.queues.engine import calls as queue_calls
 from redis_kit.queues.engine import enqueue, history
 from redis_kit.queues.engine.feature import canceller, has
 from redis_kit.queues.engine.lane import Lane
-from redis_kit.queues.engine.shards import Shard
+from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.features.workflows import calls
 from redis_kit.queues.features.workflows.calls import Node, StepJob
 from redis_kit.queues.features.workflows.keys import WorkflowLists
@@ -142,7 +142,7 @@ def put(jobs: Sequence[StepJob]) -> Flow[list[Added]]:
         counts = yield Batch([_put(job) for job in some])
         added += [Added(job.queue, job.id) for job, count in zip(some, counts, strict=True) if count]
     for name in {job.queue for job in jobs}:
-        yield from enqueue.registered(Shard(name))
+        yield from enqueue.registered(Queue(name))
     return added
 
 
@@ -169,7 +169,7 @@ def _job(number: bytes, node: bytes) -> StepJob | None:
 
 def base_of(queue: str) -> str:
     """Return what the keys of a queue begin with."""
-    return Shard(queue).key("")
+    return Queue(queue).key("")
 
 
 def _failures(parts: Sequence[bytes]) -> Iterator[Failure]:

@@ -13,7 +13,6 @@ from redis_kit.core.values.sequences import batched
 from redis_kit.queues import signals, validation
 from redis_kit.queues.engine import history, message
 from redis_kit.queues.engine.queue import Queue
-from redis_kit.queues.engine.results import AGAIN, WAIT
 from redis_kit.queues.errors import UnknownWorkflow
 from redis_kit.queues.features.workflows import calls, transitions
 from redis_kit.queues.features.workflows.keys import WorkflowKeys
@@ -23,6 +22,7 @@ from redis_kit.queues.settings import QueueSettings, whole
 State = Literal["running", "successful", "failed", "cancelled"]
 StepState = Literal["waiting", "due", "running", "successful", "failed", "cancelled"]
 PAGE = 500  # nodes in one call
+AGAIN = 5.0  # seconds until a lost wake-up is noticed
 
 
 class WorkflowStatus(NamedTuple):
@@ -151,7 +151,7 @@ class Workflow(Primitive):
         return read_status(self, (yield calls.READ_STATUS(self.name, int(waits))))
 
     def _wait(self, timeout: float) -> Flow[WorkflowStatus]:
-        deadline = monotonic() + seconds("timeout", timeout, WAIT)
+        deadline = monotonic() + seconds("timeout", timeout, validation.WAIT)
         while True:
             status = yield from self._status(waits=True)
             left = deadline - monotonic()

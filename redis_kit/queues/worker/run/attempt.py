@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from redis_kit.queues.engine import message
+from redis_kit.queues.engine.feature import Recorder, results
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import (
@@ -16,7 +17,6 @@ from redis_kit.queues.errors import (
 )
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks.task import Task, extended
-from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 UNSTORED = (NotSerializable, PayloadTooLarge, InvalidWorkflow)  # raised for a return value, or steps that were added
@@ -34,7 +34,7 @@ class Attempt:
     args: list[Any]
     kwargs: dict[str, Any]
     headers: Mapping[str, Any]
-    recorder: ResultRecorder | None = None
+    recorder: Recorder | None = None
     unknown: UnknownTask | NewerMessage | None = None  # why this worker has no task for the call
     repeatable: Callable[[Any], Any] | None = None  # returns what records its success again, given the acknowledgement
     extra: Any = None  # what the feature of ``call.extra`` knows of it
@@ -61,7 +61,8 @@ class Attempt:
     def load(self, backends: dict[str, Any]) -> None:
         """Read the call, and find its task. Raises CorruptMessage. ``backends`` is a cache."""
         if self.job.history:
-            self.recorder = recorder_of(self.source, self.job, backends)
+            stored = results()
+            self.recorder = stored and stored.recorder_of(self.source, self.job, backends)
         try:
             self.call = call = message.loads(self.job.body)
         except NewerMessage as error:

@@ -93,23 +93,6 @@ class Presence(Middleware):
         return SUCCEEDED
 
 
-class Results(Middleware):
-    """Stores what the task returns."""
-
-    is_used = attrgetter("recorder")
-
-    def __call__(self, attempt: Attempt) -> Any:
-        """See Middleware."""
-        recorder: Any = attempt.recorder
-        if attempt.task.takes_context:
-            attempt.context = recorder.context()
-        returned = self.call_next(attempt)
-        attempt.value = recorder.value(returned)
-        if recorder.is_heard:
-            attempt.announcements += (recorder.succeeded,)
-        return returned
-
-
 class Chains:
     """The chains of a process, of the kit's middleware and that of features. Call is the end of each.
 
@@ -121,7 +104,7 @@ class Chains:
         self._worker, self._call = worker, Call(worker)
         links: list[type[Middleware]] = [
             *(Expiry, *middleware("route"), Crashes),
-            *(*middleware("begin"), Presence, *middleware("task"), Results, *middleware("call")),
+            *(*middleware("begin"), Presence, *middleware("task"), *middleware("call")),
         ]
         usage = [(link, is_used) for link in links if (is_used := link.usage(worker))]
         self.links, self._uses = [link for link, _ in usage], [is_used for _, is_used in usage]

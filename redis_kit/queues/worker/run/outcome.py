@@ -20,7 +20,7 @@ from redis_kit.core.terminal import rounded_duration
 from redis_kit.queues import signals
 from redis_kit.queues.engine import message
 from redis_kit.queues.engine.done import ack_of
-from redis_kit.queues.engine.feature import death_hooks
+from redis_kit.queues.engine.feature import Recorder, death_hooks, results
 from redis_kit.queues.engine.job import Job, State, read
 from redis_kit.queues.errors import (
     CANCELLED_WHILE_RUNNING,
@@ -37,7 +37,6 @@ from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import registry, retry
 from redis_kit.queues.tasks.current_job import log_fields
 from redis_kit.queues.tasks.task import Task, extended
-from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
 from redis_kit.queues.worker.shared.done import RecordedEnd
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.status_board import Running
@@ -59,7 +58,7 @@ class FailedAttempt(NamedTuple):
     job: Job
     task: Task[..., Any] | None
     error: BaseException
-    recorder: ResultRecorder | None
+    recorder: Recorder | None
     reason: str
     stored: tuple[bytes, int]
     delay: float
@@ -174,7 +173,7 @@ def failed(
     error: BaseException,
     *,
     task: Task[..., Any] | None = None,
-    recorder: ResultRecorder | None = None,
+    recorder: Recorder | None = None,
     final: bool = False,
     killed: bool = False,
     trace: Mapping[str, str] = NO_TRACE,
@@ -196,13 +195,13 @@ def failed(
 
 
 def cancelled_attempt(
-    source: WorkerQueue, job: Job, *, task: Task[..., Any] | None, recorder: ResultRecorder | None
+    source: WorkerQueue, job: Job, *, task: Task[..., Any] | None, recorder: Recorder | None
 ) -> FailedAttempt:
     """Return what is to be recorded of an attempt whose job was cancelled while it ran."""
     return failed(source, job, Cancelled(CANCELLED_WHILE_RUNNING), task=task, recorder=recorder, final=True)
 
 
-def _wait(job: Job, error: BaseException, task: Task[..., Any] | None, recorder: ResultRecorder | None) -> float | None:
+def _wait(job: Job, error: BaseException, task: Task[..., Any] | None, recorder: Recorder | None) -> float | None:
     if task is None:
         return retry.default_delay(job.attempt)
     if issubclass(type(error), Cancelled):
@@ -240,7 +239,8 @@ def record_unstoppable(source: WorkerQueue, running: Running, *, cancelled: bool
     history = info.history if running.id.isascii() else b""
     job = Job(running.id, info.body, running.token, info.attempts, info.crashes, info.priority, info.due, history)
     call = message.loads(job.body)
-    task, job_recorder = extended(registry.find(call.task)), recorder_of(source, job, {})
+    task, stored = extended(registry.find(call.task)), results()
+    job_recorder = stored.recorder_of(source, job, {}) if stored else None
     if job_recorder:
         job_recorder.resume(call)
     error: BaseException = TaskTimeout(f"{task.module_path} ran for more than {task.timeout} s")

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple, TypeVar
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call, Pop
-from redis_kit.queues.engine import calls, claim, enqueue, results
+from redis_kit.queues.engine import calls, claim, enqueue
 from redis_kit.queues.engine.calls import End
 from redis_kit.queues.engine.claim import Claimed
 from redis_kit.queues.engine.done import Ack
 from redis_kit.queues.engine.job import Job, State, member
-from redis_kit.queues.engine.liveness import HeartbeatReply, heartbeat_reply
+from redis_kit.queues.engine.liveness import HeartbeatReply, after_endings, heartbeat_reply
 from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.reports.stats import refusal
 from redis_kit.queues.settings import whole
@@ -94,10 +94,6 @@ class WorkerQueue(Queue):
     def put_back(self, members: Sequence[bytes]) -> int:
         """Make these claims of running jobs void, and return how many jobs are ready again. One round trip, or none."""
         return self.run_flow(self._put_back(members)) if members else 0
-
-    def find_result(self, id: str) -> list[Any]:
-        """Return the stored result of a job. One round trip."""
-        return self.run_flow(results.find(self, id))
 
     def listen(self) -> bool:
         """Wait for a wake-up. False if none came for 4 s. One round trip."""
@@ -181,8 +177,8 @@ def _send_heartbeats(sources: Sequence[WorkerQueue]) -> Flow[list[HeartbeatReply
     replies = yield Batch(steps, lenient=True)
     beats = [reply if isinstance(reply, RedisFailure) else heartbeat_reply(reply) for reply in replies]
     for source, reply in zip(sources, beats, strict=True):
-        if not isinstance(reply, RedisFailure) and reply.endings:
-            yield from results.store_endings(source)
+        if not isinstance(reply, RedisFailure):
+            yield from after_endings(source, reply.endings)
     return beats
 
 

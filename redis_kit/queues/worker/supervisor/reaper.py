@@ -10,9 +10,9 @@ from typing import Any
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
-from redis_kit.queues.engine import calls, claim, results
+from redis_kit.queues.engine import calls, claim
 from redis_kit.queues.engine.done import Ack
-from redis_kit.queues.engine.liveness import Poison, poison
+from redis_kit.queues.engine.liveness import Poison, after_endings, poison
 from redis_kit.queues.worker.run.outcome import record_unstoppable
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import named
@@ -182,8 +182,7 @@ def _take_jobs(
     total, dead = 0, []
     while True:
         taken, endings, *dead_jobs = yield calls.reap(source.key(""), worker, started, beside)
-        if endings:
-            yield from results.store_endings(source)
+        yield from after_endings(source, endings)
         total += taken
         dead += poison(dead_jobs)
         if taken < calls.TAKEN:

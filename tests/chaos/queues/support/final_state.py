@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from redis_kit.queues import Queue, QueueCounts
-from redis_kit.queues.engine.shards import shard_names, shard_of_id
+from redis_kit.queues.engine.ids import part_of
+from redis_kit.queues.engine.spread import spread
 
 # What may be there in the end. Those that expire by themselves are not looked at.
 LASTING = ("features", "jobs", "dead", "reasons", "sequence", "minutes")
@@ -25,7 +26,7 @@ class State(NamedTuple):
 
 def read(queue: Queue, client: Any, ids: Iterable[str]) -> State:
     """Read it with a client that decodes, from all shards of the queue."""
-    states = [_of_shard(Queue(name), client) for name in shard_names(queue.name)]
+    states = [_of_shard(Queue(name), client) for name in spread().names(queue.name)]
     return State(
         counts=queue.counts(),
         jobs=frozenset().union(*(state.jobs for state in states)),
@@ -59,7 +60,7 @@ def _status(queue: Queue, client: Any, ids: list[str]) -> dict[str, str]:
         part = ids[at : at + CHUNK]
         pipeline = client.pipeline(transaction=False)
         for id in part:
-            shard = Queue(shard_of_id(queue.name, id) or queue.name)
+            shard = Queue(part_of(queue.name, id) or queue.name)
             pipeline.hget(shard.key(f"result:{id}"), "status")
         found |= {id: status for id, status in zip(part, pipeline.execute(), strict=True) if status}
     return found

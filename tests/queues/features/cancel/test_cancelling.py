@@ -88,6 +88,7 @@ def flows_of_cancel(queue, id):
 
 
 def test_cancelled_job_without_a_result_leaves_none(queue, any_kit):
+    pytest.importorskip("redis_kit.queues.features.results.feature")
     handle = forget.enqueue()
     assert any_kit.client.exists(queue.key("jobs"))
     JobTarget("mail", handle.id).cancel()
@@ -118,6 +119,7 @@ def test_cancellation_does_not_reach_the_next_job_of_the_same_id(queue, any_kit,
 
 
 def test_cancelled_job_ends_when_its_attempt_fails(queue):
+    pytest.importorskip("redis_kit.queues.features.results.feature")
     queue.put(1, id="own")
     (job,) = queue.claim(worker="w")
     mark(queue, "own")
@@ -154,6 +156,7 @@ def test_each_heartbeat_tells_what_is_to_be_cancelled_until_it_has_ended(child, 
 
 @pytest.mark.parametrize("held", [hold_mail, hold_async], ids=["thread", "loop"])
 def test_only_the_job_of_the_queue_that_is_meant_is_stopped(kit, gate, held):
+    pytest.importorskip("redis_kit.queues.features.results.feature")
     kit.options(QUEUES={"HEARTBEAT_INTERVAL": 0.1, "WORKER_TIMEOUT": 5})
     upper, lower = pair()
     launcher = WorkerProcess(Options(("mail", "news"), threads=2), channel=lower)
@@ -176,6 +179,7 @@ def test_only_the_job_of_the_queue_that_is_meant_is_stopped(kit, gate, held):
 
 
 def test_cancelled_job_is_one_line_in_the_log_without_a_traceback(kit, caplog):
+    pytest.importorskip("redis_kit.queues.features.results.feature")
     caplog.set_level("INFO")
     sent: list[tuple[str, type]] = []
 

@@ -34,6 +34,7 @@ def test_running_and_waiting_jobs_are_cancelled_by_their_ids(calls, shell):
 
 
 def test_each_job_has_its_outcome(calls, shell):
+    pytest.importorskip("redis_kit.queues.features.results.feature")
     Queue("mail").cancel(calls[1].id)
     die(Queue("mail"), "ValueError: no")
     dead = f"j{sum(Queue('mail').counts()) - 1}"

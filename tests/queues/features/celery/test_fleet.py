@@ -10,7 +10,7 @@ from threading import Event, Thread
 import pytest
 
 from redis_kit.queues import NotTaken, Queue, QueueCounts, limits
-from redis_kit.queues.engine.shards import shard_of_id
+from redis_kit.queues.engine.ids import part_of
 from redis_kit.queues.features.celery import fleet as celery_fleet
 from redis_kit.queues.features.celery.broker import TaskCall
 from redis_kit.queues.features.celery.publisher import Publisher
@@ -124,7 +124,7 @@ def test_jobs_of_all_shards_run_on_a_fleet_and_come_back_to_their_shard(project,
     assert fleet.delayed.cancel("1")
     results = [tasks.note.using(queue_name="spread").enqueue(f"note{number}") for number in range(12)]
     failing = tasks.fail.using(queue_name="spread").enqueue("no")
-    assert len({shard_of_id("spread", result.id) for result in results}) > 1
+    assert len({part_of("spread", result.id) for result in results}) > 1
     project.start_celery("--pool", "threads", "--concurrency", "4")
     project.start_worker("--queue-name", "celery,spread")
     for result in results:

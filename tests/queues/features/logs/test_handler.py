@@ -61,6 +61,7 @@ def log_of(id):
 
 
 def test_lines_of_each_job_are_stored_with_their_attempts(kit, attach):
+    pytest.importorskip("redis_kit.queues.features.results.feature")
     attach()
     failing, other, coroutine = send.enqueue(["a"], fail=True), send.enqueue(["b"]), send_async.enqueue()
     logger.warning("no job runs here")
@@ -78,6 +79,7 @@ def test_lines_of_each_job_are_stored_with_their_attempts(kit, attach):
 
 
 def test_latest_lines_are_kept_and_expire(kit, attach):
+    pytest.importorskip("redis_kit.queues.features.results.feature")
     attach(lines=3, ttl=60)
     result = send.enqueue([f"line {number}" for number in range(200)])
     burst()
@@ -98,6 +100,7 @@ def test_nothing_is_sent_for_jobs_without_lines(kit, attach, commands):
 
 
 def test_page_of_a_job_shows_its_log_as_text(kit, attach, boss):
+    pytest.importorskip("redis_kit.queues.features.results.feature")
     attach()
     result = send.enqueue([*ATTACKS, "token=hunter2"])
     burst()

@@ -39,6 +39,7 @@ def info(name):
 
 
 def test_tick_adds_the_job_and_the_list_shows_it(kit, shell):
+    pytest.importorskip("redis_kit.queues.features.results.feature")
     declared(TASK, "hourly", every=3600, args=[7])
     worker = scheduler()
     tick(worker)

@@ -46,6 +46,7 @@ def values(client):
 
 
 def test_next_day_and_last_ticks_are_shown(three, boss):
+    pytest.importorskip("redis_kit.queues.features.results.feature")
     found = page(boss.get(PAGE))
     coming = [each["Schedule"].split(" ")[0] for each in rows(found, COMING)]
     assert (coming.count("hourly"), coming.count("nightly")) == (3, 1)
@@ -121,6 +122,7 @@ def test_permission_token_and_post_are_required(three, boss, signed_in, name):
 
 
 def test_hundred_times_the_schedules_take_three_round_trips_and_pages(three, boss, trips):
+    pytest.importorskip("redis_kit.queues.features.results.feature")
     schedules = Schedules("all")
     many = {f"s{number:05}": made(name="s", task=TASK, every=3600, args=[7]).stored() for number in range(1500)}
     schedules.run_flow(store.declare(schedules, "v1", many))

@@ -8,6 +8,7 @@ from asgiref.sync import async_to_sync
 from redis_kit.core import connections
 from redis_kit.core.errors import InvalidValue
 from redis_kit.queues import Queue
+from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.features.statistics import store as hourly
 from redis_kit.queues.features.statistics.hour_totals import HourFolding
 from redis_kit.queues.inspection import aqueue_history, queue_history
@@ -113,10 +114,9 @@ def test_damaged_entries_count_as_nothing(kit, mail):
 
 
 def test_shards_are_added_up(kit):
+    pytest.importorskip("redis_kit.queues.features.shards.feature")
     kit.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"SHARDS": 2}}})
-    from redis_kit.queues.engine.shards import shard_names
-
-    for name in shard_names("mail"):
+    for name in spread().names("mail"):
         counted(kit, QueueKeys.of(Queue(name).key("")), now(kit) - 2, done=1, begun=1, late=1000, latest=1000)
     history = queue_history("mail", hours=24)
     assert (sum(history.done), sum(history.begun), max(history.lateness), max(history.latest)) == (4, 4, 1, 1)

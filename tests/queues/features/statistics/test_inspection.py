@@ -13,7 +13,7 @@ from redis_kit.core.flow import run
 from redis_kit.core.metrics.families import Histogram
 from redis_kit.queues import Queue
 from redis_kit.queues.engine.job import Job
-from redis_kit.queues.engine.shards import shard_names
+from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.features.statistics import counts as run_counts
 from redis_kit.queues.features.statistics import metrics
 from redis_kit.queues.features.statistics import store as hourly
@@ -200,8 +200,9 @@ def unanswered(*, indeterminate):
 
 
 def test_counts_of_all_queues_and_shards_take_one_round_trip(kit, trips):
+    pytest.importorskip("redis_kit.queues.features.shards.feature")
     kit.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"SHARDS": 2}}})
-    sources = [WorkerQueue(name, worker="w1", about="") for name in (*shard_names("mail"), "video")]
+    sources = [WorkerQueue(name, worker="w1", about="") for name in (*spread().names("mail"), "video")]
     statistics = TaskStatistics(sources, Clock())
     for _ in range(2):
         for number in range(3):

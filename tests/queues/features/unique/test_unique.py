@@ -442,6 +442,7 @@ def test_call_that_waits_for_a_retry_is_replaced_and_keeps_its_attempts(queue):
 
 
 def test_replacing_call_is_one_command_and_another_that_finds_one_two(queue, twin, kit, commands):
+    pytest.importorskip("redis_kit.queues.features.results.feature")
     unique, replacing = made(unique=True), made(unique=True, replace=True)
     twin(unique.enqueue, 1)
     with commands(kit) as sent:

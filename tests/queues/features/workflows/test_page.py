@@ -93,6 +93,7 @@ def test_what_is_too_large_is_told_in_words(kit):
 
 
 def test_list_links_to_the_page_of_each(failed, waiting, boss):
+    pytest.importorskip("redis_kit.queues.features.results.feature")
     found = page(boss.get(PAGE))
     assert [each["Steps done"] for each in rows(found, "Workflows")] == ["0 of 5", "22 of 23"]
     assert {("cancel", waiting.id), ("retry", failed.id)} <= {(name, head) for name, head in row_buttons(found)}

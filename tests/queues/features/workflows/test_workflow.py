@@ -160,6 +160,7 @@ def ttls(kit, workflow):
 
 
 def test_workflow_expires_after_its_end_only(kit):
+    pytest.importorskip("redis_kit.queues.features.results.feature")
     workflow = chain(work.step(1), work.step(2)).enqueue()
     assert set(ttls(kit, workflow)) <= {-1, -2}
     drain()

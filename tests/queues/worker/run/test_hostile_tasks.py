@@ -11,6 +11,7 @@ from django.dispatch import Signal
 from redis_kit.core import signals as core_signals
 from redis_kit.core.logs import error_text
 from redis_kit.queues import Queue, QueueCounts, framework, signals, task
+from redis_kit.queues.features.results import recorder
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process import process
 from redis_kit.queues.worker.process.process import WorkerProcess
@@ -178,13 +179,13 @@ def wait():
 
 
 PLACES = {
-    "recorder": (attempt, "recorder_of"),
+    "recorder": (recorder, "recorder_of"),
     "start": (attempt.message, "loads"),
-    "result": (attempt.ResultRecorder, "result"),
-    "error": (attempt.ResultRecorder, "error"),
-    "keeps": (attempt.ResultRecorder, "keeps"),
-    "begin": (attempt.ResultRecorder, "begin"),
-    "context": (attempt.ResultRecorder, "context"),
+    "result": (recorder.ResultRecorder, "result"),
+    "error": (recorder.ResultRecorder, "error"),
+    "keeps": (recorder.ResultRecorder, "keeps"),
+    "begin": (recorder.ResultRecorder, "begin"),
+    "context": (recorder.ResultRecorder, "context"),
     "connections": (runner.connections, "all"),
     "limits": (process.RecyclingLimits, "check"),
     "ack": (runner, "done_of"),

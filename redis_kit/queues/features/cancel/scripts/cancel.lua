@@ -2,7 +2,7 @@
 -- Cancel a job. One that waits is removed, and that is stored as its result, if it has one. The worker of a running job
 -- is told at its next heartbeat.
 --
--- @keys jobs, result, finished, signal, paused, cancels
+-- @keys jobs, signal, paused, cancels
 -- ARGV[1]  id      of the job
 -- ARGV[2]  error   stored with the result
 -- ARGV[3]  ttl_ms  to store it
@@ -13,14 +13,14 @@ local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- @include redis_kit.queues.engine:_features
--- @include redis_kit.queues.engine:_store_result
 -- @include redis_kit.queues.engine:_wake
 -- @include redis_kit.queues.engine:_record_head
 -- @include redis_kit.queues.engine:_state_of
 -- @include redis_kit.queues.engine:_move with any
 local record, state = redis.call("HGET", jobs, id), state_of(id)
--- @check_types result, finished, signal, dead
+-- @check_types signal, dead
 -- @hook on_check
+-- @hook on_cancel
 if not record or state == "dead" then
     return 0
 elseif state == "running" then
@@ -34,7 +34,5 @@ elseif state == "running" then
     return 2
 end
 if move(id, state, "gone", {}) then wake() end
-if string.match(record, "^[^\n]*\n~") then
-    store_result(result, finished, ttl_ms, redis.call("HGET", result, "waiting"), "FAILED", record, "cancelled", error)
-end
+-- @hook on_cancelled(record, error, ttl_ms)
 return 1

@@ -2,3 +2,4 @@
 -- @keys_of redis_kit.queues.engine
 --
 -- cursor     hash: number of a loop -> how far it is
+-- result     hash: progress -> what others see of the job

@@ -2,7 +2,7 @@
 -- Add a job unless there is one of the same unique key; that one, where it waits, may get what the new one was to have.
 -- One script: between the look at the key and the new job, another caller could take the key.
 --
--- @keys sequence, signal, paused, period, endings
+-- @keys sequence, signal, paused, period
 -- ARGV[1]      due        ms on the server's clock, or a + and the ms from now; 0 for now
 -- ARGV[2]      priority   -100 to 100
 -- ARGV[3]      id
@@ -27,7 +27,7 @@ local replaces, is_used, lane = ARGV[7] == "1", ARGV[8] == "1", ARGV[9] ~= "" an
 -- @include redis_kit.queues.engine:_due_of
 -- @include redis_kit.queues.engine:_wake
 local holder, state = redis.call("GET", period) or unique_holder(key), nil
--- @check_types jobs, ready, sequence, scheduled, dead, reasons, endings
+-- @check_types jobs, ready, sequence, scheduled, dead, reasons
 -- @hook on_check
 if is_used and not holder and redis.call("HEXISTS", jobs, id) == 1 then
     state = state_of(id)
@@ -71,7 +71,7 @@ else
     if state == "dead" then move(id, "dead", "gone", {}) end
     local ids, may_start = {id}, false
     -- @hook on_end(ids, may_start)
-    redis.call("HDEL", endings, id)
+    -- @hook on_new(id)
     place_job(id, nil, new_head(priority, due) .. payload)
     -- @hook on_hold(key, ending, id, period)
 end

@@ -122,7 +122,7 @@ def test_ring_stays_empty_by_default(kit):
 def test_a_wrong_limit_is_a_wrong_setting(limit, kit):
     kit.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"DONE_LIMIT": limit}}})
     with pytest.raises(ConfigurationError, match="DONE_LIMIT"):
-        Queue("mail").counts()
+        Queue("mail").claim()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """A queue in several shards: one queue to its callers, several slots on the server."""
 
 import contextlib
+import importlib
 import json
 from datetime import timedelta
 
@@ -8,16 +9,12 @@ import pytest
 
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisUnavailable
-from redis_kit.queues import LeaseLost, Queue, QueueCounts, chain, group, signals, task
+from redis_kit.queues import LeaseLost, Queue, QueueCounts, signals, task
 from redis_kit.queues.engine import ids
-from redis_kit.queues.engine.shards import shard_for, shard_names
-from redis_kit.queues.features.outbox import relay as relays
-from redis_kit.queues.features.outbox import transport
-from redis_kit.queues.features.schedules import control
+from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.inspection import list_workers, queue_counts, queue_names, queue_stats
 from redis_kit.queues.limits import list_limits, set_limit
 from redis_kit.queues.models import OutboxMessage
-from redis_kit.queues.reports.stats import older_shards
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.options import Options
@@ -26,7 +23,6 @@ from redis_kit.testing.jobs import drain
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
 from tests.queues.support.in_process import working
-from tests.queues.support.scheduled import declared, due_now, scheduler, states, tick
 from tests.queues.support.tasks import fail, remember
 
 BACKEND = {"BACKEND": "redis_kit.queues.backend.RedisTaskBackend", "QUEUES": []}
@@ -117,7 +113,7 @@ def test_order_holds_within_a_shard(one_server):
 def test_job_is_found_by_its_id(queue, twin):
     id, own = twin(queue.put, 1), twin(queue.put, 2, id="my-own")
     dotted = twin(queue.put, 3, id="a.mail")  # as if it named the first shard
-    assert shard_names("mail").count(ids.queue_of(id)) == 1
+    assert spread().names("mail").count(ids.queue_of(id)) == 1
     for each, payload in ((id, 1), (own, 2), (dotted, 3)):
         assert twin(queue.get, each).payload == payload
         assert twin(queue.delete, each)
@@ -153,7 +149,7 @@ def test_jobs_of_a_group_keep_their_order_and_its_limit(sharded, twin):
     for number in range(4):
         for name in groups:
             twin(queue.put, [name, number], group=name)
-    assert len({shard_for("mail", lane=None, id=name) for name in groups}) > 1
+    assert len({spread().place("mail", lane=None, id=name) for name in groups}) > 1
     for number in range(4):
         jobs = twin(queue.claim, 100)
         assert sorted(job.payload for job in jobs) == [[name, number] for name in groups]
@@ -258,8 +254,9 @@ def test_drain_runs_the_jobs_of_all_shards(one_server):
 
 
 def test_workflow_crosses_shards(sharded):
+    parts = pytest.importorskip("redis_kit.queues.features.workflows.parts")
     step = remember.using(queue_name="mail")
-    flow = chain(group(*(step.step(number) for number in range(8))), step.step(40)).enqueue()
+    flow = parts.chain(parts.group(*(step.step(number) for number in range(8))), step.step(40)).enqueue()
     with working(WorkerProcess(Options(("mail",), threads=2))):
         assert flow.wait_until_finished(20)
     assert flow.status().state == "successful"
@@ -289,16 +286,16 @@ def test_lowered_number_of_shards_leaves_no_job_behind(sharded):
         added = [queue.put("new") for _ in range(10)]
         assert sizes()[count:] == before[count:]
         assert all(map(queue.delete, added))
-        assert set(older_shards(["mail"])) == set(NAMES[count:])
+        assert set(spread().older(["mail"])) == set(NAMES[count:])
     for job in queue.peek(1000):
         if job.id not in {result.id for result in results}:
             queue.delete(job.id)
-    with working(WorkerProcess(Options(("mail",), threads=2, older_shards=tuple(older_shards(["mail"]))))):
+    with working(WorkerProcess(Options(("mail",), threads=2, older_shards=tuple(spread().older(["mail"]))))):
         assert all(result.wait_until_finished(20) for result in results)
     assert [result.return_value for result in results] == list(range(20))
     reshard(sharded, 1)
     # Shards in which jobs began a moment ago are not forgotten yet; chance may leave one without any of the 20 tasks.
-    assert set(older_shards(["mail"])) == {ids.queue_of(result.id) for result in results} - {"mail"}
+    assert set(spread().older(["mail"])) == {ids.queue_of(result.id) for result in results} - {"mail"}
     assert end_all(queue) == []
 
 
@@ -315,7 +312,7 @@ def test_shard_that_was_empty_for_a_day_is_forgotten(one_server):
         queue.delete(id)
     sharded = queue_stats(["mail"])["mail"].shards
     reshard(one_server, 1)
-    assert (sharded, older_shards(["mail"])) == (4, [])
+    assert (sharded, spread().older(["mail"])) == (4, [])
     assert queue_stats(["mail"])["mail"].shards == 1
 
 
@@ -345,7 +342,11 @@ def test_worker_process_runs_what_is_left_in_older_shards(one_server, start_work
 
 
 @pytest.mark.django_db
-def test_schedules_add_jobs_to_a_shard_of_their_own(one_server, monkeypatch):
+def test_schedules_add_jobs_to_a_shard_of_their_own(one_server):
+    pytest.importorskip("redis_kit.queues.features.results.feature")
+    control = pytest.importorskip("redis_kit.queues.features.schedules.control")
+    from tests.queues.support.scheduled import declared, due_now, scheduler, states, tick
+
     for number in range(8):
         declared(remember.module_path, f"every-{number}", every=3600, queue="mail", args=[number])
     supervisor = scheduler()
@@ -365,6 +366,8 @@ def test_schedules_add_jobs_to_a_shard_of_their_own(one_server, monkeypatch):
 
 @pytest.mark.django_db(transaction=True)
 def test_call_in_the_outbox_names_its_shard(one_server, monkeypatch):
+    relays = pytest.importorskip("redis_kit.queues.features.outbox.relay")
+    transport = importlib.import_module("redis_kit.queues.features.outbox.transport")
     stored = task(outbox=True)(remember.func)
     monkeypatch.setattr(relays, "SETTLED", timedelta(seconds=-1))
     with monkeypatch.context() as patch:

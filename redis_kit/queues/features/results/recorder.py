@@ -14,14 +14,16 @@ from redis_kit.queues.engine import history
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import CorruptMessage
+from redis_kit.queues.features.results import codec, store
 from redis_kit.queues.tasks.registry import backend_of
+from redis_kit.queues.tasks.result import dump_value
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 _NOTHING = object()
 
 
 def recorder_of(source: WorkerQueue, job: Job, backends: dict[str, Any]) -> "ResultRecorder | None":
-    """Return the recorder of a job's result; None if no result is stored. ``backends`` is a cache by alias."""
+    """See Results.recorder_of()."""
     alias = history.backend(job.history) if job.history else None
     if alias is None:
         return None
@@ -34,10 +36,7 @@ class ResultRecorder:
     """The result of one attempt, from beginning to end. It is built only when something asks for it."""
 
     def __init__(self, source: WorkerQueue, job: Job, backend: Any, alias: str) -> None:
-        from redis_kit.queues.tasks import result as results
-
-        self.alias = alias
-        self._results, self._backend = results, backend
+        self.alias, self._backend = alias, backend
         self._source, self._job = source, job
         self._call: Message | None = None
         self._made: Any = None
@@ -59,11 +58,11 @@ class ResultRecorder:
         One round trip if there were attempts before, for their errors.
         """
         if self._made is None and self._call is not None and (about := history.read(self._job.history)):
-            self._made = self._results.started(self._source.name, self._job, self._call, about)
+            self._made = codec.started(self._source.name, self._job, self._call, about)
             if self._made.attempts > 1:
                 with contextlib.suppress(RedisFailure, CorruptMessage):
-                    reply = self._source.find_result(self._job.id)
-                    known_result = self._results.read_reply(self._source.name, self._job.id, reply)
+                    reply = self._source.run_flow(store.find(self._source, self._job.id))
+                    known_result = codec.read_reply(self._source.name, self._job.id, reply)
                     self._made.errors.extend(known_result.errors if known_result else [])
         return self._made
 
@@ -73,15 +72,15 @@ class ResultRecorder:
 
     def value(self, returned: Any) -> bytes:
         """Return the stored form of what the task returned. Raises NotSerializable and PayloadTooLarge."""
-        self._returned, stored = self._results.dump_value(returned)
+        self._returned, stored = dump_value(returned)
         return bytes(stored)
 
     def error(self, raised: BaseException) -> tuple[bytes, int]:
         """Return the stored form of an error, and for how many milliseconds it is stored."""
-        task_error = self._results.error(raised)
+        task_error = codec.error(raised)
         if result := self.result():
             result.errors.append(task_error)
-        return self._results.dump_error(task_error), self.keeps(failed=True)
+        return codec.dump_error(task_error), self.keeps(failed=True)
 
     def keeps(self, *, failed: bool) -> int:
         """Return for how many milliseconds the result is stored."""
@@ -110,7 +109,7 @@ class ResultRecorder:
         if result := self.result():
             if self._returned is not _NOTHING:
                 object.__setattr__(result, "_return_value", self._returned)
-            self._results.finish(result, status, timezone.now())
+            codec.finish(result, status, timezone.now())
             self._tell(framework.task_finished)
 
     def _tell(self, signal: Any) -> None:
@@ -123,6 +122,6 @@ def _backend(alias: str) -> Any:
     from redis_kit.queues.backend import RedisTaskBackend as kind
 
     with contextlib.suppress(framework.InvalidTaskBackend, ConfigurationError):
-        if isinstance(backend := backend_of(alias), kind) and backend.chosen:
-            return backend
+        if isinstance(named := backend_of(alias), kind) and named.chosen:
+            return named
     return kind(alias, {})

@@ -9,7 +9,7 @@
 -- While the job exists, it decides, and not what was stored at an earlier end: a dead job may run again.
 
 local id, waits = ARGV[1], ARGV[2] == "1"
--- @include _state_of
+-- @include redis_kit.queues.engine:_state_of
 local record, fields = redis.call("HGET", jobs, id), redis.call("HGETALL", result)
 local status, at, reason = "", 0, ""
 

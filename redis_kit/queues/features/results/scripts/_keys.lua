@@ -1,0 +1,6 @@
+-- What the keys of this feature hold. All times are in ms on the server's clock.
+-- @keys_of redis_kit.queues.engine
+--
+-- endings    hash: id -> how a job ended without its worker, when, why, and its record; its result is to be stored
+-- result     hash: what is stored about a call
+-- finished   list: an element for each caller that waits for the result
