@@ -40,7 +40,9 @@ PUT = [
     ("delayed",),
     ("lane",),
     ("lane", "delayed"),
+    ("once",),
     ("once", "delayed"),
+    (*ALL, "once", "used", "lane", "delayed"),
     (*ALL, "used"),
     (*ALL, "used", "lane", "delayed"),
 ]

@@ -119,7 +119,8 @@ def packed(task: Task[..., Any], args: Any, kwargs: Any) -> PackedCall:
     conf.warn_unless_installed()
     check_call(task, args, kwargs)
     key = None if task.unique is False else unique_keys().key_of_call(task, args, kwargs)
-    return PackedCall(body_of(task, args, kwargs), key, lane_of_call(task, args, kwargs))
+    lane = lane_of_call(task, args, kwargs) if _may_have_lane(task) else None
+    return PackedCall(body_of(task, args, kwargs), key, lane)
 
 
 def packed_calls(task: Task[..., Any], calls: Iterable[Any]) -> list[tuple[Any, Any, PackedCall]]:
