@@ -138,12 +138,16 @@ def test_failed_attempt_is_recorded_again_with_its_delay_and_error(kit):
     backups, record = [], launcher._processor.record
     launcher._processor.record = lambda *args, **more: [backups.append(Backup(kit)), record(*args, **more)]
     result = fail.enqueue("x")
+
+    def settled():
+        launcher._fetcher.reconcile(0, told(running(kit, queue)))  # as with each heartbeat
+        return queue.counts() == QueueCounts(1, 0, 0, 0)
+
     with working(launcher):
         wait_for(lambda: queue.counts() == QueueCounts(1, 0, 0, 0))
         backups[0].restore()
         assert queue.counts() == QueueCounts(0, 0, 1, 0)
-        launcher._fetcher.reconcile(0, told(running(kit, queue)))
-        wait_for(lambda: queue.counts() == QueueCounts(1, 0, 0, 0))
+        wait_for(settled)
     result.refresh()
     assert (result.attempts, len(result.errors)) == (1, 1)
 
