@@ -4,7 +4,6 @@ import logging
 import subprocess
 import textwrap
 import threading
-from collections import Counter
 
 import pytest
 
@@ -12,9 +11,9 @@ from redis_kit.core import connections, flow
 from redis_kit.logs import Logs
 from redis_kit.logs.buffer import Buffer, buffer
 from redis_kit.logs.component import Logs as LogsComponent
-from redis_kit.logs.inspection import read_levels
 from tests.fixtures.fork_server import start_python
 from tests.fixtures.servers import wait_for
+from tests.logs.support.levels import levels
 
 UNREACHABLE = {"URL": "redis://127.0.0.1:1/0"}
 
@@ -27,13 +26,6 @@ def hasty(monkeypatch):
 
 def counts():
     return buffer.stored, buffer.dropped(), buffer.waiting()
-
-
-def levels():
-    counted = Counter()
-    for hour in flow.run(read_levels(2), connections.client("default", "worker")):  # one may end during a test
-        counted.update(hour)
-    return {level: count for level, count in counted.items() if count}
 
 
 def stored():

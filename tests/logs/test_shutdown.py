@@ -4,15 +4,13 @@ import contextlib
 import json
 import os
 import signal
-from collections import Counter
 
 import pytest
 
-from redis_kit.core import connections, flow
 from redis_kit.logs import Logs
-from redis_kit.logs.inspection import read_levels
 from tests.fixtures.fork_server import start_python
 from tests.fixtures.servers import free_port, wait_for
+from tests.logs.support.levels import levels
 from tests.pageviews.support.web_servers import ROOT, answers, gunicorn, look, uvicorn
 from tests.queues.support import tasks
 
@@ -73,13 +71,6 @@ def start(kit, tmp_path):
             return process
 
         yield started
-
-
-def levels():
-    counted = Counter()
-    for hour in flow.run(read_levels(2), connections.client()):  # a test may begin in one and end in the next
-        counted.update(hour)
-    return {level: count for level, count in counted.items() if count}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda one: one.name)

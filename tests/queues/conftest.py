@@ -34,7 +34,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     except (NoResult, NotImplementedError, AttributeError) as error:
         if results() or not (isinstance(error, NoResult) or str(error).startswith(NO_RESULTS)):
             raise
-    pytest.skip("it reads the result of a call")
+    pytest.skip("it reads the result of a call, and the feature that stores results is taken away")
 
 
 def environment(settings: Any, journal: Journal) -> dict[str, str]:

@@ -97,11 +97,7 @@ def put_batch(
     """Add new jobs without unique keys and lanes. One call, which is repeated if its reply is lost."""
     once = identity.new_job()
     step = calls.put(queue.key(""), jobs, delay=delay, due=due, priority=priority, once=once, ttl_ms=PERIOD)
-    try:
-        yield from repeated(step)
-    except RedisUnavailable as error:
-        _explain(error)
-        raise
+    yield from _explained(repeated(step))
     yield from registered(queue)
     return [PutResult(id, True) for id, _ in jobs]
 
@@ -161,16 +157,20 @@ def put_one(
         step = calls.put(base, [job], **options, own=own, lane=lane, once=key.key, ttl_ms=PERIOD)
     else:
         step = unique_keys().put(base, job, key, **options, own=own, lane=lane)
-    try:
-        reply = yield from repeated(step) if again else single(step)
-    except RedisUnavailable as error:
-        _explain(error)
-        raise
+    reply = yield from _explained(repeated(step) if again else single(step))
     yield from registered(queue)
     if is_of_call:
         return PutResult(job[0], again or reply == 1)
     placed: PutResult = unique_keys().result(reply)
     return placed
+
+
+def _explained(flow: Flow[Any]) -> Flow[Any]:
+    try:
+        return (yield from flow)
+    except RedisUnavailable as error:
+        _explain(error)
+        raise
 
 
 def _explain(error: RedisUnavailable) -> None:

@@ -32,6 +32,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _endings
 -- @include _count_crash
 -- @include _valid_place
+-- @include _returned_record
 -- @include _return_jobs
 -- Return since when the server is available to all workers, as far as anybody can tell: those with heartbeats in time
 -- have seen it.

@@ -22,6 +22,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _endings
 -- @include _count_crash
 -- @include _valid_place
+-- @include _returned_record
 -- @include _return_jobs
 -- @check_types workers, running, ready, dead, info, jobs, reasons, signal, crashed
 -- @hook on_check

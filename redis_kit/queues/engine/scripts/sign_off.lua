@@ -17,6 +17,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _valid_place
 -- @include _move with any
 -- @include _endings
+-- @include _returned_record
 -- @include _return_jobs
 -- @check_types workers, running, ready, info, jobs, answers, signal, lost
 -- @hook on_check

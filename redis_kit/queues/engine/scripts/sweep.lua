@@ -21,6 +21,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _state_of
 -- @include _move with any, bury
 -- @include _endings
+-- @include _returned_record
 -- Which features the queue uses, by what there is of them.
 local used = 8 * redis.call("EXISTS", scheduled) + 16 * redis.call("EXISTS", paused) + 32 * redis.call("EXISTS", repeats)
 -- @hook on_sweep(used)
@@ -57,14 +58,7 @@ for _, member in ipairs(redis.call("ZRANGE", running, 0, -1)) do
     if worker and alive[worker] then
         held[id] = true
     elseif #back < 100 then
-        local record, wakes, has_ended = id and redis.call("HGET", jobs, id), false, false
-        if not record then
-            redis.call("ZREM", running, member)
-            has_ended = true
-        else
-            -- @hook on_return(id, member, record, wakes, has_ended, note_ending, move)
-        end
-        if not has_ended then
+        if returned_record(id, member) then
             move(id, "running", "ready", {member = member, place = valid_place(place)})
             back[#back + 1] = id
         end

@@ -3,7 +3,6 @@
 A job has the limits of its group, of its task, and of its queue.
 """
 
-import inspect
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +18,7 @@ from redis_kit.queues.engine.calls import QueueScript
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.unique import digest
 from redis_kit.queues.settings import DEFAULTS, QueueOptions, options_of
-from redis_kit.queues.tasks.options import Limit
+from redis_kit.queues.tasks.options import Callee, Limit, bound, parameters
 
 SET_LIMIT, LIST_LIMITS = (QueueScript(name, __package__) for name in ("set_limit", "list_limits"))
 CONCURRENCY = (0, 1_000_000)
@@ -124,17 +123,13 @@ def _value(value: Any) -> str:
     return quoted if len(quoted) <= _VALUE else digest("limit", text)
 
 
-class LimitOptions(Protocol):
+class LimitOptions(Callee, Protocol):
     """The part of a task that is read here."""
 
     @property
     def module_path(self) -> str: ...
     @property
     def queue_name(self) -> str: ...
-    @property
-    def signature(self) -> inspect.Signature: ...
-    @property
-    def takes_context(self) -> bool: ...
     @property
     def group(self) -> str | None: ...
     @property
@@ -155,7 +150,7 @@ def check(task: LimitOptions) -> None:
     for limit in _limits(task):
         if allowed(limit.concurrency, limit.rate) == NOTHING:
             raise InvalidValue("A Limit needs concurrency, a number of jobs, or a rate, such as '10/s'.")
-        names = list(task.signature.parameters)[1 if task.takes_context else 0 :]
+        names = parameters(task)
         if not isinstance(limit.by, tuple) or not set(limit.by) <= set(names):
             raise InvalidValue(f"{_wrong_by(limit.by, names)}")
         if limit.by in seen:
@@ -186,9 +181,9 @@ def _named(task: LimitOptions, args: Any, kwargs: Any) -> Iterator[NamedLimit]:
     limits = sorted(_limits(task), key=lambda limit: -len(limit.by))
     values: Mapping[str, Any] = {}
     if any(limit.by for limit in limits):
-        bound = task.signature.bind(*((None, *args) if task.takes_context else args), **kwargs)
-        bound.apply_defaults()
-        values = bound.arguments
+        call = bound(task, args, kwargs)
+        call.apply_defaults()
+        values = call.arguments
     for limit in limits:
         chosen = {name: values[name] for name in limit.by}
         yield task_limit(task.module_path, chosen, allowed(limit.concurrency, limit.rate))

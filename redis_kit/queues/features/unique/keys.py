@@ -1,6 +1,5 @@
 """Unique keys: those that callers choose, those of calls of unique tasks, and how a job gets one."""
 
-import inspect
 import json
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,6 +14,7 @@ from redis_kit.queues.engine import payload
 from redis_kit.queues.engine.calls import NewJob, QueueScript, when
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.unique import By, PutResult, UniqueKey, Until, digest
+from redis_kit.queues.tasks.options import Callee, bound, parameters
 
 ENDS = ("done", "queued")
 LONGEST = 512  # bytes of UTF-8 in a key
@@ -26,15 +26,11 @@ PUT_UNIQUE = QueueScript("put_unique", __package__)
 ADDED, REPLACED = 1, 2
 
 
-class UniqueOptions(Protocol):
+class UniqueOptions(Callee, Protocol):
     """The part of a task that is read here."""
 
     @property
     def module_path(self) -> str: ...
-    @property
-    def signature(self) -> inspect.Signature: ...
-    @property
-    def takes_context(self) -> bool: ...
     @property
     def unique(self) -> bool | Until: ...
     @property
@@ -110,7 +106,7 @@ def check(task: UniqueOptions) -> None:
 
 
 def _check_names(task: UniqueOptions) -> None:
-    names = _parameters(task)
+    names = parameters(task)
     if not isinstance(task.unique_by, tuple) or not task.unique_by or not set(task.unique_by) <= set(names):
         wrong = (
             f"unique_by must be None, a function of the task's arguments that returns text, or a tuple of names among "
@@ -130,10 +126,6 @@ def _hint(given: Any, names: list[str]) -> str:
     return f"Write {chosen!r}."
 
 
-def _parameters(task: UniqueOptions) -> list[str]:
-    return list(task.signature.parameters)[1 if task.takes_context else 0 :]
-
-
 def _identity(task: UniqueOptions, args: Any, kwargs: Any) -> str:
     """Return a text that is equal for calls that count as the same one."""
     if callable(task.unique_by):
@@ -149,6 +141,6 @@ def _identity(task: UniqueOptions, args: Any, kwargs: Any) -> str:
 
 def _bound(task: UniqueOptions, args: Any, kwargs: Any) -> dict[str, Any]:
     """Return the arguments by name, with defaults: it does not matter how they were passed."""
-    bound = task.signature.bind(*((None, *args) if task.takes_context else args), **kwargs)
-    bound.apply_defaults()
-    return {name: bound.arguments[name] for name in _parameters(task)}
+    call = bound(task, args, kwargs)
+    call.apply_defaults()
+    return {name: call.arguments[name] for name in parameters(task)}

@@ -16,6 +16,7 @@ from redis_kit.queues.features.workflows.parts import Group, Part, Step, backend
 from redis_kit.queues.features.workflows.step import StepCall
 from redis_kit.queues.features.workflows.workflow import Workflow, aannounce, announce
 from redis_kit.queues.tasks.enqueue import WaitingCall, body_of, check_call, lane_of_call
+from redis_kit.queues.tasks.options import bound
 from redis_kit.queues.tasks.task import Task, extended
 
 
@@ -89,8 +90,7 @@ def _check_limits(task: Task[..., Any], step: Step) -> None:
     names = {name for limit in task.limits for name in limit.by}
     if not names:
         return
-    bound = task.signature.bind(*((None, *step.args) if task.takes_context else step.args), **step.kwargs)
-    for name, value in bound.arguments.items():
+    for name, value in bound(task, step.args, step.kwargs).arguments.items():
         if name in names and is_source(value):
             raise InvalidWorkflow(
                 f"{task.module_path} has a limit by {name}, which is {value!r} in this step: a step has its limits "
