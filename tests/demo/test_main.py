@@ -87,25 +87,24 @@ def test_dashboard_is_a_click_away_from_chinese(first):
     assert "仪表盘" in first.pages["chinese"]
 
 
-def test_second_start_has_the_same_data_and_sigkill_leaves_nothing(first, start, port):
+def test_second_start_has_the_same_data_and_ends_with_its_worker(first, start, port):
     demo = start("--port", str(port))
     demo.printed(FIRST_PAGE)
     assert views(port) >= 3
-    assert all(demo.child(name) for name in ("valkey", "site_server.py", "rk_worker"))
-    demo.end(signal.SIGKILL)
-    wait_for(demo.leaves_nothing, seconds=60)
-    with pytest.raises((OSError, http.client.HTTPException)):
-        views(port)
-
-
-def test_end_of_one_process_ends_the_demo_with_a_message(start, port):
-    demo = start("--port", str(port))
-    demo.printed(FIRST_PAGE)
     os.kill(demo.child("rk_worker"), signal.SIGKILL)
     assert demo.ended(seconds=60) == 1
     assert "The worker has ended." in demo.text
     assert not re.search("^Traceback", demo.text, re.MULTILINE)  # of the demo; the log of the worker may have some
     assert demo.leaves_nothing()
+
+
+def test_sigkill_leaves_nothing(first, start, port):
+    demo = start("--port", str(port))
+    wait_for(lambda: demo.child("valkey") and demo.child("site_server.py") and not is_free(port), seconds=60)
+    demo.end(signal.SIGKILL)
+    wait_for(demo.leaves_nothing, seconds=60)
+    with pytest.raises((OSError, http.client.HTTPException)):
+        views(port)
 
 
 @pytest.mark.parametrize("name", ["site", "worker", "server"])

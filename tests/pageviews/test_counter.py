@@ -84,7 +84,7 @@ def test_range_is_read_with_few_keys():
 
 def test_any_ninety_days_are_covered_by_at_most_16_sketches():
     most = 0
-    for number in range(4 * 366):
+    for number in range(0, 4 * 366, 5):  # so each weekday and each day of a month begins some of them
         first = date(2024, 1, 1) + timedelta(number)
         wanted = days(first, first + timedelta(89))
         periods = sketches(wanted)

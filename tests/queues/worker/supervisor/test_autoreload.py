@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.alone(20), pytest.mark.once]
 # A worker that looks for changes more often than once a second.
 OFTEN = """
 from redis_kit.queues.worker.supervisor import autoreload
-autoreload.EVERY = 0.2
+autoreload.EVERY = 0.5
 """
 
 
