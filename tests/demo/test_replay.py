@@ -14,7 +14,7 @@ from tests.fixtures.real_log import REAL_LOG, needs_real_log
 
 pytestmark = pytest.mark.alone(15)
 
-LINES = 700  # of the real log
+LINES = 500  # of the real log
 FIREFOX, SAFARI, BOT = (
     "Mozilla/5.0 (X11) Firefox/140.0",
     "Mozilla/5.0 (Mac) Safari/605.1",

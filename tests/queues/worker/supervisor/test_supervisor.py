@@ -461,6 +461,7 @@ def test_burst_ends_with_however_many_threads(queue, journal, start_worker):
 def test_idle_worker_sends_at_most_one_command_a_second(queue, kit, start_worker, commands):
     worker = start_worker("--queue-name", "default")
     wait_for(lambda: kit.client.exists(f"{kit.prefix}:{{queues}}:names"))
+    time.sleep(1)  # for what it sends when it starts
     began = time.monotonic()
     with commands(kit) as sent:
         time.sleep(2.5)
