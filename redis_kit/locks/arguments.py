@@ -1,10 +1,9 @@
 """Arguments of locks and semaphores, checked before anything is sent."""
 
-import math
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from inspect import signature
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import shortened, unexpected
@@ -57,31 +56,6 @@ def flag(name: str, value: Any) -> bool:
 def blocking_seconds(blocking_timeout: Any) -> float | None:
     """Return for how many seconds to wait; None waits for ever."""
     return None if blocking_timeout is None else seconds("blocking_timeout", blocking_timeout, BLOCKING_TIMEOUT)
-
-
-class Blocking(Protocol):
-    """A lock that states at creation whether its callers wait, and for how many seconds."""
-
-    blocking: bool
-    blocking_timeout: float | None
-
-    def acquire(self, blocking: bool | None = None) -> Any:
-        """Acquire it."""
-
-
-def wait_seconds(
-    lock: Blocking, blocking: Any = None, blocking_timeout: Any = None, unknown: Mapping[str, Any] | None = None
-) -> float:
-    """Return for how many seconds a caller waits: 0 if it does not, infinity for ever. None means as at creation.
-
-    Raises TypeError for arguments that acquire() does not have.
-    """
-    if unknown:
-        raise unexpected("acquire", lock.acquire, unknown, HINTS_OF_ACQUIRE)
-    if not (lock.blocking if blocking is None else flag("blocking", blocking)):
-        return 0.0
-    wait = lock.blocking_timeout if blocking_timeout is None else blocking_seconds(blocking_timeout)
-    return math.inf if wait is None else wait
 
 
 def max_hold_seconds(max_hold: Any, renew: bool) -> float | None:
