@@ -16,8 +16,7 @@ from redis_kit.core.text import clean
 from redis_kit.core.values.rates import parse
 from redis_kit.throttling.discovery import find, hint, project_throttles
 from redis_kit.throttling.rules import LIMIT, LONGEST, Rule, counts, reset_by_hash
-from redis_kit.throttling.statistics.counters import ThrottleCalls, recent
-from redis_kit.throttling.statistics.history import HOURS, throttle_history
+from redis_kit.throttling.statistics.counters import HOURS, ThrottleCalls, recent, throttle_history
 from redis_kit.throttling.statistics.offenders import Offender
 from redis_kit.throttling.statistics.shadow_report import ShadowReport, shadow_report
 from redis_kit.throttling.throttles.throttle import Throttle

@@ -34,7 +34,7 @@ from redis_kit.throttling.dashboard import tables
 from redis_kit.throttling.dashboard.actions import Target, look_up
 from redis_kit.throttling.discovery import built_throttles
 from redis_kit.throttling.engine.base import BaseThrottle
-from redis_kit.throttling.statistics import ThrottleCalls, counters, history
+from redis_kit.throttling.statistics import ThrottleCalls, counters
 from redis_kit.throttling.statistics import overview as figures_of_all
 from redis_kit.throttling.statistics.overview import ThrottleFigures
 from redis_kit.throttling.values.titles import DEFAULT
@@ -244,7 +244,7 @@ def _read_one(throttle: BaseThrottle, chosen: Range, **limits: int) -> tuple[Thr
 
 def _read_calls(throttle: BaseThrottle, chosen: Range) -> Flow[Sequence[ThrottleCalls]]:
     if chosen.by_hour:
-        return (yield from history.read(throttle, chosen.hours))
+        return (yield from counters.read_hours(throttle, chosen.hours))
     return (yield from counters.read([throttle], chosen.minutes))[throttle]
 
 
