@@ -1,7 +1,6 @@
 """The throttling component: its settings, its checks and its panel."""
 
 from collections.abc import Iterable
-from itertools import chain
 from typing import Any
 
 from django.core.checks import CheckMessage, Error, Warning
@@ -39,7 +38,7 @@ class Throttling(Component):
         from redis_kit.throttling.http import default_classes
 
         yield from messages()  # imports the routes, which the problems of views need
-        for problem in chain(default_classes.problems(), default_classes.view_problems()):
+        for problem in default_classes.problems():
             yield Error(problem.message, hint=problem.hint or None, id=f"redis_kit.{problem.id}")
         for problem in default_classes.same_name_problems():
             yield Warning(problem.message, hint=problem.hint, id=f"redis_kit.{problem.id}")

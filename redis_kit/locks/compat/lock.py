@@ -119,7 +119,8 @@ class Flows:
         """
         deadline = monotonic() + wait
         token = token_hex(16).encode() if given is None else self._encoded(given)
-        turn = Turn(self._local_key(), token_hex(8), until=deadline)
+        pool = getattr(self.redis, "connection_pool", self.redis)
+        turn = Turn(f"redis-py {id(pool):x} {self._keys()[0]!r}", token_hex(8), until=deadline)
         has_waited, failures = False, 0
         try:
             in_turn = wait > 0 and (yield turn)
@@ -249,10 +250,6 @@ class Flows:
             return 0.0
         wait = self.blocking_timeout if blocking_timeout is None else blocking_timeout
         return float("inf") if wait is None else wait
-
-    def _local_key(self) -> str:
-        """Return the key under which callers of this process wait for it."""
-        return f"redis-py {id(getattr(self.redis, 'connection_pool', self.redis)):x} {self._keys()[0]!r}"
 
     def _keys(self) -> tuple[bytes, SideKeys]:
         if self._named_keys is None or self._named_keys[0] is not self.name:

@@ -165,7 +165,8 @@ class Loop:
             when, _, entry = heapq.heappop(self._heap)
             if (item := entry.item) and entry.when == when:
                 self._run_entry(entry, item)
-                _revive_others()
+                for loop in list(_loops.values()):
+                    loop.revive()
 
     def _push(self, entry: _Entry) -> None:
         if entry.item:
@@ -195,11 +196,6 @@ class Loop:
 
 
 _loops: dict[str, Loop] = {}
-
-
-def _revive_others() -> None:
-    for loop in list(_loops.values()):
-        loop.revive()
 
 
 os.register_at_fork(after_in_child=_loops.clear)
