@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from inspect import signature
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import shortened, unexpected
@@ -11,6 +11,25 @@ from redis_kit.core.values import numbers
 
 Seconds = float | timedelta
 Release = Literal["on_exit", "on_commit"]
+
+
+class LeaseOptions(TypedDict, total=False):
+    """The arguments of locks and semaphores about their leases. See BaseLock."""
+
+    timeout: Seconds | None
+    renew: bool
+    max_hold: Seconds | None
+    on_lost: Callable[[Any], Any] | None
+    release: Release
+    database: str
+    using: str
+
+
+class LockOptions(LeaseOptions, total=False):
+    """The same, and what only locks have."""
+
+    reentrant: bool
+
 
 _TIMEOUT = "Write timeout=, the length of a lease in seconds."
 _RENEW = "Write renew=True, which renews the lease in the background."

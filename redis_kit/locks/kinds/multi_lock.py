@@ -4,7 +4,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Sequence
 from time import monotonic
-from typing import Any
+from typing import Any, Unpack
 
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.core.flow import Flow
@@ -12,7 +12,7 @@ from redis_kit.core.gather import gather
 from redis_kit.core.text import shortened
 from redis_kit.locks.acquiring import wait
 from redis_kit.locks.acquiring.reentrancy import is_still_needed
-from redis_kit.locks.arguments import Seconds, under_name
+from redis_kit.locks.arguments import LockOptions, Seconds, under_name
 from redis_kit.locks.errors import BEHIND_OTHERS, CannotRenew, LockNotAcquired, NotHeld
 from redis_kit.locks.kinds.base import BaseLock
 from redis_kit.locks.kinds.lock import Lock
@@ -45,7 +45,7 @@ class MultiLock(BlockContext[LeaseGroup]):
         *locks: AnyLock | str,
         blocking: bool = True,
         blocking_timeout: Seconds | None = None,
-        **options: Any,
+        **options: Unpack[LockOptions],
     ) -> None:
         super().__init__(blocking, blocking_timeout)
         try:
@@ -232,7 +232,7 @@ def _renewed(lease: Lease) -> Flow[Any]:
     return (yield lease.source.extend_step(lease.token, ttl_ms, ExtendMode.AT_LEAST))
 
 
-def _lock(given: Any, options: dict[str, Any]) -> AnyLock:
+def _lock(given: Any, options: LockOptions) -> AnyLock:
     if isinstance(given, BaseLock):
         return given
     if isinstance(given, ReadWriteLock):
