@@ -217,7 +217,7 @@ def _releases_of_slots(member: HeldName, bucket: Bucket, fence: int | None) -> F
     chosen = {entry: lease for entry, lease in leases.items() if fence in (None, lease.fence)}
     inner = [entry.member for entry in index.members(listed) if entry.member.startswith(f"{member}:")]
     innermost = (yield from _innermost(inner[:MAX_NESTED], bucket)) if chosen and inner else {}
-    send = slots.release_fair if queued or member.kind in FAIR else slots.release
+    fair = bool(queued) or member.kind in FAIR
 
     @cache
     def levels(home: HeldName, limits: tuple[int, ...], weight: int) -> slots.Levels:
@@ -227,7 +227,8 @@ def _releases_of_slots(member: HeldName, bucket: Bucket, fence: int | None) -> F
     def release(entry: str, lease: StoredLease) -> ScriptCall:
         token, limit, *weight = entry.split(" ")
         home = innermost.get(token, member)
-        return send(levels(home, lease.limits or (int(limit),), int(weight[0]) if weight else 1), token, unsure=True)
+        level = levels(home, lease.limits or (int(limit),), int(weight[0]) if weight else 1)
+        return slots.release(level, token, unsure=True, fair=fair)
 
     return [(lease, release(entry, lease)) for entry, lease in chosen.items()]
 

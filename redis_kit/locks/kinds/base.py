@@ -18,9 +18,16 @@ from redis_kit.locks.arguments import Release, Seconds
 from redis_kit.locks.errors import BEHIND_OTHERS, CannotRenew, LockLost, LockNotAcquired, NotHeld
 from redis_kit.locks.keys import LockKeys, SlotKeys, parts_of, tag_of
 from redis_kit.locks.leases.blocks import BlockContext
-from redis_kit.locks.leases.lease import Lease, check_live, mark_ended, note_extension, safe_deadline, state_of
+from redis_kit.locks.leases.lease import (
+    ExtendMode,
+    Lease,
+    check_live,
+    mark_ended,
+    note_extension,
+    safe_deadline,
+    state_of,
+)
 from redis_kit.locks.leases.ownership import OwnedLeases, owned_by_name
-from redis_kit.locks.leases.source import ExtendMode
 from redis_kit.locks.renewal import pending_releases, renewer
 from redis_kit.locks.settings import LockSettings
 

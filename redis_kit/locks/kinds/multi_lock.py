@@ -19,9 +19,8 @@ from redis_kit.locks.kinds.lock import Lock
 from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
 from redis_kit.locks.leases.blocks import BlockContext
 from redis_kit.locks.leases.group import LeaseGroup, raise_first
-from redis_kit.locks.leases.lease import Lease, safe_deadline, state_of
+from redis_kit.locks.leases.lease import ExtendMode, Lease, safe_deadline, state_of
 from redis_kit.locks.leases.ownership import OwnedLeases
-from redis_kit.locks.leases.source import ExtendMode
 from redis_kit.locks.renewal import pending_releases, renewer, scheduler
 
 MAX_LOCKS = 1000

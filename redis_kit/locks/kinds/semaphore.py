@@ -14,7 +14,7 @@ from redis_kit.locks.errors import LockNotAcquired
 from redis_kit.locks.keys import SlotKeys
 from redis_kit.locks.kinds import slots
 from redis_kit.locks.kinds.base import BaseLock
-from redis_kit.locks.leases.source import ExtendMode
+from redis_kit.locks.leases.lease import ExtendMode
 
 
 class Semaphore(BaseLock[SlotKeys]):
@@ -105,7 +105,7 @@ class Semaphore(BaseLock[SlotKeys]):
 
     def release_step(self, token: str, *, unsure: bool = False) -> ScriptCall:
         """See BaseLock."""
-        return (slots.release_fair if self.fair else slots.release)(self._script_levels, token, unsure=unsure)
+        return slots.release(self._script_levels, token, unsure=unsure, fair=self.fair)
 
     def extend_step(self, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall:
         """See BaseLock."""

@@ -18,9 +18,17 @@ from redis_kit.core.client.backoff import full_jitter
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.text import number
 from redis_kit.locks.errors import CannotRenew
-from redis_kit.locks.leases.lease import DRIFT, MARGIN, Lease, mark_ended, note_extension, safe_deadline, state_of
+from redis_kit.locks.leases.lease import (
+    DRIFT,
+    MARGIN,
+    ExtendMode,
+    Lease,
+    mark_ended,
+    note_extension,
+    safe_deadline,
+    state_of,
+)
 from redis_kit.locks.leases.ownership import current_owner
-from redis_kit.locks.leases.source import ExtendMode
 from redis_kit.locks.renewal import pending_releases, scheduler
 
 logger = logging.getLogger("redis_kit.locks")
