@@ -96,16 +96,6 @@ class LeaseSource(Protocol):
     async def arun_flow(self, steps: Flow[Any], **answers: Any) -> Any: ...
 
 
-class Notifier(Protocol):
-    """Cancels the task that is inside ``async with`` of a lease when the lease is lost."""
-
-    def enter(self) -> None:
-        """Note that the running task is inside."""
-
-    def leave(self, error: BaseException | None) -> bool:
-        """Note that the task leaves; True if ``error`` is nothing but the cancellation by this notifier."""
-
-
 class LeaseState:
     """Internal state of a lease, which its holder does not see."""
 
@@ -119,7 +109,7 @@ class LeaseState:
         self.late_until = 0.0  # until when a lost request for the lease may still reach the server
         self.reentries = 0  # how often its owner acquired it again
         self.until_commit = False  # released, and held until the end of a transaction
-        self.notifier: Notifier | None = None  # of a lease that is renewed or watched
+        self.notifier: Any = None  # the LossNotifier of a lease that is renewed or watched
 
 
 class LeaseContext:
@@ -302,7 +292,7 @@ def leave_task(lease: Lease, error: BaseException | None) -> bool:
     state = lease._state
     if not state.notifier or (state.reentries and not lease.lost):
         return False
-    return state.notifier.leave(error)
+    return bool(state.notifier.leave(error))
 
 
 def safe_deadline(sent_at: float, timeout: float) -> float:
