@@ -151,7 +151,7 @@ def test_replaced_thread_takes_no_wake_up_from_the_next_one(loop, ended):
         loop.revive()
         wait_for(lambda: loop._wake_ups is not wake_ups and asleep(loop))
         if ended:
-            wake_ups.wake()
+            wake_ups.put(None)
             first.join(10)
         item = Beater()
         loop.add(item, 0)
@@ -167,7 +167,7 @@ def replaced(loop):
     gone.start()
     gone.join()
     yield first, gone
-    wake_ups.wake()
+    wake_ups.put(None)
     first.join(10)
     assert not first.is_alive()
 
