@@ -8,14 +8,22 @@ import re
 from collections.abc import Iterator
 from dataclasses import is_dataclass
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack, get_args, get_origin, get_type_hints
 
 # What components and redis-py call, and projects do not.
 INNER_BASES = {"Primitive", "BaseThrottle"}
 INNER = {
     *("abandon", "abandon_since", "acquire_or_raise", "aacquire_or_raise", "annotate", "decide", "identity", "keys"),
     *("lease_or_raise", "local_key", "over", "own_lease", "read", "refusal_error"),
-    *("register_scripts", "signal_refusal", "asignal_refusal", "tag", "wake_up_list", "when_unavailable"),
+    *(
+        "register_scripts",
+        "signal_refusal",
+        "asignal_refusal",
+        "tag",
+        "wait_seconds",
+        "wake_up_list",
+        "when_unavailable",
+    ),
 }
 INNER_ENDS = ("_flow", "_step")
 SENTENCE = re.compile(r".*?[.:](?=\s|$)", re.DOTALL)
@@ -103,7 +111,8 @@ def _signature(value: Any, owner: type | None) -> str:
             annotation=_Raw(_type(parameter.annotation)) if record else parameter.empty,
             default=parameter.empty if parameter.default is parameter.empty else _Raw(_default(parameter.default)),
         )
-        for parameter in signature.parameters.values()
+        for given in signature.parameters.values()
+        for parameter in _unpacked(given)
         if parameter.name in fields or (not record and parameter.name != "unknown")  # that only catches mistakes
     ]
     if inspect.ismethod(value) or (
@@ -113,8 +122,26 @@ def _signature(value: Any, owner: type | None) -> str:
     result = (
         "None" if is_class or signature.return_annotation is signature.empty else _type(signature.return_annotation)
     )
+    for variable, kind in _type_arguments(owner):
+        result = re.sub(rf"Optional\[{variable}\]", f"{kind} | None", result)
     shown = str(signature.replace(parameters=parameters, return_annotation=signature.empty))
     return shown if result == "None" else f"{shown} -> {result}"
+
+
+def _type_arguments(owner: type | None) -> Iterator[tuple[str, str]]:
+    """Yield the type variables of the bases of a class, each with what it stands for."""
+    for base in owner.__mro__ if owner else ():
+        for written in vars(base).get("__orig_bases__", ()):
+            variables = getattr(get_origin(written), "__parameters__", ())
+            yield from ((each.__name__, _type(kind)) for each, kind in zip(variables, get_args(written), strict=False))
+
+
+def _unpacked(parameter: inspect.Parameter) -> list[inspect.Parameter]:
+    """Return the parameters that one of the kind ``**options`` stands for, if its type says so; else itself."""
+    if get_origin(parameter.annotation) is not Unpack:
+        return [parameter]
+    (options,) = get_args(parameter.annotation)
+    return [inspect.Parameter(name, parameter.KEYWORD_ONLY, default=...) for name in get_type_hints(options)]
 
 
 def _type(annotation: Any) -> str:

@@ -12,7 +12,9 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, Union, get_args,
 
 from django.apps import apps
 from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning
 from django.core.signals import setting_changed
+from django.utils.module_loading import import_string
 
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.text import did_you_mean, number
@@ -29,6 +31,12 @@ class Problem(NamedTuple):
     def text(self) -> str:
         """Return both in one text, for an error."""
         return f"{self.message} {self.hint}".strip()
+
+    @property
+    def check_message(self) -> CheckMessage:
+        """Return the message of a system check: a warning if the id begins with ``W``, else an error."""
+        kind = Warning if self.id.startswith("W") else Error
+        return kind(self.message, hint=self.hint or None, id=f"redis_kit.{self.id}")
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,14 @@ def section(kind: type[AnySection]) -> AnySection:
             raise ConfigurationError(problem.text)
         values = _cache[kind] = kind(**given(kind))
     return values
+
+
+def is_function(path: str) -> bool:
+    """Tell whether a dotted path names a function."""
+    try:
+        return callable(import_string(path))
+    except ImportError:
+        return False
 
 
 def configured() -> Mapping[str, Any]:

@@ -56,18 +56,13 @@ def hashed(identity: str) -> str:
     ``REDIS_KIT["HASH_KEY"]``, and the text can't be turned back without it.
     """
     hash_of = _hashed if len(identity) <= LONGEST else _hashed.__wrapped__  # the cache is bounded in bytes, too
-    return hash_of(identity, _hash_key())
+    return hash_of(identity, _derived(conf.section(KitSettings).HASH_KEY or settings.SECRET_KEY))
 
 
 @lru_cache(maxsize=4096)
 def _hashed(identity: str, key: bytes) -> str:
     digest = hashlib.blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=16, key=key)
     return urlsafe_b64encode(digest.digest())[:22].decode()
-
-
-def _hash_key() -> bytes:
-    text = conf.section(KitSettings).HASH_KEY or settings.SECRET_KEY
-    return _derived(text)
 
 
 @lru_cache(maxsize=8)

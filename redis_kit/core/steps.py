@@ -100,7 +100,8 @@ class CombinedBatch(Batch):
 
     def _combined(self, translated: Callable[..., Exception]) -> flow.Flow[list[Any]]:
         places = self._places()
-        calls = [_merged([self.calls[place] for place in same]) for same in places]
+        alike = [[self.calls[place] for place in same] for same in places]
+        calls = [first.merged([first, *more]) if more else first for first, *more in alike]
         answers = yield _Send([call.command for call in calls])
         if any(map(needs_repair, answers)):
             answers = yield from repaired(calls, answers)
@@ -254,10 +255,6 @@ def _note_others(error: Exception, replies: Sequence[Any]) -> None:
     """Mark an outage as indeterminate if other calls of the batch were carried out: a repeat would repeat these."""
     if isinstance(error, RedisUnavailable) and not all(isinstance(reply, Exception) for reply in replies):
         error.indeterminate = True
-
-
-def _merged(calls: Sequence[Any]) -> Any:
-    return calls[0] if len(calls) == 1 else calls[0].merged(calls)
 
 
 def _is_missing_script(reply: Any) -> bool:

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from inspect import Parameter, signature
-from typing import Any
+from typing import Any, Unpack, get_args, get_origin
 
 from django.utils import formats
 from django.utils.translation import gettext as _
@@ -77,12 +77,12 @@ def unexpected(name: str, function: Callable[..., Any], given: Iterable[str], wo
     ``words`` has hints for names that other libraries use.
     """
     first = next(iter(given))
-    parameters = signature(function).parameters.values()
-    allowed = [
-        each.name
-        for each in parameters
-        if each.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY) and each.name != "self"
-    ]
+    allowed: list[str] = []
+    for each in signature(function).parameters.values():
+        if each.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY) and each.name != "self":
+            allowed.append(each.name)
+        elif get_origin(each.annotation) is Unpack:
+            allowed += get_args(each.annotation)[0].__annotations__
     hint = words.get(first) or did_you_mean(first, allowed, f"Arguments: {', '.join(allowed)}.")
     return TypeError(f"{name}() got an unexpected keyword argument {first!r}. {hint}")
 

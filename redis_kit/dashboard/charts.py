@@ -66,61 +66,6 @@ class Axis:
         return labels if len(labels) <= MAX_LABELS else [labels[0], labels[(len(labels) - 1) // 2], labels[-1]]
 
 
-class Bar(NamedTuple):
-    """One bar: its place in the chart, its label and its value."""
-
-    x: int
-    y: str
-    height: str
-    label: Cell
-    value: Cell
-
-
-@dataclass(frozen=True)
-class BarsView(Axis):
-    """A bar chart drawn from 0, and its data."""
-
-    template: ClassVar[str] = "redis_kit/dashboard/_bars.html"
-    title: Cell
-    bars: Sequence[Bar]
-    highest: Cell
-    width: int
-    height: int = HEIGHT
-    bar_width: int = WIDTH
-
-    @property
-    def flat(self) -> bool:
-        """Return whether all bars are 0."""
-        return all(bar.height == "0.0" for bar in self.bars)
-
-    @property
-    def labels(self) -> Sequence[Cell]:
-        """Return the labels of all bars."""
-        return [bar.label for bar in self.bars]
-
-    @property
-    def data(self) -> Data:
-        """Return the table below it."""
-        return Data([cell(_("Bar")), cell(_("Value"))], [(bar.label, [bar.value]) for bar in self.bars])
-
-
-def draw_bars(chart: Bars) -> BarsView:
-    """Return the drawing of a bar chart."""
-    data = list(chart.bars)[-MAX_VALUES:]
-    most = highest(level(value) for _label, value in data)
-    bars = [_bar(index, label, value, most) for index, (label, value) in enumerate(data)]
-    tallest = highest_value(value for _label, value in data)
-    return BarsView(cell(chart.title), bars, cell(tallest), max(len(bars), 1) * STEP)
-
-
-def _bar(index: int, label: Any, value: Value, most: float) -> Bar:
-    drawn = level(value)
-    # A value above 0 must be visible, however small it is beside the others.
-    height = max(HEIGHT * drawn / most, 0.5) if drawn else 0
-    x = index * STEP + (STEP - WIDTH) // 2
-    return Bar(x, f"{HEIGHT - height:.1f}", f"{height:.1f}", cell(label), cell(value))
-
-
 class Piece(NamedTuple):
     """One part of a bar: the number of the part, counted from 1, its place and its height."""
 
@@ -129,7 +74,7 @@ class Piece(NamedTuple):
     height: str
 
 
-class Stack(NamedTuple):
+class Bar(NamedTuple):
     """A bar: its place, its label, the values of all parts, and those that are drawn."""
 
     x: int
@@ -139,51 +84,59 @@ class Stack(NamedTuple):
 
 
 @dataclass(frozen=True)
-class StackedBarsView(Axis):
-    """A chart of bars with parts, drawn from 0, and its data."""
+class BarsView(Axis):
+    """A chart of bars, drawn from 0, and its data. Bars of several parts have a legend with the ``names`` of these."""
 
-    template: ClassVar[str] = "redis_kit/dashboard/_stacked_bars.html"
+    template: ClassVar[str] = "redis_kit/dashboard/_bars.html"
     title: Cell
     names: Sequence[Cell]
-    stacks: Sequence[Stack]
+    bars: Sequence[Bar]
     highest: Cell
     flat: bool
     width: int
+    has_legend: bool
     height: int = HEIGHT
     bar_width: int = WIDTH
 
     @property
     def labels(self) -> Sequence[Cell]:
         """Return the labels of all bars."""
-        return [stack.label for stack in self.stacks]
+        return [bar.label for bar in self.bars]
 
     @property
     def data(self) -> Data:
         """Return the table below it."""
-        return Data([cell(_("Bar")), *self.names], [(stack.label, stack.values) for stack in self.stacks])
+        return Data([cell(_("Bar")), *self.names], [(bar.label, bar.values) for bar in self.bars])
 
 
-def draw_stacked_bars(chart: StackedBars) -> StackedBarsView:
-    """Return the drawing of stacked bars."""
-    parts = [values[-MAX_VALUES:] for _name, values in chart.parts]
-    bars = list(zip(list(chart.labels)[-MAX_VALUES:], *parts, strict=True))
-    most = highest(sum(_drawn(values)) for _label, *values in bars)
-    stacks = [
-        Stack(at * STEP + (STEP - WIDTH) // 2, cell(label), list(map(cell, values)), _pieces(values, most))
-        for at, (label, *values) in enumerate(bars)
+def draw_bars(chart: Bars | StackedBars) -> BarsView:
+    """Return the drawing of a bar chart, whose bars may have parts."""
+    if isinstance(chart, StackedBars):
+        parts = [values[-MAX_VALUES:] for _name, values in chart.parts]
+        data: list[Any] = list(zip(list(chart.labels)[-MAX_VALUES:], *parts, strict=True))
+        names, tallest = [name for name, _values in chart.parts], None
+    else:
+        data = list(chart.bars)[-MAX_VALUES:]
+        names, tallest = [_("Value")], highest_value(value for _label, value in data)
+    most = highest(sum(_drawn(values)) for _label, *values in data)
+    bars = [
+        Bar(at * STEP + (STEP - WIDTH) // 2, cell(label), list(map(cell, values)), _pieces(values, most))
+        for at, (label, *values) in enumerate(data)
     ]
-    names = [cell(name) for name, _values in chart.parts]
-    return StackedBarsView(cell(chart.title), names, stacks, cell(most), not most, max(len(bars), 1) * STEP)
+    top = cell(most if tallest is None else tallest)
+    width = max(len(bars), 1) * STEP
+    return BarsView(cell(chart.title), list(map(cell, names)), bars, top, not most, width, tallest is None)
 
 
-def _drawn(values: Sequence[float]) -> list[float]:
+def _drawn(values: Sequence[Value | None]) -> list[float]:
     return [level(value) or 0 for value in values]
 
 
-def _pieces(values: Sequence[float], most: float) -> list[Piece]:
+def _pieces(values: Sequence[Value | None], most: float) -> list[Piece]:
     drawn = _drawn(values)
     return [
-        Piece(number, f"{HEIGHT - HEIGHT * top / most:.1f}", f"{HEIGHT * value / most:.1f}")
+        # A value above 0 must be visible, however small it is beside the others.
+        Piece(number, f"{HEIGHT - max(HEIGHT * top / most, 0.5):.1f}", f"{max(HEIGHT * value / most, 0.5):.1f}")
         for number, (value, top) in enumerate(zip(drawn, accumulate(drawn), strict=True), 1)
         if value
     ]
@@ -387,10 +340,10 @@ def _arrow(begin: DrawnBox, end: DrawnBox) -> str:
     return f"M{x} {y}H{middle}V{to_y}H{to_x - 1}"
 
 
-ChartView = BarsView | StackedBarsView | LinesView | HeatMapView | GraphView
+ChartView = BarsView | LinesView | HeatMapView | GraphView
 DRAWINGS: dict[type, Callable[[Any], ChartView]] = {
     Bars: draw_bars,
-    StackedBars: draw_stacked_bars,
+    StackedBars: draw_bars,
     LineChart: draw_lines,
     HeatMap: draw_heat_map,
     Graph: draw_graph,

@@ -55,14 +55,11 @@ class TileView(Collected):
                 raise reply
         if tile := self.panel.tile(self.replies):
             self.figures = [figure_view(figure) for figure in tile.figures]
-            alerts = [Alert.of(figure) for figure in tile.figures if figure.alarm]
-            self.alerts = [self._alert(alert) for alert in (*alerts, *tile.alerts)]
+            for alert in (*(Alert.of(figure) for figure in tile.figures if figure.alarm), *tile.alerts):
+                link = cell(Link(alert.text, self.panel.slug, alert.asked))
+                self.alerts.append(AlertView(self.title, link, cell(alert.value), cell(alert.hint)))
             self.trend = cell(tile.trend) if tile.trend else None
             self.tile = tile
-
-    def _alert(self, alert: Alert) -> AlertView:
-        link = cell(Link(alert.text, self.panel.slug, alert.asked))
-        return AlertView(self.title, link, cell(alert.value), cell(alert.hint))
 
 
 @dataclass

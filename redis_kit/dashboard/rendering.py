@@ -87,31 +87,22 @@ class PagesView:
     next: str
 
 
-class RangeLink(NamedTuple):
-    """A link to the page with another range of time, and whether it is the present one."""
+class ItemLink(NamedTuple):
+    """A link to a file, or to the page with another range of time: whether that is the present one."""
 
     label: Cell
     address: str
-    chosen: bool
+    chosen: bool = False
 
 
-@dataclass(frozen=True)
-class RangesView:
-    """A choice of ranges of time."""
+class LinksView(NamedTuple):
+    """Links to files, or a choice of ranges of time."""
 
-    template: ClassVar[str] = "redis_kit/dashboard/_ranges.html"
-    links: Sequence[RangeLink]
-
-
-@dataclass(frozen=True)
-class DownloadsView:
-    """Links to files: each its label and its address."""
-
-    template: ClassVar[str] = "redis_kit/dashboard/_downloads.html"
-    links: Sequence[tuple[Cell, str]]
+    template: str
+    links: Sequence[ItemLink]
 
 
-ItemView = TableView | ChartView | ListingView | PagesView | RangesView | DownloadsView
+ItemView = TableView | ChartView | ListingView | PagesView | LinksView
 View = FigureView | ItemView
 
 
@@ -131,7 +122,8 @@ def render(content: Content, buttons: Mapping[str, ActionButton]) -> View:
     if isinstance(content, Ranges):
         return _ranges(content)
     if isinstance(content, Downloads):
-        return DownloadsView([(cell(label), file_address(content, name)) for label, name in content.files])
+        files = [ItemLink(cell(label), file_address(content, name)) for label, name in content.files]
+        return LinksView("redis_kit/dashboard/_downloads.html", files)
     if draw := DRAWINGS.get(type(content)):
         return draw(content)
     kinds = ", ".join(kind.__name__ for kind in get_args(Content))
@@ -185,9 +177,9 @@ def _pages(pages: Pages) -> PagesView:
     return PagesView(pages.number, pages.count, to(pages.number - 1), to(pages.number + 1))
 
 
-def _ranges(choice: Ranges) -> RangesView:
-    def link(label: Text, hours: int) -> RangeLink:
+def _ranges(choice: Ranges) -> LinksView:
+    def link(label: Text, hours: int) -> ItemLink:
         there = address(Link("", choice.slug, {**choice.asked, "range": str(hours)}))
-        return RangeLink(cell(label), there, hours == choice.chosen)
+        return ItemLink(cell(label), there, hours == choice.chosen)
 
-    return RangesView([link(label, hours) for label, hours in choice.ranges])
+    return LinksView("redis_kit/dashboard/_ranges.html", [link(label, hours) for label, hours in choice.ranges])

@@ -1,10 +1,9 @@
 """Arguments of locks and semaphores, checked before anything is sent."""
 
-import math
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from inspect import signature
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, TypedDict
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import shortened, unexpected
@@ -12,6 +11,25 @@ from redis_kit.core.values import numbers
 
 Seconds = float | timedelta
 Release = Literal["on_exit", "on_commit"]
+
+
+class LeaseOptions(TypedDict, total=False):
+    """The arguments of locks and semaphores about their leases. See BaseLock."""
+
+    timeout: Seconds | None
+    renew: bool
+    max_hold: Seconds | None
+    on_lost: Callable[[Any], Any] | None
+    release: Release
+    database: str
+    using: str
+
+
+class LockOptions(LeaseOptions, total=False):
+    """The same, and what only locks have."""
+
+    reentrant: bool
+
 
 _TIMEOUT = "Write timeout=, the length of a lease in seconds."
 _RENEW = "Write renew=True, which renews the lease in the background."
@@ -57,31 +75,6 @@ def flag(name: str, value: Any) -> bool:
 def blocking_seconds(blocking_timeout: Any) -> float | None:
     """Return for how many seconds to wait; None waits for ever."""
     return None if blocking_timeout is None else seconds("blocking_timeout", blocking_timeout, BLOCKING_TIMEOUT)
-
-
-class Blocking(Protocol):
-    """A lock that states at creation whether its callers wait, and for how many seconds."""
-
-    blocking: bool
-    blocking_timeout: float | None
-
-    def acquire(self, blocking: bool | None = None) -> Any:
-        """Acquire it."""
-
-
-def wait_seconds(
-    lock: Blocking, blocking: Any = None, blocking_timeout: Any = None, unknown: Mapping[str, Any] | None = None
-) -> float:
-    """Return for how many seconds a caller waits: 0 if it does not, infinity for ever. None means as at creation.
-
-    Raises TypeError for arguments that acquire() does not have.
-    """
-    if unknown:
-        raise unexpected("acquire", lock.acquire, unknown, HINTS_OF_ACQUIRE)
-    if not (lock.blocking if blocking is None else flag("blocking", blocking)):
-        return 0.0
-    wait = lock.blocking_timeout if blocking_timeout is None else blocking_seconds(blocking_timeout)
-    return math.inf if wait is None else wait
 
 
 def max_hold_seconds(max_hold: Any, renew: bool) -> float | None:

@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 
 from django.core.checks import CheckMessage, Error
-from django.utils.module_loading import import_string
 
+from redis_kit.core import conf
 from redis_kit.core.component import Component
-from redis_kit.core.conf import valid_options
 from redis_kit.locks.settings import LockSettings
 
 
@@ -35,10 +34,6 @@ class Locks(Component):
 
     def checks(self) -> Iterable[CheckMessage]:
         """Return an error if ``HOLDER`` does not name a function."""
-        path = valid_options(LockSettings).HOLDER
-        try:
-            is_function = callable(import_string(path)) if path else True
-        except ImportError:
-            is_function = False
-        if not is_function:
+        path = conf.valid_options(LockSettings).HOLDER
+        if path and not conf.is_function(path):
             yield Error(f"REDIS_KIT['LOCKS']['HOLDER'] is {path!r}, which is not a function.", id="redis_kit.E013")

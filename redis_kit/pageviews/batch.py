@@ -139,8 +139,11 @@ def admitted(events: list[Event], *, using: str) -> Flow[list[Event]]:
         if unknown:
             replies = yield from _admit(day, unknown)
             admitted_names[day].update(name for name, may in zip(unknown, replies, strict=False) if may)
-            if 0 in replies:
-                _log_full(day)
+            if 0 in replies and day not in _full:  # it is logged once for each day
+                _full.clear()
+                _full.add(day)
+                text = "%s has as many pages and objects as MAX_PAGES allows, %d; views of further ones count under %s."
+                logger.warning(text, day, conf.section(PageViewSettings).MAX_PAGES, OTHER)
     return [_renamed(event, admitted_names[event.day]) for event in events]
 
 
@@ -157,15 +160,6 @@ def dropped_today(count: int) -> Flow[None]:
     now = periods.now()
     days, ttl = keys.views(SITE, periods.month_of(now.date())), conf.section(PageViewSettings).RETENTION
     yield Batch([Call("HINCRBY", days, f"{keys.DROPPED}{now.day}", count), Call("PEXPIRE", days, _ms(ttl))])
-
-
-def _log_full(day: str) -> None:
-    """Log once for each day that its limit is reached."""
-    if day not in _full:
-        _full.clear()
-        _full.add(day)
-        text = "%s has as many pages and objects as MAX_PAGES allows, %d; views of further ones count under %s."
-        logger.warning(text, day, conf.section(PageViewSettings).MAX_PAGES, OTHER)
 
 
 def _admit(day: str, names: list[str]) -> Flow[list[int]]:

@@ -25,11 +25,13 @@ _all_tests = pytest.StashKey[bool]()
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Lead all connections to the server for tests if ``TEST_RUNNER`` does so."""
-    if _has_runner() and not _is_xdist_controller(session.config):
+    config = session.config
+    is_xdist_controller = config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput")
+    if _has_runner() and not is_xdist_controller:
         from redis_kit.testing.isolation import isolation
 
         isolation.start(lazy=True)
-        session.config.stash[_all_tests] = True
+        config.stash[_all_tests] = True
 
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
@@ -68,10 +70,6 @@ def _has_runner() -> bool:
         runner = import_string(settings.TEST_RUNNER)
         return isinstance(runner, type) and issubclass(runner, RedisKitRunner)
     return False
-
-
-def _is_xdist_controller(config: pytest.Config) -> bool:
-    return config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput")
 
 
 @pytest.fixture(scope="session")

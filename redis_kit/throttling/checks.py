@@ -8,7 +8,6 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
-from django.utils.module_loading import import_string
 
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
@@ -83,7 +82,7 @@ def _policies() -> Iterator[CheckMessage]:
     options = conf.valid_options(ThrottlingSettings)
     policies = {name: entry for name, entry in options.POLICIES.items() if isinstance(entry, Mapping)}
     for setting, path in _functions(options.HANDLER, policies):
-        if not _is_function(path):
+        if not conf.is_function(path):
             yield Error(f"{setting} is {path!r}, which is not a function.", id="redis_kit.E015")
     if MIDDLEWARE in settings.MIDDLEWARE:
         yield from _without_users(policies)
@@ -122,10 +121,3 @@ def _without_users(policies: Mapping[str, Any]) -> Iterator[CheckMessage]:
                 hint=f"Put '{AUTHENTICATION}' before it, or use the key 'ip'.",
                 id=f"redis_kit.{code}",
             )
-
-
-def _is_function(path: str) -> bool:
-    try:
-        return callable(import_string(path))
-    except ImportError:
-        return False

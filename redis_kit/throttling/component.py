@@ -1,10 +1,9 @@
 """The throttling component: its settings, its checks and its panel."""
 
 from collections.abc import Iterable
-from itertools import chain
 from typing import Any
 
-from django.core.checks import CheckMessage, Error, Warning
+from django.core.checks import CheckMessage
 
 from redis_kit.core.component import Component
 from redis_kit.throttling.settings import ThrottlingSettings
@@ -39,10 +38,8 @@ class Throttling(Component):
         from redis_kit.throttling.http import default_classes
 
         yield from messages()  # imports the routes, which the problems of views need
-        for problem in chain(default_classes.problems(), default_classes.view_problems()):
-            yield Error(problem.message, hint=problem.hint or None, id=f"redis_kit.{problem.id}")
-        for problem in default_classes.same_name_problems():
-            yield Warning(problem.message, hint=problem.hint, id=f"redis_kit.{problem.id}")
+        for problem in (*default_classes.problems(), *default_classes.same_name_problems()):
+            yield problem.check_message
 
 
 # The module of log-ins loads the client library, so it is imported at the first log-in, not at start-up.

@@ -22,8 +22,7 @@ def built_throttles() -> list[Throttle]:
     Raises ConfigurationError if the settings are wrong.
     """
     of_settings = [*logins.throttles(), *(policy.throttle for policy in policies())]
-    of_views = [*default_classes.throttles(), *default_classes.view_throttles(), *decorator.method_throttles()]
-    throttles = [*of_views, *registered.copy().values(), *of_settings]
+    throttles = [*default_classes.throttles(), *decorator.method_throttles(), *registered.copy().values(), *of_settings]
     last = {(throttle.name, throttle.using): throttle for throttle in throttles}
     return [last[key] for key in sorted(last)]
 

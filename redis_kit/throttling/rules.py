@@ -48,81 +48,6 @@ class Rule(NamedTuple):
 RuleList = list[Rule]  # inside the class of rules, the method list() hides the type
 
 
-class Subject(NamedTuple):
-    """Whose rule is meant: the hash of an identity, and its entry in lists ("" to keep the entry that it has).
-
-    An empty hash stands for all identities.
-    """
-
-    identity_hash: str
-    entry: str
-
-
-def subject(throttle: BaseThrottle, identity: str | int | None, identity_hash: str) -> Subject:
-    """Return whose rule is meant. Raises InvalidName and InvalidValue."""
-    if identity is None and not identity_hash:
-        return Subject("", "")
-    if identity is None:
-        if not isinstance(identity_hash, str) or not re.fullmatch(f"[A-Za-z0-9_-]{{{HASH_LENGTH}}}", identity_hash):
-            raise InvalidValue(
-                f"identity_hash must be the {HASH_LENGTH} characters that lists show, not {shortened(identity_hash)}."
-            )
-        return Subject(identity_hash, "")
-    if identity_hash:
-        raise InvalidValue("Give identity or identity_hash, not both: they name the same identity.")
-    entry = throttle.entry(throttle.checked(identity, 1))
-    return Subject(entry[:HASH_LENGTH], entry)
-
-
-def ban(throttle: BaseThrottle, subject: Subject, seconds: float) -> Flow[Rule]:
-    """Ban an identity."""
-    _require_identity(subject)
-    return _set_one(throttle, subject, "b", "", _milliseconds(throttle, seconds))
-
-
-def exempt(throttle: BaseThrottle, subject: Subject, seconds: float) -> Flow[Rule]:
-    """Exempt an identity."""
-    _require_identity(subject)
-    return _set_one(throttle, subject, "x", "", _milliseconds(throttle, seconds))
-
-
-def _require_identity(subject: Subject) -> None:
-    if not subject.identity_hash:
-        raise InvalidValue("Give the identity, or as identity_hash the hash that lists show.")
-
-
-def override(throttle: BaseThrottle, subject: Subject, rates: Any, seconds: float) -> Flow[Rule]:
-    """Set other rates for one identity or for all."""
-    parsed, ttl_ms = _rates(rates), _milliseconds(throttle, seconds)
-    algorithm, text = type(throttle.algorithm)(parsed), "; ".join(map(str, parsed))
-    rule = f"r {algorithm.kind} {' '.join(map(str, algorithm.numbers))}#{text}"
-    if subject.identity_hash:
-        return _set_one(throttle, subject, rule, text, ttl_ms)
-    return _set_for_all(throttle, rule, text, ttl_ms)
-
-
-def lift(throttle: BaseThrottle, subject: Subject) -> Flow[bool]:
-    """End a rule, and return whether there was one."""
-    keys, identity_hash = throttle.keys_of(subject.identity_hash), subject.identity_hash
-    if identity_hash:
-        lifted = yield LIFT([keys.state, keys.standing, keys.rules], [throttle.now(), identity_hash])
-    else:
-        lifted = yield Call("DEL", keys.override)
-    _forget(throttle, identity_hash)
-    return bool(lifted)
-
-
-def read(throttle: BaseThrottle, subject: Subject) -> Flow[Rule | None]:
-    """Return a rule, or None. One round trip."""
-    keys, identity_hash = throttle.keys_of(subject.identity_hash), subject.identity_hash
-    steps = [READ([keys.standing if identity_hash else keys.override], [throttle.now()])]
-    if identity_hash and not subject.entry:
-        steps.append(FIND([keys.rules, keys.offenders], [identity_hash]))
-    replies = yield Batch(steps)
-    entry = replies[1].decode() if len(steps) == 2 else subject.entry
-    return _rules(replies[0], [identity_hash], [entry])[0]
-
-
 def shown(throttle: BaseThrottle, identity_hash: str) -> Flow[str]:
     """Return what the lists of a throttle hold of an identity; "" if they hold nothing. One round trip."""
     keys = throttle.keys_of(identity_hash)
@@ -153,21 +78,6 @@ def index(throttle: BaseThrottle, limit: int) -> ScriptCall:
     """Return the step that counts the rules, and lists at most ``limit`` identities that have one."""
     keys = throttle.keys_of("")
     return LIST([keys.rules, keys.override], [throttle.now(), limit])
-
-
-def _set_one(throttle: BaseThrottle, subject: Subject, rule: str, rates: str, ttl_ms: int) -> Flow[Rule]:
-    keys = throttle.keys_of(subject.identity_hash)
-    args = [throttle.now(), subject.identity_hash, subject.entry, rule, ttl_ms]
-    ends, entry = yield SET([keys.state, keys.standing, keys.rules, keys.offenders], args)
-    _forget(throttle, subject.identity_hash)
-    return Rule(KINDS[rule[0]], subject.identity_hash, entry.decode()[HASH_LENGTH + 1 :], _datetime(ends), rates)
-
-
-def _set_for_all(throttle: BaseThrottle, rule: str, rates: str, ttl_ms: int) -> Flow[Rule]:
-    key = throttle.keys_of("").override
-    _, (_, _, ends) = yield Batch([Call("SET", key, rule, "PX", ttl_ms), READ([key], [throttle.now()])])
-    _forget(throttle, "")
-    return Rule("override", "", "", _datetime(ends), rates)
 
 
 def _rules(reply: Sequence[Any], hashes: Sequence[str], entries: Sequence[str]) -> list[Rule | None]:
@@ -267,23 +177,19 @@ class Rules:
 
     def ban(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Rule:
         """Refuse every call of an identity for a time of up to 366 days, and return the rule. One round trip."""
-        return self.throttle.run_flow(ban(self.throttle, subject(self.throttle, identity, identity_hash), seconds))
+        return self.throttle.run_flow(self._of_one("b", identity, identity_hash, seconds))
 
     async def aban(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Rule:
         """See ban()."""
-        return await self.throttle.arun_flow(
-            ban(self.throttle, subject(self.throttle, identity, identity_hash), seconds)
-        )
+        return await self.throttle.arun_flow(self._of_one("b", identity, identity_hash, seconds))
 
     def exempt(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Rule:
         """Allow every call of an identity for a time of up to 366 days, without counting. One round trip."""
-        return self.throttle.run_flow(exempt(self.throttle, subject(self.throttle, identity, identity_hash), seconds))
+        return self.throttle.run_flow(self._of_one("x", identity, identity_hash, seconds))
 
     async def aexempt(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Rule:
         """See exempt()."""
-        return await self.throttle.arun_flow(
-            exempt(self.throttle, subject(self.throttle, identity, identity_hash), seconds)
-        )
+        return await self.throttle.arun_flow(self._of_one("x", identity, identity_hash, seconds))
 
     def override(
         self, rates: object, seconds: float, identity: str | int | None = None, *, identity_hash: str = ""
@@ -294,51 +200,100 @@ class Rules:
         its own rates starts from zero, and again when they are lifted. Rates for all identities keep what was counted
         before. One round trip. Raises InvalidRate.
         """
-        return self.throttle.run_flow(
-            override(self.throttle, subject(self.throttle, identity, identity_hash), rates, seconds)
-        )
+        return self.throttle.run_flow(self._override(rates, seconds, identity, identity_hash))
 
     async def aoverride(
         self, rates: object, seconds: float, identity: str | int | None = None, *, identity_hash: str = ""
     ) -> Rule:
         """See override()."""
-        return await self.throttle.arun_flow(
-            override(self.throttle, subject(self.throttle, identity, identity_hash), rates, seconds)
-        )
+        return await self.throttle.arun_flow(self._override(rates, seconds, identity, identity_hash))
 
     def lift(self, identity: str | int | None = None, *, identity_hash: str = "") -> bool:
         """End the rule of an identity, or without one the override for all. Return whether there was one.
 
         Ends an automatic ban too, and resets the count that makes the next ban longer. One round trip.
         """
-        return bool(self.throttle.run_flow(lift(self.throttle, subject(self.throttle, identity, identity_hash))))
+        return bool(self.throttle.run_flow(self._lift(self._subject(identity, identity_hash)[0])))
 
     async def alift(self, identity: str | int | None = None, *, identity_hash: str = "") -> bool:
         """See lift()."""
-        return bool(await self.throttle.arun_flow(lift(self.throttle, subject(self.throttle, identity, identity_hash))))
+        return bool(await self.throttle.arun_flow(self._lift(self._subject(identity, identity_hash)[0])))
 
     def of(self, identity: str | int | None = None, *, identity_hash: str = "") -> Rule | None:
         """Return the rule of an identity, or without one the override for all. One round trip."""
-        return self.throttle.run_flow(read(self.throttle, subject(self.throttle, identity, identity_hash)))
+        return self.throttle.run_flow(self._read(*self._subject(identity, identity_hash)))
 
     async def aof(self, identity: str | int | None = None, *, identity_hash: str = "") -> Rule | None:
         """See of()."""
-        return await self.throttle.arun_flow(read(self.throttle, subject(self.throttle, identity, identity_hash)))
+        return await self.throttle.arun_flow(self._read(*self._subject(identity, identity_hash)))
 
     def list(self, limit: int = 100) -> RuleList:
         """Return the rules in force, with automatic bans: first the override for all, then those that end first.
 
         At most ``limit`` rules, 1 to 10,000. Two round trips.
         """
-        return self.throttle.run_flow(_listed(self.throttle, limit))[1]
+        return self.throttle.run_flow(listed(self.throttle, whole_number("limit", limit, (1, LIMIT))))[1]
 
     async def alist(self, limit: int = 100) -> RuleList:
         """See list()."""
-        return (await self.throttle.arun_flow(_listed(self.throttle, limit)))[1]
+        return (await self.throttle.arun_flow(listed(self.throttle, whole_number("limit", limit, (1, LIMIT)))))[1]
 
+    def _subject(self, identity: str | int | None, identity_hash: str) -> tuple[str, str]:
+        """Return the hash of an identity, "" for all, and its entry in lists, "" to keep the entry that it has."""
+        if identity is None and not identity_hash:
+            return "", ""
+        if identity is None:
+            if not isinstance(identity_hash, str) or not re.fullmatch(f"[A-Za-z0-9_-]{{{HASH_LENGTH}}}", identity_hash):
+                raise InvalidValue(
+                    f"identity_hash must be the {HASH_LENGTH} characters that lists show, "
+                    f"not {shortened(identity_hash)}."
+                )
+            return identity_hash, ""
+        if identity_hash:
+            raise InvalidValue("Give identity or identity_hash, not both: they name the same identity.")
+        entry = self.throttle.entry(self.throttle.checked(identity, 1))
+        return entry[:HASH_LENGTH], entry
 
-def _listed(throttle: BaseThrottle, limit: int) -> Flow[tuple[int, list[Rule]]]:
-    return listed(throttle, whole_number("limit", limit, (1, LIMIT)))
+    def _of_one(self, rule: str, identity: str | int | None, identity_hash: str, seconds: float) -> Flow[Rule]:
+        named, entry = self._subject(identity, identity_hash)
+        if not named:
+            raise InvalidValue("Give the identity, or as identity_hash the hash that lists show.")
+        return self._set(rule, "", named, entry, _milliseconds(self.throttle, seconds))
+
+    def _override(self, rates: Any, seconds: float, identity: str | int | None, identity_hash: str) -> Flow[Rule]:
+        named, entry = self._subject(identity, identity_hash)
+        parsed, ttl_ms = _rates(rates), _milliseconds(self.throttle, seconds)
+        algorithm, text = type(self.throttle.algorithm)(parsed), "; ".join(map(str, parsed))
+        rule = f"r {algorithm.kind} {' '.join(map(str, algorithm.numbers))}#{text}"
+        return self._set(rule, text, named, entry, ttl_ms)
+
+    def _set(self, rule: str, rates: str, identity_hash: str, entry: str, ttl_ms: int) -> Flow[Rule]:
+        throttle, keys = self.throttle, self.throttle.keys_of(identity_hash)
+        if identity_hash:
+            args = [throttle.now(), identity_hash, entry, rule, ttl_ms]
+            ends, stored = yield SET([keys.state, keys.standing, keys.rules, keys.offenders], args)
+        else:
+            stored, read = b"", READ([keys.override], [throttle.now()])
+            _, (_, _, ends) = yield Batch([Call("SET", keys.override, rule, "PX", ttl_ms), read])
+        _forget(throttle, identity_hash)
+        return Rule(KINDS[rule[0]], identity_hash, stored.decode()[HASH_LENGTH + 1 :], _datetime(ends), rates)
+
+    def _lift(self, identity_hash: str) -> Flow[bool]:
+        throttle, keys = self.throttle, self.throttle.keys_of(identity_hash)
+        if identity_hash:
+            lifted = yield LIFT([keys.state, keys.standing, keys.rules], [throttle.now(), identity_hash])
+        else:
+            lifted = yield Call("DEL", keys.override)
+        _forget(throttle, identity_hash)
+        return bool(lifted)
+
+    def _read(self, identity_hash: str, entry: str) -> Flow[Rule | None]:
+        keys = self.throttle.keys_of(identity_hash)
+        steps = [READ([keys.standing if identity_hash else keys.override], [self.throttle.now()])]
+        if identity_hash and not entry:
+            steps.append(FIND([keys.rules, keys.offenders], [identity_hash]))
+        stamp_and_rule, *found = yield Batch(steps)
+        return _rules(stamp_and_rule, [identity_hash], [found[0].decode() if found else entry])[0]
 
 
 def counts(throttles: Sequence[AnyThrottle]) -> dict[AnyThrottle, int]:

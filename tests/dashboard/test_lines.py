@@ -8,8 +8,8 @@ from redis_kit.dashboard.rendering import render
 
 def test_times_of_charts_are_shown_as_in_tables():
     drawn = render(Bars("B", [("a", timedelta(seconds=0.1699)), ("b", timedelta(0))]), {})
-    assert (drawn.highest.text, [bar.value.text for bar in drawn.bars]) == ("170 ms", ["170 ms", "0 ms"])
-    assert [bar.height for bar in drawn.bars] == ["100.0", "0.0"]
+    assert (drawn.highest.text, [bar.values[0].text for bar in drawn.bars]) == ("170 ms", ["170 ms", "0 ms"])
+    assert [[piece.height for piece in bar.pieces] for bar in drawn.bars] == [["100.0"], []]
     lines = render(LineChart("L", ["a", "b"], [("p50", [Estimate(1.024), None])]), {})
     assert (lines.highest.text, [value.text for point in lines.points for value in point.values]) == (
         "~1.1 s",

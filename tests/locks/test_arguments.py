@@ -9,7 +9,6 @@ import pytest
 
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.locks import FairLock, Lock, MultiLock, ReadWriteLock, Semaphore, locked
-from redis_kit.locks.arguments import wait_seconds
 
 NOT_SECONDS = ["5", True, None.__class__, math.nan, math.inf, -math.inf, Decimal(5), 1e300, 2**63, 10**400, [], b"1"]
 
@@ -74,11 +73,11 @@ def test_lease_is_as_long_as_the_setting_says(settings):
 
 @pytest.mark.parametrize("make", [Lock, FairLock, MultiLock, lambda name, **options: Semaphore(name, 1, **options)])
 def test_no_argument_for_the_wait_means_what_was_told_at_creation(make):
-    assert wait_seconds(make("a"), None, None) == math.inf
-    assert wait_seconds(make("a", blocking_timeout=5), None, None) == 5
-    assert wait_seconds(make("a", blocking_timeout=5), True, 7) == 7
-    assert wait_seconds(make("a", blocking_timeout=5), False, None) == 0
-    assert wait_seconds(make("a", blocking=False), None, 7) == 0
+    assert make("a").wait_seconds(None, None) == math.inf
+    assert make("a", blocking_timeout=5).wait_seconds(None, None) == 5
+    assert make("a", blocking_timeout=5).wait_seconds(True, 7) == 7
+    assert make("a", blocking_timeout=5).wait_seconds(False, None) == 0
+    assert make("a", blocking=False).wait_seconds(None, 7) == 0
     for kind in (Lock, MultiLock):
         assert "None is the value stated at creation, as in redis-py" in " ".join(kind.acquire.__doc__.split())
 

@@ -36,9 +36,9 @@ CLASSES = {
 
 def check_settings(**kwargs: Any) -> list[CheckMessage]:
     """Return the problems of ``REDIS_KIT``, and of paths of the kit in Django's settings. Talks to no server."""
-    wrong_paths = list(map(_message, path_problems()))
+    wrong_paths = [problem.check_message for problem in path_problems()]
     if not conf.is_dict():
-        return [*wrong_paths, _message(conf.not_a_dict())]
+        return [*wrong_paths, conf.not_a_dict().check_message]
     return [*wrong_paths, *_settings_messages()]
 
 
@@ -48,12 +48,12 @@ def check_deployment(**kwargs: Any) -> list[CheckMessage]:
         return []
     from redis_kit.core.checks import servers
 
-    return [_message(problem) for alias in addresses.aliases() for problem in servers.problems(alias)]
+    return [problem.check_message for alias in addresses.aliases() for problem in servers.problems(alias)]
 
 
 def _settings_messages() -> Iterator[CheckMessage]:
     top = list(conf.problems(KitSettings))
-    yield from map(_message, top)
+    yield from (problem.check_message for problem in top)
     given = conf.configured()
     if "FORWARDED_HEADER" in given and "TRUSTED_PROXIES" not in given and not top:
         yield Warning(
@@ -62,7 +62,7 @@ def _settings_messages() -> Iterator[CheckMessage]:
             id="redis_kit.W027",
         )
     of_connections = list(connection_checks.problems(addresses.aliases()))
-    yield from map(_message, of_connections)
+    yield from (problem.check_message for problem in of_connections)
     if any("EXTRA_COMPONENTS" in problem.message for problem in top):
         return
     try:
@@ -75,12 +75,12 @@ def _settings_messages() -> Iterator[CheckMessage]:
     for name in conf.configured():
         if name not in allowed:
             problem = connection_options.misplaced_option(name, conf.configured()[name])
-            yield _message(problem or conf.unknown("REDIS_KIT", name, allowed))
+            yield (problem or conf.unknown("REDIS_KIT", name, allowed)).check_message
     for component in active:
         wrong = list(conf.problems(component.settings)) if component.settings else []
-        yield from map(_message, wrong)
+        yield from (problem.check_message for problem in wrong)
         if component.settings and not (top or of_connections):
-            yield from map(_message, _using(component.settings))
+            yield from (problem.check_message for problem in _using(component.settings))
         try:
             yield from component.checks()
         except RedisKitError as error:
@@ -128,11 +128,6 @@ def _using(kind: type[conf.Section]) -> Iterator[conf.Problem]:
     alias = getattr(conf.valid_options(kind), "USING", "default")
     for problem in connection_checks.alias_missing(alias, addresses.aliases()):
         yield problem._replace(message=f"REDIS_KIT[{kind.name!r}]['USING'] is {alias!r}. {problem.message}")
-
-
-def _message(problem: conf.Problem) -> CheckMessage:
-    kind = Warning if problem.id.startswith("W") else Error
-    return kind(problem.message, hint=problem.hint or None, id=f"redis_kit.{problem.id}")
 
 
 def path_problems() -> Iterator[Problem]:

@@ -37,7 +37,8 @@ class Breaker:
         If the thread is gone, the caller starts it again. If none can be started, one caller a second asks the server
         itself, and goes on if it answers.
         """
-        if not self._is_probing() and self._is_due() and not self._start() and self._recovered():
+        is_probing = self._thread is not None and self._thread.is_alive()
+        if not is_probing and self._is_due() and not self._start() and self._recovered():
             return
         error = RedisUnavailable(
             f"The Redis connection {self.alias!r} is unavailable: its circuit breaker is open, and tries again each "
@@ -74,9 +75,6 @@ class Breaker:
     def retire(self) -> None:
         """Stop probing: the connection is being dropped."""
         self._retired.set()
-
-    def _is_probing(self) -> bool:
-        return self._thread is not None and self._thread.is_alive()
 
     def _is_due(self) -> bool:
         """Tell one caller a second that it may start the thread."""

@@ -86,14 +86,10 @@ def _family(metric: Metric, *labels: str) -> Any:
 
 def _add(family: Any, labels: Sequence[str], value: float | Histogram) -> None:
     if isinstance(value, Histogram):
-        buckets = [(_bound(bound), count) for bound, count in value.buckets]
+        buckets = [("+Inf" if isinf(bound) else str(bound), count) for bound, count in value.buckets]
         family.add_metric(labels, buckets, value.total)
     else:
         family.add_metric(labels, value)
-
-
-def _bound(seconds: float) -> str:
-    return "+Inf" if isinf(seconds) else str(seconds)
 
 
 def _read(alias: str, sources: Sequence[tuple[str, MetricSource]]) -> Iterator[Sample]:

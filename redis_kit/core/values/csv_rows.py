@@ -19,13 +19,11 @@ class CSVWriter:
 
     def writerow(self, row: Iterable[Any]) -> None:
         """Write a row."""
-        self._writer.writerow([_safe(value) for value in row])
+        self._writer.writerow(
+            [f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value for value in row]
+        )
 
     def writerows(self, rows: Iterable[Iterable[Any]]) -> None:
         """Write several rows."""
         for row in rows:
             self.writerow(row)
-
-
-def _safe(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value

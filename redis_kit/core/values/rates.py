@@ -55,7 +55,8 @@ class Rate:
     def __post_init__(self) -> None:
         if self.burst == -1:
             object.__setattr__(self, "burst", self.limit)
-        if not (is_whole(self.limit) and is_whole(self.burst) and _number(self.period)):
+        is_period = is_number(self.period) and math.isfinite(self.period) and self._microseconds > 0
+        if not (is_whole(self.limit) and is_whole(self.burst) and is_period):
             raise _invalid((self.limit, self.period, self.burst), "its numbers must be whole, and its period above 0")
         if self.limit < 0 or self.burst < min(self.limit, 1):
             raise _invalid((self.limit, self.period, self.burst), "limit starts at 0 and burst at 1")
@@ -127,10 +128,6 @@ def _pair(value: tuple[Any, ...]) -> Rate:
     if len(value) != 2:
         raise _invalid(value)
     return Rate(*value)
-
-
-def _number(value: Any) -> bool:
-    return is_number(value) and math.isfinite(value) and round(value * MICROSECONDS) > 0
 
 
 def _invalid(value: Any, why: str = "") -> InvalidRate:

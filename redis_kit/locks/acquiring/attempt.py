@@ -3,41 +3,18 @@
 from collections.abc import Sequence
 from os import urandom
 from time import monotonic
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.locks.acquiring.local_queue import LocalQueue
-from redis_kit.locks.leases.lease import Lease
-from redis_kit.locks.leases.ownership import OwnedLeases
-from redis_kit.locks.leases.source import LeaseSource
+from redis_kit.locks.leases.lease import LeaseSource
 from redis_kit.locks.renewal.pending_releases import IN_TRANSIT
 
 WAITER_TTL = 2500  # ms that a waiter counts as one after each request
 MAX_AGE = 0.1  # share of a lease's timeout that may be over when its holder learns of the lease
 
 Refusal = Sequence[Any]
-
-
-class Acquirable(LeaseSource[Lease], Protocol):
-    """A lock or semaphore, as an attempt to acquire it sees it."""
-
-    exclusive: bool
-    fair: bool
-    owned_leases: OwnedLeases[Lease]
-
-    @property
-    def local_key(self) -> str:
-        """Return the key under which callers of this process wait for it."""
-
-    def key(self, part: str) -> str:
-        """Return the key of one part."""
-
-    def acquire_step(self, attempt: "Attempt") -> ScriptCall:
-        """Return the step that acquires a lease: its fence, or a refusal that begins with the ms to wait at most."""
-
-    def wake_up_list(self, refusal: Refusal, attempt: "Attempt") -> str:
-        """Return the list on which to wait after a refusal."""
 
 
 class Attempt:
@@ -93,7 +70,7 @@ class Attempt:
         """
         return fence >= self._next_fence and monotonic() - self.sent_at <= self.timeout * MAX_AGE
 
-    def request(self, source: Acquirable, *, woken: bool = False) -> ScriptCall:
+    def request(self, source: LeaseSource, *, woken: bool = False) -> ScriptCall:
         """Return the step that asks for the lease now or, if ``woken``, as soon as the wait before it ends."""
         self.sent_at, self.woken, self.sent = monotonic(), int(woken), True
         return source.acquire_step(self)

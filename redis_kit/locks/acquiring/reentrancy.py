@@ -13,10 +13,9 @@ from django.db.transaction import TransactionManagementError
 
 from redis_kit.core.errors import RedisKitError
 from redis_kit.core.flow import Flow
-from redis_kit.locks.acquiring.attempt import MAX_AGE, Acquirable
+from redis_kit.locks.acquiring.attempt import MAX_AGE
 from redis_kit.locks.errors import AlreadyHeld, LockLost, NotHeld, with_notes
-from redis_kit.locks.leases.lease import Lease, safe_deadline, state_of
-from redis_kit.locks.leases.source import LeaseSource
+from redis_kit.locks.leases.lease import Lease, LeaseSource, safe_deadline, state_of
 
 logger = logging.getLogger("redis_kit.locks")
 ROLLBACK_WAIT = 2.0  # seconds that a rollback waits for the function
@@ -24,7 +23,7 @@ ROLLBACK_WAIT = 2.0  # seconds that a rollback waits for the function
 Function = Callable[[], object]
 
 
-def reusable_lease(source: Acquirable, wait: float) -> Lease | None:
+def reusable_lease(source: LeaseSource, wait: float) -> Lease | None:
     """Return the lease that the caller holds already and may acquire again; None if it needs a new one.
 
     Raises AlreadyHeld if the caller would wait for itself, or asks for more than it holds, and the errors of
@@ -45,7 +44,7 @@ def reusable_lease(source: Acquirable, wait: float) -> Lease | None:
     return None
 
 
-def reenter(source: Acquirable, lease: Lease) -> Flow[bool]:
+def reenter(source: LeaseSource, lease: Lease) -> Flow[bool]:
     """Acquire a lease again that the caller holds, for at least the timeout of ``source``; False if it was lost.
 
     One round trip if less of the timeout is left than a new lease has, else none.
@@ -66,7 +65,7 @@ def reenter(source: Acquirable, lease: Lease) -> Flow[bool]:
     return True
 
 
-def is_still_needed(source: Acquirable, lease: Lease) -> bool:
+def is_still_needed(source: LeaseSource, lease: Lease) -> bool:
     """Tell whether a release leaves the lease live: it was acquired more than once, or a transaction needs it."""
     state = state_of(lease)
     if state.reentries:
@@ -81,7 +80,7 @@ def is_still_needed(source: Acquirable, lease: Lease) -> bool:
     return True
 
 
-def _checked(source: Acquirable, lease: Lease) -> Lease:
+def _checked(source: LeaseSource, lease: Lease) -> Lease:
     """Return a lease that satisfies ``source``, whose options may be others. Raises AlreadyHeld."""
     if lease.source is source or not (missing := _missing(source, lease.source)):
         return lease
@@ -92,7 +91,7 @@ def _checked(source: Acquirable, lease: Lease) -> Lease:
     )
 
 
-def _missing(inner: LeaseSource[Lease], outer: LeaseSource[Lease]) -> str:
+def _missing(inner: LeaseSource, outer: LeaseSource) -> str:
     """Return the first option that an inner block asks for and the outer one lacks."""
     if inner.on_commit and not outer.on_commit:
         return "release='on_commit'"
@@ -106,7 +105,7 @@ def _missing(inner: LeaseSource[Lease], outer: LeaseSource[Lease]) -> str:
     return "longer max_hold" if longest > (outer.max_hold or inf) else ""
 
 
-def _end(source: Acquirable, lease: Lease) -> None:
+def _end(source: LeaseSource, lease: Lease) -> None:
     try:
         source.run_flow(source.end_flow(lease))
     except RedisKitError as error:

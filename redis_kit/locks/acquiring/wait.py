@@ -13,9 +13,9 @@ from redis_kit.core.errors import PoolExhausted, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Command, Sleep
-from redis_kit.locks.acquiring.attempt import Acquirable, Attempt, Refusal
+from redis_kit.locks.acquiring.attempt import Attempt, Refusal
 from redis_kit.locks.acquiring.local_queue import Turn
-from redis_kit.locks.leases.source import ExtendMode
+from redis_kit.locks.leases.lease import ExtendMode, LeaseSource
 from redis_kit.locks.renewal import pending_releases
 
 INTERVAL = 1.0  # seconds between two requests: the cost of a lost wake-up
@@ -25,7 +25,7 @@ LAST_WAIT = 0.05  # seconds that the last request waits for a connection
 PASSING = (RedisUnavailable, PoolExhausted)  # failures that may pass
 
 
-def acquire_blocking(source: Acquirable, attempt: Attempt) -> Flow[Any]:
+def acquire_blocking(source: LeaseSource, attempt: Attempt) -> Flow[Any]:
     """Request the lease until it is granted or the attempt's deadline has passed.
 
     Return the fence, a refusal, or () if neither the caller's turn in this process nor a connection came. After an
@@ -42,7 +42,7 @@ def acquire_blocking(source: Acquirable, attempt: Attempt) -> Flow[Any]:
     return reply
 
 
-def _in_turn(source: Acquirable, attempt: Attempt) -> Flow[Any]:
+def _in_turn(source: LeaseSource, attempt: Attempt) -> Flow[Any]:
     turn = Turn(source.local_key, attempt.token, until=attempt.deadline, check=True)
     try:
         if not (yield turn):
@@ -53,7 +53,7 @@ def _in_turn(source: Acquirable, attempt: Attempt) -> Flow[Any]:
         turn.end()
 
 
-def _in_queue(source: Acquirable, attempt: Attempt) -> Flow[Any]:
+def _in_queue(source: LeaseSource, attempt: Attempt) -> Flow[Any]:
     """Get a ticket from the server at once, but listen for it only as the first caller of this process.
 
     Tickets are requested one after another, so that the local queue is in the order of the server's queue.
@@ -80,7 +80,7 @@ def _in_queue(source: Acquirable, attempt: Attempt) -> Flow[Any]:
         turn.end()
 
 
-def _wait(source: Acquirable, attempt: Attempt, reply: Any) -> Flow[Any]:
+def _wait(source: LeaseSource, attempt: Attempt, reply: Any) -> Flow[Any]:
     # A caller that was refused before its deadline counts as a waiter, so another request has to follow.
     while not isinstance(reply, int) and attempt.sent_at < attempt.deadline:
         if attempt.remaining > 0:
@@ -98,7 +98,7 @@ def _wait(source: Acquirable, attempt: Attempt, reply: Any) -> Flow[Any]:
     return reply
 
 
-def _request(source: Acquirable, attempt: Attempt, *, has_waited: bool = True) -> Flow[Any]:
+def _request(source: LeaseSource, attempt: Attempt, *, has_waited: bool = True) -> Flow[Any]:
     """Request the lease. A caller that has waited repeats it after a failure, until the deadline.
 
     Others learn at once that the server is unavailable. A full pool says nothing about the server.
@@ -122,7 +122,7 @@ def pause(deadline: float, failures: int) -> Sleep:
     return Sleep(max(min(seconds, deadline - monotonic()), 0.0))
 
 
-def _extended(source: Acquirable, attempt: Attempt) -> Flow[bool]:
+def _extended(source: LeaseSource, attempt: Attempt) -> Flow[bool]:
     attempt.sent_at = monotonic()
     return bool((yield source.extend_step(attempt.token, attempt.ttl_ms, ExtendMode.AT_LEAST)))
 
@@ -155,7 +155,7 @@ class Wait:
 
     __slots__ = ("attempt", "key", "refusal", "reply", "source")
 
-    def __init__(self, source: Acquirable, attempt: Attempt, refusal: Refusal) -> None:
+    def __init__(self, source: LeaseSource, attempt: Attempt, refusal: Refusal) -> None:
         self.source, self.attempt, self.refusal = source, attempt, refusal
         self.key = source.wake_up_list(refusal, attempt)
         self.reply: Any = None

@@ -72,7 +72,9 @@ class Repeated:
 
     def __init__(self, make: Callable[[], PeriodicFlow], client: Any, *, after: float) -> None:
         self._make, self._client = make, client
-        scheduler.add(self, after=after, lane=_lane(client))
+        options = client.get_connection_kwargs()
+        server = f"{options.get('path') or options.get('host')}:{options.get('port', '')}"
+        scheduler.add(self, after=after, lane=f"redis-py {server}")
 
     def run_once(self) -> float | None:
         """Carry it out once; return the seconds until the next run, None to stop."""
@@ -185,11 +187,6 @@ class RepeatedRelease:
             return None
         self._was_unknown = True
         return IN_TRANSIT
-
-
-def _lane(client: Any) -> str:
-    options = client.get_connection_kwargs()
-    return f"redis-py {options.get('path') or options.get('host')}:{options.get('port', '')}"
 
 
 class Request:

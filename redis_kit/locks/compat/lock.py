@@ -89,6 +89,8 @@ class Flows:
     redis: Any
     name: Any
     timeout: Any
+    blocking: bool
+    blocking_timeout: float | None
     local: Any
     thread_local: bool
     _repeated: ClassVar[type[Repeated | AsyncRepeated]]
@@ -117,7 +119,8 @@ class Flows:
         """
         deadline = monotonic() + wait
         token = token_hex(16).encode() if given is None else self._encoded(given)
-        turn = Turn(self._local_key(), token_hex(8), until=deadline)
+        pool = getattr(self.redis, "connection_pool", self.redis)
+        turn = Turn(f"redis-py {id(pool):x} {self._keys()[0]!r}", token_hex(8), until=deadline)
         has_waited, failures = False, 0
         try:
             in_turn = wait > 0 and (yield turn)
@@ -242,14 +245,11 @@ class Flows:
             raise InvalidValue(f"timeout must be at least 0.001 seconds, or None, not {self.timeout!r}.")
         return ms
 
-    def _wait_seconds(self, blocking: bool, blocking_timeout: float | None) -> float:
-        if not blocking:
+    def _wait_seconds(self, blocking: bool | None, blocking_timeout: float | None) -> float:
+        if not (self.blocking if blocking is None else blocking):
             return 0.0
-        return float("inf") if blocking_timeout is None else blocking_timeout
-
-    def _local_key(self) -> str:
-        """Return the key under which callers of this process wait for it."""
-        return f"redis-py {id(getattr(self.redis, 'connection_pool', self.redis)):x} {self._keys()[0]!r}"
+        wait = self.blocking_timeout if blocking_timeout is None else blocking_timeout
+        return float("inf") if wait is None else wait
 
     def _keys(self) -> tuple[bytes, SideKeys]:
         if self._named_keys is None or self._named_keys[0] is not self.name:
@@ -304,11 +304,7 @@ class Lock(Flows, redis.lock.Lock):
         One round trip if it is free. Raises redis-py's errors; if the reply is lost, the attempt is undone soon after.
         """
         pause = self.sleep if sleep is None else sleep
-        wait = self._wait_seconds(
-            self.blocking if blocking is None else blocking,
-            self.blocking_timeout if blocking_timeout is None else blocking_timeout,
-        )
-        return flow.run(self._acquire_flow(token, pause, wait), self)
+        return flow.run(self._acquire_flow(token, pause, self._wait_seconds(blocking, blocking_timeout)), self)
 
     def do_acquire(self, token: Any) -> bool:
         """Request it once with a token; a client that repeats the command gets the first answer again."""
@@ -347,10 +343,7 @@ class AsyncLock(Flows, redis.asyncio.lock.Lock):
         self, blocking: bool | None = None, blocking_timeout: float | None = None, token: Any = None
     ) -> bool:
         """See Lock."""
-        wait = self._wait_seconds(
-            self.blocking if blocking is None else blocking,
-            self.blocking_timeout if blocking_timeout is None else blocking_timeout,
-        )
+        wait = self._wait_seconds(blocking, blocking_timeout)
         return await flow.arun(self._acquire_flow(token, self.sleep, wait), self)
 
     async def do_acquire(self, token: Any) -> bool:

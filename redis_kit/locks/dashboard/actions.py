@@ -10,6 +10,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from redis_kit.core.errors import InvalidValue
+from redis_kit.locks.arguments import LIMIT
+from redis_kit.locks.inspection import HeldLock, find, force_release
+from redis_kit.locks.kinds.semaphore import Semaphore
 
 VALUE = re.compile(r"(lock|fairlock|rwlock|semaphore)/(\d{0,19})/([^/]+(?:/[^/]+)*)", re.ASCII)
 HOLDERS = 5  # named in a sentence
@@ -46,8 +49,6 @@ class Target(NamedTuple):
 
     def end(self) -> str:
         """End its leases, and return a message. Raises InvalidValue if they have ended."""
-        from redis_kit.locks.inspection import force_release
-
         holders = force_release(self.name, kind=self.kind, fence=self.fence, within=self.within)
         if not holders:
             raise self._released_before()
@@ -60,8 +61,6 @@ class Target(NamedTuple):
 
     def effect_of_end(self) -> str:
         """Return what end() will do. One round trip. Raises InvalidValue if its leases have ended."""
-        from redis_kit.locks.inspection import HeldLock
-
         held = self._held()
         all_leases = [] if held is None else [held] if isinstance(held, HeldLock) else held.holders
         leases = [lease for lease in all_leases if self.fence in (None, lease.fence)]
@@ -95,8 +94,6 @@ class Target(NamedTuple):
         return _("The limit of %(name)s is the limit in the code again.") % {"name": self.name}
 
     def _held(self) -> Any:
-        from redis_kit.locks.inspection import find
-
         held = find(self.name, within=self.within, limit=MOST_LEASES)
         return next((lock for lock in held if lock.kind == self.kind), None)
 
@@ -104,9 +101,6 @@ class Target(NamedTuple):
         return InvalidValue(_("Nothing was released: %(name)s was released before.") % {"name": self.name})
 
     def _semaphore(self) -> Any:
-        from redis_kit.locks.arguments import LIMIT
-        from redis_kit.locks.kinds.semaphore import Semaphore
-
         outer = reduce(lambda around, name: Semaphore(name, LIMIT[1], within=around), self.within, None)
         return Semaphore(self.name, LIMIT[1], within=outer)
 

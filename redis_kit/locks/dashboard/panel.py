@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
@@ -32,10 +32,8 @@ from redis_kit.core.panels import (
 )
 from redis_kit.core.text import grouped
 from redis_kit.locks.dashboard.actions import Target
-
-if TYPE_CHECKING:
-    from redis_kit.locks.inspection import Contended, HeldLock, HeldSemaphore, HeldSlot, LockWaits
-    from redis_kit.locks.inspection.api import HeldPage
+from redis_kit.locks.inspection import Contended, HeldLock, HeldSemaphore, HeldSlot, LockWaits, history, index
+from redis_kit.locks.inspection.api import HeldPage, read_page, read_summary
 
 CONTENDED = 20  # rows
 LONG = 60  # seconds for which a lock is held before its waiters are an alert
@@ -69,8 +67,6 @@ class LocksPanel(Panel):
 
     def content(self) -> Iterable[Content]:
         """Return the figures of all names, charts of waits, and a page of names as tables. Three round trips."""
-        from redis_kit.locks.inspection.api import read_page
-
         asked = {name: text for name in ("name", "range") if (text := self.viewer.asked.get(name, "").strip())}
         search, chosen = asked.get("name", ""), range_of(asked.get("range", ""))
         held = read_page(self.viewer.page, search=search, size=MOST_ROWS)
@@ -85,8 +81,6 @@ class LocksPanel(Panel):
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return how much is held, the locks for which callers wait, and the waits before. Two round trips."""
-        from redis_kit.locks.inspection.api import read_summary
-
         return {"default": read_summary(MOST_CONTENDED, "default")}
 
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
@@ -132,7 +126,7 @@ class LocksPanel(Panel):
         return Target.semaphore(value).limit(limit)
 
 
-def _figures(held: "HeldPage", most: Sequence["Contended"], search: str) -> Iterable[Figure]:
+def _figures(held: HeldPage, most: Sequence[Contended], search: str) -> Iterable[Figure]:
     yield Figure(_("Held"), held.held, _("locks and semaphores"))
     yield Figure(_("Waiting now"), held.waiting)
     yield _waited(most, _("Waited"), _("by all callers together, within the last day"))
@@ -142,11 +136,11 @@ def _figures(held: "HeldPage", most: Sequence["Contended"], search: str) -> Iter
         yield Figure(_("Not listed"), held.left_out, hint=_("Only the 10,000 that end first are listed."))
 
 
-def _waited(most: Sequence["Contended"], label: Any, hint: Any) -> Figure:
+def _waited(most: Sequence[Contended], label: Any, hint: Any) -> Figure:
     return Figure(label, _seconds(sum(name.waited for name in most)), hint)
 
 
-def _blocking(locks: Sequence["HeldLock"]) -> Iterator[Alert]:
+def _blocking(locks: Sequence[HeldLock]) -> Iterator[Alert]:
     for lock in locks:
         if lock.waiters and lock.held_for > LONG:
             waiting = ngettext("%(count)d caller waits for it.", "%(count)d callers wait for it.", lock.waiters)
@@ -154,7 +148,7 @@ def _blocking(locks: Sequence["HeldLock"]) -> Iterator[Alert]:
             yield Alert(_("%s is held for") % lock.name, _seconds(lock.held_for), hint, {"name": lock.name})
 
 
-def _tables(held: "HeldPage", search: str) -> Iterable[Table]:
+def _tables(held: HeldPage, search: str) -> Iterable[Table]:
     semaphores = [semaphore for semaphore in held.semaphores if semaphore.kind == "semaphore"]
     read_write = [semaphore for semaphore in held.semaphores if semaphore.kind != "semaphore"]
     part = held.pages > 1 or bool(search)
@@ -174,7 +168,7 @@ def _seconds(number: float) -> timedelta:
     return timedelta(seconds=number)
 
 
-def _named(entry: "HeldLock | Contended", within: Sequence[str] = ()) -> Lines:
+def _named(entry: HeldLock | Contended, within: Sequence[str] = ()) -> Lines:
     return Lines((entry.name, KINDS.get(entry.kind, entry.kind), *_around(within)))
 
 
@@ -182,12 +176,12 @@ def _around(within: Sequence[str]) -> list[str]:
     return [_("within %s") % name for name in reversed(within)]
 
 
-def _holding(lease: "HeldLock | HeldSlot") -> tuple[Any, ...]:
+def _holding(lease: HeldLock | HeldSlot) -> tuple[Any, ...]:
     remaining = Meter(lease.ends_in, lease.timeout, wanted=True, shown=_seconds(lease.ends_in))
     return Lines((lease.holder, lease.location, lease.doing)), _seconds(lease.held_for), remaining
 
 
-def _locks(locks: Sequence["HeldLock"]) -> Table:
+def _locks(locks: Sequence[HeldLock]) -> Table:
     return Table(
         _("Locks"),
         (_("Name"), *HOLDING, _("Waiting"), _("Fence")),
@@ -198,7 +192,7 @@ def _locks(locks: Sequence["HeldLock"]) -> Table:
     )
 
 
-def _semaphores(semaphores: Sequence["HeldSemaphore"]) -> Table:
+def _semaphores(semaphores: Sequence[HeldSemaphore]) -> Table:
     return Table(
         _("Semaphores"),
         (_("Name"), _("In use"), _("Waiting"), _("Last lease ends in"), _("Limit set by")),
@@ -218,7 +212,7 @@ def _semaphores(semaphores: Sequence["HeldSemaphore"]) -> Table:
     )
 
 
-def _read_write(locks: Sequence["HeldSemaphore"]) -> Table:
+def _read_write(locks: Sequence[HeldSemaphore]) -> Table:
     return Table(
         _("Read/write locks"),
         (_("Name"), _("In use"), _("Waiting"), _("Last lease ends in")),
@@ -228,7 +222,7 @@ def _read_write(locks: Sequence["HeldSemaphore"]) -> Table:
     )
 
 
-def _slots(semaphores: Sequence["HeldSemaphore"]) -> Table:
+def _slots(semaphores: Sequence[HeldSemaphore]) -> Table:
     slots = [(semaphore, slot) for semaphore in semaphores for slot in semaphore.holders]
     return Table(
         _("Slots (the 20 of each semaphore that end first)"),
@@ -239,7 +233,7 @@ def _slots(semaphores: Sequence["HeldSemaphore"]) -> Table:
     )
 
 
-def _contended(most: Sequence["Contended"]) -> Table:
+def _contended(most: Sequence[Contended]) -> Table:
     return Table(
         _("Longest waits"),
         (_("Name"), _("Waited in all"), _("Waits"), _("Each on average")),
@@ -256,30 +250,28 @@ def _contended(most: Sequence["Contended"]) -> Table:
     )
 
 
-def _target(semaphore: "HeldSemaphore", fence: int | None = None) -> str:
+def _target(semaphore: HeldSemaphore, fence: int | None = None) -> str:
     return Target(semaphore.kind, semaphore.name, fence, semaphore.within).value
 
 
-def _nested(semaphore: "HeldSemaphore") -> Any:
+def _nested(semaphore: HeldSemaphore) -> Any:
     return Lines((semaphore.name, *_around(semaphore.within)))
 
 
-def _readers(lock: "HeldSemaphore") -> Any:
+def _readers(lock: HeldSemaphore) -> Any:
     if lock.writing:
         return _("1 writer")
     return ngettext("%(count)d reader", "%(count)d readers", lock.used) % {"count": lock.used}
 
 
-def _weight(semaphore: "HeldSemaphore", slot: "HeldSlot") -> Any:
+def _weight(semaphore: HeldSemaphore, slot: HeldSlot) -> Any:
     if semaphore.kind == "semaphore":
         return slot.weight
     return _("writer") if slot.weight > 1 else _("reader")
 
 
-def _read_waits(chosen: Range, most: int) -> "tuple[list[Contended], list[LockWaits]]":
+def _read_waits(chosen: Range, most: int) -> tuple[list[Contended], list[LockWaits]]:
     """Return the names with the longest waits of a day, and the waits in a range. One round trip."""
-    from redis_kit.locks.inspection import history, index
-
     waits = history.read_hours if chosen.by_hour else history.read_minutes
     count = chosen.hours if chosen.by_hour else chosen.minutes
     both: list[Flow[Any]] = [index.contended(most, "default"), waits(count, "default")]
@@ -287,7 +279,7 @@ def _read_waits(chosen: Range, most: int) -> "tuple[list[Contended], list[LockWa
     return names, numbers
 
 
-def wait_charts(waits: Sequence["LockWaits"], chosen: Range) -> Iterator[Ranges | StackedBars | Bars | Table]:
+def wait_charts(waits: Sequence[LockWaits], chosen: Range) -> Iterator[Ranges | StackedBars | Bars | Table]:
     """Yield the choice of a range, the waits in it, the longest ones, and lost leases if there are any."""
     yield chosen.choice("locks", {})
     if not any(each.waits or each.lost for each in waits):
@@ -307,14 +299,14 @@ def wait_charts(waits: Sequence["LockWaits"], chosen: Range) -> Iterator[Ranges 
         yield Bars(_("Lost leases"), list(zip(labels, _lost, strict=True)))
 
 
-def _trend(waits: Sequence["LockWaits"]) -> Sparkline:
+def _trend(waits: Sequence[LockWaits]) -> Sparkline:
     """Return the waits of the last hour by minute."""
     counts = [each.waits for each in waits]
     text = ngettext("%(count)s wait in an hour", "%(count)s waits in an hour", sum(counts))
     return Sparkline(text % {"count": grouped(sum(counts))}, counts)
 
 
-def _lost(waits: Sequence["LockWaits"]) -> Iterator[Alert]:
+def _lost(waits: Sequence[LockWaits]) -> Iterator[Alert]:
     """Yield the leases that were lost within the last hour, if there are any."""
     if count := sum(each.lost for each in waits):
         hint = _("They ended before their holders released them, or were released by force.")

@@ -3,18 +3,17 @@
 import functools
 import inspect
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, Literal, Never, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Literal, ParamSpec, Protocol, TypeVar, Unpack, overload
 
 from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import did_you_mean, shortened, unexpected
-from redis_kit.locks.arguments import HINTS, Release, Seconds
+from redis_kit.locks.arguments import HINTS, LockOptions, Seconds
 from redis_kit.locks.decorators.name_template import NameTemplate
 from redis_kit.locks.errors import LockNotAcquired
 from redis_kit.locks.kinds.lock import Lock
-from redis_kit.locks.leases.lease import Lease
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 Arguments = ParamSpec("Arguments")
@@ -44,45 +43,23 @@ def locked(
     name: str,
     *,
     on_busy: Literal["skip"],
-    timeout: Seconds | None = None,
     blocking_timeout: Seconds | None = None,
-    renew: bool = False,
-    max_hold: Seconds | None = None,
-    on_lost: Callable[[Lease], Any] | None = None,
-    release: Release = "on_exit",
-    database: str = "default",
-    reentrant: bool = False,
-    using: str = "default",
+    **options: Unpack[LockOptions],
 ) -> SkipDecorator: ...
 @overload
 def locked(
     name: str,
     *,
     on_busy: OnBusyAnswer = "raise",
-    timeout: Seconds | None = None,
     blocking_timeout: Seconds | None = None,
-    renew: bool = False,
-    max_hold: Seconds | None = None,
-    on_lost: Callable[[Lease], Any] | None = None,
-    release: Release = "on_exit",
-    database: str = "default",
-    reentrant: bool = False,
-    using: str = "default",
+    **options: Unpack[LockOptions],
 ) -> Callable[[AnyFunction], AnyFunction]: ...
 def locked(
     name: str,
     *,
     on_busy: OnBusy = "raise",
-    timeout: Seconds | None = None,
     blocking_timeout: Seconds | None = None,
-    renew: bool = False,
-    max_hold: Seconds | None = None,
-    on_lost: Callable[[Lease], Any] | None = None,
-    release: Release = "on_exit",
-    database: str = "default",
-    reentrant: bool = False,
-    using: str = "default",
-    **unknown: Never,
+    **options: Unpack[LockOptions],
 ) -> Callable[[Any], Any]:
     """Run a function, coroutine function, view or method only while holding the lock ``name``.
 
@@ -94,25 +71,13 @@ def locked(
     those of Lock. Raises InvalidName for a wrong name and TypeError for a generator function or a task, at decoration.
     Two round trips per call.
     """
-    if unknown:
+    if unknown := [option for option in options if option not in LockOptions.__annotations__]:
         raise unexpected("locked", locked, unknown, HINTS)
     if callable(name):
         raise TypeError('@locked needs the name of a lock: @locked("report:{user_id}").')
     _check_answer(on_busy)
     waits = on_busy == "wait" or blocking_timeout is not None
-    create = functools.partial(
-        Lock,
-        timeout=timeout,
-        blocking=waits,
-        blocking_timeout=blocking_timeout,
-        renew=renew,
-        max_hold=max_hold,
-        on_lost=on_lost,
-        release=release,
-        database=database,
-        reentrant=reentrant,
-        using=using,
-    )
+    create = functools.partial(Lock, blocking=waits, blocking_timeout=blocking_timeout, **options)
     create("checks the arguments")
 
     def decorate(function: Any) -> Any:

@@ -1,23 +1,18 @@
 """Inspection: held locks and semaphores, the callers that wait and have waited, and the forced release of a lease."""
 
-from typing import TYPE_CHECKING
-
-from redis_kit.core.lazy import lazily
-
-if TYPE_CHECKING:
-    from redis_kit.locks.inspection.api import (
-        HeldLocks,
-        acontended,
-        afind,
-        aforce_release,
-        aheld_locks,
-        contended,
-        find,
-        force_release,
-        held_locks,
-    )
-    from redis_kit.locks.inspection.history import LockWaits, alock_history, arecent_waits, lock_history, recent_waits
-    from redis_kit.locks.inspection.index import KINDS, Contended, HeldLock, HeldSemaphore, HeldSlot
+from redis_kit.locks.inspection.api import (
+    HeldLocks,
+    acontended,
+    afind,
+    aforce_release,
+    aheld_locks,
+    contended,
+    find,
+    force_release,
+    held_locks,
+)
+from redis_kit.locks.inspection.history import LockWaits, alock_history, arecent_waits, lock_history, recent_waits
+from redis_kit.locks.inspection.index import KINDS, Contended, HeldLock, HeldSemaphore, HeldSlot
 
 __all__ = [
     "KINDS",
@@ -40,22 +35,3 @@ __all__ = [
     "lock_history",
     "recent_waits",
 ]
-
-__getattr__, __dir__ = lazily(
-    __name__,
-    {
-        "api": (
-            "HeldLocks",
-            "acontended",
-            "afind",
-            "aforce_release",
-            "aheld_locks",
-            "contended",
-            "find",
-            "force_release",
-            "held_locks",
-        ),
-        "history": ("LockWaits", "alock_history", "arecent_waits", "lock_history", "recent_waits"),
-        "index": ("KINDS", "Contended", "HeldLock", "HeldSemaphore", "HeldSlot"),
-    },
-)

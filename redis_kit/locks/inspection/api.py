@@ -18,7 +18,7 @@ from redis_kit.core.values.sequences import batched
 from redis_kit.locks.holders.holder import Holder, StoredLease, parse_lock, parse_slot
 from redis_kit.locks.inspection import index
 from redis_kit.locks.inspection.history import LockWaits, read_minutes
-from redis_kit.locks.inspection.index import KINDS, Bucket, Contended, HeldLock, HeldSemaphore, IndexEntry
+from redis_kit.locks.inspection.index import KINDS, Bucket, Contended, HeldLock, HeldSemaphore
 from redis_kit.locks.keys import HeldName, SlotKeys
 from redis_kit.locks.kinds import slots
 from redis_kit.locks.kinds.lock import Lock
@@ -131,12 +131,20 @@ async def aforce_release(
 
 def _held(limit: int, using: str) -> Flow[HeldLocks]:
     entries, count, _ = yield from index.held(limit, using)
-    steps = [entry.bucket.inspect(entry.member, MAX_HOLDERS) for entry in entries]
-    replies = (yield CombinedBatch(steps, most=BATCH)) if steps else ()
-    held = [index.parse(entry.member, reply) for entry, reply in zip(entries, replies, strict=True)]
-    locks = [lock for lock in held if isinstance(lock, HeldLock)]
-    semaphores = [semaphore for semaphore in held if isinstance(semaphore, HeldSemaphore)]
+    locks, semaphores, _ = yield from _states([entry.member for entry in entries], [], using, most=BATCH)
     return HeldLocks(locks, semaphores, more=count - len(entries))
+
+
+def _states(
+    members: Sequence[HeldName], more: Sequence[ScriptCall], using: str, *, holders: int = MAX_HOLDERS, most: int = 25
+) -> Flow[tuple[list[HeldLock], list[HeldSemaphore], Sequence[Any]]]:
+    """Return which of some members are held, and the replies to further calls. One round trip, or none."""
+    steps = [*(index.bucket_of(member, using).inspect(member, holders) for member in members), *more]
+    replies = (yield CombinedBatch(steps, most=most)) if steps else ()
+    states = [index.parse(member, reply) for member, reply in zip(members, replies, strict=False)]
+    locks = [lock for lock in states if isinstance(lock, HeldLock)]
+    semaphores = [semaphore for semaphore in states if isinstance(semaphore, HeldSemaphore)]
+    return locks, semaphores, replies[len(members) :]
 
 
 def _members(name: str, within: Sequence[str]) -> list[HeldName]:
@@ -207,9 +215,9 @@ def _releases_of_slots(member: HeldName, bucket: Bucket, fence: int | None) -> F
     state, listed, queued = yield Batch([bucket.inspect(member, MAX_LEASES), bucket.list_held(MAX_LEASES), queue])
     leases = {entry.decode(): parse_slot(about) for entry, _, about in index.slots_of(state)}
     chosen = {entry: lease for entry, lease in leases.items() if fence in (None, lease.fence)}
-    inner = [entry.member for entry in index.members(bucket, listed) if entry.member.startswith(f"{member}:")]
+    inner = [entry.member for entry in index.members(listed) if entry.member.startswith(f"{member}:")]
     innermost = (yield from _innermost(inner[:MAX_NESTED], bucket)) if chosen and inner else {}
-    send = slots.release_fair if queued or member.kind in FAIR else slots.release
+    fair = bool(queued) or member.kind in FAIR
 
     @cache
     def levels(home: HeldName, limits: tuple[int, ...], weight: int) -> slots.Levels:
@@ -219,7 +227,8 @@ def _releases_of_slots(member: HeldName, bucket: Bucket, fence: int | None) -> F
     def release(entry: str, lease: StoredLease) -> ScriptCall:
         token, limit, *weight = entry.split(" ")
         home = innermost.get(token, member)
-        return send(levels(home, lease.limits or (int(limit),), int(weight[0]) if weight else 1), token, unsure=True)
+        level = levels(home, lease.limits or (int(limit),), int(weight[0]) if weight else 1)
+        return slots.release(level, token, unsure=True, fair=fair)
 
     return [(lease, release(entry, lease)) for entry, lease in chosen.items()]
 
@@ -281,37 +290,20 @@ def read_summary(most_waited: int, using: str) -> Flow[Summary]:
 
 def _read_waiting(using: str) -> Flow[tuple[int, int, list[HeldLock]]]:
     _, held, names = yield from index.held(0, using, waiting=MAX_AWAITED)
-    looked_at = names[:MAX_BLOCKING]
-    inspections = [index.bucket_of(name, using).inspect(name, 1) for name in looked_at]
-    steps = [*inspections, *index.count_waiters(names, using)]
-    replies = (yield CombinedBatch(steps)) if steps else ()
-    state = [index.parse(name, reply) for name, reply in zip(looked_at, replies, strict=False)]
-    return held, sum(replies[len(looked_at) :]), [lock for lock in state if isinstance(lock, HeldLock)]
+    locks, _, waiting = yield from _states(names[:MAX_BLOCKING], index.count_waiters(names, using), using, holders=1)
+    return held, sum(waiting), locks
 
 
 def _read_page(number: int, search: str, size: int, using: str) -> Flow[HeldPage]:
     most = MOST_LISTED if search else min(max(1, number) * size, MOST_LISTED)
     entries, held, awaited = yield from index.held(most, using, waiting=MAX_AWAITED)
-    matches = [entry for entry in entries if _matches(entry, search)] if search else entries
-    matching = len(matches) if search else min(held, MOST_LISTED)
+    matches, matching = [entry.member for entry in entries], min(held, MOST_LISTED)
+    if search:
+        matches = [member for member in matches if any(search in name.casefold() for name in member.names)]
+        matching = len(matches)
     pages = max(1, -(-matching // size))
     number = min(max(1, number), pages)
     shown = matches[(number - 1) * size : number * size]
-    inspections = [entry.bucket.inspect(entry.member, MAX_HOLDERS) for entry in shown]
-    steps = [*inspections, *index.count_waiters(awaited, using)]
-    replies = (yield CombinedBatch(steps)) if steps else ()
-    state = [index.parse(entry.member, reply) for entry, reply in zip(shown, replies, strict=False)]
-    return HeldPage(
-        [lock for lock in state if isinstance(lock, HeldLock)],
-        [semaphore for semaphore in state if isinstance(semaphore, HeldSemaphore)],
-        number,
-        pages,
-        matching,
-        held,
-        waiting=sum(replies[len(shown) :]),
-        left_out=max(held - MOST_LISTED, 0),
-    )
-
-
-def _matches(entry: IndexEntry, search: str) -> bool:
-    return any(search in name.casefold() for name in entry.member.names)
+    locks, semaphores, waiting = yield from _states(shown, index.count_waiters(awaited, using), using)
+    left_out = max(held - MOST_LISTED, 0)
+    return HeldPage(locks, semaphores, number, pages, matching, held, sum(waiting), left_out)

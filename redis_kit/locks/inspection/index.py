@@ -91,7 +91,6 @@ class Contended(NamedTuple):
 class IndexEntry(NamedTuple):
     """An entry of a bucket's index."""
 
-    bucket: "Bucket"
     member: HeldName
     ends_in: float
 
@@ -143,7 +142,7 @@ def held(limit: int, using: str, *, waiting: int = 0) -> Flow[Listed]:
     """Return at most ``limit`` of what is held, and at most ``waiting`` names of each bucket for which callers wait."""
     buckets = all_buckets(using)
     replies = yield CombinedBatch([bucket.list_held(limit, waiting=waiting) for bucket in buckets])
-    entries = [entry for bucket, reply in zip(buckets, replies, strict=True) for entry in members(bucket, reply)]
+    entries = [entry for reply in replies for entry in members(reply)]
     awaited = [_member(stored.removeprefix(b"waits ")) for *_, names in replies for stored in names]
     return Listed(sorted(entries, key=attrgetter("ends_in"))[:limit], sum(count for _, count, *_ in replies), awaited)
 
@@ -192,11 +191,11 @@ def slots_of(reply: Any) -> list[tuple[bytes, bytes, bytes | None]]:
     return list(zip(flat[::3], flat[1::3], flat[2::3], strict=True))
 
 
-def members(bucket: Bucket, reply: Any) -> list[IndexEntry]:
+def members(reply: Any) -> list[IndexEntry]:
     """Return the entries in the reply of a bucket's index."""
     now, _, flat, _ = reply
     pairs = zip(flat[::2], flat[1::2], strict=True)
-    return [IndexEntry(bucket, _member(member), (int(ends) - int(now)) / 1000) for member, ends in pairs]
+    return [IndexEntry(_member(member), (int(ends) - int(now)) / 1000) for member, ends in pairs]
 
 
 def _member(stored: bytes) -> HeldName:

@@ -14,13 +14,20 @@ from redis_kit.core.settings import KitSettings
 from redis_kit.locks import arguments
 from redis_kit.locks.acquiring import reentrancy, wait
 from redis_kit.locks.acquiring.attempt import Attempt, Refusal
-from redis_kit.locks.arguments import Release, Seconds, wait_seconds
+from redis_kit.locks.arguments import Release, Seconds
 from redis_kit.locks.errors import BEHIND_OTHERS, CannotRenew, LockLost, LockNotAcquired, NotHeld
 from redis_kit.locks.keys import LockKeys, SlotKeys, parts_of, tag_of
 from redis_kit.locks.leases.blocks import BlockContext
-from redis_kit.locks.leases.lease import Lease, check_live, mark_ended, note_extension, safe_deadline, state_of
+from redis_kit.locks.leases.lease import (
+    ExtendMode,
+    Lease,
+    check_live,
+    mark_ended,
+    note_extension,
+    safe_deadline,
+    state_of,
+)
 from redis_kit.locks.leases.ownership import OwnedLeases, owned_by_name
-from redis_kit.locks.leases.source import ExtendMode
 from redis_kit.locks.renewal import pending_releases, renewer
 from redis_kit.locks.settings import LockSettings
 
@@ -30,7 +37,7 @@ Keys = TypeVar("Keys", LockKeys, SlotKeys)
 class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
     """Base of what is held by lease. Names are spread over 16 buckets, each with an index of what is held."""
 
-    component, settings, argument_hints = "locks", LockSettings, arguments.HINTS
+    component, settings, argument_hints, lease_type = "locks", LockSettings, arguments.HINTS, Lease
     kind: ClassVar[str]
     key_names: ClassVar[type[LockKeys] | type[SlotKeys]]
     exclusive = False  # a second lease of the same caller would have to wait for the first
@@ -53,10 +60,8 @@ class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
         **unknown: Never,
     ) -> None:
         Primitive.__init__(self, name, using=using, unknown=unknown)
-        BlockContext.__init__(self)
+        BlockContext.__init__(self, blocking, blocking_timeout)
         self.timeout = None if timeout is None else arguments.seconds("timeout", timeout, arguments.TIMEOUT)
-        self.blocking = arguments.flag("blocking", blocking)
-        self.blocking_timeout = arguments.blocking_seconds(blocking_timeout)
         self.on_commit, self.database = arguments.is_on_commit(release), database
         self.renew = arguments.flag("renew", renew) or self.on_commit
         self.max_hold = arguments.max_hold_seconds(max_hold, self.renew)
@@ -92,33 +97,6 @@ class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
     def lease_timeout(self) -> float:
         """Return the timeout of a lease, in seconds."""
         return conf.section(LockSettings).TIMEOUT if self.timeout is None else self.timeout
-
-    def acquire(
-        self, blocking: bool | None = None, *, blocking_timeout: Seconds | None = None, **unknown: Never
-    ) -> Lease | None:
-        """Acquire a lease, and wait for it as stated here or at creation; None if it is still held by others then.
-
-        0 to 31,536,000 seconds; None is the value stated at creation, as in redis-py. One round trip if it is free; a
-        waiter sends one command per second. Raises AlreadyHeld if a caller would wait for itself, RedisUnavailable if
-        the server is unavailable; its ``indeterminate`` means that the lease may be held until the server answers.
-        """
-        result = self._acquire(wait_seconds(self, blocking, blocking_timeout, unknown))
-        return result if isinstance(result, Lease) else None
-
-    async def aacquire(
-        self, blocking: bool | None = None, *, blocking_timeout: Seconds | None = None, **unknown: Never
-    ) -> Lease | None:
-        """See acquire()."""
-        result = await self._aacquire(wait_seconds(self, blocking, blocking_timeout, unknown))
-        return result if isinstance(result, Lease) else None
-
-    def acquire_or_raise(self) -> Lease:
-        """Acquire a lease as ``with`` does, or raise LockNotAcquired."""
-        return self.lease_or_raise(self._acquire(wait_seconds(self)))
-
-    async def aacquire_or_raise(self) -> Lease:
-        """See acquire_or_raise()."""
-        return self.lease_or_raise(await self._aacquire(wait_seconds(self)))
 
     def release(self, lease: Lease | None = None) -> None:
         """Release the given lease, or the one that this thread or task acquired.
@@ -278,7 +256,7 @@ class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
         return attempt.wake_up_list or self.keys().signal
 
     def lease_or_raise(self, result: Lease | Refusal | None) -> Lease:
-        """Return the lease. Raises LockNotAcquired if it was refused."""
+        """See BlockContext."""
         if result is None:
             raise LockNotAcquired(f"{self!r} counts as held while Redis is unavailable.", self.name)
         if not isinstance(result, Lease):

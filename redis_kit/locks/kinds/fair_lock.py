@@ -9,7 +9,7 @@ from redis_kit.locks.errors import LockNotAcquired
 from redis_kit.locks.keys import SlotKeys
 from redis_kit.locks.kinds import slots
 from redis_kit.locks.kinds.base import BaseLock
-from redis_kit.locks.leases.source import ExtendMode
+from redis_kit.locks.leases.lease import ExtendMode
 
 
 class BaseFairLock(BaseLock[SlotKeys]):
@@ -43,7 +43,7 @@ class BaseFairLock(BaseLock[SlotKeys]):
 
     def release_step(self, token: str, *, unsure: bool = False) -> ScriptCall:
         """See BaseLock."""
-        return slots.release_fair(self._script_levels, token, unsure=unsure)
+        return slots.release(self._script_levels, token, unsure=unsure, fair=True)
 
     def extend_step(self, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall:
         """See BaseLock."""

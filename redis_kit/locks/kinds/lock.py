@@ -11,8 +11,7 @@ from redis_kit.locks.errors import LockNotAcquired
 from redis_kit.locks.holders.holder import RESERVED, Holder, describe_caller
 from redis_kit.locks.keys import LockKeys
 from redis_kit.locks.kinds.base import BaseLock
-from redis_kit.locks.leases.lease import Lease
-from redis_kit.locks.leases.source import ExtendMode
+from redis_kit.locks.leases.lease import ExtendMode, Lease
 
 ACQUIRE = scripts.load("redis_kit.locks", "acquire")
 RELEASE = scripts.load("redis_kit.locks", "release")

@@ -4,7 +4,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Sequence
 from time import monotonic
-from typing import Any, Never
+from typing import Any, Unpack
 
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.core.flow import Flow
@@ -12,16 +12,15 @@ from redis_kit.core.gather import gather
 from redis_kit.core.text import shortened
 from redis_kit.locks.acquiring import wait
 from redis_kit.locks.acquiring.reentrancy import is_still_needed
-from redis_kit.locks.arguments import Seconds, blocking_seconds, flag, under_name, wait_seconds
+from redis_kit.locks.arguments import LockOptions, Seconds, under_name
 from redis_kit.locks.errors import BEHIND_OTHERS, CannotRenew, LockNotAcquired, NotHeld
 from redis_kit.locks.kinds.base import BaseLock
 from redis_kit.locks.kinds.lock import Lock
 from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
 from redis_kit.locks.leases.blocks import BlockContext
 from redis_kit.locks.leases.group import LeaseGroup, raise_first
-from redis_kit.locks.leases.lease import Lease, safe_deadline, state_of
+from redis_kit.locks.leases.lease import ExtendMode, Lease, safe_deadline, state_of
 from redis_kit.locks.leases.ownership import OwnedLeases
-from redis_kit.locks.leases.source import ExtendMode
 from redis_kit.locks.renewal import pending_releases, renewer, scheduler
 
 MAX_LOCKS = 1000
@@ -35,17 +34,19 @@ class MultiLock(BlockContext[LeaseGroup]):
     They are acquired in one order, in whatever order they are named, so that no two callers wait for each other.
     ``blocking_timeout`` (0 to 31,536,000 seconds; None waits for ever) is for all together. While it waits for one
     lock it holds and renews those before it, and holds none of those after it. 1 to 1,000, with one connection.
+    acquire() takes one round trip if all are free, on a Cluster one per node, and holds none if it returns None.
     """
+
+    lease_type = LeaseGroup
 
     def __init__(
         self,
         *locks: AnyLock | str,
         blocking: bool = True,
         blocking_timeout: Seconds | None = None,
-        **options: Any,
+        **options: Unpack[LockOptions],
     ) -> None:
-        super().__init__()
-        self.blocking, self.blocking_timeout = flag("blocking", blocking), blocking_seconds(blocking_timeout)
+        super().__init__(blocking, blocking_timeout)
         try:
             self.locks = tuple(_lock(given, options) for given in locks)
         except TypeError as error:
@@ -58,24 +59,6 @@ class MultiLock(BlockContext[LeaseGroup]):
     def __repr__(self) -> str:
         return f"<MultiLock of {', '.join(map(repr, self.locks))}>"
 
-    def acquire(
-        self, blocking: bool | None = None, *, blocking_timeout: Seconds | None = None, **unknown: Never
-    ) -> LeaseGroup | None:
-        """Acquire all, and wait as stated here or at creation; None, with none held, if one is still held by others.
-
-        For ``blocking_timeout`` None is the value stated at creation, as in redis-py. One round trip if all are free,
-        on a Cluster one per node. Raises the errors of each lock's acquire().
-        """
-        result = self._acquire(wait_seconds(self, blocking, blocking_timeout, unknown))
-        return result if isinstance(result, LeaseGroup) else None
-
-    async def aacquire(
-        self, blocking: bool | None = None, *, blocking_timeout: Seconds | None = None, **unknown: Never
-    ) -> LeaseGroup | None:
-        """See acquire()."""
-        result = await self._aacquire(wait_seconds(self, blocking, blocking_timeout, unknown))
-        return result if isinstance(result, LeaseGroup) else None
-
     def release(self) -> None:
         """Release what this thread or task acquired last. Raises NotHeld or LockLost as each does. One round trip."""
         self._own().release()
@@ -83,14 +66,6 @@ class MultiLock(BlockContext[LeaseGroup]):
     async def arelease(self) -> None:
         """See release()."""
         await self._own().arelease()
-
-    def acquire_or_raise(self) -> LeaseGroup:
-        """Acquire all as ``with`` does, or raise LockNotAcquired."""
-        return self._group_or_raise(self._acquire(wait_seconds(self)))
-
-    async def aacquire_or_raise(self) -> LeaseGroup:
-        """See acquire_or_raise()."""
-        return self._group_or_raise(await self._aacquire(wait_seconds(self)))
 
     def _acquire(self, seconds: float) -> LeaseGroup | LockNotAcquired | None:
         start = monotonic()
@@ -138,7 +113,8 @@ class MultiLock(BlockContext[LeaseGroup]):
             f"This thread or task holds no leases of {self!r}. Elsewhere, release the group that acquire() returned."
         )
 
-    def _group_or_raise(self, result: LeaseGroup | LockNotAcquired | None) -> LeaseGroup:
+    def lease_or_raise(self, result: LeaseGroup | LockNotAcquired | None) -> LeaseGroup:
+        """See BlockContext."""
         if result is None:
             self.locks[0].lease_or_raise(None)
         if isinstance(result, LeaseGroup):
@@ -255,7 +231,7 @@ def _renewed(lease: Lease) -> Flow[Any]:
     return (yield lease.source.extend_step(lease.token, ttl_ms, ExtendMode.AT_LEAST))
 
 
-def _lock(given: Any, options: dict[str, Any]) -> AnyLock:
+def _lock(given: Any, options: LockOptions) -> AnyLock:
     if isinstance(given, BaseLock):
         return given
     if isinstance(given, ReadWriteLock):

@@ -1,8 +1,7 @@
 """A semaphore: a limited number of holders at a time, in every process, for a limited time."""
 
 from collections import deque
-from collections.abc import Callable
-from typing import Any, Never
+from typing import Any, Unpack
 
 from redis_kit.core import flow
 from redis_kit.core.errors import InvalidValue
@@ -10,13 +9,12 @@ from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.locks.acquiring.attempt import Attempt, Refusal
-from redis_kit.locks.arguments import LIMIT, Release, Seconds, flag
+from redis_kit.locks.arguments import LIMIT, LeaseOptions, Seconds, flag
 from redis_kit.locks.errors import LockNotAcquired
 from redis_kit.locks.keys import SlotKeys
 from redis_kit.locks.kinds import slots
 from redis_kit.locks.kinds.base import BaseLock
-from redis_kit.locks.leases.lease import Lease
-from redis_kit.locks.leases.source import ExtendMode
+from redis_kit.locks.leases.lease import ExtendMode
 
 
 class Semaphore(BaseLock[SlotKeys]):
@@ -39,35 +37,16 @@ class Semaphore(BaseLock[SlotKeys]):
         name: str,
         limit: int,
         *,
-        timeout: Seconds | None = None,
         fair: bool = False,
         weight: int = 1,
         within: "Semaphore | None" = None,
         blocking: bool = True,
         blocking_timeout: Seconds | None = None,
-        renew: bool = False,
-        max_hold: Seconds | None = None,
-        on_lost: Callable[[Lease], Any] | None = None,
-        release: Release = "on_exit",
-        database: str = "default",
-        using: str = "default",
-        **unknown: Never,
+        **options: Unpack[LeaseOptions],
     ) -> None:
-        if unknown.get("reentrant"):
+        if options.get("reentrant"):
             raise InvalidValue("A Semaphore can't be reentrant: each lease takes slots of its own. A Lock can be.")
-        super().__init__(
-            name,
-            timeout=timeout,
-            blocking=blocking,
-            blocking_timeout=blocking_timeout,
-            renew=renew,
-            max_hold=max_hold,
-            on_lost=on_lost,
-            release=release,
-            database=database,
-            using=using,
-            **unknown,
-        )
+        super().__init__(name, blocking=blocking, blocking_timeout=blocking_timeout, **options)
         self.limit = whole_number("limit", limit, LIMIT)
         self.fair = flag("fair", fair)
         self.within = within
@@ -126,7 +105,7 @@ class Semaphore(BaseLock[SlotKeys]):
 
     def release_step(self, token: str, *, unsure: bool = False) -> ScriptCall:
         """See BaseLock."""
-        return (slots.release_fair if self.fair else slots.release)(self._script_levels, token, unsure=unsure)
+        return slots.release(self._script_levels, token, unsure=unsure, fair=self.fair)
 
     def extend_step(self, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall:
         """See BaseLock."""

@@ -16,8 +16,7 @@ from redis_kit.locks.acquiring.local_queue import LocalQueue
 from redis_kit.locks.arguments import TIMEOUT
 from redis_kit.locks.holders.holder import Holder, describe_caller, parse_slot
 from redis_kit.locks.keys import SlotKeys
-from redis_kit.locks.leases.lease import Lease
-from redis_kit.locks.leases.source import ExtendMode
+from redis_kit.locks.leases.lease import ExtendMode, Lease
 
 ACQUIRE = scripts.load("redis_kit.locks", "acquire_slot")
 ACQUIRE_FAIR = scripts.load("redis_kit.locks", "acquire_fair_slot")
@@ -121,10 +120,11 @@ def acquire(levels: Levels, attempt: Attempt) -> ScriptCall:
     return ACQUIRE((levels.live, f"{levels.lease}:{attempt.token}", *keys), args)
 
 
-def release(levels: Levels, token: str, *, unsure: bool = False) -> ScriptCall:
-    """Return the step that releases them on all levels. See LeaseSource."""
-    keys = levels.keys().release
-    return RELEASE((levels.live, f"{levels.lease}:{token}", *keys), _release_arguments(levels, token, unsure))
+def release(levels: Levels, token: str, *, unsure: bool = False, fair: bool = False) -> ScriptCall:
+    """Return the step that releases them on all levels, or gives up a ticket. See LeaseSource."""
+    keys, script = levels.keys(), RELEASE_FAIR if fair else RELEASE
+    args = _release_arguments(levels, token, unsure)
+    return script((keys.live, f"{keys.lease}:{token}", *(keys.fair if fair else keys.release)), args)
 
 
 def extend(levels: Levels, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall:
@@ -153,13 +153,6 @@ def acquire_fair(levels: Levels, attempt: Attempt) -> ScriptCall:
         args = (*args[:5], levels.weight, *tickets)
     statistics = keys.statistics if attempt.waiting_since else ()
     return ACQUIRE_FAIR((keys.live, f"{keys.lease}:{attempt.token}", *keys.fair, *statistics), args)
-
-
-def release_fair(levels: Levels, token: str, *, unsure: bool = False) -> ScriptCall:
-    """Return the step that releases slots or gives up a ticket. See LeaseSource."""
-    keys = levels.keys()
-    args = _release_arguments(levels, token, unsure)
-    return RELEASE_FAIR((keys.live, f"{keys.lease}:{token}", *keys.fair), args)
 
 
 def set_fair_limit(source: Slots, number: int | None) -> ScriptCall:

@@ -1,35 +1,79 @@
-"""The ``with`` blocks of a lock object: each ends the lease that it acquired, wherever it is left."""
+"""How a lock object is acquired: by methods, and by ``with`` blocks, which end their lease wherever they are left."""
 
+import math
 import sys
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from types import FrameType
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Never
 from weakref import ref
 
+from redis_kit.core.text import unexpected
+from redis_kit.locks.arguments import HINTS_OF_ACQUIRE, Seconds, blocking_seconds, flag
 from redis_kit.locks.errors import NotHeld
-from redis_kit.locks.leases.group import LeaseGroup
-from redis_kit.locks.leases.lease import Lease
-from redis_kit.locks.leases.ownership import current_owner
-
-LeaseT = TypeVar("LeaseT", Lease, LeaseGroup)
-
+from redis_kit.locks.leases.ownership import LeaseT, current_owner
 
 Block = tuple[LeaseT, "ref[Any]", FrameType]  # what it holds, its owner, and the frame of its statement
 
 
 class BlockContext(Generic[LeaseT]):
-    """``with`` and ``async with`` of a lock object, which threads and tasks may share."""
+    """A lock object, which threads and tasks may share. It states at creation for how long its callers wait."""
 
-    def __init__(self) -> None:
+    lease_type: ClassVar[type[Any]]
+
+    def __init__(self, blocking: Any, blocking_timeout: Any) -> None:
+        self.blocking, self.blocking_timeout = flag("blocking", blocking), blocking_seconds(blocking_timeout)
         self._blocks: list[Block[LeaseT]] = []
+
+    def acquire(
+        self, blocking: bool | None = None, *, blocking_timeout: Seconds | None = None, **unknown: Never
+    ) -> LeaseT | None:
+        """Acquire a lease, and wait for it as stated here or at creation; None if it is still held by others then.
+
+        0 to 31,536,000 seconds; None is the value stated at creation, as in redis-py. One round trip if it is free; a
+        waiter sends one command per second. Raises AlreadyHeld if a caller would wait for itself, RedisUnavailable if
+        the server is unavailable; its ``indeterminate`` means that the lease may be held until the server answers.
+        """
+        result = self._acquire(self.wait_seconds(blocking, blocking_timeout, unknown))
+        return result if isinstance(result, self.lease_type) else None
+
+    async def aacquire(
+        self, blocking: bool | None = None, *, blocking_timeout: Seconds | None = None, **unknown: Never
+    ) -> LeaseT | None:
+        """See acquire()."""
+        result = await self._aacquire(self.wait_seconds(blocking, blocking_timeout, unknown))
+        return result if isinstance(result, self.lease_type) else None
 
     def acquire_or_raise(self) -> LeaseT:
         """Acquire a lease as ``with`` does, or raise LockNotAcquired."""
-        raise NotImplementedError
+        return self.lease_or_raise(self._acquire(self.wait_seconds()))
 
     async def aacquire_or_raise(self) -> LeaseT:
         """See acquire_or_raise()."""
+        return self.lease_or_raise(await self._aacquire(self.wait_seconds()))
+
+    def lease_or_raise(self, result: Any) -> LeaseT:
+        """Return what was acquired. Raises LockNotAcquired if it was refused."""
         raise NotImplementedError
+
+    def _acquire(self, seconds: float) -> Any:
+        raise NotImplementedError
+
+    async def _aacquire(self, seconds: float) -> Any:
+        raise NotImplementedError
+
+    def wait_seconds(
+        self, blocking: Any = None, blocking_timeout: Any = None, unknown: Mapping[str, Any] | None = None
+    ) -> float:
+        """Return for how many seconds a caller waits: 0 if it does not, infinity for ever. None means as at creation.
+
+        Raises TypeError for arguments that acquire() does not have.
+        """
+        if unknown:
+            raise unexpected("acquire", self.acquire, unknown, HINTS_OF_ACQUIRE)
+        if not (self.blocking if blocking is None else flag("blocking", blocking)):
+            return 0.0
+        wait = self.blocking_timeout if blocking_timeout is None else blocking_seconds(blocking_timeout)
+        return math.inf if wait is None else wait
 
     def __enter__(self) -> LeaseT:
         lease = self.acquire_or_raise()

@@ -1,15 +1,18 @@
 """A lease: proof of holding a lock, or a slot of a semaphore."""
 
 import logging
+from collections.abc import Callable
+from enum import StrEnum
 from os import getpid
 from time import monotonic
 from types import TracebackType
-from typing import NoReturn, Protocol, Self
+from typing import Any, NoReturn, Protocol, Self
 
 from redis_kit.core.errors import RedisKitError
+from redis_kit.core.flow import Flow
+from redis_kit.core.scripts import ScriptCall
 from redis_kit.locks.arguments import TIMEOUT, Seconds, seconds
 from redis_kit.locks.errors import LockLost, NotHeld, with_notes
-from redis_kit.locks.leases.source import LeaseSource
 
 logger = logging.getLogger("redis_kit.locks")
 
@@ -17,14 +20,80 @@ DRIFT = 0.01  # how much faster the server's clock may run than ours
 MARGIN = 0.005  # seconds
 
 
-class Notifier(Protocol):
-    """Cancels the task that is inside ``async with`` of a lease when the lease is lost."""
+class ExtendMode(StrEnum):
+    """How a lease is extended. The values are those that the scripts take."""
 
-    def enter(self) -> None:
-        """Note that the running task is inside."""
+    ADD = "0"  # by a time
+    REPLACE = "1"  # so that a time is left from now on
+    AT_LEAST = "2"  # so that at least a time is left from now on
 
-    def leave(self, error: BaseException | None) -> bool:
-        """Note that the task leaves; True if ``error`` is nothing but the cancellation by this notifier."""
+
+class LeaseSource(Protocol):
+    """A lock or semaphore: its name, its options with times in seconds, and what changes a lease of it."""
+
+    name: str
+    using: str
+    member: str
+    renew: bool
+    max_hold: float | None
+    on_lost: Callable[[Any], Any] | None
+    on_commit: bool
+    database: str
+    reentrant: bool
+    exclusive: bool
+    fair: bool
+    owned_leases: Any
+
+    @property
+    def local_key(self) -> str:
+        """Return the key under which callers of this process wait for it."""
+
+    @property
+    def lease_timeout(self) -> float:
+        """Return the timeout of a lease, in seconds: its own, or that of the settings."""
+
+    def tag(self) -> str:
+        """Return the tag of its bucket."""
+
+    def key(self, part: str) -> str:
+        """Return the key of one part."""
+
+    def acquire_step(self, attempt: Any) -> ScriptCall:
+        """Return the step that acquires a lease: its fence, or a refusal that begins with the ms to wait at most."""
+
+    def wake_up_list(self, refusal: Any, attempt: Any) -> str:
+        """Return the list on which to wait after a refusal."""
+
+    def release(self, lease: "Lease | None" = None) -> None:
+        """Release a lease."""
+
+    async def arelease(self, lease: "Lease | None" = None) -> None:
+        """See release()."""
+
+    def release_flow(self, lease: "Lease | None") -> Flow[None]:
+        """Release a lease, unless its holder acquired it more than once."""
+
+    def extend_flow(self, lease: "Lease", additional_time: float, replace_ttl: bool) -> Flow[bool]:
+        """Extend a lease by some seconds."""
+
+    def end_flow(self, lease: "Lease") -> Flow[None]:
+        """Release a lease, however often its holder acquired it."""
+
+    def abandon(self, lease: "Lease") -> None:
+        """End a lease and let the background release it."""
+
+    def release_step(self, token: str, *, unsure: bool = False) -> ScriptCall:
+        """Return the step that ends a lease or gives up a ticket: 1, or 0 if the server does not know the token.
+
+        Then it counts as lost, unless it is ``unsure`` whether it was acquired and not released before.
+        """
+
+    def extend_step(self, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall:
+        """Return the step that extends a lease: its new TTL in ms, or 0 if the server does not know the token."""
+
+    def run_flow(self, steps: Flow[Any], **answers: Any) -> Any: ...
+
+    async def arun_flow(self, steps: Flow[Any], **answers: Any) -> Any: ...
 
 
 class LeaseState:
@@ -40,7 +109,7 @@ class LeaseState:
         self.late_until = 0.0  # until when a lost request for the lease may still reach the server
         self.reentries = 0  # how often its owner acquired it again
         self.until_commit = False  # released, and held until the end of a transaction
-        self.notifier: Notifier | None = None  # of a lease that is renewed or watched
+        self.notifier: Any = None  # the LossNotifier of a lease that is renewed or watched
 
 
 class LeaseContext:
@@ -103,7 +172,7 @@ class Lease(LeaseContext):
 
     __slots__ = ("__weakref__", "_state", "acquired_at", "deadline", "fence", "source", "token")
 
-    def __init__(self, source: "LeaseSource[Lease]", *, token: str, fence: int, deadline: float) -> None:
+    def __init__(self, source: LeaseSource, *, token: str, fence: int, deadline: float) -> None:
         self.source, self.token, self.fence = source, token, fence
         self.deadline, self.acquired_at = deadline, monotonic()
         self._state = LeaseState(source.lease_timeout)
@@ -223,7 +292,7 @@ def leave_task(lease: Lease, error: BaseException | None) -> bool:
     state = lease._state
     if not state.notifier or (state.reentries and not lease.lost):
         return False
-    return state.notifier.leave(error)
+    return bool(state.notifier.leave(error))
 
 
 def safe_deadline(sent_at: float, timeout: float) -> float:

@@ -5,29 +5,13 @@ import contextlib
 import os
 import threading
 from collections.abc import Hashable
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import WeakValueDictionary, ref
 
+from redis_kit.locks.leases.group import LeaseGroup
 from redis_kit.locks.leases.lease import Lease
 
-
-class Owned(Protocol):
-    """A lease, or several that were acquired together."""
-
-    @property
-    def held(self) -> bool:
-        """Tell whether it is surely live."""
-
-    @property
-    def lost(self) -> bool:
-        """Tell whether it is known to have ended before it was released."""
-
-    @property
-    def over(self) -> bool:
-        """Tell whether nothing is left to release."""
-
-
-OwnedT = TypeVar("OwnedT", bound=Owned)
+LeaseT = TypeVar("LeaseT", Lease, LeaseGroup)
 
 
 class _Entry(NamedTuple):
@@ -35,31 +19,31 @@ class _Entry(NamedTuple):
     owner: "ref[Any]"
 
 
-class OwnedLeases(Generic[OwnedT]):
+class OwnedLeases(Generic[LeaseT]):
     """The leases that were acquired through one lock object and not released."""
 
     def __init__(self) -> None:
         self._entries: list[_Entry] = []
 
-    def add(self, lease: OwnedT) -> None:
+    def add(self, lease: LeaseT) -> None:
         """Remember a lease of the current thread or task."""
         owner = current_owner()
         if self._entries:
             self._remove_ended(owner)
         self._entries.append(_Entry(lease, ref(owner)))
 
-    def latest(self) -> OwnedT | None:
+    def latest(self) -> LeaseT | None:
         """Return the last lease that the current thread or task acquired and did not release, even if it is lost."""
         if not self._entries:
             return None
         owner = current_owner()
         for entry in self._entries[::-1]:
             if entry.owner() is owner and (entry.lease.lost or not entry.lease.over):
-                lease: OwnedT = entry.lease
+                lease: LeaseT = entry.lease
                 return lease
         return None
 
-    def remove(self, lease: OwnedT) -> None:
+    def remove(self, lease: LeaseT) -> None:
         """Forget a lease."""
         for entry in self._entries[:]:
             if entry.lease is lease:

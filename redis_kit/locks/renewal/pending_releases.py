@@ -19,13 +19,11 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.signals import redis_recovered
 from redis_kit.core.steps import TolerantBatch
 from redis_kit.locks.errors import CannotRenew
-from redis_kit.locks.leases.lease import Lease
-from redis_kit.locks.leases.source import LeaseSource
+from redis_kit.locks.leases.lease import LeaseSource
 from redis_kit.locks.renewal import scheduler
 
 logger = logging.getLogger("redis_kit.locks")
 Result = TypeVar("Result")
-Source = LeaseSource[Lease]
 
 BATCH = 100  # releases in one round trip
 RETRY_UNAVAILABLE = (0.1, 0.5)  # seconds until the next attempt while the server is unavailable
@@ -44,7 +42,7 @@ class PendingRelease:
 
     __slots__ = ("ends_by", "source", "token", "until", "was_unknown", "when")
 
-    def __init__(self, source: Source, token: str, *, ends_by: float | None, when: float) -> None:
+    def __init__(self, source: LeaseSource, token: str, *, ends_by: float | None, when: float) -> None:
         self.source, self.token, self.ends_by, self.when = source, token, ends_by, when
         self.until = monotonic() + GIVE_UP_AFTER if ends_by is None else ends_by
         self.was_unknown = False  # the server has answered once that it does not know the token
@@ -135,7 +133,7 @@ class PendingReleases:
                 self.entries[entry.token] = entry
 
 
-def add(source: Source, token: str, *, ends_by: float | None = None, after: float = 0.0) -> None:
+def add(source: LeaseSource, token: str, *, ends_by: float | None = None, after: float = 0.0) -> None:
     """Release a token in ``after`` seconds, and again until the server has answered. No round trip, and no wait.
 
     Stop when the lease has surely ended, or an hour after an attempt whose outcome is unknown.
@@ -150,7 +148,7 @@ def add_retry_note(error: BaseException) -> None:
         error.add_note(RETRY_NOTE)
 
 
-def sent_first(sources: Sequence[Source], steps: Flow[Result]) -> Flow[Result]:
+def sent_first(sources: Sequence[LeaseSource], steps: Flow[Result]) -> Flow[Result]:
     """Return the flow, after the pending releases of the same names: they must not keep their own process out."""
     queue = _queues.get(sources[0].using)
     if queue and queue.entries and (entries := queue.of(source.member for source in sources)):

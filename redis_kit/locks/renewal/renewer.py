@@ -18,9 +18,17 @@ from redis_kit.core.client.backoff import full_jitter
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.text import number
 from redis_kit.locks.errors import CannotRenew
-from redis_kit.locks.leases.lease import DRIFT, MARGIN, Lease, mark_ended, note_extension, safe_deadline, state_of
+from redis_kit.locks.leases.lease import (
+    DRIFT,
+    MARGIN,
+    ExtendMode,
+    Lease,
+    mark_ended,
+    note_extension,
+    safe_deadline,
+    state_of,
+)
 from redis_kit.locks.leases.ownership import current_owner
-from redis_kit.locks.leases.source import ExtendMode
 from redis_kit.locks.renewal import pending_releases, scheduler
 
 logger = logging.getLogger("redis_kit.locks")
@@ -159,7 +167,7 @@ def stop(lease: Lease) -> None:
     """Stop watching and renewing: from now on the lease can't be lost, only released. No round trip."""
     state = state_of(lease)
     notifier, state.notifier = state.notifier, None
-    if isinstance(notifier, LossNotifier):
+    if notifier:
         notifier.decide()
         for item in notifier.items:
             scheduler.remove(item)
@@ -168,7 +176,7 @@ def stop(lease: Lease) -> None:
 def lose(lease: Lease, why: str) -> None:
     """End a lease that the server does not know any more, and notify its owner if it is watched. No round trip."""
     notifier = state_of(lease).notifier
-    if not (isinstance(notifier, LossNotifier) and notifier.lose(why)):
+    if not (notifier and notifier.lose(why)):
         mark_ended(lease, lost=True)
 
 
@@ -178,7 +186,7 @@ def reschedule(lease: Lease, *, extended_at: float | None = None, error: BaseExc
     ``extended_at`` is when its TTL began again, ``error`` is what the extension failed with.
     """
     notifier = state_of(lease).notifier
-    if not isinstance(notifier, LossNotifier) or notifier.decided:
+    if notifier is None or notifier.decided:
         return
     notifier.extended_at = notifier.extended_at if extended_at is None else extended_at
     notifier.error = error if isinstance(error, RedisFailure) else None

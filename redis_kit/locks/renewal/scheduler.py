@@ -62,26 +62,14 @@ class _Entry:
         self.when, self.failures = when, 0
 
 
-class _Sleeper:
-    """Lets one thread sleep, and wakes it.
+class _WakeUps(EventQueue[None]):
+    """The wake-ups of one thread: a replaced thread that is still alive can't take those of the next one."""
 
-    Each thread has its own, so a replaced thread that is still alive can't take the wake-ups of the next one.
-    """
-
-    __slots__ = ("sleeps_until", "wake_ups")
+    __slots__ = ("sleeps_until",)
 
     def __init__(self) -> None:
-        self.wake_ups: EventQueue[None] = EventQueue()
+        super().__init__()
         self.sleeps_until = -inf  # only work that is due earlier wakes the thread
-
-    def wait(self, seconds: float | None) -> None:
-        """Wait for a wake-up; None: without a limit."""
-        with contextlib.suppress(Empty):
-            self.wake_ups.get(timeout=seconds)
-
-    def wake(self) -> None:
-        """Wake the thread."""
-        self.wake_ups.put(None)
 
 
 class Loop:
@@ -97,7 +85,7 @@ class Loop:
         self._new: deque[_Entry] = deque()
         self._heap: list[tuple[float, int, _Entry]] = []
         self._numbers = itertools.count()
-        self._sleeper = _Sleeper()  # of the present thread
+        self._wake_ups = _WakeUps()  # of the present thread
         self._starting = threading.RLock()
         self._thread: threading.Thread | None = None
 
@@ -111,9 +99,9 @@ class Loop:
         except BaseException:
             self.remove(item)
             raise
-        sleeper = self._sleeper
-        if entry.when < sleeper.sleeps_until or len(self._new) > MAX_STALE:
-            sleeper.wake()
+        wake_ups = self._wake_ups
+        if entry.when < wake_ups.sleeps_until or len(self._new) > MAX_STALE:
+            wake_ups.put(None)
 
     def remove(self, item: Periodic) -> None:
         """See remove()."""
@@ -128,8 +116,8 @@ class Loop:
             if self._thread and self._thread.is_alive():
                 return
             name = f"redis-kit-renewals-{self.lane}"
-            self._sleeper = sleeper = _Sleeper()  # an add() that still wakes the old one is seen in _entries
-            self._thread = thread = threading.Thread(target=self._run, args=(sleeper,), name=name, daemon=True)
+            self._wake_ups = wake_ups = _WakeUps()  # an add() that still wakes the old one is seen in _entries
+            self._thread = thread = threading.Thread(target=self._run, args=(wake_ups,), name=name, daemon=True)
             try:
                 thread.start()
             except RuntimeError as error:
@@ -138,11 +126,11 @@ class Loop:
                     f"Leases can't be renewed in this process, since no thread can be started: {error}"
                 ) from error
 
-    def _run(self, sleeper: _Sleeper) -> None:
+    def _run(self, wake_ups: _WakeUps) -> None:
         try:
             while self._thread is threading.current_thread():
                 try:
-                    self._work(sleeper)
+                    self._work(wake_ups)
                 except BaseException:
                     logger.exception("The renewal thread was interrupted; it continues.")
         finally:
@@ -151,7 +139,7 @@ class Loop:
                 self._thread = None
                 self.revive()
 
-    def _work(self, sleeper: _Sleeper) -> None:
+    def _work(self, wake_ups: _WakeUps) -> None:
         """Run what is due, until it is interrupted or most of the heap is of items that were removed."""
         self._new.clear()
         self._heap = [(entry.when, next(self._numbers), entry) for entry in list(self._entries.values())]
@@ -160,23 +148,26 @@ class Loop:
             while self._new:
                 self._push(self._new.popleft())
             if not self._heap or self._heap[0][0] > monotonic():
-                self._sleep(sleeper, self._heap[0][0] if self._heap else inf)
+                self._sleep(wake_ups, self._heap[0][0] if self._heap else inf)
                 continue
             when, _, entry = heapq.heappop(self._heap)
             if (item := entry.item) and entry.when == when:
                 self._run_entry(entry, item)
-                _revive_others()
+                for loop in list(_loops.values()):
+                    loop.revive()
 
     def _push(self, entry: _Entry) -> None:
         if entry.item:
             heapq.heappush(self._heap, (entry.when, next(self._numbers), entry))
 
-    def _sleep(self, sleeper: _Sleeper, until: float) -> None:
-        sleeper.sleeps_until = until
+    def _sleep(self, wake_ups: _WakeUps, until: float) -> None:
+        wake_ups.sleeps_until = until
         # add() reads sleeps_until after it has put its entry into _new; so one of the two sees the other.
         if not self._new:
-            sleeper.wait(None if until == inf else min(max(until - monotonic(), 0.0), threading.TIMEOUT_MAX))
-        sleeper.sleeps_until = -inf
+            seconds = None if until == inf else min(max(until - monotonic(), 0.0), threading.TIMEOUT_MAX)
+            with contextlib.suppress(Empty):
+                wake_ups.get(timeout=seconds)
+        wake_ups.sleeps_until = -inf
 
     def _run_entry(self, entry: _Entry, item: Periodic) -> None:
         try:
@@ -195,11 +186,6 @@ class Loop:
 
 
 _loops: dict[str, Loop] = {}
-
-
-def _revive_others() -> None:
-    for loop in list(_loops.values()):
-        loop.revive()
 
 
 os.register_at_fork(after_in_child=_loops.clear)

@@ -62,12 +62,9 @@ def _health(reports: Sequence[ServerReport]) -> Iterator[Figure]:
     memory, _keys, connections, commands = _figures(reports)
     yield from (memory, connections, commands)
     yield Figure(_("Eviction"), info.get("maxmemory_policy"))
-    yield Figure(_("Answers within"), timedelta(seconds=_rounded(2 * max(report.clock_error for report in reports))))
-
-
-def _rounded(seconds: float) -> float:
-    """Return the next round number of seconds, so that the page does not change with each refresh."""
-    return next((step for step in ROUND if seconds <= step), seconds)
+    answer = 2 * max(report.clock_error for report in reports)
+    rounded = next((step for step in ROUND if answer <= step), answer)  # or the page would change with each refresh
+    yield Figure(_("Answers within"), timedelta(seconds=rounded))
 
 
 def _state(reports: Sequence[ServerReport], sentinels: Sequence[Advice]) -> Iterator[Content]:

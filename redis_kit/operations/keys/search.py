@@ -102,8 +102,8 @@ def _page(place: _Place, wanted: _Text, limit: int) -> Flow[tuple[list[KeyInfo],
     names.sort()
     if not names:
         return [], following
-    steps = [step for name in names for step in _details(name)]
-    replies = yield TolerantBatch(steps)
+    details = [(("TYPE", name), ("PTTL", name), ("MEMORY", "USAGE", name, "SAMPLES", SAMPLES)) for name in names]
+    replies = yield TolerantBatch([Call(*command) for commands in details for command in commands])
     keys = [_key(name, *replies[at * 3 : at * 3 + 3]) for at, name in enumerate(names)]
     return [key for key in keys if key.type != "none"], following
 
@@ -122,10 +122,6 @@ def _matches(place: _Place, wanted: _Text, limit: int) -> Flow[tuple[list[bytes]
     step = round(place.step * limit / len(names)) if names else STEP[1]
     following = _Place(place.node, int(cursor), min(max(step, STEP[0]), STEP[1]))
     return chosen, following if following.cursor else None
-
-
-def _details(name: bytes) -> tuple[Call, ...]:
-    return Call("TYPE", name), Call("PTTL", name), Call("MEMORY", "USAGE", name, "SAMPLES", SAMPLES)
 
 
 def _key(name: bytes, kind: Any, milliseconds: Any, size: Any) -> KeyInfo:

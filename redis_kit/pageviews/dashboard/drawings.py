@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date
-from typing import Any
 
 from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
 from django.utils.formats import date_format, number_format
@@ -63,9 +62,9 @@ def charts(report: Report) -> Iterator[LineChart | HeatMap]:
 def lists(report: Report, page: str, key: str) -> Iterator[Table]:
     """Yield the most viewed pages or objects, those that trend, and the sources of views."""
     if not key:
-        column, link = (_("Object"), _object_link(page)) if page else (_("Page"), _page_link)
-        top = [(link(name), views) for name, views in report.top]
-        trends = [(link(trend.name), round(trend.score, 1)) for trend in report.trends]
+        column = _("Object") if page else _("Page")
+        top = [(_link(page, name), views) for name, views in report.top]
+        trends = [(_link(page, trend.name), round(trend.score, 1)) for trend in report.trends]
         title = _("Top objects today") if page else _("Top pages today")
         yield Table(title, (column, _("Views")), top, empty=_("No views today."))
         yield Table(_("Trending now"), (column, _("Score")), trends, empty=_("No views lately."))
@@ -168,9 +167,5 @@ def _grouped(number: int) -> str:
     return str(number_format(number, force_grouping=True))
 
 
-def _page_link(name: str) -> Any:
-    return Link(name, SLUG, {"page": name})
-
-
-def _object_link(page: str) -> Any:
-    return lambda key: Link(key, SLUG, {"page": page, "key": key})
+def _link(page: str, name: str) -> Link:
+    return Link(name, SLUG, {"page": page, "key": name} if page else {"page": name})

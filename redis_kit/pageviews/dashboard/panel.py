@@ -10,6 +10,7 @@ from redis_kit.core.errors import InvalidName
 from redis_kit.core.flow import Flow
 from redis_kit.core.panels import Content, Field, Panel, Search, Table, Tile
 from redis_kit.pageviews.counter import PageViews
+from redis_kit.pageviews.dashboard import drawings, report
 
 
 class PageViewsPanel(Panel):
@@ -40,29 +41,21 @@ class PageViewsPanel(Panel):
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return today's numbers of the site. One round trip."""
-        from redis_kit.pageviews.dashboard import report
-
         site = _page("")
         return {site.using: report.read_summary(site)}
 
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
         """Return today's views and visitors, and the views of the last 24 hours."""
-        from redis_kit.pageviews.dashboard import drawings
-
         (summary,) = replies.values()
         return drawings.overview(summary)
 
     def _shown(self, page: str, key: str) -> Iterator[Content]:
-        from redis_kit.pageviews.dashboard import drawings, report
-
         numbers = report.read(_page(page, key))
         yield from drawings.figures(numbers, is_site=not page)
         yield from drawings.charts(numbers)
         yield from drawings.lists(numbers, page, key)
 
     def _compared(self, page: str, key: str, other: str) -> Iterator[Content]:
-        from redis_kit.pageviews.dashboard import drawings, report
-
         first, second = _page(page, key), _page(other)
         *reports, overlap = report.compare(first, second)
         names = (" ".join(filter(None, (page or _("Whole site"), key))), other)

@@ -31,17 +31,11 @@ class PageViewSnapshotAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has 
         """Return whether the user may see the dashboard."""
         return self.has_module_permission(request)
 
-    def has_add_permission(self, request: Any) -> bool:
+    def has_add_permission(self, request: Any, obj: Any = None) -> bool:
         """Return False: rows come from Redis."""
         return False
 
-    def has_change_permission(self, request: Any, obj: Any = None) -> bool:
-        """Return False: rows come from Redis."""
-        return False
-
-    def has_delete_permission(self, request: Any, obj: Any = None) -> bool:
-        """Return False: rows come from Redis."""
-        return False
+    has_change_permission = has_delete_permission = has_add_permission
 
     def get_search_results(self, request: Any, queryset: Any, search_term: str) -> tuple[Any, bool]:
         """Return the rows whose page or key has each word of a search, as these are shown."""

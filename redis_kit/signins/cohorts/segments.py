@@ -104,7 +104,8 @@ class Segment:
         return Segment(self.activity, parts, lambda bitmaps: operation(self.joined(bitmaps), other.joined(bitmaps)))
 
     def _count(self) -> Flow[int]:
-        if not self._is_complement():
+        # A number below 0 is one with all further bits set: the complement of a set, which ends with the last user.
+        if self.joined(dict.fromkeys(self.parts, 0)) >= 0:
             parts = list(self.parts)
             users = yield from read_joined(parts, keys.tags(self.activity.encoded))
             return self.joined(dict(zip(parts, users, strict=True))).bit_count()
@@ -128,10 +129,6 @@ class Segment:
         """Return the users of each bucket as a number, without erased ones."""
         bitmaps = yield from _read(sorted(self.parts, key=repr), keys.tags(self.activity.encoded))
         return [self.joined(each) & each[EVERYONE] for each in bitmaps]
-
-    def _is_complement(self) -> bool:
-        # A number below 0 is one with all further bits set: the complement of a set, which ends with the last user.
-        return self.joined(dict.fromkeys(self.parts, 0)) < 0
 
 
 def _read(parts: Sequence[Part], tags: Sequence[str]) -> Flow[list[Bitmaps]]:

@@ -109,12 +109,9 @@ def days_with_kinds(years: Iterable[int], stored: Iterable[bytes | None]) -> Ite
 
 def _days(year: int, bitmap: bytes) -> Iterator[date]:
     first, last = date(year, 1, 1), date(year, 12, 31)
-    days = (first + timedelta(at) for at, bit in enumerate(_bits(bitmap)) if bit == "1")
+    bits = "".join(f"{byte:08b}" for byte in bitmap)
+    days = (first + timedelta(at) for at, bit in enumerate(bits) if bit == "1")
     return (day for day in days if day <= last)
-
-
-def _bits(stored: bytes) -> str:
-    return "".join(f"{byte:08b}" for byte in stored)
 
 
 class History(SignInUser):

@@ -16,8 +16,7 @@ from redis_kit.core.text import clean
 from redis_kit.core.values.rates import parse
 from redis_kit.throttling.discovery import find, hint, project_throttles
 from redis_kit.throttling.rules import LIMIT, LONGEST, Rule, counts, reset_by_hash
-from redis_kit.throttling.statistics.counters import ThrottleCalls, recent
-from redis_kit.throttling.statistics.history import HOURS, throttle_history
+from redis_kit.throttling.statistics.counters import HOURS, ThrottleCalls, recent, throttle_history
 from redis_kit.throttling.statistics.offenders import Offender
 from redis_kit.throttling.statistics.shadow_report import ShadowReport, shadow_report
 from redis_kit.throttling.throttles.throttle import Throttle
@@ -136,10 +135,10 @@ class Command(terminal.KitCommand):
             lists: dict[str, Any] = {
                 "rules": [plain_rule(row, plain=plain) for row in rules],
                 "more": more,
-                "offenders": [plain_offender(row, plain=plain) for row in most],
+                "offenders": [row._asdict() | {"shown": name_of(row.shown, plain=plain)} for row in most],
             }
             if hours:
-                lists["hours"] = [plain_calls(each) for each in by_hour]
+                lists["hours"] = [each._asdict() | {"start": each.start.isoformat()} for each in by_hour]
             self.write_json(plain_throttle(throttle, *sums) | lists)
             return
         period = f"{hours:,} h" if hours else "30 minutes"
@@ -396,11 +395,6 @@ def plain_throttle(throttle: Throttle, allowed: int, refused: int) -> dict[str, 
     }
 
 
-def plain_calls(of_hour: ThrottleCalls) -> dict[str, Any]:
-    """Return the calls of an hour."""
-    return of_hour._asdict() | {"start": of_hour.start.isoformat()}
-
-
 def plain_rule(given: Rule | None, *, plain: bool) -> dict[str, Any] | None:
     """Return a rule."""
     if given is None:
@@ -408,15 +402,10 @@ def plain_rule(given: Rule | None, *, plain: bool) -> dict[str, Any] | None:
     return given._asdict() | {"shown": name_of(given.shown, plain=plain), "until": given.until.isoformat()}
 
 
-def plain_offender(row: Offender, *, plain: bool) -> dict[str, Any]:
-    """Return an offender."""
-    return row._asdict() | {"shown": name_of(row.shown, plain=plain)}
-
-
 def plain_decision(answer: Decision) -> dict[str, Any]:
     """Return a decision; infinite times are null."""
-    waits = {name: _finite(getattr(answer, name)) for name in ("retry_after", "reset_after")}
-    return answer._asdict() | waits | {"rate": _plain_rate(answer.rate)}
+    plain = {name: None if value == math.inf else value for name, value in answer._asdict().items()}
+    return plain | {"rate": _plain_rate(answer.rate)}
 
 
 def plain_report(given: ShadowReport) -> dict[str, Any]:
@@ -426,10 +415,6 @@ def plain_report(given: ShadowReport) -> dict[str, Any]:
         "proposed": _plain_rate(given.proposed),
         "share": given.share,
     }
-
-
-def _finite(seconds: float) -> float | None:
-    return None if math.isinf(seconds) else seconds
 
 
 def _plain_rate(rate: object) -> str | None:

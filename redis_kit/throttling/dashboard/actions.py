@@ -3,7 +3,7 @@
 import math
 import re
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from django.utils import timezone
@@ -12,15 +12,15 @@ from django.utils.translation import gettext as _
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.keys import hashed
 from redis_kit.core.panels import Meter, duration
+from redis_kit.throttling import rules
+from redis_kit.throttling.discovery import built_throttles
+from redis_kit.throttling.engine.base import BaseThrottle
+from redis_kit.throttling.rules import Rule
+from redis_kit.throttling.throttles.throttle import Throttle
+from redis_kit.throttling.values.decision import Decision
 from redis_kit.throttling.values.identity_shape import fits, has_any_text, named, suggestion
 from redis_kit.throttling.values.masking import HIDDEN, masked
 from redis_kit.throttling.values.titles import DEFAULT, title
-
-if TYPE_CHECKING:
-    from redis_kit.throttling.engine.base import BaseThrottle
-    from redis_kit.throttling.rules import Rule
-    from redis_kit.throttling.throttles.throttle import Throttle
-    from redis_kit.throttling.values.decision import Decision
 
 VALUE = re.compile(r"([A-Za-z0-9_-]{22})?(?:@(\S+))? (.+)", re.DOTALL)
 RATES_FOR = re.compile(r"(.+?)\s+for\s+(.+)", re.IGNORECASE)
@@ -41,7 +41,7 @@ class Target(NamedTuple):
         return cls(match[3], match[1] or "", unquote(match[2] or DEFAULT))
 
     @classmethod
-    def of(cls, throttle: "BaseThrottle", identity_hash: str = "") -> "Target":
+    def of(cls, throttle: BaseThrottle, identity_hash: str = "") -> "Target":
         """Return the target for a throttle."""
         return cls(throttle.name, identity_hash, throttle.using)
 
@@ -63,7 +63,7 @@ class Target(NamedTuple):
         return f"{name}, {self.identity_hash}" if self.identity_hash else name
 
     @property
-    def throttle(self) -> "Throttle":
+    def throttle(self) -> Throttle:
         """Return the throttle. Raises InvalidValue if this process has not built it."""
         return _throttle(self.name, self.using)
 
@@ -73,8 +73,6 @@ class Target(NamedTuple):
 
     def identity_sentence(self, *, unmasked: bool) -> str:
         """Return a sentence that names the identity as lists show it. One round trip."""
-        from redis_kit.throttling import rules
-
         stored = self.identity_hash and self.throttle.run_flow(rules.shown(self.throttle, self.identity_hash))
         name = stored if unmasked or not stored else masked(stored)
         return "" if name in ("", HIDDEN) else _("The identity is %s.") % name + " "
@@ -126,9 +124,7 @@ class Target(NamedTuple):
 
     def reset(self) -> str:
         """Forget the calls of the identity and its automatic ban. Raises InvalidValue if there were none."""
-        from redis_kit.throttling.rules import reset_by_hash
-
-        if not reset_by_hash(self.throttle, self.identity_hash):
+        if not rules.reset_by_hash(self.throttle, self.identity_hash):
             raise InvalidValue(_("Nothing was reset: no calls of %(target)s are counted.") % {"target": self.shown})
         return _("All calls were reset: %(target)s.") % {"target": self.shown}
 
@@ -139,9 +135,7 @@ class Target(NamedTuple):
         return _("The rule was lifted: %(target)s.") % {"target": self.shown}
 
 
-def _throttle(name: str, using: str) -> "Throttle":
-    from redis_kit.throttling.discovery import built_throttles
-
+def _throttle(name: str, using: str) -> Throttle:
     for throttle in built_throttles():
         if (throttle.name, throttle.using) == (name, using):
             return throttle
@@ -152,8 +146,8 @@ class Standing(NamedTuple):
     """The hash of an identity, the decision on its next call, and its rule."""
 
     identity_hash: str
-    decision: "Decision"
-    rule: "Rule | None"
+    decision: Decision
+    rule: Rule | None
 
     @property
     def cells(self) -> tuple[Any, ...]:
@@ -163,7 +157,7 @@ class Standing(NamedTuple):
         return _answer(self.decision), used, _wait(self.decision.retry_after), _wait(self.decision.reset_after)
 
 
-def look_up(throttle: "Throttle", identity: str) -> Standing:
+def look_up(throttle: Throttle, identity: str) -> Standing:
     """Return the standing of an identity, without counting. Raises InvalidName, or InvalidValue for a wrong kind."""
     shapes = throttle.identity_shapes
     kinds = named(shapes)
@@ -175,7 +169,7 @@ def look_up(throttle: "Throttle", identity: str) -> Standing:
     return Standing(identity_hash, throttle.peek(identity), throttle.rules.of(identity))
 
 
-def _answer(decision: "Decision") -> str:
+def _answer(decision: Decision) -> str:
     reasons = {
         "exempt": _("allowed: exempt"),
         "banned": _("refused: banned"),

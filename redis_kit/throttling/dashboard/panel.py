@@ -1,7 +1,7 @@
 """The dashboard's page about throttles."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -31,13 +31,13 @@ from redis_kit.core.panels import (
 )
 from redis_kit.core.text import grouped
 from redis_kit.throttling.dashboard import tables
-from redis_kit.throttling.dashboard.actions import Target
+from redis_kit.throttling.dashboard.actions import Target, look_up
+from redis_kit.throttling.discovery import built_throttles
+from redis_kit.throttling.engine.base import BaseThrottle
+from redis_kit.throttling.statistics import ThrottleCalls, counters
+from redis_kit.throttling.statistics import overview as figures_of_all
+from redis_kit.throttling.statistics.overview import ThrottleFigures
 from redis_kit.throttling.values.titles import DEFAULT
-
-if TYPE_CHECKING:
-    from redis_kit.throttling.engine.base import BaseThrottle
-    from redis_kit.throttling.statistics.counters import ThrottleCalls
-    from redis_kit.throttling.statistics.overview import ThrottleFigures
 
 SHOWN, HOUR = 30, 60  # minutes
 CHANGE, UNMASK = "redis_kit.reset_throttles", "redis_kit.view_identities"
@@ -63,10 +63,6 @@ class ThrottlesPanel(Panel):
 
     def search(self) -> Search | None:
         """Return the look-up of a throttle, and of its identities for users with a permission that reveals as much."""
-        from redis_kit.throttling.discovery import (
-            built_throttles,  # here, so that start-up does not load the client library
-        )
-
         throttles = built_throttles()
         if not throttles:
             return None
@@ -109,10 +105,7 @@ class ThrottlesPanel(Panel):
             yield tables.reports_table([(figures, figures.report)])
 
     def _all(self) -> Iterator[Content]:
-        from redis_kit.throttling.discovery import built_throttles
-        from redis_kit.throttling.statistics.overview import overview
-
-        figures = overview(built_throttles()[:MOST_ROWS], **LIMITS)
+        figures = figures_of_all.overview(built_throttles()[:MOST_ROWS], **LIMITS)
         by_minute = [_sum(same) for same in zip(*map(tables.true_minutes, figures), strict=True)]
         in_shadow = [row for row in figures if row.throttle.shadow]
         yield Figure(_("Throttles"), len(figures))
@@ -136,9 +129,6 @@ class ThrottlesPanel(Panel):
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the calls of the last hour on each connection. One round trip."""
-        from redis_kit.throttling.discovery import built_throttles
-        from redis_kit.throttling.statistics import counters
-
         by_connection = counters.by_connection(built_throttles()[:MOST_ROWS])
         return {using: counters.read(several, HOUR) for using, several in by_connection.items()}
 
@@ -200,8 +190,6 @@ class ThrottlesPanel(Panel):
         identity = self._asked("identity")
         if not identity or not self._may_look_up():
             return
-        from redis_kit.throttling.dashboard.actions import look_up
-
         target = self._target()
         title = _("Looked up in %s") % target.shown
         try:
@@ -225,8 +213,6 @@ class ThrottlesPanel(Panel):
         return self.viewer.may(CHANGE) or self.viewer.may(UNMASK)
 
     def _target(self) -> Target:
-        from redis_kit.throttling.discovery import built_throttles
-
         first, *_others = _connections(built_throttles()) or [DEFAULT]
         return Target(self._asked("throttle"), using=self._asked("connection") or first)
 
@@ -234,41 +220,35 @@ class ThrottlesPanel(Panel):
         return self.viewer.asked.get(field, "").strip()
 
 
-def _connections(throttles: Sequence["BaseThrottle"]) -> list[str]:
+def _connections(throttles: Sequence[BaseThrottle]) -> list[str]:
     """Return the connections that throttles use, the default connection first."""
     return sorted({throttle.using for throttle in throttles}, key=lambda using: (using != DEFAULT, using))
 
 
-def _sum(same: tuple["ThrottleCalls", ...]) -> "ThrottleCalls":
+def _sum(same: tuple[ThrottleCalls, ...]) -> ThrottleCalls:
     return same[0]._replace(
         allowed=sum(minute.allowed for minute in same), refused=sum(minute.refused for minute in same)
     )
 
 
-def _clock(minute: "ThrottleCalls") -> str:
+def _clock(minute: ThrottleCalls) -> str:
     return timezone.localtime(minute.start).strftime("%H:%M")
 
 
-def _read_one(
-    throttle: "BaseThrottle", chosen: Range, **limits: int
-) -> "tuple[ThrottleFigures, Sequence[ThrottleCalls]]":
+def _read_one(throttle: BaseThrottle, chosen: Range, **limits: int) -> tuple[ThrottleFigures, Sequence[ThrottleCalls]]:
     """Return the figures of a throttle, for which overview() explains the limits, and its calls. Two round trips."""
-    from redis_kit.throttling.statistics import overview
-
-    parts: list[Flow[Any]] = [overview.read(throttle, **limits), _read_calls(throttle, chosen)]
+    parts: list[Flow[Any]] = [figures_of_all.read(throttle, **limits), _read_calls(throttle, chosen)]
     figures, calls = throttle.run_flow(gather(parts))
     return figures, calls
 
 
-def _read_calls(throttle: "BaseThrottle", chosen: Range) -> "Flow[Sequence[ThrottleCalls]]":
-    from redis_kit.throttling.statistics import counters, history
-
+def _read_calls(throttle: BaseThrottle, chosen: Range) -> Flow[Sequence[ThrottleCalls]]:
     if chosen.by_hour:
-        return (yield from history.read(throttle, chosen.hours))
+        return (yield from counters.read_hours(throttle, chosen.hours))
     return (yield from counters.read([throttle], chosen.minutes))[throttle]
 
 
-def _figures_of(of_throttle: "ThrottleFigures", calls: "Sequence[ThrottleCalls]", chosen: Range) -> Iterator[Figure]:
+def _figures_of(of_throttle: ThrottleFigures, calls: Sequence[ThrottleCalls], chosen: Range) -> Iterator[Figure]:
     """Yield the calls in the range, and the number of rules."""
     yield Figure(_("Allowed"), sum(each.allowed for each in calls), chosen.label)
     yield Figure(_refused_label(of_throttle), sum(each.refused for each in calls), chosen.label)
@@ -276,7 +256,7 @@ def _figures_of(of_throttle: "ThrottleFigures", calls: "Sequence[ThrottleCalls]"
 
 
 def _chart_of(
-    of_throttle: "ThrottleFigures", calls: "Sequence[ThrottleCalls]", chosen: Range, asked: Mapping[str, str]
+    of_throttle: ThrottleFigures, calls: Sequence[ThrottleCalls], chosen: Range, asked: Mapping[str, str]
 ) -> Iterator[Ranges | StackedBars]:
     """Yield the choice of a range, and the calls in it. ``asked`` is the search for the throttle."""
     yield chosen.choice("throttles", asked)
@@ -287,5 +267,5 @@ def _chart_of(
     yield StackedBars(_("Calls"), chosen.labels(last), parts)
 
 
-def _refused_label(of_throttle: "ThrottleFigures") -> Any:
+def _refused_label(of_throttle: ThrottleFigures) -> Any:
     return _("Would be refused") if of_throttle.throttle.shadow else _("Refused")

@@ -1,23 +1,21 @@
 """The tables of the dashboard's page about throttles: throttles, the most refused identities, and rules."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.panels import MOST_ROWS, Lines, Link, Table
 from redis_kit.core.text import duration, grouped
 from redis_kit.throttling.dashboard.actions import Target
+from redis_kit.throttling.engine.base import BaseThrottle
+from redis_kit.throttling.rules import Rule
+from redis_kit.throttling.statistics.counters import ThrottleCalls
+from redis_kit.throttling.statistics.offenders import Offender
+from redis_kit.throttling.statistics.overview import ThrottleFigures
+from redis_kit.throttling.statistics.shadow_report import ShadowReport
+from redis_kit.throttling.values.ban import Ban
 from redis_kit.throttling.values.masking import masked
-
-if TYPE_CHECKING:
-    from redis_kit.throttling.engine.base import BaseThrottle
-    from redis_kit.throttling.rules import Rule
-    from redis_kit.throttling.statistics.counters import ThrottleCalls
-    from redis_kit.throttling.statistics.offenders import Offender
-    from redis_kit.throttling.statistics.overview import ThrottleFigures
-    from redis_kit.throttling.statistics.shadow_report import ShadowReport
-    from redis_kit.throttling.values.ban import Ban
 
 OFFENDERS = 20  # rows
 OF_IDENTITIES = ("reset", "ban", "exempt", "override")
@@ -27,7 +25,7 @@ SHADOW_REFUSED_MOST = _("Would be refused most often (shadow mode), in up to a d
 FAILURES = {"open": _("allow"), "closed": _("refuse"), "local": _("count in each process")}
 
 
-def throttles(figures: Sequence["ThrottleFigures"], title: Any = THROTTLES) -> Table:
+def throttles(figures: Sequence[ThrottleFigures], title: Any = THROTTLES) -> Table:
     """Return the table of throttles. Each name links to the page of its throttle."""
     columns = (
         _("Throttle"),
@@ -48,7 +46,7 @@ def throttles(figures: Sequence["ThrottleFigures"], title: Any = THROTTLES) -> T
     )
 
 
-def offenders(figures: Sequence["ThrottleFigures"], title: Any = REFUSED_MOST, *, unmasked: bool) -> Table:
+def offenders(figures: Sequence[ThrottleFigures], title: Any = REFUSED_MOST, *, unmasked: bool) -> Table:
     """Return the table of the most refused identities."""
     most = [(row.throttle, offender) for row in figures for offender in row.offenders]
     shown = sorted(most, key=lambda pair: -pair[1].refusals)[:OFFENDERS]
@@ -71,7 +69,7 @@ def offenders(figures: Sequence["ThrottleFigures"], title: Any = REFUSED_MOST, *
     )
 
 
-def rules(figures: Sequence["ThrottleFigures"], *, unmasked: bool) -> Table:
+def rules(figures: Sequence[ThrottleFigures], *, unmasked: bool) -> Table:
     """Return the table of rules."""
     in_force = [(row.throttle, rule) for row in figures for rule in row.rules]
     shown = sorted(in_force, key=lambda pair: pair[1].until)[:MOST_ROWS]
@@ -85,24 +83,24 @@ def rules(figures: Sequence["ThrottleFigures"], *, unmasked: bool) -> Table:
     )
 
 
-def rule(in_force: "Rule | None") -> Any:
+def rule(in_force: Rule | None) -> Any:
     """Return the cell of the rule of an identity, if it has one."""
     return in_force and Lines((_kind(in_force), in_force.until))
 
 
-def true_minutes(figures: "ThrottleFigures") -> Sequence["ThrottleCalls"]:
+def true_minutes(figures: ThrottleFigures) -> Sequence[ThrottleCalls]:
     """Return the calls by minute, see true_calls()."""
     return true_calls(figures.throttle, figures.minutes)
 
 
-def true_calls(throttle: "BaseThrottle", calls: Sequence["ThrottleCalls"]) -> Sequence["ThrottleCalls"]:
+def true_calls(throttle: BaseThrottle, calls: Sequence[ThrottleCalls]) -> Sequence[ThrottleCalls]:
     """Return the true decisions: a throttle in shadow mode allowed all calls."""
     if not throttle.shadow:
         return calls
     return [each._replace(allowed=each.allowed + each.refused, refused=0) for each in calls]
 
 
-def _throttle(figures: "ThrottleFigures") -> tuple[Any, ...]:
+def _throttle(figures: ThrottleFigures) -> tuple[Any, ...]:
     throttle, minutes = figures.throttle, true_minutes(figures)
     target, would_be = Target.of(throttle), sum(minute.refused for minute in figures.minutes) / len(minutes)
     shadow = _("shadow mode: refuses nothing, would refuse %s per minute") % f"{would_be:.1f}"
@@ -121,7 +119,7 @@ def _throttle(figures: "ThrottleFigures") -> tuple[Any, ...]:
     )
 
 
-def _bans(ban: "Ban") -> Any:
+def _bans(ban: Ban) -> Any:
     lengths = ", ".join(map(duration, ban.lengths))
     return _("bans after %(count)s refusals within %(within)s, for %(lengths)s") % {
         "count": grouped(ban.after),
@@ -130,15 +128,15 @@ def _bans(ban: "Ban") -> Any:
     }
 
 
-def _kind(rule: "Rule") -> Any:
+def _kind(rule: Rule) -> Any:
     return {"ban": _("banned"), "exempt": _("exempt")}.get(rule.kind) or rule.rates
 
 
-def _name(throttle: "BaseThrottle") -> str:
+def _name(throttle: BaseThrottle) -> str:
     return Target.of(throttle).shown
 
 
-def _identity(row: "Offender | Rule", *, unmasked: bool) -> Any:
+def _identity(row: Offender | Rule, *, unmasked: bool) -> Any:
     if not row.identity_hash:
         return _("all identities")
     shown = row.shown if unmasked or not row.shown else masked(row.shown)
@@ -151,7 +149,7 @@ def _per_minute(calls: int, minutes: int) -> float:
     return round(rate, 1) or round(rate, 2)
 
 
-def reports_table(reports: Sequence[tuple["ThrottleFigures", "ShadowReport"]]) -> Table:
+def reports_table(reports: Sequence[tuple[ThrottleFigures, ShadowReport]]) -> Table:
     """Return the reports of throttles in shadow mode."""
     return Table(
         _("Shadow mode: calls that would be refused"),
@@ -168,7 +166,7 @@ def reports_table(reports: Sequence[tuple["ThrottleFigures", "ShadowReport"]]) -
     )
 
 
-def _figures(report: "ShadowReport") -> tuple[Any, ...]:
+def _figures(report: ShadowReport) -> tuple[Any, ...]:
     calls = report.allowed + report.refused
     share = f"{100 * report.share:.1f} %"
     return calls, share, report.high, report.highest, str(report.proposed) if report.proposed else None

@@ -1,7 +1,7 @@
 """The throttles of ``DEFAULT_THROTTLE_CLASSES`` and of the routes, found without a request, and their problems."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
 from itertools import chain
@@ -47,23 +47,30 @@ class ThrottleClass(NamedTuple):
 
 
 def throttles() -> list[Throttle]:
-    """Return the throttles of the default classes that are ours, without those whose rates are wrong."""
-    return built(defaults())
+    """Return the throttles of the default classes and of the views, without those whose rates are wrong.
 
-
-def built(given: Iterable[ThrottleClass]) -> list[Throttle]:
-    """Return the throttles of these classes, without those whose rates are wrong."""
+    The views behind ROOT_URLCONF are not known until that is imported. Views without a route, with their own
+    ``get_throttles()`` or behind another URLconf are not found.
+    """
     throttles = []
-    for each in given:
+    for each in _all_classes():
         with suppress(Exception):  # problems() names it
             throttles.append(each.throttle())
     return [throttle for throttle in throttles if throttle]
 
 
 def problems() -> Iterator[Problem]:
-    """Yield the rates of the default classes that can't be used."""
-    for default in defaults():
-        yield from default.problems()
+    """Yield the rates of these throttles that can't be used."""
+    for each in _all_classes():
+        yield from each.problems()
+
+
+def _all_classes() -> list[ThrottleClass]:
+    classes: dict[tuple[Any, str], ThrottleClass] = {}
+    views = loaded_views() if "rest_framework" in sys.modules else ()
+    for each in chain(defaults(), *map(_of_view, views)):
+        classes.setdefault((each.kind, each.scope), each)
+    return list(classes.values())
 
 
 def defaults() -> Iterator[ThrottleClass]:
@@ -104,30 +111,6 @@ def _of_scope(kind: Any, scope: str) -> Any:
     built.rate = built.get_rate()
     built.num_requests, built.duration = built.parse_rate(built.rate)
     return built
-
-
-def view_throttles() -> list[Throttle]:
-    """Return the throttles of the views behind ROOT_URLCONF; none until that is imported.
-
-    Views without a route, with their own ``get_throttles()`` or behind another URLconf are not found.
-    """
-    return built(_of_routes())
-
-
-def view_problems() -> Iterator[Problem]:
-    """Yield the rates of these throttles that can't be used, without those of the default classes."""
-    checked = {(default.kind, default.scope) for default in defaults()}
-    for each in _of_routes():
-        if (each.kind, each.scope) not in checked:
-            yield from each.problems()
-
-
-def _of_routes() -> list[ThrottleClass]:
-    classes: dict[tuple[Any, str], ThrottleClass] = {}
-    if "rest_framework" in sys.modules:
-        for each in chain.from_iterable(map(_of_view, loaded_views())):
-            classes.setdefault((each.kind, each.scope), each)
-    return list(classes.values())
 
 
 def _of_view(view: Any) -> Iterator[ThrottleClass]:

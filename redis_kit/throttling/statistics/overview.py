@@ -59,11 +59,7 @@ def read(throttle: BaseThrottle, *, minutes: int, offenders: int, rules: int) ->
         counters.read([throttle], minutes),
         most_refused.read(throttle, offenders),
         listed(throttle, rules),
-        _report(throttle),
+        shadow_report.read(throttle),
     ]
     by_minute, most, (count, in_force), report = yield from gather(parts)
     return ThrottleFigures(throttle, by_minute[throttle], most, in_force, count, report)
-
-
-def _report(throttle: BaseThrottle) -> Flow[ShadowReport | None]:
-    return (yield from shadow_report.read(throttle)) if shadow_report.has_report(throttle) else None

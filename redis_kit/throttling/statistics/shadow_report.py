@@ -57,13 +57,10 @@ async def ashadow_report(throttle: BaseThrottle) -> ShadowReport:
     return await throttle.arun_flow(_checked(throttle))
 
 
-def has_report(throttle: BaseThrottle) -> bool:
-    """Return whether a throttle has a report."""
-    return bool(throttle.shadow and throttle.counted_rates)
-
-
-def read(throttle: BaseThrottle) -> Flow[ShadowReport]:
-    """Read the report of a throttle that has one. One round trip."""
+def read(throttle: BaseThrottle) -> Flow[ShadowReport | None]:
+    """Read the report of a throttle; None if it has none. One round trip, or none."""
+    if not (throttle.shadow and throttle.counted_rates):
+        return None
     stored, fields = yield Batch([counters.stored(throttle, DAY), DEMANDS([throttle.key(DEMAND)])])
     day = counters.decoded(DAY, *stored)
     allowed, refused = sum(minute.allowed for minute in day), sum(minute.refused for minute in day)
@@ -71,9 +68,10 @@ def read(throttle: BaseThrottle) -> Flow[ShadowReport]:
 
 
 def _checked(throttle: BaseThrottle) -> Flow[ShadowReport]:
-    if not has_report(throttle):
+    report = yield from read(throttle)
+    if report is None:
         raise InvalidValue(f"The throttle {throttle.name!r} has no report: it needs shadow=True and a rate.")
-    return (yield from read(throttle))
+    return report
 
 
 def _report(rate: Rate, allowed: int, refused: int, fields: Sequence[bytes]) -> ShadowReport:

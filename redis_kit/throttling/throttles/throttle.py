@@ -66,8 +66,13 @@ class Throttle(BaseThrottle):
 
     async def ahit(self, identity: str | int, *, cost: int = 1) -> Decision:
         """See hit()."""
-        call = Call(self, self.checked(identity, cost), cost)
-        return (await self.asignal_refusal(identity, await self._adecide(call))).decision
+        checked = self.checked(identity, cost)
+        decision = self.early_decision(checked, cost)
+        if decision is None:
+            decision = (await self._aask(Call(self, checked, cost))).decision
+        if not decision.allowed and throttled.receivers:
+            await throttled.asend_robust(Throttle, throttle=self, identity=identity, decision=decision)
+        return decision
 
     def reserve(self, identity: str | int, *, cost: int = 1) -> Reservation:
         """Count a call whose cost is known only afterwards, at the highest ``cost`` that it may have.
@@ -90,30 +95,30 @@ class Throttle(BaseThrottle):
         short. Only that counts as a refusal; it does not count towards a ban.
         """
         call, deadline = Call(self, self.checked(identity, cost), cost), _deadline(timeout)
-        while not (decision := self._attempt(call, Mode.WAIT).decision):
+        while not (decision := self._decide(call, Mode.WAIT).decision):
             pause = _pause(decision, deadline)
             if pause is None:
-                return self.signal_refusal(identity, self._attempt(call, Mode.GIVE_UP)).decision
+                return self.signal_refusal(identity, self._decide(call, Mode.GIVE_UP)).decision
             Sleep(pause).run(None)
         return decision
 
     async def aacquire(self, identity: str | int, *, cost: int = 1, timeout: float | None = None) -> Decision:
         """See acquire()."""
         call, deadline = Call(self, self.checked(identity, cost), cost), _deadline(timeout)
-        while not (decision := (await self._aattempt(call, Mode.WAIT)).decision):
+        while not (decision := (await self._adecide(call, Mode.WAIT)).decision):
             pause = _pause(decision, deadline)
             if pause is None:
-                return (await self.asignal_refusal(identity, await self._aattempt(call, Mode.GIVE_UP))).decision
+                return (await self.asignal_refusal(identity, await self._adecide(call, Mode.GIVE_UP))).decision
             await Sleep(pause).arun(None)
         return decision
 
     def peek(self, identity: str | int, *, cost: int = 1) -> Decision:
         """Return what ``hit()`` would return, without counting. One round trip."""
-        return self._attempt(Call(self, self.checked(identity, cost), cost), Mode.LOOK).decision
+        return self._decide(Call(self, self.checked(identity, cost), cost), Mode.LOOK).decision
 
     async def apeek(self, identity: str | int, *, cost: int = 1) -> Decision:
         """See peek()."""
-        return (await self._aattempt(Call(self, self.checked(identity, cost), cost), Mode.LOOK)).decision
+        return (await self._adecide(Call(self, self.checked(identity, cost), cost), Mode.LOOK)).decision
 
     def reset(self, identity: str | int) -> bool:
         """Forget all calls of an identity and its automatic ban. Return whether there were any. One round trip.
@@ -163,38 +168,26 @@ class Throttle(BaseThrottle):
             await throttled.asend_robust(Throttle, throttle=self, identity=identity, decision=outcome.decision)
         return outcome
 
-    def _decide(self, call: Call["Throttle"]) -> Outcome:
-        decision = self.early_decision(call.identity, call.cost)
-        if decision is not None:
-            return Outcome(decision, 0, self.algorithm)
-        return self._ask(call)
+    def _decide(self, call: Call["Throttle"], mode: Mode = Mode.COUNT) -> Outcome:
+        return self._early(call, mode) or self._ask(call, mode)
+
+    async def _adecide(self, call: Call["Throttle"], mode: Mode = Mode.COUNT) -> Outcome:
+        return self._early(call, mode) or await self._aask(call, mode)
+
+    def _early(self, call: Call["Throttle"], mode: Mode) -> Outcome | None:
+        """Return what needs no server; None if it has to be asked. Only a count uses the refusals of the process."""
+        if mode is Mode.COUNT:
+            decision = self.early_decision(call.identity, call.cost)
+        else:
+            decision = self.constant_decision(call.cost)
+            self.unreported += decision is not None and mode is Mode.GIVE_UP
+        return None if decision is None else Outcome(decision, 0, self.algorithm)
 
     def _ask(self, call: Call["Throttle"], mode: Mode = Mode.COUNT) -> Outcome:
         return self._or_local(call, self.run_flow(decide([call], mode), **self._answers), consume=mode > 0)
 
-    async def _adecide(self, call: Call["Throttle"]) -> Outcome:
-        decision = self.early_decision(call.identity, call.cost)
-        if decision is not None:
-            return Outcome(decision, 0, self.algorithm)
-        return await self._aask(call)
-
     async def _aask(self, call: Call["Throttle"], mode: Mode = Mode.COUNT) -> Outcome:
         return self._or_local(call, await self.arun_flow(decide([call], mode), **self._answers), consume=mode > 0)
-
-    def _attempt(self, call: Call["Throttle"], mode: Mode) -> Outcome:
-        """Ask without the refusals that the process remembers."""
-        return self._without_server(call, mode) or self._ask(call, mode)
-
-    async def _aattempt(self, call: Call["Throttle"], mode: Mode) -> Outcome:
-        return self._without_server(call, mode) or await self._aask(call, mode)
-
-    def _without_server(self, call: Call["Throttle"], mode: Mode) -> Outcome | None:
-        decision = self.constant_decision(call.cost)
-        if decision is None:
-            return None
-        if mode is Mode.GIVE_UP:
-            self.unreported += 1
-        return Outcome(decision, 0, self.algorithm)
 
     @cached_property
     def _answers(self) -> dict[str, list[Outcome]]:

@@ -34,7 +34,7 @@ class Ban:
             raise InvalidValue(
                 f"seconds of a ban is one length or a sequence of 1 to {MOST_LENGTHS}, not of {len(lengths)}."
             )
-        if not all(map(_is_length, (self.within, *lengths))):
+        if not all(is_number(length) and 0.001 <= length <= LONGEST for length in (self.within, *lengths)):
             raise InvalidValue(
                 f"within and seconds of a ban are 0.001 to {LONGEST:,} seconds, "
                 f"not {self.within!r} and {self.seconds!r}."
@@ -60,7 +60,3 @@ def read(given: Any) -> Ban | None:
     if len(given) != 3:
         raise InvalidValue(f"A ban is (after, within, seconds), so it has 3 parts, not {len(given)}.")
     return Ban(*given)
-
-
-def _is_length(value: object) -> bool:
-    return is_number(value) and 0.001 <= value <= LONGEST

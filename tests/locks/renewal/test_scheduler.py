@@ -50,7 +50,7 @@ def end(loop):
     """Let the thread of a loop end."""
     scheduler._loops.pop(loop.lane)
     thread, loop._thread = loop._thread, None
-    loop._sleeper.wake()
+    loop._wake_ups.put(None)
     wait_for(lambda: not thread.is_alive())
 
 
@@ -147,11 +147,11 @@ def test_thread_that_is_gone_is_started_by_the_next_item(loop):
 @pytest.mark.parametrize("ended", [False, True])
 def test_replaced_thread_takes_no_wake_up_from_the_next_one(loop, ended):
     with replaced(loop) as (first, _):
-        sleeper = loop._sleeper
+        wake_ups = loop._wake_ups
         loop.revive()
-        wait_for(lambda: loop._sleeper is not sleeper and asleep(loop))
+        wait_for(lambda: loop._wake_ups is not wake_ups and asleep(loop))
         if ended:
-            sleeper.wake()
+            wake_ups.put(None)
             first.join(10)
         item = Beater()
         loop.add(item, 0)
@@ -162,18 +162,18 @@ def test_replaced_thread_takes_no_wake_up_from_the_next_one(loop, ended):
 def replaced(loop):
     """The thread of a loop, which sleeps while another one that has ended stands in its place, and that one."""
     wait_for(lambda: asleep(loop))
-    first, sleeper = loop._thread, loop._sleeper
+    first, wake_ups = loop._thread, loop._wake_ups
     loop._thread = gone = threading.Thread(target=int)
     gone.start()
     gone.join()
     yield first, gone
-    sleeper.wake()
+    wake_ups.put(None)
     first.join(10)
     assert not first.is_alive()
 
 
 def asleep(loop):
-    return loop._sleeper.sleeps_until > monotonic()
+    return loop._wake_ups.sleeps_until > monotonic()
 
 
 def test_beats_of_one_lane_do_not_make_those_of_another_late(loop):

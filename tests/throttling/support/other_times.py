@@ -2,7 +2,7 @@
 
 from redis_kit.core import connections
 from redis_kit.throttling.engine.decide import Call, decide
-from redis_kit.throttling.statistics import counters, history
+from redis_kit.throttling.statistics import counters
 
 
 def hit(limit, identity, second):
@@ -18,7 +18,7 @@ def hit(limit, identity, second):
 
 def hours(limit, second, count):
     """Return [allowed, refused] of the hours up to that second that have calls, by hour since 1970."""
-    return _by_start(_read(history.read(limit, count), second), 3600)
+    return _by_start(_read(counters.read_hours(limit, count), second), 3600)
 
 
 def minutes(limit, second, count):

@@ -3,7 +3,7 @@
 import pytest
 
 from redis_kit.throttling import Ban, Rate, Throttle
-from redis_kit.throttling.statistics import counters, history
+from redis_kit.throttling.statistics import counters
 from redis_kit.throttling.strategies.base import STRATEGIES
 
 
@@ -58,7 +58,7 @@ def test_calls_are_counted_by_minute(any_kit, twin):
         limit: (sum(one.allowed for one in minutes), sum(one.refused for one in minutes))
         for limit, minutes in found.items()
     } == dict.fromkeys(limits, (3, 1))
-    hours = history.throttle_history(limits[0], hours=2)
+    hours = counters.throttle_history(limits[0], hours=2)
     assert (sum(one.allowed for one in hours), sum(one.refused for one in hours)) == (3, 1)
 
 
