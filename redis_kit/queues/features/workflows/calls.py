@@ -8,7 +8,6 @@ from urllib.parse import quote, unquote
 from redis_kit.core import conf, scripts
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues.features.workflows.keys import WorkflowKeys, WorkflowLists
-from redis_kit.queues.features.workflows.step import MOST_STEPS, StepCall
 from redis_kit.queues.settings import QueueSettings
 
 NONE = "-"
@@ -114,33 +113,6 @@ def read_node(number: bytes, text: bytes) -> StoredNode:
     raise ValueError(f"node {number!a} of a workflow is damaged: {head[:100]!a}")
 
 
-def create(id: str, name: str, nodes: Sequence[Node], *, steps: int, next_number: int) -> ScriptCall:
-    """Return the step that stores nodes; with the last ones, ``steps`` is the number of steps, else 0."""
-    return CREATE(id, name, steps, next_number, NEVER_STARTED, *_flat(nodes))
-
-
-def begin(step: StepCall) -> ScriptCall:
-    """Return the step that begins a step of a workflow and reads the results that it is called with."""
-    group = step.group()
-    return BEGIN(step.workflow, step.number, MOST_RESULTS, "" if group is None else group, *step.numbers())
-
-
-def finish(step: StepCall, value: bytes, added: Sequence[Node] = (), *, steps: int = 0) -> ScriptCall:
-    """Return the step that records success. The first of the nodes that it added is the group of all others."""
-    args: list[Any] = [step.number, value, result_ttl_ms(failed=False), result_ttl_ms(failed=True), steps]
-    if added:
-        args += [added[0].number, *_flat(added)]
-    else:
-        args.append("")
-    return FINISH(step.workflow, *args)
-
-
-def fail(step: StepCall, error: str, *, expected: bytes = b"") -> ScriptCall:
-    """Return the step that records a failure for good, if the step is in the expected state."""
-    text = error[:ERROR].encode("utf-8", "backslashreplace")
-    return FAIL(step.workflow, step.number, text, expected, result_ttl_ms(failed=True))
-
-
 def cancel(id: str, *, begins: bool) -> ScriptCall:
     """Return the step that cancels a workflow, or goes on with that, and some of its steps."""
     return CANCEL(id, result_ttl_ms(failed=True), "cancelled with its workflow", CANCELLED_STEPS, int(begins))
@@ -150,15 +122,6 @@ def result_ttl_ms(*, failed: bool) -> int:
     """Return for how many ms a workflow is stored after its end."""
     options = conf.section(QueueSettings)
     return int((options.FAILED_RESULT_TTL if failed else options.RESULT_TTL) * 1000)
-
-
-def reserve(id: str, count: int) -> ScriptCall:
-    """Return the step that reserves numbers."""
-    return RESERVE(id, count, MOST_STEPS)
-
-
-def _flat(nodes: Sequence[Node]) -> list[Any]:
-    return [part for node in nodes for part in (node.number, node.waits, node.text())]
 
 
 def _numbers(text: str) -> list[int]:

@@ -39,7 +39,7 @@ OF_STATES = {"running": ("cancel",), "failed": ("retry",), "cancelled": ("retry"
 
 
 def _effect_of_cancel(value: str) -> str:
-    status = _workflow(value).status()
+    status = Workflow(value).status()
     if status.state != "running":
         raise InvalidValue(_("Nothing was cancelled: the workflow %(id)s has ended.") % {"id": value})
     waiting = status.steps - status.successful - status.failed
@@ -51,7 +51,7 @@ def _effect_of_cancel(value: str) -> str:
 
 
 def _effect_of_retry(value: str) -> str:
-    failed = _workflow(value).status().failed
+    failed = Workflow(value).status().failed
     return ngettext(
         "%(count)d failed step runs again, and then the steps that wait for it.",
         "%(count)d failed steps run again, and then the steps that wait for them.",
@@ -105,7 +105,7 @@ class WorkflowsPanel(Panel):
     @button(gettext_lazy("Cancel the workflow"), confirm=True, effect=_effect_of_cancel)
     def cancel(self, value: str) -> str:
         """Cancel a running workflow and the jobs of its steps."""
-        if not _workflow(value).cancel():
+        if not Workflow(value).cancel():
             raise InvalidValue(_("Nothing was cancelled: the workflow %(id)s has ended.") % {"id": value})
         return _("Cancelled: workflow %(id)s.") % {"id": value}
 
@@ -117,7 +117,7 @@ class WorkflowsPanel(Panel):
     )
     def retry(self, value: str) -> str:
         """Run the failed steps of a workflow again."""
-        count = _workflow(value).retry()
+        count = Workflow(value).retry()
         if not count:
             raise InvalidValue(_("Nothing was retried: no step of the workflow %(id)s has failed.") % {"id": value})
         return ngettext("Retried %(count)d step of %(id)s.", "Retried %(count)d steps of %(id)s.", count) % {
@@ -126,14 +126,10 @@ class WorkflowsPanel(Panel):
         }
 
 
-def _workflow(value: str) -> Workflow:
-    return Workflow(value)
-
-
 def _content_of(id: str) -> Iterator[Content]:
     title = _("Workflow %s") % id
     try:
-        status = _workflow(id).status()
+        status = Workflow(id).status()
         nodes = workflows.nodes(id, MOST_DRAWN)
         paused = workflows.paused_queues(nodes)
     except (UnknownWorkflow, InvalidValue) as error:

@@ -9,6 +9,7 @@ import pytest
 from redis_kit.core import connections, flow, scripts
 from redis_kit.core.client.single import Client
 from redis_kit.core.errors import KeyConflict, RedisUnavailable
+from redis_kit.core.flow import single
 from redis_kit.queues import Queue, UnknownWorkflow, Workflow, chain, failures, group, previous
 from redis_kit.queues.features import workflows
 from redis_kit.queues.features.workflows import calls, keys, repair, transitions
@@ -104,8 +105,10 @@ def test_death_before_the_due_jobs_were_added_is_mended_by_a_redelivery(kit):
 
 def test_death_of_the_caller_is_mended_by_a_look_after_the_workflow(any_kit):
     nodes = packed(Graph(Group([work.step(1)])), "w")
-    run(single(calls.REGISTER(None, "w", 10, 0)))
-    run(single(calls.create("w", "name", nodes, steps=1, next_number=2)))
+    caller = transitions.create("w", "name", nodes)
+    next(caller)
+    run(single(calls.REGISTER(None, "w", 10, 0)))  # in its place, for a look at once
+    run(single(caller.send(None)))
     assert run(repair.taken()) == ["w"]
     assert run(repair.taken()) == []
     assert run(repair.repair("w")).added == 0  # not at once: the caller may be about to add it
@@ -120,10 +123,6 @@ def grow_old(id="w"):
     client, active = connections.client(), keys.WorkflowKeys.of(id).active
     for number in client.call("ZRANGE", active, 0, -1):
         client.call("ZADD", active, 0, number)
-
-
-def single(call):
-    return (yield call)
 
 
 def gone(queue, id):
