@@ -11,13 +11,14 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.values.sequences import batched
+from redis_kit.queues.engine.calls import QueueScript
 from redis_kit.queues.engine.feature import ProcessPart
-from redis_kit.queues.features.logs import store
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 EVERY = 1.0  # seconds
 AT_ONCE = 100  # jobs in one round trip
+STORE_LOG = QueueScript("store_log", __package__)
 logger = logging.getLogger("redis_kit.worker")
 JobKey = tuple[int, str]  # the number of the queue, and the id
 
@@ -67,7 +68,7 @@ class JobLogs(ProcessPart):
 
 def _send(sources: Sequence[WorkerQueue], some: Sequence[tuple[JobKey, Unsent]]) -> Flow[RedisFailure | None]:
     steps = [
-        store.store_log(sources[number].key(""), id, unsent.lines, unsent.most, unsent.ttl_ms)
+        STORE_LOG(sources[number].key(""), unsent.most, unsent.ttl_ms, *unsent.lines, job=id)
         for (number, id), unsent in some
     ]
     replies = yield CombinedBatch(steps, lenient=True)

@@ -7,6 +7,7 @@ from typing import Any
 from django.utils import timezone
 
 from redis_kit.core.errors import ConfigurationError, RedisFailure
+from redis_kit.core.flow import single
 from redis_kit.core.logs.error_text import cut_frames
 from redis_kit.core.signals import send_safely
 from redis_kit.queues import framework
@@ -61,7 +62,7 @@ class ResultRecorder:
             self._made = codec.started(self._source.name, self._job, self._call, about)
             if self._made.attempts > 1:
                 with contextlib.suppress(RedisFailure, CorruptMessage):
-                    reply = self._source.run_flow(store.find(self._source, self._job.id))
+                    reply = self._source.run_flow(single(store.get_result(self._source.key(""), self._job.id)))
                     known_result = codec.read_reply(self._source.name, self._job.id, reply)
                     self._made.errors.extend(known_result.errors if known_result else [])
         return self._made

@@ -185,13 +185,6 @@ class Scheduler:
                 continue
             if isinstance(tick, Confirmation):
                 rows.append(tick)
-                continue
-            try:
-                self._register(tick.call.shard(tick.definition.name))
-            except UNAVAILABLE:
-                raise
-            except RedisFailure as error:
-                rows.append(self._leave_to_others(stored, error))
             else:
                 ticks.append(tick)
         answers = iter(self._schedules.run_flow(schedules.put([step for tick in ticks for step in tick.steps])))
@@ -211,11 +204,12 @@ class Scheduler:
         waits = before.outcome == state.WAITS
         plan = planning.plan(definition, before.last_for(definition), claimed.now, waiting=waits)
         if not plan.run:
-            after = before._replace(timing=state.timing_of(definition), last=plan.last, next=plan.tick, problem="")
+            after = before._replace(timing=definition.timing, last=plan.last, next=plan.tick, problem="")
             if plan.missed:
                 after = after._replace(missed=after.missed + plan.missed, tick=plan.last or 0, outcome=state.MISSED)
             return Confirmation(stored.name, plan.due, after.dumps())
         call = target.call_of(definition, self._queue)
+        self._register(call.shard(definition.name))
         return DueTick(stored, definition, plan, before, call, [call.step(definition, tick) for tick in plan.run])
 
     def _confirmation(self, due: DueTick, answers: list[Any], now: int) -> Confirmation | None:
@@ -232,7 +226,7 @@ class Scheduler:
         counts = [each[0] for each in answers]
         waited = due.before.outcome == state.WAITS  # for the running job: newer ticks took the place of the older ones
         after = due.before._replace(
-            timing=state.timing_of(definition),
+            timing=definition.timing,
             last=plan.last,
             next=plan.tick,
             tick=tick,

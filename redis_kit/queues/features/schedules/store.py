@@ -177,13 +177,9 @@ def put_tick(
 
 def page(schedules: Primitive, order: Literal["due", "names"], offset: int, limit: int) -> Flow[Page]:
     """Read schedules, by name or the next ones."""
-    now, total, active, versions, watchers, *rows = yield page_step(schedules, order, offset, limit)
+    step = LIST_SCHEDULES(schedules.key(""), order, offset, limit)
+    now, total, active, versions, watchers, *rows = yield step
     return Page(now, total, active, _versions(versions), watchers > 0, _schedules(rows))
-
-
-def page_step(schedules: Primitive, order: str, offset: int, limit: int) -> ScriptCall:
-    """Return the step of page()."""
-    return LIST_SCHEDULES(schedules.key(""), order, offset, limit)
 
 
 def find(schedules: Primitive, name: str) -> Flow[StoredSchedule | None]:

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from time import monotonic
-from typing import Any
 
 from redis_kit.core.errors import RedisFailure
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import single
 from redis_kit.core.steps import Batch
 from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.features.statistics import store
@@ -23,11 +22,7 @@ class HourFolding:
 
     def run(self) -> None:
         """Add up some past hours of each queue."""
-        replies = self._queues[0].run_flow(_fold(self._queues))
+        steps = [store.fold_hours(queue.key("")) for queue in self._queues]
+        replies = self._queues[0].run_flow(single(Batch(steps, lenient=True)))
         is_left = any(reply for reply in replies if not isinstance(reply, RedisFailure))
         self.due = monotonic() + (SOON if is_left else FOLD_INTERVAL)
-
-
-def _fold(queues: Sequence[Queue]) -> Flow[list[Any]]:
-    replies: list[Any] = yield Batch([store.fold_hours(queue.key("")) for queue in queues], lenient=True)
-    return replies

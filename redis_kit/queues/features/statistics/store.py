@@ -20,16 +20,6 @@ def count_runs(base: str, counts: Mapping[str, Mapping[int, float]]) -> ScriptCa
     return COUNT_RUNS(base, HOURS, MOST_TASKS, *parts)
 
 
-def list_runs(base: str, hours: int) -> ScriptCall:
-    """Return the step that reads the counts of attempts by task."""
-    return LIST_RUNS(base, hours)
-
-
 def fold_hours(base: str) -> ScriptCall:
     """Return the step that adds up the minutes of some past hours; its reply is how many hours are left."""
     return FOLD_HOURS(base, AT_ONCE, KEPT_HOURS)
-
-
-def get_hours(base: str, count: int) -> ScriptCall:
-    """Return the step that reads the numbers of some hours, the present one among them."""
-    return GET_HOURS(base, count)

@@ -46,7 +46,6 @@ from redis_kit.queues.worker.run.attempt import (
 )
 from redis_kit.queues.worker.run.endings import (
     Claims,
-    Departure,
     FailedAttempt,
     Postponed,
     ending_of,
@@ -303,6 +302,14 @@ class Chains:
         for link in reversed(list(compress(self.links, used))):
             chain = link(chain, self._worker)
         return chain
+
+
+class Departure:
+    """The ending of an attempt whose job leaves this worker, perhaps with others."""
+
+    def carry_out(self, attempt: Attempt, runner: "JobRunner") -> list[Done]:
+        """Let it go, and return the jobs that are done here."""
+        raise NotImplementedError
 
 
 logger = logging.getLogger("redis_kit.worker")

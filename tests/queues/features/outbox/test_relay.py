@@ -17,7 +17,7 @@ from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process import WorkerProcess
 from redis_kit.queues.worker.shared.duties import AGAIN, Duties
-from redis_kit.queues.worker.shared.worker_queue import PatientQueue, WorkerQueue
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from tests.fixtures.process import wait_for
 from tests.queues.support import in_process, tasks
 
@@ -54,7 +54,7 @@ def make(kit, made):
     def made_relay(name="w", aliases=("default",)):
         told = []
         source = WorkerQueue("default", worker=name, about="{}")
-        return OutboxRelay(aliases, source, name, PatientQueue, told.append), told
+        return OutboxRelay(aliases, source, name, told.append), told
 
     return made_relay
 
@@ -101,7 +101,7 @@ def test_database_that_can_not_be_read_is_logged_once_and_stops_nothing(make, ca
 
 def test_relay_runs_again_soon_after_an_outage(own_kit, made):
     source = WorkerQueue("default", worker="w", about="{}")
-    one = OutboxRelay(["default"], source, "w", PatientQueue, lambda seconds: None)
+    one = OutboxRelay(["default"], source, "w", lambda seconds: None)
     duties = Duties(one)
     leave(made, 1)
     own_kit.server.stop()
