@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+from operator import attrgetter
 from typing import Any
 
 from django.utils import timezone
@@ -18,6 +19,7 @@ from redis_kit.queues.errors import CorruptMessage
 from redis_kit.queues.features.results import codec, store
 from redis_kit.queues.tasks.registry import backend_of
 from redis_kit.queues.tasks.result import dump_value
+from redis_kit.queues.worker.run.attempt import Attempt, Middleware
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 _NOTHING = object()
@@ -126,3 +128,20 @@ def _backend(alias: str) -> Any:
         if isinstance(named := backend_of(alias), kind) and named.chosen:
             return named
     return kind(alias, {})
+
+
+class Results(Middleware):
+    """Stores what the task returns."""
+
+    is_used = attrgetter("recorder")
+
+    def __call__(self, attempt: Attempt) -> Any:
+        """See Middleware."""
+        recorder: Any = attempt.recorder
+        if attempt.task.takes_context:
+            attempt.context = recorder.context()
+        returned = self.call_next(attempt)
+        attempt.value = recorder.value(returned)
+        if recorder.is_heard:
+            attempt.announcements += (recorder.succeeded,)
+        return returned
