@@ -161,8 +161,6 @@ class Supervisor:
                     self._heartbeat.forget_unused()
             self._helper.close()
             self._probes.close()
-            if self._restarting and self._files:
-                self._restarting = autoreload.usable(self._files, self._signals)
         self._restarting = self._restarting and not self._signals.stopped
         self._log_end()
         if self._restarting:
