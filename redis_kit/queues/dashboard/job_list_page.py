@@ -284,11 +284,9 @@ class JobsPanel(QueueChoicePanel):
         )
 
     def _further(self, page: JobPage) -> Figure:
-        further = Link(_("Continue"), SLUG, {**self._asked_for(), "cursor": page.cursor})
+        query = {"queue": self.queue(), "state": self._state, **self._texts(), "cursor": page.cursor}
+        further = Link(_("Continue"), SLUG, query)
         return Figure(_("Jobs looked at"), page.looked_at, further if page.cursor else _("This is the end."))
-
-    def _asked_for(self) -> dict[str, str]:
-        return {"queue": self.queue(), "state": self._state, **self._texts()}
 
     def _texts(self) -> dict[str, str]:
         return {name: text for name in TEXTS if (text := self.asked(name))}

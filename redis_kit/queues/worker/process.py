@@ -119,7 +119,9 @@ class WorkerProcess:
         self._processor = JobRunner(context, self._fetcher, isolate=isolate)
         self._duties = [duty for feature in features() for duty in feature.process_duties(process)]
         run_job = self._run_within_limits if self._limits else self._processor.process
-        self._manager = ThreadPool(options.threads, self._fetcher, process=run_job, on_end=self._ended)
+        self._manager = ThreadPool(
+            options.threads, self._fetcher, process=run_job, on_end=partial(self._events.put, "ended")
+        )
 
     def run(self) -> int:
         """Work until stopped, or with ``burst`` until no job is ready. Return 1 if the supervisor is gone, else 0."""
@@ -158,9 +160,6 @@ class WorkerProcess:
 
     def _stops(self) -> bool:
         return self._stopping.is_set() or bool(self._limits and self._limits.reached)
-
-    def _ended(self) -> None:
-        self._events.put("ended")
 
     def _start(self) -> None:
         if self.options.burst and not self.options.lone_job:

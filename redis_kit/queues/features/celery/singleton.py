@@ -86,7 +86,8 @@ class SingletonTask(DjangoTask):
 
     def _run_once(self, run: Run, args: Any, kwargs: Any) -> Any:
         try:
-            lease = self._lock(args, kwargs).acquire_or_raise()
+            name = self._lock_name(args, kwargs)
+            lease = Lock(name, timeout=self.lock_timeout, blocking=False, renew=True).acquire_or_raise()
         except LockNotAcquired as error:
             return self._busy(run, error)
         with lease:
@@ -98,9 +99,6 @@ class SingletonTask(DjangoTask):
                 return self.run(*args, **kwargs)
             finally:
                 self._end(run)
-
-    def _lock(self, args: Any, kwargs: Any) -> Lock:
-        return Lock(self._lock_name(args, kwargs), timeout=self.lock_timeout, blocking=False, renew=True)
 
     def _lock_name(self, args: Any, kwargs: Any) -> str:
         if self.lock_name is not None:

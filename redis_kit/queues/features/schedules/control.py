@@ -56,17 +56,7 @@ class ScheduleInfo(NamedTuple):
         return late if late >= OVERDUE else 0
 
 
-class Listing(NamedTuple):
-    """Some of ``total`` schedules. ``active`` is how many are due at some time; ``now`` is in ms.
-
-    ``watched`` says whether a worker runs ticks.
-    """
-
-    now: int
-    total: int
-    active: int
-    watched: bool
-    schedules: list[ScheduleInfo]
+Listing = Page[ScheduleInfo]
 
 
 def listed(order: Literal["due", "names"] = "names", *, offset: int = 0, limit: int = PAGE) -> Listing:
@@ -76,9 +66,9 @@ def listed(order: Literal["due", "names"] = "names", *, offset: int = 0, limit: 
 
 def read(order: Literal["due", "names"], offset: int, limit: int) -> Flow[Listing]:
     """See listed()."""
-    page: Page = yield from store.page(Schedules("all"), order, offset, limit)
+    page: Page[StoredSchedule] = yield from store.page(Schedules("all"), order, offset, limit)
     infos = [_info(schedule, page.versions, page.now) for schedule in page.schedules]
-    return Listing(page.now, page.total, page.active, page.watched, infos)
+    return Page(page.now, page.total, page.active, page.versions, page.watched, infos)
 
 
 def next_ticks(listing: Listing, count: int, *, each: int | None = None) -> list[tuple[int, ScheduleInfo]]:
@@ -146,7 +136,7 @@ def prune(*, dry_run: bool = False) -> list[str]:
     schedules = Schedules("all")
     gone: list[str] = []
     for offset in range(0, MOST, PAGE):
-        page: Page = schedules.run_flow(store.page(schedules, "names", offset, PAGE))
+        page: Page[StoredSchedule] = schedules.run_flow(store.page(schedules, "names", offset, PAGE))
         for schedule in page.schedules:
             seen = max((page.versions.seen.get(each, 0) for each in schedule.versions), default=0)
             if schedule.code and page.now - seen > store.REPLACED:

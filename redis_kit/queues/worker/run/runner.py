@@ -13,7 +13,7 @@ from threading import local
 from time import monotonic
 from typing import Any, cast
 
-from asgiref.sync import sync_to_async
+from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.conf import settings
 from django.db import connections, reset_queries
 from django.db.backends.signals import connection_created
@@ -52,7 +52,7 @@ from redis_kit.queues.worker.run.endings import (
     failed,
     most_attempts,
 )
-from redis_kit.queues.worker.run.timeouts import EventLoop, JobKey, Timeouts, synchronous
+from redis_kit.queues.worker.run.timeouts import EventLoop, JobKey, Timeouts
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, until_answered
@@ -119,8 +119,8 @@ class Call:
 
     def _on_loop(self, handler: AsyncHandler) -> Handler:
         def run(attempt: Attempt) -> Any:
-            if not hasattr(self._own, "synchronous"):
-                self._own.synchronous = synchronous()
+            if not hasattr(self._own, "synchronous"):  # it gives the synchronous parts of a thread's tasks one thread
+                self._own.synchronous = ThreadSensitiveContext()
             sync = self._own.synchronous
             key, work = (attempt.number, attempt.job.id), partial(handler, attempt)
             return self._coroutines.run(key, work, timeout=attempt.task.timeout, sync=sync)

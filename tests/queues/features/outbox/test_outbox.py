@@ -9,7 +9,6 @@ from django.utils.timezone import now
 
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.queues import Queue, signals, task
-from redis_kit.queues.engine.unique import key_of_call
 from redis_kit.queues.features.outbox import relay as relays
 from redis_kit.queues.features.outbox import store as outbox
 from redis_kit.queues.features.outbox import transport
@@ -240,7 +239,7 @@ def test_row_that_can_not_be_changed_is_logged_and_the_call_goes_on(queue, monke
     def fail(alias):
         raise DatabaseError("gone away")
 
-    number = outbox.store("default", outbox.OutboxCall("default", "j", b"{}", key_of_call("j"), 0, 0))
+    number = outbox.store("default", outbox.new_row(queue="default", job="j", body="{}"))
     monkeypatch.setattr(outbox, "rows", fail)
     for stays in (True, False):
         monkeypatch.setattr(outbox, "_log_limit", outbox.LogRateLimit())

@@ -42,7 +42,10 @@ def leave(made, *values, age=60.0, queue="default"):
     for value in values:
         body = b'{"task":"%s","args":[%d]}' % (made.module_path.encode(), value)
         ids.append(f"job{value}")
-        outbox.store("default", outbox.OutboxCall(queue, ids[-1], body, key_of_call(ids[-1]), 0, 0))
+        key, until, _ = key_of_call(ids[-1])
+        text = body.decode()
+        row = outbox.new_row(queue=queue, job=ids[-1], body=text, unique_key=key, unique_until=until)
+        outbox.store("default", row)
     OutboxMessage.objects.update(created=now() - timedelta(seconds=age))
     return ids
 
