@@ -49,6 +49,17 @@ def bound(task: Any, args: Any, kwargs: Any) -> inspect.BoundArguments:
     return signature.bind(*((None, *args) if task.takes_context else args), **kwargs)
 
 
+def hint_of_names(given: Any, names: list[str]) -> str:
+    """Return the tuple that a name or a list stands for, or the name that was probably meant; "" without either."""
+    chosen = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list) else given
+    if not isinstance(chosen, tuple) or not chosen:
+        return ""
+    for name in chosen:
+        if name not in names:
+            return did_you_mean(name, names)
+    return f"Write {chosen!r}."
+
+
 def outbox_of(task: Any) -> str:
     """Return the database through which the calls of a task are sent; "" if they go to Redis directly."""
     given = getattr(task, "outbox", None)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.text import did_you_mean, shortened
+from redis_kit.core.text import shortened
 from redis_kit.core.values import rates
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.queues.engine import payload
@@ -18,7 +18,7 @@ from redis_kit.queues.engine.calls import QueueScript
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.unique import digest
 from redis_kit.queues.settings import DEFAULTS, QueueOptions, options_of
-from redis_kit.queues.tasks.options import Limit, bound, parameters
+from redis_kit.queues.tasks.options import Limit, bound, hint_of_names, parameters
 
 if TYPE_CHECKING:
     from redis_kit.queues.tasks.task import Task
@@ -140,7 +140,9 @@ def check(task: "AnyTask") -> None:
             raise InvalidValue("A Limit needs concurrency, a number of jobs, or a rate, such as '10/s'.")
         names = parameters(task)
         if not isinstance(limit.by, tuple) or not set(limit.by) <= set(names):
-            raise InvalidValue(f"{_wrong_by(limit.by, names)}")
+            among = ", ".join(names) or "(the task has no parameter)"
+            wrong = f"by must be a tuple of names among {among}, not {shortened(limit.by)}."
+            raise InvalidValue(f"{wrong} {hint_of_names(limit.by, names)}".strip())
         if limit.by in seen:
             raise InvalidValue(f"Two limits of a task have the same arguments: {limit.by!r}. Write them as one Limit.")
         seen.add(limit.by)
@@ -181,13 +183,3 @@ def _limits(task: "AnyTask") -> list[Limit]:
     if task.concurrency is None and task.rate is None:
         return list(task.limits)
     return [Limit(concurrency=task.concurrency, rate=task.rate), *task.limits]
-
-
-def _wrong_by(by: Any, names: list[str]) -> str:
-    among = ", ".join(names) or "(the task has no parameter)"
-    wrong = f"by must be a tuple of names among {among}, not {shortened(by)}."
-    given = (by,) if isinstance(by, str) else by if isinstance(by, tuple) else ()
-    for name in given:
-        if name not in names:
-            return f"{wrong} {did_you_mean(name, names)}".strip()
-    return f"{wrong} Write {given!r}." if given else wrong

@@ -10,7 +10,7 @@ from functools import partial
 from time import monotonic
 from typing import Any, NamedTuple
 
-from redis_kit.core.errors import AuthenticationFailed, RedisFailure, RedisUnavailable
+from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.logs.error_text import text_of
 from redis_kit.core.logs.rate_limit import LogRateLimit
@@ -27,9 +27,9 @@ from redis_kit.queues.features.schedules.definition import Definition, loaded
 from redis_kit.queues.features.schedules.plan import Plan
 from redis_kit.queues.features.schedules.state import State
 from redis_kit.queues.features.schedules.store import ClaimedTicks, Confirmation, Schedules, StoredSchedule
+from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE
 
 logger = logging.getLogger("redis_kit.worker")
-UNAVAILABLE = (RedisUnavailable, AuthenticationFailed)
 EVERY = 2.0  # seconds between two looks
 IDLE = 10.0  # seconds between two looks if there are no schedules
 ROUNDS = 5  # claims in one turn of the supervisor's loop

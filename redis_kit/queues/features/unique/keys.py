@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.core.text import did_you_mean, shortened
+from redis_kit.core.text import shortened
 from redis_kit.queues import validation
 from redis_kit.queues.engine import payload
 from redis_kit.queues.engine.calls import NewJob, QueueScript, when
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.unique import PutResult, UniqueKey, digest
-from redis_kit.queues.tasks.options import bound, parameters
+from redis_kit.queues.tasks.options import bound, hint_of_names, parameters
 
 if TYPE_CHECKING:
     from redis_kit.queues.tasks.task import Task
@@ -104,18 +104,7 @@ def _check_names(task: "AnyTask") -> None:
             f"unique_by must be None, a function of the task's arguments that returns text, or a tuple of names among "
             f"{', '.join(names) or '(the task has no parameter)'}, not {shortened(task.unique_by)}."
         )
-        raise InvalidValue(f"{wrong} {_hint(task.unique_by, names)}".strip())
-
-
-def _hint(given: Any, names: list[str]) -> str:
-    """Return the tuple that a name or a list stands for, or the name that was probably meant; "" without either."""
-    chosen = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list) else given
-    if not isinstance(chosen, tuple) or not chosen:
-        return ""
-    for name in chosen:
-        if name not in names:
-            return did_you_mean(name, names)
-    return f"Write {chosen!r}."
+        raise InvalidValue(f"{wrong} {hint_of_names(task.unique_by, names)}".strip())
 
 
 def _identity(task: "AnyTask", args: Any, kwargs: Any) -> str:

@@ -60,7 +60,7 @@ class StepJob(NamedTuple):
 class Node(NamedTuple):
     """A step or a group of a workflow. It waits for ``waits`` others; ``dependents`` wait for its end.
 
-    A member is named by its number, with a "g" before that of a group.
+    A new member is named by its number, with a "g" before that of a group. What was read has numbers, and no ``waits``.
     """
 
     number: int
@@ -68,7 +68,7 @@ class Node(NamedTuple):
     waits: int
     dependents: Sequence[int]
     job: StepJob | None = None
-    members: Sequence[str] = ()
+    members: Sequence[Any] = ()
     callback: int | None = None
 
     def text(self) -> bytes:
@@ -83,33 +83,22 @@ class Node(NamedTuple):
         return head.encode() + body
 
 
-class StoredNode(NamedTuple):
-    """A node as it was read. The last five are those of a group or of a step."""
-
-    number: int
-    group: int
-    dependents: list[int]
-    members: list[int] = []
-    callback: int | None = None
-    job: StepJob | None = None
-
-
 def joined(numbers: Sequence[int | str]) -> str:
     """Return numbers as the scripts read them."""
     return ",".join(map(str, numbers)) or NONE
 
 
-def read_node(number: bytes, text: bytes) -> StoredNode:
+def read_node(number: bytes, text: bytes) -> Node:
     """Return a node, or as much as the beginning of its text tells. Raises ValueError if it is damaged."""
     head, _, body = text.partition(b"\n")
     match head.decode("utf-8", "replace").split(" "):
         case ["g", group, dependents, callback]:
             then = None if callback == NONE else int(callback)
-            return StoredNode(int(number), int(group), _numbers(dependents), _numbers(body.decode()), then)
+            return Node(int(number), int(group), 0, _numbers(dependents), None, _numbers(body.decode()), then)
         case ["s", group, dependents, id, queue, priority, due, backend, lane]:
             alias, line = None if backend == NONE else unquote(backend), "" if lane == NONE else unquote(lane)
             job = StepJob(id, unquote(queue), int(priority), due, alias, line, body)
-            return StoredNode(int(number), int(group), _numbers(dependents), job=job)
+            return Node(int(number), int(group), 0, _numbers(dependents), job)
     raise ValueError(f"node {number!a} of a workflow is damaged: {head[:100]!a}")
 
 

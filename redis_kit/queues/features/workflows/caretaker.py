@@ -9,7 +9,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any, NamedTuple
 
-from redis_kit.core.errors import AuthenticationFailed, RedisFailure, RedisUnavailable
+from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import Batch, Call
@@ -19,6 +19,7 @@ from redis_kit.queues.features.workflows.calls import StepJob, read_node
 from redis_kit.queues.features.workflows.keys import WorkflowKeys, WorkflowLists
 from redis_kit.queues.features.workflows.step import StepCall
 from redis_kit.queues.keys import QueueKeys
+from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE
 
 logger = logging.getLogger("redis_kit.worker")
 INTERVAL = 15.0  # seconds between two runs
@@ -59,7 +60,7 @@ class Caretaker:
         try:
             many_expired = self._run_flow(forget_expired())
             ids = self._run_flow(taken())
-        except (RedisUnavailable, AuthenticationFailed):
+        except UNAVAILABLE:
             self.due = 0.0
             raise
         except RedisFailure as error:
@@ -70,7 +71,7 @@ class Caretaker:
         for id in ids:
             try:
                 _log(self._run_flow(repair(id)))
-            except (RedisUnavailable, AuthenticationFailed):
+            except UNAVAILABLE:
                 raise
             except (RedisFailure, ValueError) as error:
                 self._complain(id, error)
