@@ -6,7 +6,6 @@ A claim ends after 5 seconds. A tick has its time as its name: one that was clai
 
 import logging
 from collections.abc import Callable
-from functools import partial
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -69,24 +68,11 @@ class DueTick(NamedTuple):
     steps: list[ScriptCall]
 
 
-class SupervisedSchedules(Schedules):
-    """The schedules as a supervisor sees them. ``call`` makes each call to the server, and may end it early."""
-
-    profile = "worker"
-
-    def __init__(self, call: Callable[[Callable[[], Any]], Any]) -> None:
-        super().__init__("all")
-        self._call = call
-
-    def run_flow(self, steps: Flow[Any], **answers: Any) -> Any:
-        return self._call(partial(super().run_flow, steps, **answers))
-
-
 class Scheduler:
     """The duty of schedules: it adds the jobs of their ticks.
 
     ``supervisor`` is the id under which it claims ticks, and ``queue`` takes the ticks that are passed on, as those of
-    Celery. ``call`` makes a call to the server, and ``fork`` runs a function in a process of its own.
+    Celery. ``run_flow`` makes its calls to the server, and ``fork`` runs a function in a process of its own.
     """
 
     def __init__(
@@ -94,12 +80,12 @@ class Scheduler:
         supervisor: str,
         queue: str,
         *,
-        call: Callable[[Callable[[], Any]], Any],
+        run_flow: Callable[[Flow[Any]], Any],
         fork: Callable[[Callable[[], None]], None],
     ) -> None:
         self.due = 0.0
-        self._id, self._queue, self._fork = supervisor, queue, fork
-        self._schedules = SupervisedSchedules(call)
+        self._id, self._queue, self._run_flow, self._fork = supervisor, queue, run_flow, fork
+        self._schedules = Schedules("all")
         self._declared = registry.all_declared()
         self._version = registry.version(self._declared)
         self._living: set[str] | None = None  # releases of the code at the last declaration
@@ -142,9 +128,7 @@ class Scheduler:
 
     def _claim(self) -> ClaimedTicks:
         skipped = list(self._unable)[:MOST_UNABLE]
-        claimed: ClaimedTicks = self._schedules.run_flow(
-            schedules.claim(self._schedules, self._id, self._version, skipped)
-        )
+        claimed: ClaimedTicks = self._run_flow(schedules.claim(self._schedules, self._id, self._version, skipped))
         return claimed
 
     def _declare_missing(self, claimed: ClaimedTicks) -> bool:
@@ -154,7 +138,7 @@ class Scheduler:
         self._read_rows(claimed)
         declares = bool(self._version) and (self._version not in seen or living != self._living)
         if declares:
-            self._schedules.run_flow(schedules.declare(self._schedules, self._version, self._declared))
+            self._run_flow(schedules.declare(self._schedules, self._version, self._declared))
             living |= {self._version}
         self._living = living
         return declares
@@ -187,11 +171,11 @@ class Scheduler:
                 rows.append(tick)
             else:
                 ticks.append(tick)
-        answers = iter(self._schedules.run_flow(schedules.put([step for tick in ticks for step in tick.steps])))
+        answers = iter(self._run_flow(schedules.put([step for tick in ticks for step in tick.steps])))
         for tick in ticks:
             if row := self._confirmation(tick, [next(answers) for _ in tick.steps], claimed.now):
                 rows.append(row)
-        self._schedules.run_flow(schedules.confirm(self._schedules, claimed.claim, rows))
+        self._run_flow(schedules.confirm(self._schedules, claimed.claim, rows))
         return [row.due for row in rows if row.due is not None and row.name not in self._unable]
 
     def _plan(self, stored: StoredSchedule, claimed: ClaimedTicks) -> DueTick | Confirmation:
@@ -254,7 +238,7 @@ class Scheduler:
 
     def _register(self, queue: str) -> None:
         if queue not in self._registered:
-            self._schedules.run_flow(enqueue.register(Queue(queue)))
+            self._run_flow(enqueue.register(Queue(queue)))
             self._registered.add(queue)
 
     def _complain(self, about: str, *what: object) -> None:
