@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as changed
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, Self, TypeVar, get_overloads, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
 from django.conf import settings
 from django.utils import timezone
@@ -260,7 +260,31 @@ def task(
 ) -> "Decorator": ...
 
 
-def task(func: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+def task(
+    func: Callable[..., Any] | None = None,
+    /,
+    *,
+    queue_name: str = "default",
+    max_attempts: int | None = None,
+    timeout: float | None = 300.0,
+    priority: int = 0,
+    enqueue_on_commit: bool = True,
+    store_result: bool = True,
+    takes_context: bool = False,
+    backend: str = "default",
+    unique: bool | Until = False,
+    unique_by: By = None,
+    replace: bool = False,
+    expires: float | timedelta | None = None,
+    backoff: Backoff = None,
+    concurrency: int | None = None,
+    rate: str | None = None,
+    limits: Sequence[Limit] = (),
+    on_cancel: OnCancel = "raise",
+    outbox: bool | str | None = None,
+    tags: Sequence[str] = (),
+    **options: object,
+) -> Any:
     """Make a function of a module a task, as ``@task`` or ``@task(queue_name="mail")``.
 
     It is a task of ``django.tasks``, which is part of Django 6.0; Django 5.2 needs the package ``django-tasks``.
@@ -287,15 +311,34 @@ def task(func: Callable[..., Any] | None = None, /, **options: Any) -> Any:
 
     ``options`` are those that features of the queues bring, such as ``at_most_once``.
     """
-    others = {name: value for name, value in options.items() if name not in DEFAULTS}
-    of_its_features = of_features(others, DEFAULTS)
-    of_task = {name: options.get(name, default) for name, default in DEFAULTS.items()}
+    of_its_features = of_features(options, inspect.signature(task).parameters)
 
     def made(function: Callable[..., Any]) -> Task[..., Any]:
         check_function(function)
-        # Django 6.0 has no default for run_after.
         defined: Task[..., Any] = Task(
-            func=function, run_after=None, options=of_its_features, plain_json=False, **of_task
+            func=function,
+            run_after=None,  # Django 6.0 has no default for it
+            queue_name=queue_name,
+            max_attempts=max_attempts,
+            timeout=timeout,
+            priority=priority,
+            enqueue_on_commit=enqueue_on_commit,
+            store_result=store_result,
+            takes_context=takes_context,
+            backend=backend,
+            unique=unique,
+            unique_by=unique_by,
+            replace=replace,
+            expires=expires,
+            backoff=backoff,
+            concurrency=concurrency,
+            rate=rate,
+            limits=limits,  # type: ignore[arg-type]
+            on_cancel=on_cancel,
+            outbox=outbox,
+            tags=tags,  # type: ignore[arg-type]
+            options=of_its_features,
+            plain_json=False,
         )
         registry.register(defined)
         return defined
@@ -305,12 +348,3 @@ def task(func: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     if isinstance(func, str):
         raise InvalidTask(f"The text {shortened(func)} can't be a task. Write @task(queue_name={shortened(func)}).")
     return made(func)
-
-
-# The options stand in the last overload: for help(), for the documentation and for their defaults.
-task.__signature__ = inspect.signature(get_overloads(task)[-1])  # type: ignore[attr-defined]
-DEFAULTS: dict[str, Any] = {
-    name: parameter.default
-    for name, parameter in task.__signature__.parameters.items()  # type: ignore[attr-defined]
-    if parameter.kind is parameter.KEYWORD_ONLY
-}
