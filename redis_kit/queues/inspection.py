@@ -39,10 +39,7 @@ if TYPE_CHECKING:
 _PUBLIC: dict[str, tuple[str, ...]] = {
     "features.statistics.history": ("aqueue_history", "queue_history"),
     "features.handover.store": ("HandOvers",),
-    "features.statistics.counts": (
-        "Percentiles",
-        "TaskStats",
-    ),
+    "features.statistics.counts": ("Percentiles", "TaskStats"),
     "reports.unknown_calls": ("UnknownCalls",),
     "reports.stats": (
         "QueueHistory",
@@ -54,17 +51,8 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "queue_names",
         "queue_stats",
     ),
-    "features.handover.inspection": (
-        "ahand_overs",
-        "hand_overs",
-    ),
-    "features.statistics.inspection": (
-        "TaskHistory",
-        "atask_history",
-        "atask_stats",
-        "task_history",
-        "task_stats",
-    ),
+    "features.handover.inspection": ("ahand_overs", "hand_overs"),
+    "features.statistics.inspection": ("TaskHistory", "atask_history", "atask_stats", "task_history", "task_stats"),
     "reports.workers": (
         "LostWorker",
         "RunningJob",

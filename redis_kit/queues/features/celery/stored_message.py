@@ -12,12 +12,7 @@ from redis_kit.queues.engine import message
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.settings import CELERY
 
-EMBEDDED = {
-    "callbacks": "link",
-    "errbacks": "link_error",
-    "chain": "chain",
-    "chord": "chord",
-}  # options
+EMBEDDED = {"callbacks": "link", "errbacks": "link_error", "chain": "chain", "chord": "chord"}  # options
 OF_CALLER = ("serializer", "retry", "retry_policy", "timeout", "confirm_timeout")  # rk_worker publishes in its own way
 
 

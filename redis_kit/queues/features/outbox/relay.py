@@ -56,11 +56,7 @@ class OutboxRelay:
     """
 
     def __init__(
-        self,
-        aliases: Sequence[str],
-        source: Primitive,
-        worker: str,
-        report: Callable[[float], object],
+        self, aliases: Sequence[str], source: Primitive, worker: str, report: Callable[[float], object]
     ) -> None:
         self._aliases, self.due = aliases, 0.0
         self._source, self._worker, self._report = source, worker, report

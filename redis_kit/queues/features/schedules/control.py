@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisFailure, RedisKitError
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, single
 from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.text import did_you_mean
 from redis_kit.queues.engine import feature, ids
@@ -81,17 +81,12 @@ def next_ticks(listing: Listing, count: int, *, each: int | None = None) -> list
 def outcomes(infos: Iterable[ScheduleInfo]) -> dict[str, str]:
     """Return the status of the latest job of each schedule, as far as it is known. One round trip."""
     jobs = {info.name: info.state for info in infos if info.state.job and info.state.queue}
-    schedules = Schedules("all")
-    return schedules.run_flow(_outcomes(jobs)) if jobs else {}
-
-
-def _outcomes(jobs: dict[str, State]) -> Flow[dict[str, str]]:
     stored = feature.results()
-    if not stored:
+    if not stored or not jobs:
         return {}
     queues = [Queue(ids.part_of(each.queue, each.job) or each.queue) for each in jobs.values()]
     steps = [stored.get_result(queue.key(""), each.job) for queue, each in zip(queues, jobs.values(), strict=True)]
-    replies = yield CombinedBatch(steps, lenient=True)
+    replies = Schedules("all").run_flow(single(CombinedBatch(steps, lenient=True)))
     each = zip(jobs, replies, strict=True)
     return {name: reply[0].decode() for name, reply in each if not isinstance(reply, RedisFailure)}
 

@@ -113,12 +113,7 @@ class WorkflowsPanel(Panel):
             raise InvalidValue(_("Nothing was cancelled: the workflow %(id)s has ended.") % {"id": value})
         return _("Cancelled: workflow %(id)s.") % {"id": value}
 
-    @button(
-        gettext_lazy("Retry failed steps"),
-        confirm=True,
-        effect=_effect_of_retry,
-        harmless=True,
-    )
+    @button(gettext_lazy("Retry failed steps"), confirm=True, effect=_effect_of_retry, harmless=True)
     def retry(self, value: str) -> str:
         """Run the failed steps of a workflow again."""
         count = Workflow(value).retry()

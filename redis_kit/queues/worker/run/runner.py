@@ -44,14 +44,7 @@ from redis_kit.queues.worker.run.attempt import (
     Succeeded,
     WorkerContext,
 )
-from redis_kit.queues.worker.run.endings import (
-    Claims,
-    FailedAttempt,
-    Postponed,
-    ending_of,
-    failed,
-    most_attempts,
-)
+from redis_kit.queues.worker.run.endings import Claims, FailedAttempt, Postponed, ending_of, failed, most_attempts
 from redis_kit.queues.worker.run.timeouts import EventLoop, JobKey, Timeouts
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import guarded

@@ -130,11 +130,7 @@ class Supervisor:
         self._probes = Probes(
             options, self._heartbeat, lambda: self.children, lambda: not (self.quiet or self._stopping)
         )
-        duties: list[Duty] = [
-            self._heartbeat,
-            self._reaper,
-            Sweep(self.queues, self._heartbeat.note_swept),
-        ]
+        duties: list[Duty] = [self._heartbeat, self._reaper, Sweep(self.queues, self._heartbeat.note_swept)]
         for feature in features():
             duties += feature.duties(self)
         self._heartbeat.listeners = [duty for duty in duties if isinstance(duty, Listener)]
