@@ -126,22 +126,26 @@ class RedisTaskBackend(BaseTaskBackend):
         Raises TaskResultDoesNotExist, also for an expired result, UnknownTask, and CorruptMessage if another program
         wrote to the result.
         """
-        result: RedisTaskResult = self._stored.get(result_id)
+        queue = self.queue_of(result_id)
+        result: RedisTaskResult = queue.run_flow(self._stored.get(queue, result_id))
         return result
 
     async def aget_result(self, result_id: str) -> RedisTaskResult:
         """See get_result()."""
-        result: RedisTaskResult = await self._stored.aget(result_id)
+        queue = self.queue_of(result_id)
+        result: RedisTaskResult = await queue.arun_flow(self._stored.get(queue, result_id))
         return result
 
     def wait_until_finished(self, result_id: str, timeout: float) -> RedisTaskResult:
         """Return the result of a call when it has ended, or after ``timeout`` seconds. See RedisTaskResult."""
-        result: RedisTaskResult = self._stored.wait(result_id, timeout)
+        queue = self.queue_of(result_id)
+        result: RedisTaskResult = queue.run_flow(self._stored.wait(queue, result_id, timeout))
         return result
 
     async def await_until_finished(self, result_id: str, timeout: float) -> RedisTaskResult:
         """See wait_until_finished()."""
-        result: RedisTaskResult = await self._stored.await_(result_id, timeout)
+        queue = self.queue_of(result_id)
+        result: RedisTaskResult = await queue.arun_flow(self._stored.wait(queue, result_id, timeout))
         return result
 
     def cancel(self, result_id: str) -> bool:

@@ -68,13 +68,10 @@ def change(queue: Primitive, name: str, concurrency: int | None, rate: str | Non
     return (yield from _set(queue, name, text))
 
 
-def reset(queue: Primitive, name: str) -> Flow[bool]:
-    """Go back to what the code says."""
-    return (yield from _set(queue, name, lanes().NOTHING))
-
-
-def _set(queue: Primitive, name: str, text: str) -> Flow[bool]:
-    return any((yield from spread().each(queue, partial(_set_in_one, name=lanes().limit_name(name), text=text))))
+def _set(queue: Primitive, name: str, text: str = "") -> Flow[bool]:
+    """Set what a limit allows; without a text, go back to what the code says."""
+    parts = {"name": lanes().limit_name(name), "text": text or lanes().NOTHING}
+    return any((yield from spread().each(queue, partial(_set_in_one, **parts))))
 
 
 def _set_in_one(queue: Primitive, *, name: str, text: str) -> Flow[bool]:
@@ -125,10 +122,10 @@ async def aset_limit(
 def reset_limit(queue: str, name: str, *, using: str = "default") -> bool:
     """Let a limit allow again what the code says. False if it did so. One round trip."""
     chosen = Queue(queue, using=using)
-    return chosen.run_flow(reset(chosen, name))
+    return chosen.run_flow(_set(chosen, name))
 
 
 async def areset_limit(queue: str, name: str, *, using: str = "default") -> bool:
     """See reset_limit()."""
     chosen = Queue(queue, using=using)
-    return await chosen.arun_flow(reset(chosen, name))
+    return await chosen.arun_flow(_set(chosen, name))

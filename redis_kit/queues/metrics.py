@@ -5,13 +5,7 @@ from typing import Any
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
-from redis_kit.core.metrics.families import (
-    MINUTES,
-    Metric,
-    MetricSource,
-    Sample,
-    since_block,
-)
+from redis_kit.core.metrics.families import MINUTES, Metric, MetricSource, Sample, since_block
 from redis_kit.queues.reports.stats import Errors, QueueStats, read_names, read_reports
 from redis_kit.queues.reports.workers import HOUR, WorkerInfo, read_lost, read_workers
 

@@ -168,20 +168,14 @@ class QueueSettings(Section):
         if self.CELERY_APP and not _is_path(self.CELERY_APP):
             wrong = f"REDIS_KIT['QUEUES']['CELERY_APP'] is {self.CELERY_APP!r}, which is not a dotted path."
             yield Problem("E006", wrong, "Write it as in an import, such as 'mysite.celery.app'.")
-        for path in self.MIDDLEWARE:
-            if not _is_path(path):
-                yield Problem(
-                    "E006",
-                    f"REDIS_KIT['QUEUES']['MIDDLEWARE'] holds {path!r}, which is not the dotted path of a middleware.",
-                    "Write it as in an import, such as 'shop.middleware.TenantMiddleware'.",
-                )
-        for module in self.IMPORTS:
-            if not _is_path(module, parts=1):
-                yield Problem(
-                    "E006",
-                    f"REDIS_KIT['QUEUES']['IMPORTS'] holds {module!r}, which is not the dotted path of a module.",
-                    "Write it as in an import, such as 'shop.services'.",
-                )
+        for name, kind, example, parts in (
+            ("MIDDLEWARE", "middleware", "shop.middleware.TenantMiddleware", 2),
+            ("IMPORTS", "module", "shop.services", 1),
+        ):
+            for path in getattr(self, name):
+                if not _is_path(path, parts=parts):
+                    wrong = f"REDIS_KIT['QUEUES']['{name}'] holds {path!r}, which is not the dotted path of a {kind}."
+                    yield Problem("E006", wrong, f"Write it as in an import, such as '{example}'.")
 
 
 def options_of(queue: str) -> QueueOptions:

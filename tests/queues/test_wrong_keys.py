@@ -96,7 +96,7 @@ class Scene:
             lambda: self.run(cancel(base, other.id)),
             lambda: self.run(cancel(base, "x")),
             lambda: self.run(results.store_progress(base, job, progress=b"1", ttl_ms=1000)),
-            lambda: self.run(cursors.store_cursor(base, job, 0, (b"1", 1000), (b"1", 1000), crashed=True)),
+            lambda: queue.run_flow(cursors.store(queue, job, 0, (b"1", 1000), (b"1", 1000), crashed=True)),
             lambda: source.snooze(job, 5, expires=0, why="", ttl_ms=1000),
             lambda: source.snooze(other, 5, expires=0, why="", ttl_ms=1000),
             lambda: source.fail(job, delay=0, max_attempts=1, **failure),

@@ -76,7 +76,8 @@ class Command(QueueCommand):
         if options["json"]:
             self.stdout.write(json.dumps([{"queue": name, **info._asdict()} for name, info in rows], indent=2))
         elif rows:
-            self.write(done_table(rows))
+            table = [DONE_COLUMNS, *(_done_row(queue, info) for queue, info in rows)]
+            self.write(aligned(table, right=(4, 5, 6)))
         else:
             matching = "No done job matches." if wanted != ANY else "No done job is kept."
             self.write([f"{matching} The option DONE_LIMIT of a queue keeps the latest ones."])
@@ -93,7 +94,7 @@ def _listed(
 def _text(listed: Sequence[Listed], wanted: Wanted) -> Iterator[str]:
     rows = [(part.queue, info) for part in listed for info in part.jobs]
     if rows:
-        yield from job_table(rows)
+        yield from aligned([JOB_COLUMNS, *(_job_row(queue, info) for queue, info in rows)], right=(5,))
     else:
         yield "No job matches." if listed else "There are no jobs."
     for queue, state, first, total in listed:
@@ -118,16 +119,6 @@ def _plain(queue: str, info: JobInfo) -> dict[str, Any]:
         "due": info.due,
         "error": error_of(info),
     }
-
-
-def job_table(jobs: Sequence[tuple[str, JobInfo]]) -> Iterator[str]:
-    """Return a header line and a line for each job, given with its queue."""
-    return aligned([JOB_COLUMNS, *(_job_row(queue, info) for queue, info in jobs)], right=(5,))
-
-
-def done_table(jobs: Sequence[tuple[str, DoneJob]]) -> Iterator[str]:
-    """Return a header line and a line for each done job, given with its queue."""
-    return aligned([DONE_COLUMNS, *(_done_row(queue, info) for queue, info in jobs)], right=(4, 5, 6))
 
 
 def age(info: JobInfo) -> float | None:

@@ -29,7 +29,7 @@ class Command(terminal.KitCommand):
         "Exit codes: 0 stopped by a signal or a command, or --burst is done; 1 a port is taken; 2 wrong "
         "arguments; 78 wrong settings. A worker that can't reach Redis waits for it."
     )
-    _restarted = False  # by --reload
+    _restarted: str | None = None  # when --reload did that
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
@@ -67,13 +67,13 @@ class Command(terminal.KitCommand):
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Run the command. Before the worker handles signals, TERM and INT end the process at once."""
-        self._restarted = os.environ.pop(autoreload.RESTARTED, None) is not None  # tasks start processes of their own
+        self._restarted = os.environ.pop(autoreload.RESTARTED, None)  # tasks start processes of their own
         with os_signals.loading():
             return super().execute(*args, **options)
 
     def check(self, *args: Any, **options: Any) -> None:
         """Run the system checks, which load the URLs and more."""
-        with autoreload.recovering(restarted=self._restarted):
+        with autoreload.recovering(self._restarted):
             super().check(*args, **options)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -87,10 +87,8 @@ class Command(terminal.KitCommand):
             from redis_kit.queues.worker.shared.logs import counted
             from redis_kit.queues.worker.supervisor.supervisor import Supervisor
 
-            with autoreload.recovering(restarted=self._restarted):
+            with autoreload.recovering(self._restarted):
                 discovery.discover()
-            if os.environ.get(autoreload.TRIAL):
-                return
             used = dict.fromkeys([*conf.section(QueueSettings).NAMES, *queue_names.of_tasks()])
             names, weights = tuple(used), None
             if options["queue_name"]:

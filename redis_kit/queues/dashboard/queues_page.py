@@ -119,7 +119,7 @@ def queues(reports: Mapping[str, QueueStats], *, slug: str, title: Any = QUEUES)
             (
                 _name(name, report, slug),
                 *_counts(name, report.counts, {} if slug else None),
-                _waits(report.wait),
+                "" if report.wait is None else timedelta(seconds=report.wait),
                 _workers(report),
                 _paused(report.paused),
             )
@@ -284,10 +284,6 @@ def _workers(report: QueueStats) -> Any:
     if not report.quiet:
         return report.claiming
     return _("%(claiming)d (%(quiet)d quiet)") % {"claiming": report.claiming, "quiet": report.quiet}
-
-
-def _waits(wait: float | None) -> timedelta | str:
-    return "" if wait is None else timedelta(seconds=wait)
 
 
 def limits_table(queue: str, listed: list[LimitInfo]) -> Iterator[Table]:

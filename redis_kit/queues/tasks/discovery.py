@@ -84,7 +84,8 @@ def problems() -> Iterator[Problem]:
 def problems_of_paths() -> Iterator[Problem]:
     """Yield each ``SINK``, and ``CELERY_APP``, that does not exist, as far as that is known without an import."""
     options = conf.valid_options(QueueSettings)
-    named = {f"{QUEUE_OPTIONS}[{queue!r}]['SINK']": of.get("SINK") for queue, of in _dicts(options.QUEUE_OPTIONS)}
+    entries = options.QUEUE_OPTIONS.items()
+    named = {f"{QUEUE_OPTIONS}[{queue!r}]['SINK']": of.get("SINK") for queue, of in entries if isinstance(of, Mapping)}
     for option, path in {"REDIS_KIT['QUEUES']['CELERY_APP']": options.CELERY_APP, **named}.items():
         module, _, name = path.rpartition(".") if isinstance(path, str) else ("", "", "")
         is_path = all(part.isidentifier() for part in module.split("."))  # else the settings report it
@@ -95,10 +96,6 @@ def problems_of_paths() -> Iterator[Problem]:
         elif module in sys.modules and not hasattr(sys.modules[module], name):
             hint = did_you_mean(name, vars(sys.modules[module]), example)
             yield Problem("E017", f"{option} is {path!r}, but the module {module!r} has no {name!r}.", hint)
-
-
-def _dicts(options: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    return ((name, given) for name, given in options.items() if isinstance(given, Mapping))
 
 
 def warn_unless_imported(task: Any) -> None:

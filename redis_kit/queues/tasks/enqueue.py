@@ -209,14 +209,6 @@ def waits_for_commit(task: Task[..., Any]) -> bool:
     return task.enqueue_on_commit and transaction.get_connection().in_atomic_block
 
 
-def after_commit(task: Task[..., Any], action: Callable[[], None], *, waits: bool = True) -> None:
-    """Run an action now, or after the commit if there is a transaction and the task waits for it."""
-    if waits and waits_for_commit(task):
-        transaction.on_commit(WaitingCall(action, partial(described, task)))
-    else:
-        action()
-
-
 def send(
     task: Task[..., Any],
     id: str,
@@ -246,8 +238,10 @@ def send_many(task: Task[..., Any], new: Sequence[NewCall], stages: Stages, *, w
         return
     if alias:
         transport().send_many(alias, task, new, stages)
+    elif waits and waits_for_commit(task):
+        transaction.on_commit(WaitingCall(partial(_send_all, task, new, stages), partial(described, task)))
     else:
-        after_commit(task, partial(_send_all, task, new, stages), waits=waits)
+        _send_all(task, new, stages)
 
 
 async def asend_many(task: Task[..., Any], new: Sequence[NewCall], stages: Stages) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cache
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS
@@ -38,23 +38,26 @@ class Limit:
     by: tuple[str, ...] = ()
 
 
-class Callee(Protocol):
-    """The function of a task, as far as its arguments go."""
-
-    @property
-    def signature(self) -> inspect.Signature: ...
-    @property
-    def takes_context(self) -> bool: ...
-
-
-def parameters(task: Callee) -> list[str]:
+def parameters(task: Any) -> list[str]:
     """Return the names of the arguments that callers pass."""
     return list(task.signature.parameters)[1 if task.takes_context else 0 :]
 
 
-def bound(task: Callee, args: Any, kwargs: Any) -> inspect.BoundArguments:
+def bound(task: Any, args: Any, kwargs: Any) -> inspect.BoundArguments:
     """Return the arguments of a call by name, and None for the context of the task, if it takes one."""
-    return task.signature.bind(*((None, *args) if task.takes_context else args), **kwargs)
+    signature: inspect.Signature = task.signature
+    return signature.bind(*((None, *args) if task.takes_context else args), **kwargs)
+
+
+def hint_of_names(given: Any, names: list[str]) -> str:
+    """Return the tuple that a name or a list stands for, or the name that was probably meant; "" without either."""
+    chosen = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list) else given
+    if not isinstance(chosen, tuple) or not chosen:
+        return ""
+    for name in chosen:
+        if name not in names:
+            return did_you_mean(name, names)
+    return f"Write {chosen!r}."
 
 
 def outbox_of(task: Any) -> str:

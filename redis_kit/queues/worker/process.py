@@ -54,23 +54,6 @@ SIGN_OF_LIFE = 2.0  # seconds between two
 THREAD_PAUSE = 0.5  # seconds until a thread that failed goes on
 
 
-class RecyclingLimits:
-    """Asks the supervisor for a replacement, once, when the process has run enough jobs or has grown too large."""
-
-    def __init__(self, options: Options, board: StatusBoard, channel: Channel) -> None:
-        self._options, self._board, self.channel = options, board, channel
-        self.reached = False
-
-    def check(self) -> bool:
-        """Check the limits after a job. True if the process must claim no more."""
-        if not self.reached:
-            most, size = self._options.max_tasks, self._options.max_rss
-            if (most and self._board.done >= most) or (size and resident() > size):
-                self.reached = True
-                self.channel.say("recycle")
-        return self.reached
-
-
 class WorkerProcess:
     """One worker process. ``channel`` brings the supervisor's commands; ``board`` shows the supervisor what it does."""
 
@@ -91,9 +74,7 @@ class WorkerProcess:
         if options.lone_job:
             job = options.lone_job
             self.sources = [WorkerQueue(job.source, worker=self.worker, about=about, lone_job=job)]
-        self._limits: RecyclingLimits | None = None
-        if channel and (options.max_tasks or options.max_rss):
-            self._limits = RecyclingLimits(options, board, channel)
+        self._recycling = False  # it has run enough jobs or has grown too large, and is to be replaced
         self._events: EventQueue[str] = EventQueue()
         self._given_up, self._stopping = Event(), Event()
         self._isolated: dict[str, Event] = {}  # set when the job of this claim has ended, in a process of its own
@@ -118,8 +99,11 @@ class WorkerProcess:
         isolate = self._isolate if channel and not options.lone_job else None
         self._processor = JobRunner(context, self._fetcher, isolate=isolate)
         self._duties = [duty for feature in features() for duty in feature.process_duties(process)]
-        run_job = self._run_within_limits if self._limits else self._processor.process
-        self._manager = ThreadPool(options.threads, self._fetcher, process=run_job, on_end=self._ended)
+        is_limited = channel and (options.max_tasks or options.max_rss)
+        run_job = self._run_within_limits if is_limited else self._processor.process
+        self._manager = ThreadPool(
+            options.threads, self._fetcher, process=run_job, on_end=partial(self._events.put, "ended")
+        )
 
     def run(self) -> int:
         """Work until stopped, or with ``burst`` until no job is ready. Return 1 if the supervisor is gone, else 0."""
@@ -142,9 +126,16 @@ class WorkerProcess:
 
     def _run_within_limits(self, slot: int, source: int, job: Job) -> list[Done]:
         done = self._processor.process(slot, source, job)
-        if self._limits and guarded("The limits of a process", self._limits.check, False):
+        if not self._recycling and guarded("The limits of a process", self._is_at_limit, False):
+            self._recycling = True
+            self._report("recycle")
+        if self._recycling:  # each thread sees to it before it takes another job
             self._fetcher.quiet()
         return done
+
+    def _is_at_limit(self) -> bool:
+        most, size = self.options.max_tasks, self.options.max_rss
+        return bool((most and self._board.done >= most) or (size and resident() > size))
 
     def _run_duties(self) -> None:
         """Do what may wait for a database. The supervisor has no time for that."""
@@ -157,10 +148,7 @@ class WorkerProcess:
             self._channel.say(*words)
 
     def _stops(self) -> bool:
-        return self._stopping.is_set() or bool(self._limits and self._limits.reached)
-
-    def _ended(self) -> None:
-        self._events.put("ended")
+        return self._stopping.is_set() or self._recycling
 
     def _start(self) -> None:
         if self.options.burst and not self.options.lone_job:
@@ -201,7 +189,7 @@ class WorkerProcess:
             elif word == "quiet":
                 self._fetcher.quiet()
             elif word == "resume":
-                if not (self._limits and self._limits.reached):
+                if not self._recycling:
                     self._fetcher.resume()
             else:
                 self._events.put(word)

@@ -15,7 +15,6 @@ from pathlib import Path
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.inspection import list_workers
-from redis_kit.queues.worker.shared import failpoints
 from tests.chaos.engine import program
 from tests.chaos.engine.program import Outcome
 from tests.chaos.engine.stage import Stage, stage, wait_until
@@ -24,6 +23,7 @@ from tests.chaos.queues.support.checker import Case
 from tests.chaos.queues.support.fault_injector import ROUND, SUPERVISED, Aim, FaultInjector, Kill, Kind
 from tests.chaos.queues.support.load import MIX, Load
 from tests.chaos.queues.support.workers import COMMAND, Fleet
+from tests.fixtures import failpoints
 
 DEFAULTS = {"HEARTBEAT_INTERVAL": 2.0, "WORKER_TIMEOUT": 10.0}
 QUICK_RETRIES = {"RETRY_BACKOFF": 0.3, "RETRY_BACKOFF_MAX": 0.6}  # seconds: a run lasts for some of them

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from redis_kit.queues.worker.shared import failpoints
 from tests.chaos.engine.program import Outcome
 from tests.chaos.queues import kill_loop
 from tests.chaos.queues.kill_loop import Plan
 from tests.chaos.queues.support import checker
 from tests.chaos.queues.support.fault_injector import ROUND, SUPERVISED, FaultInjector
+from tests.fixtures import failpoints
 from tests.queues.support.journal import LASTING, QUICK
 
 pytestmark = [pytest.mark.alone(40), pytest.mark.once]

@@ -7,7 +7,7 @@ from django.contrib.admin.models import LogEntry
 
 from redis_kit.core import component
 from redis_kit.queues import Queue
-from redis_kit.queues.dashboard import job_list_page, job_selection
+from redis_kit.queues.dashboard import job_list_page
 from tests.dashboard.support.attacks import FEW, harmless_links
 from tests.dashboard.support.html import page, rows, said
 from tests.fixtures.dashboard import ADMIN, layout_problems
@@ -260,7 +260,7 @@ def test_other_values_change_nothing(values, answer, mail, boss):
 
 
 def test_a_button_changes_no_more_than_it_says(mail, boss, monkeypatch):
-    monkeypatch.setattr(job_selection, "MOST", 2)
+    monkeypatch.setattr(job_list_page, "MOST", 2)
     assert said(press(boss, "delete_jobs", "?queue=mail&state=dead")) == ["Deleted 2 jobs of mail."]
 
 

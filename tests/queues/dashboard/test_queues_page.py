@@ -13,7 +13,6 @@ from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.dashboard import queues_page
 from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.job import PauseInfo
-from redis_kit.queues.engine.unique import key_of_call
 from redis_kit.queues.features.outbox import store as outbox
 from redis_kit.queues.models import OutboxMessage
 from redis_kit.queues.reports.stats import queue_stats
@@ -560,7 +559,7 @@ def test_outbox_is_shown_if_a_task_has_one(mail, boss, kit):
     assert shown() == ""
     kit.options(QUEUES={"OUTBOX": "default"})
     assert shown().split()[0] == "0"
-    outbox.store("default", outbox.OutboxCall("mail", "j", b"{}", key_of_call("j"), 0, 0))
+    outbox.store("default", outbox.new_row(queue="mail", job="j", body="{}"))
     OutboxMessage.objects.update(created=timezone.now() - timedelta(minutes=5))
     assert shown().startswith(" 1 Alarm The oldest call has waited for 30")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from redis_kit.core.errors import RedisUnavailable
@@ -24,7 +25,11 @@ def scheduler(
     fork: Callable[[Callable[[], None]], None] = lambda work: None,
 ) -> Scheduler:
     """Return a scheduler that declares nothing and reads no database, without a supervisor around it."""
-    made = Scheduler("s1", "default", call=call, fork=fork)
+
+    def run_flow(steps: Any) -> Any:
+        return call(partial(Schedules("all").run_flow, steps))
+
+    made = Scheduler("s1", "default", run_flow=run_flow, fork=fork)
     made._declared, made._version = {}, ""
     return made
 

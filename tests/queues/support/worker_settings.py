@@ -3,6 +3,7 @@
 import json
 import os
 
+from tests.fixtures import failpoints as failpoints  # it looks at the environment
 from tests.settings import *  # noqa: F403
 
 INSTALLED_APPS = [

@@ -181,7 +181,7 @@ def test_no_call_is_lost_or_doubled_whichever_reply_is_lost(kit, proxy, monkeypa
         results = made.enqueue_many([(number,) for number in range(1200)])
         proxy.drop_reply(10**9)
         if "outbox" in options:  # of which some calls stay in the database, and come behind those that were sent later
-            relay.relay("default", Queue)
+            relay.relay("default")
         stored = numbers(queue)
         assert queue.counts().ready == 1200
         assert len(set(stored)) == 1000

@@ -4,13 +4,11 @@ import logging
 from operator import attrgetter
 from typing import Any
 
-from redis_kit.core.flow import Flow
-from redis_kit.core.primitive import Primitive
+from redis_kit.core.flow import single
 from redis_kit.queues.engine.calls import QueueScript, claim_of
-from redis_kit.queues.engine.job import Job
 from redis_kit.queues.errors import GiveUp, Interrupted, Snooze, WorkerLost
 from redis_kit.queues.worker.run.attempt import Attempt, Failed, Middleware
-from redis_kit.queues.worker.run.endings import Departure, Runner
+from redis_kit.queues.worker.run.runner import Departure, JobRunner
 from redis_kit.queues.worker.shared.reconnect import until_answered
 from redis_kit.queues.worker.shared.worker_queue import Done
 
@@ -20,16 +18,10 @@ BEGIN = QueueScript("begin", __package__)
 LOST, BEGINS, HAS_BEGUN = 0, 1, 2
 
 
-def begin(queue: Primitive, job: Job) -> Flow[int]:
-    """Note that a claimed job begins, if its claim holds and it has not begun by an earlier one."""
-    answer: int = yield BEGIN(queue.key(""), *claim_of(job))
-    return answer
-
-
 class LostClaim(Departure):
     """The ending of an attempt whose claim was over before its task began: another worker has the job."""
 
-    def carry_out(self, attempt: Attempt, runner: Runner) -> list[Done]:
+    def carry_out(self, attempt: Attempt, runner: JobRunner) -> list[Done]:
         """Log it. There is nothing to record."""
         names = attempt.job.id, attempt.queue_name, attempt.task.module_path
         logger.warning("Job %a of queue %a (%s) does not run here: its claim was over before it began.", *names)
@@ -46,7 +38,8 @@ class FirstRuns(Middleware):
         if not attempt.options.at_most_once:
             return self.call_next(attempt)
         source, job = attempt.source, attempt.job
-        answer = until_answered(lambda: source.run_flow(begin(source, job)), self.worker.given_up)
+        begin = BEGIN(source.key(""), *claim_of(job))
+        answer = until_answered(lambda: source.run_flow(single(begin)), self.worker.given_up)
         if answer == LOST:
             return LostClaim()
         if answer == HAS_BEGUN:

@@ -10,12 +10,12 @@ from functools import partial
 from itertools import pairwise
 from time import monotonic
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 from kombu.exceptions import OperationalError
 
 from redis_kit.queues.errors import NotTaken
-from redis_kit.queues.features.celery.stored_message import StoredMessage
+from redis_kit.queues.features.celery.stored_message import StoredMessage, TaskCall
 
 TIMEOUT = 5.0  # seconds in which the broker has to connect, and to confirm messages
 IDLE = 1.0  # seconds after which a connection is looked at before it is used
@@ -27,17 +27,6 @@ LIMITS: Mapping[str, Mapping[str, Any]] = {  # what keeps a connection from wait
 OF_MESSAGE = ("expires", "ignore_result")  # options that are not for its publication
 
 
-class TaskCall(NamedTuple):
-    """A call of a task of Celery, with some options of apply_async()."""
-
-    task: str
-    args: Sequence[Any]
-    kwargs: Mapping[str, Any]
-    id: str
-    options: Mapping[str, Any]
-
-
-Message = TaskCall | StoredMessage
 DESTINATION = ("queue", "exchange", "routing_key")  # options that tell where a message goes
 Destination = tuple[str, ...]
 Outcomes = dict[int, Exception | None]  # by the place of a call: None if the broker has it; without one it is in doubt
@@ -64,7 +53,7 @@ class Link:
         """Connect."""
         self.connection.ensure_connection(max_retries=0, timeout=TIMEOUT)
 
-    def send(self, calls: Sequence[Message], outcomes: Outcomes) -> None:
+    def send(self, calls: Sequence[TaskCall], outcomes: Outcomes) -> None:
         """Send calls, and note what became of each. After an error the connection is of no use any more."""
         self.begun = 0
         self._send(calls, outcomes)
@@ -83,11 +72,11 @@ class Link:
         with contextlib.suppress(Exception):
             self.connection.collect(socket_timeout=0.1)
 
-    def _send(self, calls: Sequence[Message], outcomes: Outcomes) -> None:
+    def _send(self, calls: Sequence[TaskCall], outcomes: Outcomes) -> None:
         for place in self._publish_each(calls, outcomes):
             outcomes.setdefault(place, None)
 
-    def _publish_each(self, calls: Sequence[Message], outcomes: Outcomes) -> Iterator[int]:
+    def _publish_each(self, calls: Sequence[TaskCall], outcomes: Outcomes) -> Iterator[int]:
         """Publish calls, and yield the place of each. An error after which others can be sent is noted."""
         for place, call in enumerate(calls):
             try:
@@ -103,7 +92,7 @@ class Link:
         """Take note of a message that is published next."""
         self.begun = place + 1
 
-    def _publish(self, call: Message, place: int) -> None:
+    def _publish(self, call: TaskCall, place: int) -> None:
         if isinstance(call, StoredMessage):
             self._begin(place, call.options)
             call.publish(self.app, self.producer)
@@ -124,7 +113,7 @@ class RedisLink(Link):
 
     refusal_closes = False
 
-    def _send(self, calls: Sequence[Message], outcomes: Outcomes) -> None:
+    def _send(self, calls: Sequence[TaskCall], outcomes: Outcomes) -> None:
         channel = self.producer.channel
         with channel.conn_or_acquire() as client, client.pipeline(transaction=False) as pipeline:
             with _gathering(channel, client, pipeline):
@@ -162,7 +151,7 @@ class AmqpLink(Link):
                 return False
         return True
 
-    def _send(self, calls: Sequence[Message], outcomes: Outcomes) -> None:
+    def _send(self, calls: Sequence[TaskCall], outcomes: Outcomes) -> None:
         self._outcomes = outcomes
         self._want_confirmations()
         for place in self._publish_each(calls, outcomes):

@@ -15,7 +15,8 @@ from django.utils.module_loading import import_string
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues.errors import NotTaken
-from redis_kit.queues.features.celery.broker import LINKS, Link, Message, Outcomes, TaskCall
+from redis_kit.queues.features.celery.broker import LINKS, Link, Outcomes
+from redis_kit.queues.features.celery.stored_message import TaskCall
 from redis_kit.queues.settings import QueueSettings
 
 OPTION = "REDIS_KIT['QUEUES']['CELERY_APP']"
@@ -48,13 +49,13 @@ class Publisher:
         link.prepare()
         self._release(link)
 
-    def publish(self, call: Message) -> None:
+    def publish(self, call: TaskCall) -> None:
         """Send the call of a task, and return when the broker has it. Raises NotTaken."""
         (error,) = self.publish_many([call])
         if error:
             raise error
 
-    def publish_many(self, calls: Sequence[Message]) -> list[Exception | None]:
+    def publish_many(self, calls: Sequence[TaskCall]) -> list[Exception | None]:
         """Send calls of tasks. Return None for each that the broker has, else its error, which may be NotTaken."""
         try:
             link = self._link()

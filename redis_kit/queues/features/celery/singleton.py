@@ -10,7 +10,7 @@ from celery.exceptions import Ignore, Retry
 
 from redis_kit.core.activity import current_work
 from redis_kit.core.errors import InvalidValue, RedisFailure
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import single
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
 from redis_kit.core.text import shortened
@@ -35,26 +35,18 @@ class Run(Primitive):
 
     def begin(self, seconds: float) -> bool:
         """Note that it begins. False if it has ended. One round trip."""
-        return bool(self.run_flow(self._begin(seconds)))
+        key = self.key("run")
+        note = Call("SET", key, BEGUN, "PX", int(seconds * 1000), "NX")
+        state, _ = self.run_flow(single(Batch([Call("GET", key), note])))
+        return bool(state != ENDED.encode())
 
     def end(self, seconds: float) -> None:
         """Note that it has ended. One round trip."""
-        self.run_flow(self._end(seconds))
+        self.run_flow(single(Call("SET", self.key("run"), ENDED, "PX", int(seconds * 1000))))
 
     def is_begun(self) -> bool:
         """Return whether it has begun, and has not ended. One round trip."""
-        return bool(self.run_flow(self._is_begun()))
-
-    def _begin(self, seconds: float) -> Flow[bool]:
-        key = self.key("run")
-        state, _ = yield Batch([Call("GET", key), Call("SET", key, BEGUN, "PX", int(seconds * 1000), "NX")])
-        return bool(state != ENDED.encode())
-
-    def _end(self, seconds: float) -> Flow[None]:
-        yield Call("SET", self.key("run"), ENDED, "PX", int(seconds * 1000))
-
-    def _is_begun(self) -> Flow[bool]:
-        return bool((yield Call("GET", self.key("run"))) == BEGUN.encode())
+        return bool(self.run_flow(single(Call("GET", self.key("run")))) == BEGUN.encode())
 
 
 class SingletonTask(DjangoTask):
@@ -94,7 +86,8 @@ class SingletonTask(DjangoTask):
 
     def _run_once(self, run: Run, args: Any, kwargs: Any) -> Any:
         try:
-            lease = self._lock(args, kwargs).acquire_or_raise()
+            name = self._lock_name(args, kwargs)
+            lease = Lock(name, timeout=self.lock_timeout, blocking=False, renew=True).acquire_or_raise()
         except LockNotAcquired as error:
             return self._busy(run, error)
         with lease:
@@ -106,9 +99,6 @@ class SingletonTask(DjangoTask):
                 return self.run(*args, **kwargs)
             finally:
                 self._end(run)
-
-    def _lock(self, args: Any, kwargs: Any) -> Lock:
-        return Lock(self._lock_name(args, kwargs), timeout=self.lock_timeout, blocking=False, renew=True)
 
     def _lock_name(self, args: Any, kwargs: Any) -> str:
         if self.lock_name is not None:

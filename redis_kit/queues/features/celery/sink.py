@@ -9,10 +9,8 @@ from redis_kit.queues.engine import history
 from redis_kit.queues.engine.claim import version
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.message import Message
-from redis_kit.queues.features.celery.broker import Message as CeleryMessage
-from redis_kit.queues.features.celery.broker import TaskCall
 from redis_kit.queues.features.celery.publisher import Publisher, project_app
-from redis_kit.queues.features.celery.stored_message import StoredMessage
+from redis_kit.queues.features.celery.stored_message import StoredMessage, TaskCall
 from redis_kit.queues.features.celery.tasks import RUN
 from redis_kit.queues.settings import options_of
 from redis_kit.queues.tasks import registry
@@ -53,7 +51,7 @@ class CelerySink(Sink):
         """See Sink."""
         self._publisher.close()
 
-    def _call(self, queue: WorkerQueue, job: Job, call: Message) -> tuple[CeleryMessage, float | None]:
+    def _call(self, queue: WorkerQueue, job: Job, call: Message) -> tuple[TaskCall, float | None]:
         """Return what Celery is to call, and the answer of hand_over() when the broker has that."""
         if "headers" in call.options:  # Celery has made its message
             return StoredMessage.loads(call, job.id), None

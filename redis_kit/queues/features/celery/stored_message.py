@@ -12,23 +12,22 @@ from redis_kit.queues.engine import message
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.settings import CELERY
 
-EMBEDDED = {
-    "callbacks": "link",
-    "errbacks": "link_error",
-    "chain": "chain",
-    "chord": "chord",
-}  # options
+EMBEDDED = {"callbacks": "link", "errbacks": "link_error", "chain": "chain", "chord": "chord"}  # options
 OF_CALLER = ("serializer", "retry", "retry_policy", "timeout", "confirm_timeout")  # rk_worker publishes in its own way
 
 
-class StoredMessage(NamedTuple):
-    """A message with the options of Kombu's ``publish()``. Its signals are sent where it is made."""
+class TaskCall(NamedTuple):
+    """A call of a task of Celery, with some options of apply_async()."""
 
     task: str
     args: Sequence[Any]
     kwargs: Mapping[str, Any]
     id: str
     options: Mapping[str, Any]
+
+
+class StoredMessage(TaskCall):
+    """A message with the options of Kombu's ``publish()``. Its signals are sent where it is made."""
 
     @classmethod
     def made(cls, app: Any, body: Any, given: Mapping[str, Any]) -> Self:

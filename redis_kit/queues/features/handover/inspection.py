@@ -36,7 +36,7 @@ def read_hand_overs(using: str) -> Flow[dict[str, HandOvers]]:
 def _read_hand_overs(sources: Sequence[Queue]) -> Flow[dict[str, HandOvers]]:
     names = yield from spread().existing([source.name for source in sources])
     places = [(source.name, Queue(name, using=source.using)) for source in sources for name in names[source.name]]
-    replies = yield CombinedBatch([store.read_step(part) for _, part in places], lenient=True)
+    replies = yield CombinedBatch([store.GET_HANDOVERS(part.key("")) for _, part in places], lenient=True)
     counts: dict[str, HandOvers] = {}
     for (name, _), reply in zip(places, replies, strict=True):
         if not isinstance(reply, RedisFailure) and (count := store.counted(reply)):

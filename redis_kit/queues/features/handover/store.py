@@ -33,11 +33,6 @@ def count(queue: Primitive, *, sent: int, failed: int, error: str, to: str) -> S
     return COUNT_HANDOVERS(queue.key(""), sent, failed, text, to, TTL_MS)
 
 
-def read_step(queue: Primitive) -> ScriptCall:
-    """Return the step that reads the counts of a queue."""
-    return GET_HANDOVERS(queue.key(""))
-
-
 def merged(counts: HandOvers, other: HandOvers) -> HandOvers:
     """Return the counts of two shards as one, with the later error."""
     latest = max(counts, other, key=lambda each: each.failed_at or 0)
@@ -46,7 +41,7 @@ def merged(counts: HandOvers, other: HandOvers) -> HandOvers:
 
 
 def counted(reply: list[bytes]) -> HandOvers | None:
-    """Return the counts in the reply to read_step(); None if nothing was handed over."""
+    """Return the counts in the reply of the script; None if nothing was handed over."""
     fields: Mapping[bytes, bytes] = dict(zip(reply[::2], reply[1::2], strict=True))
 
     def number(name: bytes) -> int:

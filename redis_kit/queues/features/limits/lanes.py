@@ -6,11 +6,11 @@ A job has the limits of its group, of its task, and of its queue.
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.text import did_you_mean, shortened
+from redis_kit.core.text import shortened
 from redis_kit.core.values import rates
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.queues.engine import payload
@@ -18,7 +18,12 @@ from redis_kit.queues.engine.calls import QueueScript
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.unique import digest
 from redis_kit.queues.settings import DEFAULTS, QueueOptions, options_of
-from redis_kit.queues.tasks.options import Callee, Limit, bound, parameters
+from redis_kit.queues.tasks.options import Limit, bound, hint_of_names, parameters
+
+if TYPE_CHECKING:
+    from redis_kit.queues.tasks.task import Task
+
+    AnyTask = Task[..., Any]
 
 SET_LIMIT, LIST_LIMITS = (QueueScript(name, __package__) for name in ("set_limit", "list_limits"))
 CONCURRENCY = (0, 1_000_000)
@@ -123,24 +128,7 @@ def _value(value: Any) -> str:
     return quoted if len(quoted) <= _VALUE else digest("limit", text)
 
 
-class LimitOptions(Callee, Protocol):
-    """The part of a task that is read here."""
-
-    @property
-    def module_path(self) -> str: ...
-    @property
-    def queue_name(self) -> str: ...
-    @property
-    def group(self) -> str | None: ...
-    @property
-    def concurrency(self) -> int | None: ...
-    @property
-    def rate(self) -> str | None: ...
-    @property
-    def limits(self) -> tuple[Limit, ...]: ...
-
-
-def check(task: LimitOptions) -> None:
+def check(task: "AnyTask") -> None:
     """Raise InvalidValue or InvalidRate if ``group``, ``concurrency``, ``rate`` or ``limits`` of a task is wrong."""
     if task.group is not None:
         group_name(task.group)
@@ -152,13 +140,15 @@ def check(task: LimitOptions) -> None:
             raise InvalidValue("A Limit needs concurrency, a number of jobs, or a rate, such as '10/s'.")
         names = parameters(task)
         if not isinstance(limit.by, tuple) or not set(limit.by) <= set(names):
-            raise InvalidValue(f"{_wrong_by(limit.by, names)}")
+            among = ", ".join(names) or "(the task has no parameter)"
+            wrong = f"by must be a tuple of names among {among}, not {shortened(limit.by)}."
+            raise InvalidValue(f"{wrong} {hint_of_names(limit.by, names)}".strip())
         if limit.by in seen:
             raise InvalidValue(f"Two limits of a task have the same arguments: {limit.by!r}. Write them as one Limit.")
         seen.add(limit.by)
 
 
-def declared_names(queue: str, tasks: Iterable[LimitOptions]) -> list[str]:
+def declared_names(queue: str, tasks: "Iterable[AnyTask]") -> list[str]:
     """Return the names of the limits that the settings and these tasks declare for a queue, with a * for each value."""
     of_tasks = [
         task_limit(task.module_path, dict.fromkeys(limit.by, ""), "").declared
@@ -169,12 +159,12 @@ def declared_names(queue: str, tasks: Iterable[LimitOptions]) -> list[str]:
     return [*of_tasks, *(limit.name for limit in of_queue(options_of(queue)))]
 
 
-def lane_of_call(task: LimitOptions, args: Any, kwargs: Any) -> Lane | None:
+def lane_of_call(task: "AnyTask", args: Any, kwargs: Any) -> Lane | None:
     """Return the lane of a call: that of its group, and of the limits of its task and queue. None without any."""
     return lane_of(task.queue_name, task.group, _named(task, args, kwargs))
 
 
-def _named(task: LimitOptions, args: Any, kwargs: Any) -> Iterator[NamedLimit]:
+def _named(task: "AnyTask", args: Any, kwargs: Any) -> Iterator[NamedLimit]:
     if task.concurrency is None and task.rate is None and not task.limits:
         return
     # A job waits first for that which few others have.
@@ -189,17 +179,7 @@ def _named(task: LimitOptions, args: Any, kwargs: Any) -> Iterator[NamedLimit]:
         yield task_limit(task.module_path, chosen, allowed(limit.concurrency, limit.rate))
 
 
-def _limits(task: LimitOptions) -> list[Limit]:
+def _limits(task: "AnyTask") -> list[Limit]:
     if task.concurrency is None and task.rate is None:
         return list(task.limits)
     return [Limit(concurrency=task.concurrency, rate=task.rate), *task.limits]
-
-
-def _wrong_by(by: Any, names: list[str]) -> str:
-    among = ", ".join(names) or "(the task has no parameter)"
-    wrong = f"by must be a tuple of names among {among}, not {shortened(by)}."
-    given = (by,) if isinstance(by, str) else by if isinstance(by, tuple) else ()
-    for name in given:
-        if name not in names:
-            return f"{wrong} {did_you_mean(name, names)}".strip()
-    return f"{wrong} Write {given!r}." if given else wrong

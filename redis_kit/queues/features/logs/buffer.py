@@ -7,17 +7,18 @@ from threading import Event, Lock
 from typing import NamedTuple
 
 from redis_kit.core.errors import RedisFailure
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.values.sequences import batched
+from redis_kit.queues.engine.calls import QueueScript
 from redis_kit.queues.engine.feature import ProcessPart
-from redis_kit.queues.features.logs import store
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 EVERY = 1.0  # seconds
 AT_ONCE = 100  # jobs in one round trip
+STORE_LOG = QueueScript("store_log", __package__)
 logger = logging.getLogger("redis_kit.worker")
 JobKey = tuple[int, str]  # the number of the queue, and the id
 
@@ -55,20 +56,16 @@ class JobLogs(ProcessPart):
     def flush(self) -> None:
         """Send what was logged since the last call. One round trip for 100 jobs, on a Cluster one for each node."""
         with self._lock:
-            unsent, self._unsent = self._unsent, {}
-        for some in batched(unsent.items(), AT_ONCE):
+            waiting, self._unsent = self._unsent, {}
+        for some in batched(waiting.items(), AT_ONCE):
+            steps = [
+                STORE_LOG(self._sources[number].key(""), unsent.most, unsent.ttl_ms, *unsent.lines, job=id)
+                for (number, id), unsent in some
+            ]
             try:
-                failure = self._sources[0].run_flow(_send(self._sources, some))
+                replies = self._sources[0].run_flow(single(CombinedBatch(steps, lenient=True)))
+                failure = next((reply for reply in replies if isinstance(reply, RedisFailure)), None)
             except RedisFailure as error:
                 failure = error
             if failure and self._log_limit.allows("dropped"):
                 logger.warning("Lines for the logs of jobs were dropped: %s", failure)
-
-
-def _send(sources: Sequence[WorkerQueue], some: Sequence[tuple[JobKey, Unsent]]) -> Flow[RedisFailure | None]:
-    steps = [
-        store.store_log(sources[number].key(""), id, unsent.lines, unsent.most, unsent.ttl_ms)
-        for (number, id), unsent in some
-    ]
-    replies = yield CombinedBatch(steps, lenient=True)
-    return next((reply for reply in replies if isinstance(reply, RedisFailure)), None)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from redis_kit.queues.engine.feature import Feature, Process, ProcessPart
+from redis_kit.queues.keys import of_one
 
 MOST_LINES = 100  # on the page of a job
 
@@ -20,10 +21,10 @@ class Logs(Feature):
         return None if process.kind == "test" else JobLogs(process.sources, process.stopping)
 
     def job_step(self, base: str, id: str) -> Any:
-        """Return the step that reads the latest lines."""
-        from redis_kit.queues.features.logs import store
+        """Return the step that reads the latest lines, the oldest first."""
+        from redis_kit.core.steps import Call
 
-        return store.read_log(base, id, MOST_LINES)
+        return Call("LRANGE", of_one(base, "log", id), -MOST_LINES, -1)
 
     def job_sections(self, reply: Sequence[bytes]) -> Iterator[Any]:
         """Yield the lines, if there are any."""

@@ -25,9 +25,8 @@ class JobLogHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Note a line of the job that runs here, if one does. No round trip."""
-        from redis_kit.queues.tasks import (
-            current_job,
-        )  # here, as a wrong task framework must not be an error of LOGGING
+        # Here, as a wrong task framework must not be an error of LOGGING.
+        from redis_kit.queues.tasks import current_job
 
         current = current_job.get()
         buffer = current.parts.get("logs") if current else None

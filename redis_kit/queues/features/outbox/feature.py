@@ -20,12 +20,11 @@ class Outbox(Feature):
         if not aliases:
             return ()
         from redis_kit.queues.features.outbox.relay import OutboxRelay
-        from redis_kit.queues.worker.shared.worker_queue import PatientQueue
 
         def report(seconds: float) -> None:
             process.report("waits", "a call waits in the outbox", f"{seconds:.1f}")
 
-        return (OutboxRelay(aliases, process.sources[0], process.worker, PatientQueue, report),)
+        return (OutboxRelay(aliases, process.sources[0], process.worker, report),)
 
     def queue_figures(self) -> Iterator[Any]:
         """Yield how many calls wait in each outbox of the tasks that this process knows. Two statements for each."""

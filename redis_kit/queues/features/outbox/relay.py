@@ -14,7 +14,7 @@ from django.utils.connection import ConnectionDoesNotExist
 from django.utils.timezone import now
 
 from redis_kit.core.errors import AuthenticationFailed, InvalidName, RedisFailure, RedisUnavailable
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
@@ -27,6 +27,7 @@ from redis_kit.queues.features.outbox import store
 from redis_kit.queues.features.outbox.store import has_older, rows
 from redis_kit.queues.keys import of_one
 from redis_kit.queues.settings import whole
+from redis_kit.queues.worker.shared.worker_queue import PatientQueue
 
 SETTLED = timedelta(seconds=3)  # that a process has to send what it stored, before a worker does
 SAFE = timedelta(seconds=10)  # after which a server does not lose a call any more
@@ -37,7 +38,6 @@ BATCH = 200  # rows of one transaction
 MISSING = -2  # the reply to PTTL for a key that does not exist
 logger = logging.getLogger("redis_kit.worker")
 _log_limit = LogRateLimit()
-QueueOf = Callable[[str], Primitive]
 
 
 class Relayed(NamedTuple):
@@ -56,15 +56,10 @@ class OutboxRelay:
     """
 
     def __init__(
-        self,
-        aliases: Sequence[str],
-        source: Primitive,
-        worker: str,
-        queue_of: QueueOf,
-        report: Callable[[float], object],
+        self, aliases: Sequence[str], source: Primitive, worker: str, report: Callable[[float], object]
     ) -> None:
         self._aliases, self.due = aliases, 0.0
-        self._source, self._worker, self._queue_of, self._report = source, worker, queue_of, report
+        self._source, self._worker, self._report = source, worker, report
 
     def run(self) -> None:
         """Send what is left, if it is this worker's turn."""
@@ -80,7 +75,7 @@ class OutboxRelay:
 
     def _relay(self, alias: str) -> None:
         try:
-            relayed = relay(alias, self._queue_of)
+            relayed = relay(alias)
         except (DatabaseError, ConnectionDoesNotExist) as error:
             _complain("The outbox of database %a can't be read: %s", alias, error)
             return
@@ -98,7 +93,7 @@ def _complain(text: str, *details: object) -> None:
         logger.error(text, *details)
 
 
-def relay(alias: str, queue_of: QueueOf) -> Relayed:
+def relay(alias: str) -> Relayed:
     """Send what is left, in its order, and delete what is safe. One statement if there is nothing to do.
 
     Rows that another worker has in hand are left to it, where the database can skip locked ones. A call that can't be
@@ -106,13 +101,13 @@ def relay(alias: str, queue_of: QueueOf) -> Relayed:
     """
     if not rows(alias).filter(created__lte=now() - SETTLED).exists():
         return Relayed(0, None)
-    _confirm(alias, queue_of)
+    _confirm(alias)
     sent, after, oldest = 0, 0, None
     refused: set[str] = set()  # queues
     while True:
         left = rows(alias).filter(sent=None, pk__gt=after, created__lte=now() - SETTLED).exclude(queue__in=refused)
         with _locked(alias, left) as batch:
-            done, stays, error = _send(alias, batch, queue_of, refused)
+            done, stays, error = _send(alias, batch, refused)
             rows(alias).filter(pk__in=stays).update(sent=now())
             rows(alias).filter(pk__in=done - stays).delete()
         if error:
@@ -133,14 +128,14 @@ def _locked(alias: str, queryset: Any) -> Iterator[list[Any]]:
         yield list((queryset.select_for_update(skip_locked=True) if skips else queryset).order_by("pk")[:BATCH])
 
 
-def _confirm(alias: str, queue_of: QueueOf) -> None:
+def _confirm(alias: str) -> None:
     """Delete the rows of calls that Redis has known for some seconds. Rows of calls that it has lost are to be sent."""
     after = 0
     while True:
         moment = now()
         with _locked(alias, rows(alias).filter(pk__gt=after, sent__lte=moment - SAFE).defer("body")) as batch:
             recent = [row for row in batch if row.sent > moment - KNOWN]  # of older ones it may have forgotten
-            lost = _lost(recent, queue_of)
+            lost = _lost(recent)
             rows(alias).filter(pk__in=lost).update(sent=None)
             rows(alias).filter(pk__in={row.pk for row in batch} - lost).delete()
         if lost:
@@ -152,24 +147,19 @@ def _confirm(alias: str, queue_of: QueueOf) -> None:
         after = batch[-1].pk
 
 
-def _lost(batch: Sequence[Any], queue_of: QueueOf) -> set[int]:
+def _lost(batch: Sequence[Any]) -> set[int]:
     """Return the numbers of the rows whose calls Redis does not know. One round trip for each queue."""
     lost: set[int] = set()
     for name, group in groupby(sorted(batch, key=attrgetter("queue")), key=attrgetter("queue")):
-        queue, several = queue_of(name), list(group)
-        replies = queue.run_flow(_ages(queue, [row.unique_key for row in several]))
+        queue, several = PatientQueue(name), list(group)
+        base = queue.key("")
+        ages = [Call("PTTL", of_one(base, "period", row.unique_key)) for row in several]
+        replies = queue.run_flow(single(Batch(ages)))
         lost |= {row.pk for row, reply in zip(several, replies, strict=True) if reply == MISSING}
     return lost
 
 
-def _ages(queue: Primitive, keys: Sequence[str]) -> Flow[list[int]]:
-    replies: list[int] = yield Batch([Call("PTTL", of_one(queue.key(""), "period", key)) for key in keys])
-    return replies
-
-
-def _send(
-    alias: str, batch: Sequence[Any], queue_of: QueueOf, refused: set[str]
-) -> tuple[set[int], set[int], RedisUnavailable | None]:
+def _send(alias: str, batch: Sequence[Any], refused: set[str]) -> tuple[set[int], set[int], RedisUnavailable | None]:
     """Send rows. Return those that Redis has, those of them that stay, and its error if it is unavailable."""
     done: set[int] = set()
     stays: set[int] = set()
@@ -178,8 +168,7 @@ def _send(
         if row.queue in refused or has_older(alias, row.pk, _key(row), sent=done):
             continue
         try:
-            queue = queue_of(row.queue)
-            added = queue.run_flow(_put(queue, row))
+            added = _put(PatientQueue(row.queue), row)
         except RedisUnavailable as error:
             return done, stays, error
         except (RedisFailure, InvalidName) as error:
@@ -194,10 +183,12 @@ def _send(
     return done, stays, None
 
 
-def _put(queue: Primitive, row: Any) -> Flow[PutResult]:
+def _put(queue: Queue, row: Any) -> PutResult:
     key = _key(row)
     job, lane = (row.job, row.body.encode()), Lane(row.lane) if row.lane else None
-    return (yield from enqueue.put_one(queue, job, key, due=row.due, priority=row.priority, own=True, lane=lane))
+    put = enqueue.put_one(queue, job, key, due=row.due, priority=row.priority, own=True, lane=lane)
+    added: PutResult = queue.run_flow(put)
+    return added
 
 
 def _key(row: Any) -> UniqueKey:

@@ -7,7 +7,7 @@ whose calls Redis has known for some seconds: a server that comes back without i
 import logging
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.apps import apps
 from django.db import DatabaseError, connections
@@ -19,7 +19,6 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import Call
 from redis_kit.core.values.sequences import batched
-from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.unique import UniqueKey
 from redis_kit.queues.keys import relay_key
 from redis_kit.queues.settings import QueueSettings
@@ -30,58 +29,36 @@ logger = logging.getLogger("redis_kit.worker")
 _log_limit = LogRateLimit()
 
 
-class OutboxCall(NamedTuple):
-    """A call to be stored: queue, id and body of its job, its unique key, priority, due time in ms or 0, and lane."""
-
-    queue: str
-    job: str
-    body: bytes
-    key: UniqueKey
-    priority: int
-    due: int
-    lane: Lane | None = None
-
-
 def aliases() -> list[str]:
     """Return the databases through which calls of the registered tasks are sent, sorted."""
     named = {conf.section(QueueSettings).OUTBOX, *map(outbox_of, registry.all_tasks())}
     return sorted(named - {""})
 
 
-def store(alias: str, call: OutboxCall) -> int:
-    """Store a call in the present transaction, and return the number of its row. One statement."""
-    row = _row(call)
-    row.save(using=alias, force_insert=True)
-    return int(row.pk)
-
-
-def store_many(alias: str, calls: Sequence[OutboxCall]) -> list[int]:
-    """Store calls in the present transaction, and return the numbers of their rows. A statement for some hundred."""
-    stored = rows(alias).bulk_create(map(_row, calls))
-    if all(row.pk for row in stored):
-        return [int(row.pk) for row in stored]
-    numbers = dict[str, int]()  # MySQL does not return them
-    for chunk in batched(calls, 500):
-        numbers.update(rows(alias).filter(job__in=[call.job for call in chunk]).values_list("job", "pk"))
-    return [numbers[call.job] for call in calls]
-
-
-def _row(call: OutboxCall) -> Any:
+def new_row(**fields: Any) -> Any:
+    """Return a row of an outbox that is not saved yet. Raises ConfigurationError without the table."""
     if not apps.is_installed("redis_kit"):
         raise ConfigurationError("The outbox needs a table: add 'redis_kit' to INSTALLED_APPS, and run migrate.")
     from redis_kit.queues.models import OutboxMessage
 
-    return OutboxMessage(
-        queue=call.queue,
-        job=call.job,
-        body=call.body.decode(),
-        priority=call.priority,
-        due=call.due,
-        unique_key=call.key.key,
-        unique_until=call.key.until,
-        replace=call.key.replace,
-        lane=call.lane.text if call.lane else "",
-    )
+    return OutboxMessage(**fields)
+
+
+def store(alias: str, row: Any) -> int:
+    """Store the row of a call in the present transaction, and return its number. One statement."""
+    row.save(using=alias, force_insert=True)
+    return int(row.pk)
+
+
+def store_many(alias: str, new: Sequence[Any]) -> list[int]:
+    """Store rows in the present transaction, and return their numbers. A statement for some hundred."""
+    stored = rows(alias).bulk_create(new)
+    if all(row.pk for row in stored):
+        return [int(row.pk) for row in stored]
+    numbers = dict[str, int]()  # MySQL does not return them
+    for chunk in batched(new, 500):
+        numbers.update(rows(alias).filter(job__in=[row.job for row in chunk]).values_list("job", "pk"))
+    return [numbers[row.job] for row in new]
 
 
 def note_sent(alias: str, number: int, *, stays: bool) -> None:

@@ -15,7 +15,6 @@ from redis_kit.queues import validation
 from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.unique import PutResult, UniqueKey, key_of_call
 from redis_kit.queues.features.outbox import store
-from redis_kit.queues.features.outbox.store import OutboxCall
 from redis_kit.queues.tasks.enqueue import (
     NewCall,
     PackedCall,
@@ -33,7 +32,7 @@ from redis_kit.queues.tasks.task import Task
 def send(alias: str, task: Task[..., Any], id: str, call: PackedCall, sent: Callable[[PutResult], None]) -> None:
     """Store a call in a database, and send it after the commit. See tasks.enqueue.send()."""
     key = call.key or key_of_call(id)
-    number = store.store(alias, _outbox_call(task, id, call, key))
+    number = store.store(alias, _row(task, id, call, key))
 
     def send_stored() -> None:
         if store.has_older(alias, number, key):
@@ -53,7 +52,7 @@ def send_many(alias: str, task: Task[..., Any], new: Sequence[NewCall], stages: 
     """Store several calls, and send them after the commit. See tasks.enqueue.send_many()."""
     keys = [each.call.key or key_of_call(each.id) for each in new]
     calls = [call._replace(key=key) for call, key in zip(stages.stored(new), keys, strict=True)]
-    rows = [_outbox_call(task, each.id, call, key) for each, call, key in zip(new, calls, keys, strict=True)]
+    rows = [_row(task, each.id, call, key) for each, call, key in zip(new, calls, keys, strict=True)]
     numbers = store.store_many(alias, rows)
 
     def send_stored() -> None:
@@ -74,7 +73,7 @@ def send_many(alias: str, task: Task[..., Any], new: Sequence[NewCall], stages: 
 async def asend(alias: str, task: Task[..., Any], id: str, call: PackedCall, sent: Callable[[PutResult], None]) -> bool:
     """Store a call, and send it now; False if it stays in the outbox. See tasks.enqueue.asend()."""
     key = call.key or key_of_call(id)
-    number = await sync_to_async(store.store)(alias, _outbox_call(task, id, call, key))
+    number = await sync_to_async(store.store)(alias, _row(task, id, call, key))
     if key.replace and await sync_to_async(store.has_older)(alias, number, key):
         return False
     try:
@@ -87,9 +86,19 @@ async def asend(alias: str, task: Task[..., Any], id: str, call: PackedCall, sen
     return True
 
 
-def _outbox_call(task: Task[..., Any], id: str, call: PackedCall, key: UniqueKey) -> OutboxCall:
+def _row(task: Task[..., Any], id: str, call: PackedCall, key: UniqueKey) -> Any:
     due = 0 if task.run_after is None else validation.moment(task.run_after)
     if task.run_in is not None:
         due = math.ceil(time() * 1000) + validation.milliseconds(task.run_in)
     whole_number("priority", task.priority, validation.PRIORITY)
-    return OutboxCall(ids.queue_of(id), id, call.body, key, task.priority, due, call.lane)
+    return store.new_row(
+        queue=ids.queue_of(id),
+        job=id,
+        body=call.body.decode(),
+        priority=task.priority,
+        due=due,
+        unique_key=key.key,
+        unique_until=key.until,
+        replace=key.replace,
+        lane=call.lane.text if call.lane else "",
+    )

@@ -9,7 +9,7 @@ from typing import Any
 from django.utils import timezone
 
 from redis_kit.core.errors import RedisFailure
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, single
 from redis_kit.core.gather import gather
 from redis_kit.queues.engine import history
 from redis_kit.queues.engine.queue import Queue
@@ -53,25 +53,13 @@ class StoredResults:
                     await result.arefresh()
         return result
 
-    def get(self, id: str) -> RedisTaskResult:
-        """Return the result of a call."""
-        queue = self._backend.queue_of(id)
-        return _read(queue, id, queue.run_flow(store.find(queue, id)))
+    def get(self, queue: Queue, id: str) -> Flow[RedisTaskResult]:
+        """Read the result of a call of a queue. One round trip."""
+        return _read(queue, id, (yield store.get_result(queue.key(""), id)))
 
-    async def aget(self, id: str) -> RedisTaskResult:
-        """See get()."""
-        queue = self._backend.queue_of(id)
-        return _read(queue, id, await queue.arun_flow(store.find(queue, id)))
-
-    def wait(self, id: str, timeout: float) -> RedisTaskResult:
-        """Return the result of a call when it has ended, or after ``timeout`` seconds."""
-        queue = self._backend.queue_of(id)
-        return _read(queue, id, queue.run_flow(store.wait(queue, id, timeout)))
-
-    async def await_(self, id: str, timeout: float) -> RedisTaskResult:
-        """See wait()."""
-        queue = self._backend.queue_of(id)
-        return _read(queue, id, await queue.arun_flow(store.wait(queue, id, timeout)))
+    def wait(self, queue: Queue, id: str, timeout: float) -> Flow[RedisTaskResult]:
+        """Read the result of a call when it has ended, or after ``timeout`` seconds."""
+        return _read(queue, id, (yield from store.wait(queue, id, timeout)))
 
     def _stored(self, new: Sequence[NewCall]) -> Iterator[PackedCall]:
         """Yield calls as they are stored, with the history of their jobs."""
@@ -87,7 +75,9 @@ class StoredResults:
             enqueue.note(result, put)
         before = [each.result for each, put in pairs if not put.replaced]
         queues = [self._backend.queue_of(result.id) for result in before]
-        finds = [store.find(queue, result.id) for queue, result in zip(queues, before, strict=True)]
+        finds = [
+            single(store.get_result(queue.key(""), result.id)) for queue, result in zip(queues, before, strict=True)
+        ]
         replies = (yield from gather(finds, return_exceptions=True)) if finds else []
         for queue, result, reply in zip(queues, before, replies, strict=True):
             if not isinstance(reply, Exception):

@@ -11,7 +11,7 @@ class Results(Feature):
     name = "results"
     parts = ("results", "endings")
     stores_results = True
-    task = ("redis_kit.queues.features.results.middleware.Results",)
+    task = ("redis_kit.queues.features.results.recorder.Results",)
 
     def recorder_of(self, source: Any, job: Any, backends: dict[str, Any]) -> Any:
         """Return the recorder of a job's result; None if no result is stored. ``backends`` is a cache by alias."""

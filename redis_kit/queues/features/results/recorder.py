@@ -2,11 +2,13 @@
 
 import contextlib
 import logging
+from operator import attrgetter
 from typing import Any
 
 from django.utils import timezone
 
 from redis_kit.core.errors import ConfigurationError, RedisFailure
+from redis_kit.core.flow import single
 from redis_kit.core.logs.error_text import cut_frames
 from redis_kit.core.signals import send_safely
 from redis_kit.queues import framework
@@ -17,6 +19,7 @@ from redis_kit.queues.errors import CorruptMessage
 from redis_kit.queues.features.results import codec, store
 from redis_kit.queues.tasks.registry import backend_of
 from redis_kit.queues.tasks.result import dump_value
+from redis_kit.queues.worker.run.attempt import Attempt, Middleware
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 _NOTHING = object()
@@ -61,7 +64,7 @@ class ResultRecorder:
             self._made = codec.started(self._source.name, self._job, self._call, about)
             if self._made.attempts > 1:
                 with contextlib.suppress(RedisFailure, CorruptMessage):
-                    reply = self._source.run_flow(store.find(self._source, self._job.id))
+                    reply = self._source.run_flow(single(store.get_result(self._source.key(""), self._job.id)))
                     known_result = codec.read_reply(self._source.name, self._job.id, reply)
                     self._made.errors.extend(known_result.errors if known_result else [])
         return self._made
@@ -125,3 +128,20 @@ def _backend(alias: str) -> Any:
         if isinstance(named := backend_of(alias), kind) and named.chosen:
             return named
     return kind(alias, {})
+
+
+class Results(Middleware):
+    """Stores what the task returns."""
+
+    is_used = attrgetter("recorder")
+
+    def __call__(self, attempt: Attempt) -> Any:
+        """See Middleware."""
+        recorder: Any = attempt.recorder
+        if attempt.task.takes_context:
+            attempt.context = recorder.context()
+        returned = self.call_next(attempt)
+        attempt.value = recorder.value(returned)
+        if recorder.is_heard:
+            attempt.announcements += (recorder.succeeded,)
+        return returned

@@ -35,14 +35,8 @@ def store_progress(base: str, job: Job, *, progress: bytes, ttl_ms: int) -> Scri
     return STORE_PROGRESS(base, *claim_of(job), progress, ttl_ms, job=job.id)
 
 
-def find(queue: Primitive, id: str) -> Flow[list[Any]]:
-    """Read what is stored about a call."""
-    reply: list[Any] = yield get_result(queue.key(""), id)
-    return reply
-
-
 def wait(queue: Primitive, id: str, timeout: float) -> Flow[list[Any]]:
-    """Read it when the call has ended, or when the time is up."""
+    """Read what is stored about a call when it has ended, or when the time is up."""
     deadline = monotonic() + seconds("timeout", timeout, validation.WAIT)
     while True:
         reply: list[Any] = yield get_result(queue.key(""), id, waits=True)

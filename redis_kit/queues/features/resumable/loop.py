@@ -11,11 +11,12 @@ from django.db import router, transaction
 from django.db.models import Manager, Model, QuerySet
 
 from redis_kit.core.errors import InvalidValue, PoolExhausted, RedisUnavailable
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, single
 from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.queues.engine import payload
 from redis_kit.queues.errors import Cancelled, CorruptMessage, Interrupted, LeaseLost
+from redis_kit.queues.keys import of_one
 from redis_kit.queues.tasks import current_job
 from redis_kit.queues.tasks import progress as stored_progress
 from redis_kit.queues.tasks.current_job import CurrentJob
@@ -131,10 +132,11 @@ class _Loop(Generic[Row]):
         return bool(self.job and self.job.result_ttl and self.total is None)
 
     def read(self, job: CurrentJob) -> Flow[bytes | None]:
-        """Read how far an earlier run of this loop came."""
-        from redis_kit.queues.features.resumable import store
+        """Read how far an earlier run of this loop came; None if that was not stored."""
+        from redis_kit.core.steps import Call
 
-        return (yield from store.read(job.queue, job.job, self._number))
+        position: bytes | None = yield Call("HGET", of_one(job.queue.key(""), "cursor", job.job.id), self._number)
+        return position
 
     def load(self, stored: bytes | None) -> None:
         """Go on where an earlier run was. If that can't be read, begin again."""
@@ -179,9 +181,9 @@ class _Loop(Generic[Row]):
             raise Interrupted(f"{self._done} rows are done")
 
     def _forget(self, job: CurrentJob) -> None:
-        from redis_kit.queues.features.resumable import store
+        from redis_kit.core.steps import Call
 
-        job.queue.run_flow(store.forget(job.queue, job.job))
+        job.queue.run_flow(single(Call("DEL", of_one(job.queue.key(""), "cursor", job.job.id))))
 
     def save(self) -> None:
         """Store how far the loop is. One round trip. While Redis is unavailable, nothing is stored."""

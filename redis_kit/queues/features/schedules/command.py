@@ -53,11 +53,10 @@ class Command(terminal.KitCommand):
         if options["dry_run"] and action not in TRIED:
             self.parser.error(f"--dry-run belongs to {' and '.join(TRIED)}, not to {action}")
         with terminal.failing(), translation.override(None):
-            from redis_kit.queues.features.schedules import (
-                actions as schedules,  # without a task framework this says what to install
-            )
+            # Without a task framework this says what to install.
+            from redis_kit.queues.features.schedules.actions import ACTIONS
 
             try:
-                schedules.ACTIONS[action](self, options)
+                ACTIONS[action](self, options)
             except (InvalidValue, InvalidSchedule) as error:
                 raise CommandError(clean(str(error))) from error

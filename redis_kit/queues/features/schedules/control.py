@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisFailure, RedisKitError
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, single
 from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.text import did_you_mean
 from redis_kit.queues.engine import feature, ids
@@ -56,17 +56,7 @@ class ScheduleInfo(NamedTuple):
         return late if late >= OVERDUE else 0
 
 
-class Listing(NamedTuple):
-    """Some of ``total`` schedules. ``active`` is how many are due at some time; ``now`` is in ms.
-
-    ``watched`` says whether a worker runs ticks.
-    """
-
-    now: int
-    total: int
-    active: int
-    watched: bool
-    schedules: list[ScheduleInfo]
+Listing = Page[ScheduleInfo]
 
 
 def listed(order: Literal["due", "names"] = "names", *, offset: int = 0, limit: int = PAGE) -> Listing:
@@ -76,9 +66,9 @@ def listed(order: Literal["due", "names"] = "names", *, offset: int = 0, limit: 
 
 def read(order: Literal["due", "names"], offset: int, limit: int) -> Flow[Listing]:
     """See listed()."""
-    page: Page = yield from store.page(Schedules("all"), order, offset, limit)
+    page: Page[StoredSchedule] = yield from store.page(Schedules("all"), order, offset, limit)
     infos = [_info(schedule, page.versions, page.now) for schedule in page.schedules]
-    return Listing(page.now, page.total, page.active, page.watched, infos)
+    return Page(page.now, page.total, page.active, page.versions, page.watched, infos)
 
 
 def next_ticks(listing: Listing, count: int, *, each: int | None = None) -> list[tuple[int, ScheduleInfo]]:
@@ -91,17 +81,12 @@ def next_ticks(listing: Listing, count: int, *, each: int | None = None) -> list
 def outcomes(infos: Iterable[ScheduleInfo]) -> dict[str, str]:
     """Return the status of the latest job of each schedule, as far as it is known. One round trip."""
     jobs = {info.name: info.state for info in infos if info.state.job and info.state.queue}
-    schedules = Schedules("all")
-    return schedules.run_flow(_outcomes(jobs)) if jobs else {}
-
-
-def _outcomes(jobs: dict[str, State]) -> Flow[dict[str, str]]:
     stored = feature.results()
-    if not stored:
+    if not stored or not jobs:
         return {}
     queues = [Queue(ids.part_of(each.queue, each.job) or each.queue) for each in jobs.values()]
     steps = [stored.get_result(queue.key(""), each.job) for queue, each in zip(queues, jobs.values(), strict=True)]
-    replies = yield CombinedBatch(steps, lenient=True)
+    replies = Schedules("all").run_flow(single(CombinedBatch(steps, lenient=True)))
     each = zip(jobs, replies, strict=True)
     return {name: reply[0].decode() for name, reply in each if not isinstance(reply, RedisFailure)}
 
@@ -146,7 +131,7 @@ def prune(*, dry_run: bool = False) -> list[str]:
     schedules = Schedules("all")
     gone: list[str] = []
     for offset in range(0, MOST, PAGE):
-        page: Page = schedules.run_flow(store.page(schedules, "names", offset, PAGE))
+        page: Page[StoredSchedule] = schedules.run_flow(store.page(schedules, "names", offset, PAGE))
         for schedule in page.schedules:
             seen = max((page.versions.seen.get(each, 0) for each in schedule.versions), default=0)
             if schedule.code and page.now - seen > store.REPLACED:

@@ -39,11 +39,11 @@ class Cron:
     timezone: str
 
     def after(self, moment: int) -> int | None:
-        """See Times."""
+        """See Once.after()."""
         return next(self._from(moment), None)
 
     def until(self, moment: int, count: int) -> list[int]:
-        """See Times."""
+        """See Every.until()."""
         back = simulated(self.expression, self._shown(moment) + timedelta(minutes=1), reverse=True)
         firsts = (times[0] for local_time in back if (times := self._times_of(local_time)) and times[0] <= moment)
         distinct = (time for time, _ in groupby(firsts))

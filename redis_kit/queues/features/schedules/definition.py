@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from django.conf import settings
@@ -33,16 +33,6 @@ TIMING = ("every", "cron", "at", "timezone", "start", "end", "jitter", "enabled"
 WHENS = ("every", "cron", "at")
 
 
-class Times(Protocol):
-    """The times at which a schedule ticks."""
-
-    def after(self, moment: int) -> int | None:
-        """Return the first time later than a moment; None if there is none."""
-
-    def until(self, moment: int, count: int) -> list[int]:
-        """Return the last times that are not later than a moment, the latest first, ``count`` at most."""
-
-
 @dataclass(frozen=True)
 class Every:
     """Times that are ``interval`` ms apart, whatever a clock on the wall shows. One of them is at ``anchor``."""
@@ -51,11 +41,11 @@ class Every:
     anchor: int = 0
 
     def after(self, moment: int) -> int:
-        """See Times."""
+        """Return the first time later than a moment."""
         return moment - (moment - self.anchor) % self.interval + self.interval
 
     def until(self, moment: int, count: int) -> list[int]:
-        """See Times."""
+        """Return the last times that are not later than a moment, the latest first, ``count`` at most."""
         latest = moment - (moment - self.anchor) % self.interval
         return [latest - place * self.interval for place in range(count)]
 
@@ -67,12 +57,15 @@ class Once:
     moment: int
 
     def after(self, moment: int) -> int | None:
-        """See Times."""
+        """See Every.after(). None if there is none."""
         return self.moment if self.moment > moment else None
 
     def until(self, moment: int, count: int) -> list[int]:
-        """See Times."""
+        """See Every.until()."""
         return [self.moment][:count] if self.moment <= moment else []
+
+
+Times = Every | cron.Cron | Once
 
 
 def share(name: str, limit: int) -> int:
@@ -120,8 +113,9 @@ class Definition:
 
     @property
     def timing(self) -> str:
-        """Return a text that changes when its times do."""
-        return json.dumps([getattr(self, name) for name in TIMING])
+        """Return a short text that changes when its times do."""
+        values = json.dumps([getattr(self, name) for name in TIMING])
+        return hashlib.sha256(values.encode()).hexdigest()[:12]
 
     def delay(self, tick: int) -> int:
         """Return by how many ms a tick is put off: always the same for a tick, and at random over many."""

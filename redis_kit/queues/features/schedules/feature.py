@@ -54,7 +54,7 @@ class Schedules(Feature):
         if supervisor.options.burst:
             return ()
         queue = supervisor.options.queues[0]
-        return (Scheduler(supervisor.id, queue, call=supervisor.call_server, fork=supervisor.start_helper),)
+        return (Scheduler(supervisor.id, queue, run_flow=supervisor.queues[0].run_flow, fork=supervisor.start_helper),)
 
 
 def _check_schedules(**kwargs: Any) -> list[CheckMessage]:

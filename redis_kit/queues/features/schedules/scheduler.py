@@ -6,11 +6,10 @@ A claim ends after 5 seconds. A tick has its time as its name: one that was clai
 
 import logging
 from collections.abc import Callable
-from functools import partial
 from time import monotonic
 from typing import Any, NamedTuple
 
-from redis_kit.core.errors import AuthenticationFailed, RedisFailure, RedisUnavailable
+from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.logs.error_text import text_of
 from redis_kit.core.logs.rate_limit import LogRateLimit
@@ -27,9 +26,9 @@ from redis_kit.queues.features.schedules.definition import Definition, loaded
 from redis_kit.queues.features.schedules.plan import Plan
 from redis_kit.queues.features.schedules.state import State
 from redis_kit.queues.features.schedules.store import ClaimedTicks, Confirmation, Schedules, StoredSchedule
+from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE
 
 logger = logging.getLogger("redis_kit.worker")
-UNAVAILABLE = (RedisUnavailable, AuthenticationFailed)
 EVERY = 2.0  # seconds between two looks
 IDLE = 10.0  # seconds between two looks if there are no schedules
 ROUNDS = 5  # claims in one turn of the supervisor's loop
@@ -69,24 +68,11 @@ class DueTick(NamedTuple):
     steps: list[ScriptCall]
 
 
-class SupervisedSchedules(Schedules):
-    """The schedules as a supervisor sees them. ``call`` makes each call to the server, and may end it early."""
-
-    profile = "worker"
-
-    def __init__(self, call: Callable[[Callable[[], Any]], Any]) -> None:
-        super().__init__("all")
-        self._call = call
-
-    def run_flow(self, steps: Flow[Any], **answers: Any) -> Any:
-        return self._call(partial(super().run_flow, steps, **answers))
-
-
 class Scheduler:
     """The duty of schedules: it adds the jobs of their ticks.
 
     ``supervisor`` is the id under which it claims ticks, and ``queue`` takes the ticks that are passed on, as those of
-    Celery. ``call`` makes a call to the server, and ``fork`` runs a function in a process of its own.
+    Celery. ``run_flow`` makes its calls to the server, and ``fork`` runs a function in a process of its own.
     """
 
     def __init__(
@@ -94,12 +80,12 @@ class Scheduler:
         supervisor: str,
         queue: str,
         *,
-        call: Callable[[Callable[[], Any]], Any],
+        run_flow: Callable[[Flow[Any]], Any],
         fork: Callable[[Callable[[], None]], None],
     ) -> None:
         self.due = 0.0
-        self._id, self._queue, self._fork = supervisor, queue, fork
-        self._schedules = SupervisedSchedules(call)
+        self._id, self._queue, self._run_flow, self._fork = supervisor, queue, run_flow, fork
+        self._schedules = Schedules("all")
         self._declared = registry.all_declared()
         self._version = registry.version(self._declared)
         self._living: set[str] | None = None  # releases of the code at the last declaration
@@ -142,9 +128,7 @@ class Scheduler:
 
     def _claim(self) -> ClaimedTicks:
         skipped = list(self._unable)[:MOST_UNABLE]
-        claimed: ClaimedTicks = self._schedules.run_flow(
-            schedules.claim(self._schedules, self._id, self._version, skipped)
-        )
+        claimed: ClaimedTicks = self._run_flow(schedules.claim(self._schedules, self._id, self._version, skipped))
         return claimed
 
     def _declare_missing(self, claimed: ClaimedTicks) -> bool:
@@ -154,7 +138,7 @@ class Scheduler:
         self._read_rows(claimed)
         declares = bool(self._version) and (self._version not in seen or living != self._living)
         if declares:
-            self._schedules.run_flow(schedules.declare(self._schedules, self._version, self._declared))
+            self._run_flow(schedules.declare(self._schedules, self._version, self._declared))
             living |= {self._version}
         self._living = living
         return declares
@@ -185,20 +169,13 @@ class Scheduler:
                 continue
             if isinstance(tick, Confirmation):
                 rows.append(tick)
-                continue
-            try:
-                self._register(tick.call.shard(tick.definition.name))
-            except UNAVAILABLE:
-                raise
-            except RedisFailure as error:
-                rows.append(self._leave_to_others(stored, error))
             else:
                 ticks.append(tick)
-        answers = iter(self._schedules.run_flow(schedules.put([step for tick in ticks for step in tick.steps])))
+        answers = iter(self._run_flow(schedules.put([step for tick in ticks for step in tick.steps])))
         for tick in ticks:
             if row := self._confirmation(tick, [next(answers) for _ in tick.steps], claimed.now):
                 rows.append(row)
-        self._schedules.run_flow(schedules.confirm(self._schedules, claimed.claim, rows))
+        self._run_flow(schedules.confirm(self._schedules, claimed.claim, rows))
         return [row.due for row in rows if row.due is not None and row.name not in self._unable]
 
     def _plan(self, stored: StoredSchedule, claimed: ClaimedTicks) -> DueTick | Confirmation:
@@ -211,11 +188,12 @@ class Scheduler:
         waits = before.outcome == state.WAITS
         plan = planning.plan(definition, before.last_for(definition), claimed.now, waiting=waits)
         if not plan.run:
-            after = before._replace(timing=state.timing_of(definition), last=plan.last, next=plan.tick, problem="")
+            after = before._replace(timing=definition.timing, last=plan.last, next=plan.tick, problem="")
             if plan.missed:
                 after = after._replace(missed=after.missed + plan.missed, tick=plan.last or 0, outcome=state.MISSED)
             return Confirmation(stored.name, plan.due, after.dumps())
         call = target.call_of(definition, self._queue)
+        self._register(call.shard(definition.name))
         return DueTick(stored, definition, plan, before, call, [call.step(definition, tick) for tick in plan.run])
 
     def _confirmation(self, due: DueTick, answers: list[Any], now: int) -> Confirmation | None:
@@ -232,7 +210,7 @@ class Scheduler:
         counts = [each[0] for each in answers]
         waited = due.before.outcome == state.WAITS  # for the running job: newer ticks took the place of the older ones
         after = due.before._replace(
-            timing=state.timing_of(definition),
+            timing=definition.timing,
             last=plan.last,
             next=plan.tick,
             tick=tick,
@@ -260,7 +238,7 @@ class Scheduler:
 
     def _register(self, queue: str) -> None:
         if queue not in self._registered:
-            self._schedules.run_flow(enqueue.register(Queue(queue)))
+            self._run_flow(enqueue.register(Queue(queue)))
             self._registered.add(queue)
 
     def _complain(self, about: str, *what: object) -> None:

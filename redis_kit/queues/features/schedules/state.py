@@ -1,6 +1,5 @@
 """The state of a schedule as it is stored in Redis: its last tick and its counts."""
 
-import hashlib
 import json
 from contextlib import suppress
 from typing import NamedTuple
@@ -38,7 +37,7 @@ class State(NamedTuple):
 
     def last_for(self, definition: Definition) -> int | None:
         """Return up to when ticks are over; None if the schedule is new, or its times have changed."""
-        return self.last if self.timing == timing_of(definition) else None
+        return self.last if self.timing == definition.timing else None
 
 
 def read(stored: str) -> State:
@@ -46,8 +45,3 @@ def read(stored: str) -> State:
     with suppress(ValueError, TypeError):
         return State(**{name: value for name, value in json.loads(stored).items() if name in State._fields})
     return State()
-
-
-def timing_of(definition: Definition) -> str:
-    """Return a short text that stands for the times of a schedule."""
-    return hashlib.sha256(definition.timing.encode()).hexdigest()[:12]

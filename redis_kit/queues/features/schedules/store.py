@@ -1,7 +1,7 @@
 """Schedules in Redis, as flows: what code and database say about them, their due times, and what became of ticks."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
@@ -14,6 +14,7 @@ from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.unique import UniqueKey
 from redis_kit.queues.settings import QueueSettings
 
+Listed = TypeVar("Listed")
 CLAIMED = 100  # schedules in one call
 LEASE = 5000  # ms that a claim lasts
 WATCH = 6000  # ms for which a supervisor wakes up for ticks; it says so again every 2 s
@@ -83,8 +84,8 @@ class ClaimedTicks(NamedTuple):
     schedules: list[StoredSchedule]
 
 
-class Page(NamedTuple):
-    """Some of ``total`` schedules. ``active`` is how many are due at some time.
+class Page(NamedTuple, Generic[Listed]):
+    """Some of ``total`` schedules. ``active`` is how many are due at some time; ``now`` is in ms.
 
     ``watched`` says whether a worker runs ticks.
     """
@@ -94,7 +95,7 @@ class Page(NamedTuple):
     active: int
     versions: Versions
     watched: bool
-    schedules: list[StoredSchedule]
+    schedules: list[Listed]
 
 
 class Confirmation(NamedTuple):
@@ -175,15 +176,11 @@ def put_tick(
     )
 
 
-def page(schedules: Primitive, order: Literal["due", "names"], offset: int, limit: int) -> Flow[Page]:
+def page(schedules: Primitive, order: Literal["due", "names"], offset: int, limit: int) -> Flow[Page[StoredSchedule]]:
     """Read schedules, by name or the next ones."""
-    now, total, active, versions, watchers, *rows = yield page_step(schedules, order, offset, limit)
+    step = LIST_SCHEDULES(schedules.key(""), order, offset, limit)
+    now, total, active, versions, watchers, *rows = yield step
     return Page(now, total, active, _versions(versions), watchers > 0, _schedules(rows))
-
-
-def page_step(schedules: Primitive, order: str, offset: int, limit: int) -> ScriptCall:
-    """Return the step of page()."""
-    return LIST_SCHEDULES(schedules.key(""), order, offset, limit)
 
 
 def find(schedules: Primitive, name: str) -> Flow[StoredSchedule | None]:

@@ -2,12 +2,11 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from threading import Event, Lock
-from typing import Any
 
 from redis_kit.core.errors import CommandFailed, KeyConflict, RedisFailure
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import TolerantCombinedBatch
 from redis_kit.queues.engine.feature import ProcessPart
@@ -66,8 +65,12 @@ class TaskStatistics(ProcessPart):
         by_queue: dict[int, Counts] = defaultdict(dict)
         for key, sums in counts.items():
             by_queue[key[0]][key] = sums
+        steps = [
+            store.count_runs(self._sources[number].key(""), {task: sums for (_, task), sums in some.items()})
+            for number, some in by_queue.items()
+        ]
         try:
-            replies = self._sources[0].run_flow(_send(self._sources, by_queue))
+            replies = self._sources[0].run_flow(single(TolerantCombinedBatch(steps)))
         except RedisFailure as error:
             replies = [error] * len(by_queue)
         for some, reply in zip(by_queue.values(), replies, strict=True):
@@ -88,12 +91,3 @@ class TaskStatistics(ProcessPart):
                 sums = self._counts.setdefault(key, defaultdict(float))
                 for what, count in more.items():
                     sums[what] += count
-
-
-def _send(sources: Sequence[WorkerQueue], by_queue: Mapping[int, Counts]) -> Flow[list[Any]]:
-    steps = [
-        store.count_runs(sources[number].key(""), {task: sums for (_, task), sums in counts.items()})
-        for number, counts in by_queue.items()
-    ]
-    replies: list[Any] = yield TolerantCombinedBatch(steps)
-    return replies

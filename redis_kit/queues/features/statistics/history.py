@@ -32,7 +32,7 @@ def read_history(queue: str, hours: int, using: str) -> Flow[QueueHistory]:
     """See queue_history()."""
     whole_number("hours", hours, (1, store.KEPT_HOURS))
     names = yield from spread().existing([queue])
-    replies = yield Batch([store.get_hours(Queue(name, using=using).key(""), hours) for name in names[queue]])
+    replies = yield Batch([store.GET_HOURS(Queue(name, using=using).key(""), hours) for name in names[queue]])
     done, failed, begun, late = (_by_hour(replies, at, sum) for at in range(1, 5))
     lateness = [total / 1000 / max(1, count) for total, count in zip(late, begun, strict=True)]
     latest = [most / 1000 for most in _by_hour(replies, 5, max)]

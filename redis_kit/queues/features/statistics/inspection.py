@@ -91,7 +91,7 @@ def read_runs(queues: Iterable[str], hours: int, using: str) -> Flow[StoredRuns]
     whole_number("hours", hours, (1, store.HOURS))
     names = yield from spread().existing(queues)
     places = [(queue, name) for queue, several in names.items() for name in several]
-    steps = [store.list_runs(Queue(name, using=using).key(""), hours) for _, name in places]
+    steps = [store.LIST_RUNS(Queue(name, using=using).key(""), hours) for _, name in places]
     replies = (yield CombinedBatch(steps, lenient=True)) if steps else []
     present = 0
     blocks: dict[str, dict[str, list[bytes]]] = {queue: {} for queue in names}

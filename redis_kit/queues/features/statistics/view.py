@@ -1,7 +1,6 @@
 """``manage.py rk_queues --tasks``: how often tasks ran, and for how long."""
 
 import json
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 from redis_kit.core import terminal
@@ -43,12 +42,9 @@ def show(command: QueueCommand, names: list[str], hours: int, using: str, *, as_
         rows = [{"queue": queue, "task": task, **_plain_task(each)} for queue, task, each in by_time]
         command.stdout.write(json.dumps(rows, indent=2))
     else:
-        command.write(task_table(by_time) if by_time else ["No task ran in this time."])
-
-
-def task_table(tasks: Sequence[tuple[str, str, TaskStats]]) -> Iterator[str]:
-    """Return a header line and a line for each task, given with its queue and its name."""
-    return aligned([TASK_COLUMNS, *(_task_row(*task) for task in tasks)], right=range(2, len(TASK_COLUMNS)))
+        table = [TASK_COLUMNS, *(_task_row(*task) for task in by_time)]
+        lines = aligned(table, right=range(2, len(TASK_COLUMNS)))
+        command.write(lines if by_time else ["No task ran in this time."])
 
 
 def _task_row(queue: str, task: str, stats: TaskStats) -> tuple[str, ...]:

@@ -4,17 +4,22 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.core.text import did_you_mean, shortened
+from redis_kit.core.text import shortened
 from redis_kit.queues import validation
 from redis_kit.queues.engine import payload
 from redis_kit.queues.engine.calls import NewJob, QueueScript, when
 from redis_kit.queues.engine.lane import Lane
-from redis_kit.queues.engine.unique import By, PutResult, UniqueKey, Until, digest
-from redis_kit.queues.tasks.options import Callee, bound, parameters
+from redis_kit.queues.engine.unique import PutResult, UniqueKey, digest
+from redis_kit.queues.tasks.options import bound, hint_of_names, parameters
+
+if TYPE_CHECKING:
+    from redis_kit.queues.tasks.task import Task
+
+    AnyTask = Task[..., Any]
 
 ENDS = ("done", "queued")
 LONGEST = 512  # bytes of UTF-8 in a key
@@ -24,19 +29,6 @@ ALLOWED = (
 )
 PUT_UNIQUE = QueueScript("put_unique", __package__)
 ADDED, REPLACED = 1, 2
-
-
-class UniqueOptions(Callee, Protocol):
-    """The part of a task that is read here."""
-
-    @property
-    def module_path(self) -> str: ...
-    @property
-    def unique(self) -> bool | Until: ...
-    @property
-    def unique_by(self) -> By: ...
-    @property
-    def replace(self) -> bool: ...
 
 
 def put(
@@ -84,7 +76,7 @@ def end(name: str, until: Any, allowed: str = ALLOWED) -> str:
     raise InvalidValue(f"{name} must be {allowed}, not {shortened(until)}.")
 
 
-def key_of_call(task: UniqueOptions, args: Any, kwargs: Any) -> UniqueKey | None:
+def key_of_call(task: "AnyTask", args: Any, kwargs: Any) -> UniqueKey | None:
     """Return the unique key of a call; None if the task is not unique. Raises InvalidValue, NotSerializable."""
     if task.unique is False:
         return None
@@ -92,7 +84,7 @@ def key_of_call(task: UniqueOptions, args: Any, kwargs: Any) -> UniqueKey | None
     return UniqueKey(digest(task.module_path, _identity(task, args, kwargs)), until, task.replace)
 
 
-def check(task: UniqueOptions) -> None:
+def check(task: "AnyTask") -> None:
     """Raise InvalidValue if ``unique``, ``unique_by`` or ``replace`` of a task is wrong."""
     if not isinstance(task.unique, bool):
         end("unique", task.unique, f"True, False, {ALLOWED}")
@@ -105,28 +97,17 @@ def check(task: UniqueOptions) -> None:
         _check_names(task)
 
 
-def _check_names(task: UniqueOptions) -> None:
+def _check_names(task: "AnyTask") -> None:
     names = parameters(task)
     if not isinstance(task.unique_by, tuple) or not task.unique_by or not set(task.unique_by) <= set(names):
         wrong = (
             f"unique_by must be None, a function of the task's arguments that returns text, or a tuple of names among "
             f"{', '.join(names) or '(the task has no parameter)'}, not {shortened(task.unique_by)}."
         )
-        raise InvalidValue(f"{wrong} {_hint(task.unique_by, names)}".strip())
+        raise InvalidValue(f"{wrong} {hint_of_names(task.unique_by, names)}".strip())
 
 
-def _hint(given: Any, names: list[str]) -> str:
-    """Return the tuple that a name or a list stands for, or the name that was probably meant; "" without either."""
-    chosen = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list) else given
-    if not isinstance(chosen, tuple) or not chosen:
-        return ""
-    for name in chosen:
-        if name not in names:
-            return did_you_mean(name, names)
-    return f"Write {chosen!r}."
-
-
-def _identity(task: UniqueOptions, args: Any, kwargs: Any) -> str:
+def _identity(task: "AnyTask", args: Any, kwargs: Any) -> str:
     """Return a text that is equal for calls that count as the same one."""
     if callable(task.unique_by):
         text = task.unique_by(*args, **kwargs)
@@ -139,7 +120,7 @@ def _identity(task: UniqueOptions, args: Any, kwargs: Any) -> str:
     return json.dumps(payload.plain(values, "arguments"), sort_keys=True)
 
 
-def _bound(task: UniqueOptions, args: Any, kwargs: Any) -> dict[str, Any]:
+def _bound(task: "AnyTask", args: Any, kwargs: Any) -> dict[str, Any]:
     """Return the arguments by name, with defaults: it does not matter how they were passed."""
     call = bound(task, args, kwargs)
     call.apply_defaults()

@@ -3,12 +3,12 @@
 import logging
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import inf
 
 from redis_kit.core import conf
 from redis_kit.core.errors import RedisFailure
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch
@@ -18,7 +18,6 @@ from redis_kit.queues.engine.liveness import HeartbeatReply
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import UnknownTask
 from redis_kit.queues.features.unknown import store
-from redis_kit.queues.features.unknown.store import Recalled
 from redis_kit.queues.reports import unknown_calls
 from redis_kit.queues.reports.unknown_calls import UnknownCalls
 from redis_kit.queues.settings import QueueSettings
@@ -55,33 +54,26 @@ class Recall:
         self._reported = {}
         if not calls:
             return
-        replies: list[Recalled | RedisFailure | None] = calls[0][0].run_flow(_recall(calls))
+        steps = [store.recall_step(queue, shape, can_run=can_run(shape)) for queue, shape in calls]
+        replies = calls[0][0].run_flow(single(Batch(steps, lenient=True)))
         ready: set[str] = set()
         waiting: defaultdict[tuple[str, str], list[UnknownCalls]] = defaultdict(list)
         for (queue, shape), reply in zip(calls, replies, strict=True):
-            if isinstance(reply, RedisFailure) or reply is None:
+            recalled = None if isinstance(reply, RedisFailure) else store.recalled(shape, reply)
+            if recalled is None:
                 continue  # the heartbeat logs errors of a queue
-            if reply.moved:
+            if recalled.moved:
                 ready.add(queue.name)
-                jobs = "1 job" if reply.moved == 1 else f"{reply.moved} jobs"
+                jobs = "1 job" if recalled.moved == 1 else f"{recalled.moved} jobs"
                 text = "Queue %a: %s of %a, returned by other workers, can run here."
-                logger.info(text, queue.name, jobs, reply.waiting.call)
-            if not can_run(shape) and reply.waiting.jobs and not reply.waiting.known:
-                waiting[queue.name, reply.waiting.task].append(reply.waiting)
+                logger.info(text, queue.name, jobs, recalled.waiting.call)
+            if not can_run(shape) and recalled.waiting.jobs and not recalled.waiting.known:
+                waiting[queue.name, recalled.waiting.task].append(recalled.waiting)
         for (name, task), unknown in waiting.items():
             if self._log_limit.allows(f"{name} {task}"):
                 _warn(name, unknown)
         if ready:
             self._wake(ready)
-
-
-def _recall(calls: Sequence[tuple[Primitive, str]]) -> Flow[list[Recalled | RedisFailure | None]]:
-    steps = [store.recall_step(queue, shape, can_run=can_run(shape)) for queue, shape in calls]
-    replies = yield Batch(steps, lenient=True)
-    return [
-        reply if isinstance(reply, RedisFailure) else store.recalled(shape, reply)
-        for (_, shape), reply in zip(calls, replies, strict=True)
-    ]
 
 
 def _warn(queue: str, calls: list[UnknownCalls]) -> None:

@@ -8,7 +8,6 @@ from urllib.parse import quote, unquote
 from redis_kit.core import conf, scripts
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues.features.workflows.keys import WorkflowKeys, WorkflowLists
-from redis_kit.queues.features.workflows.step import MOST_STEPS, StepCall
 from redis_kit.queues.settings import QueueSettings
 
 NONE = "-"
@@ -61,7 +60,7 @@ class StepJob(NamedTuple):
 class Node(NamedTuple):
     """A step or a group of a workflow. It waits for ``waits`` others; ``dependents`` wait for its end.
 
-    A member is named by its number, with a "g" before that of a group.
+    A new member is named by its number, with a "g" before that of a group. What was read has numbers, and no ``waits``.
     """
 
     number: int
@@ -69,7 +68,7 @@ class Node(NamedTuple):
     waits: int
     dependents: Sequence[int]
     job: StepJob | None = None
-    members: Sequence[str] = ()
+    members: Sequence[Any] = ()
     callback: int | None = None
 
     def text(self) -> bytes:
@@ -84,61 +83,23 @@ class Node(NamedTuple):
         return head.encode() + body
 
 
-class StoredNode(NamedTuple):
-    """A node as it was read. The last five are those of a group or of a step."""
-
-    number: int
-    group: int
-    dependents: list[int]
-    members: list[int] = []
-    callback: int | None = None
-    job: StepJob | None = None
-
-
 def joined(numbers: Sequence[int | str]) -> str:
     """Return numbers as the scripts read them."""
     return ",".join(map(str, numbers)) or NONE
 
 
-def read_node(number: bytes, text: bytes) -> StoredNode:
+def read_node(number: bytes, text: bytes) -> Node:
     """Return a node, or as much as the beginning of its text tells. Raises ValueError if it is damaged."""
     head, _, body = text.partition(b"\n")
     match head.decode("utf-8", "replace").split(" "):
         case ["g", group, dependents, callback]:
             then = None if callback == NONE else int(callback)
-            return StoredNode(int(number), int(group), _numbers(dependents), _numbers(body.decode()), then)
+            return Node(int(number), int(group), 0, _numbers(dependents), None, _numbers(body.decode()), then)
         case ["s", group, dependents, id, queue, priority, due, backend, lane]:
             alias, line = None if backend == NONE else unquote(backend), "" if lane == NONE else unquote(lane)
             job = StepJob(id, unquote(queue), int(priority), due, alias, line, body)
-            return StoredNode(int(number), int(group), _numbers(dependents), job=job)
+            return Node(int(number), int(group), 0, _numbers(dependents), job)
     raise ValueError(f"node {number!a} of a workflow is damaged: {head[:100]!a}")
-
-
-def create(id: str, name: str, nodes: Sequence[Node], *, steps: int, next_number: int) -> ScriptCall:
-    """Return the step that stores nodes; with the last ones, ``steps`` is the number of steps, else 0."""
-    return CREATE(id, name, steps, next_number, NEVER_STARTED, *_flat(nodes))
-
-
-def begin(step: StepCall) -> ScriptCall:
-    """Return the step that begins a step of a workflow and reads the results that it is called with."""
-    group = step.group()
-    return BEGIN(step.workflow, step.number, MOST_RESULTS, "" if group is None else group, *step.numbers())
-
-
-def finish(step: StepCall, value: bytes, added: Sequence[Node] = (), *, steps: int = 0) -> ScriptCall:
-    """Return the step that records success. The first of the nodes that it added is the group of all others."""
-    args: list[Any] = [step.number, value, result_ttl_ms(failed=False), result_ttl_ms(failed=True), steps]
-    if added:
-        args += [added[0].number, *_flat(added)]
-    else:
-        args.append("")
-    return FINISH(step.workflow, *args)
-
-
-def fail(step: StepCall, error: str, *, expected: bytes = b"") -> ScriptCall:
-    """Return the step that records a failure for good, if the step is in the expected state."""
-    text = error[:ERROR].encode("utf-8", "backslashreplace")
-    return FAIL(step.workflow, step.number, text, expected, result_ttl_ms(failed=True))
 
 
 def cancel(id: str, *, begins: bool) -> ScriptCall:
@@ -150,15 +111,6 @@ def result_ttl_ms(*, failed: bool) -> int:
     """Return for how many ms a workflow is stored after its end."""
     options = conf.section(QueueSettings)
     return int((options.FAILED_RESULT_TTL if failed else options.RESULT_TTL) * 1000)
-
-
-def reserve(id: str, count: int) -> ScriptCall:
-    """Return the step that reserves numbers."""
-    return RESERVE(id, count, MOST_STEPS)
-
-
-def _flat(nodes: Sequence[Node]) -> list[Any]:
-    return [part for node in nodes for part in (node.number, node.waits, node.text())]
 
 
 def _numbers(text: str) -> list[int]:

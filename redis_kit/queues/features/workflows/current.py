@@ -1,7 +1,7 @@
 """The workflow of the running job, to which it may add steps."""
 
 from collections.abc import Sequence
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 
 from redis_kit.core.flow import Flow
 from redis_kit.queues.errors import InvalidWorkflow
@@ -40,28 +40,19 @@ class CurrentWorkflow(Workflow):
         if not self._parts:
             return ()
         count = len(_packed(self._parts, self.name, 0))
-        first: int = yield calls.reserve(self.name, count)
+        first: int = yield calls.RESERVE(self.name, count, MOST_STEPS)
         if first < 0:
             raise InvalidWorkflow(f"A workflow has at most {MOST_STEPS:,} steps and groups.")
         return _packed(self._parts, self.name, first) if first else ()
 
 
-_current: ContextVar[CurrentWorkflow | None] = ContextVar("redis_kit_current_workflow", default=None)
+#: The workflow of the running job.
+running: ContextVar[CurrentWorkflow | None] = ContextVar("redis_kit_current_workflow", default=None)
 
 
 def current_workflow() -> CurrentWorkflow | None:
     """Return the workflow of the running job; None for a job of no workflow, and outside of a worker."""
-    return _current.get()
-
-
-def begin(workflow: CurrentWorkflow) -> Token[CurrentWorkflow | None]:
-    """Note that a step of a workflow begins here."""
-    return _current.set(workflow)
-
-
-def end(token: Token[CurrentWorkflow | None]) -> None:
-    """Note that the step has ended."""
-    _current.reset(token)
+    return running.get()
 
 
 def _packed(parts: Sequence[Part], workflow: str, first: int) -> list[Node]:

@@ -7,14 +7,12 @@ that the step has ended, and the jobs that became due are added again, which doe
 
 import logging
 from collections.abc import Callable, Sequence
-from contextvars import Token
 from operator import attrgetter
 from threading import Event
 from typing import Any, NamedTuple, TypeVar
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
-from redis_kit.queues.engine import calls as queue_calls
 from redis_kit.queues.engine import claim, message, payload
 from redis_kit.queues.engine.done import Ack
 from redis_kit.queues.engine.message import Message
@@ -30,7 +28,7 @@ from redis_kit.queues.tasks import result as results
 from redis_kit.queues.worker.run.attempt import SUCCEEDED, Attempt, Failed, Middleware
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, until_answered
-from redis_kit.queues.worker.shared.worker_queue import RecordedEnd
+from redis_kit.queues.worker.shared.worker_queue import RecordedEnd, WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
 Answer = TypeVar("Answer")
@@ -46,14 +44,13 @@ class Ended(NamedTuple):
 class WorkflowStep:
     """One attempt of a step. Calls to the server wait for the end of an outage, until ``given_up`` is set."""
 
-    def __init__(self, source: Queue, call: StepCall, given_up: Event) -> None:
+    def __init__(self, source: WorkerQueue, call: StepCall, given_up: Event) -> None:
         self.call = call
         self._source, self._given_up = source, given_up
-        self._workflow = CurrentWorkflow(call)
+        self.workflow = CurrentWorkflow(call)
         self._value = b""
         self._nodes: Sequence[calls.Node] = ()
         self._has_ended = False  # in an earlier attempt
-        self._token: Token[CurrentWorkflow | None] | None = None
 
     def begin(self, call: Message) -> Message | Ended:
         """Return the call with the results that it refers to, unless it is not to run. One round trip."""
@@ -73,15 +70,6 @@ class WorkflowStep:
         why = "was cancelled" if begun.how == transitions.CANCELLED else "does not wait for this step now"
         return Ended(Cancelled(f"The workflow of the job {why}."))
 
-    def enter(self) -> None:
-        """Let the task see its workflow, until leave()."""
-        self._token = current.begin(self._workflow)
-
-    def leave(self) -> None:
-        """End what enter() began."""
-        if self._token:
-            current.end(self._token)
-
     def returned(self, returned: Any, value: bytes) -> None:
         """Take in what the task returned, with its stored form if there is one. One round trip if it added steps.
 
@@ -90,7 +78,7 @@ class WorkflowStep:
         if self.call.keeps and not value:
             _, value = results.dump_value(returned)
         self._value = value
-        self._nodes = self._asked(self._workflow.added)
+        self._nodes = self._asked(self.workflow.added)
 
     def finish(self) -> None:
         """Record that the step succeeded, and add the jobs that are due now. Three round trips, more for many jobs."""
@@ -113,7 +101,7 @@ class WorkflowStep:
 
         def record() -> None:
             if added:
-                source.run_flow(_return(source, end))
+                source.put_back([end.token + b"/" + end.id])
                 return
             _, page = source.run_flow(transitions.finish(call, value))
             announce(source.run_flow(transitions.send(call.workflow, call.number, page)))
@@ -142,11 +130,11 @@ class WorkflowSteps(Middleware):
             attempt.value = answer.value if attempt.recorder else b""
             return SUCCEEDED
         attempt.call, attempt.args, attempt.kwargs = answer, answer.args, answer.kwargs
-        step.enter()
+        token = current.running.set(step.workflow)
         try:
             ending = self.call_next(attempt)
         finally:
-            step.leave()
+            current.running.reset(token)
         if ending is SUCCEEDED:
             step.finish()
         return ending
@@ -176,10 +164,6 @@ def report_failure(source: Queue, step: StepCall, error: str) -> None:
         raise
     except RedisFailure as failure:
         logger.error("Workflow %s: the failure of step %d could not be recorded: %s", *step[:2], failure)  # noqa: TRY400
-
-
-def _return(source: Queue, end: Ack) -> Flow[None]:
-    yield from claim.settle(source, [queue_calls.End(end.token + b"/" + end.id, "return")])
 
 
 def _filled(call: Message, step: StepCall, begun: Begun) -> Message:

@@ -1,13 +1,13 @@
 """The dashboard's panel of workflows: a list of them, and a page about one."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from redis_kit.core.errors import InvalidValue
+from redis_kit.core.errors import InvalidValue, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.logs.masking import without_secrets
 from redis_kit.core.panels import (
@@ -24,12 +24,16 @@ from redis_kit.core.panels import (
     Table,
     Tile,
 )
+from redis_kit.core.steps import Batch, Call, CombinedBatch
 from redis_kit.queues.dashboard.panel import MANAGE, button
+from redis_kit.queues.engine import calls as of_queue
+from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.errors import UnknownWorkflow
+from redis_kit.queues.features.workflows import calls
 from redis_kit.queues.features.workflows import diagram as graph
-from redis_kit.queues.features.workflows import inspection as workflows
+from redis_kit.queues.features.workflows import workflow as handles
 from redis_kit.queues.features.workflows.diagram import STATES
-from redis_kit.queues.features.workflows.inspection import list_workflows
+from redis_kit.queues.features.workflows.keys import WorkflowLists
 from redis_kit.queues.features.workflows.workflow import NodeInfo, StepInfo, Workflow, WorkflowStatus
 
 SLUG = "workflows"
@@ -39,7 +43,7 @@ OF_STATES = {"running": ("cancel",), "failed": ("retry",), "cancelled": ("retry"
 
 
 def _effect_of_cancel(value: str) -> str:
-    status = _workflow(value).status()
+    status = Workflow(value).status()
     if status.state != "running":
         raise InvalidValue(_("Nothing was cancelled: the workflow %(id)s has ended.") % {"id": value})
     waiting = status.steps - status.successful - status.failed
@@ -51,7 +55,7 @@ def _effect_of_cancel(value: str) -> str:
 
 
 def _effect_of_retry(value: str) -> str:
-    failed = _workflow(value).status().failed
+    failed = Workflow(value).status().failed
     return ngettext(
         "%(count)d failed step runs again, and then the steps that wait for it.",
         "%(count)d failed steps run again, and then the steps that wait for them.",
@@ -88,7 +92,7 @@ class WorkflowsPanel(Panel):
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the latest workflows. Two round trips."""
-        return {"default": workflows.read(0, MOST_ROWS)}
+        return {"default": read(0, MOST_ROWS)}
 
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
         """Return how many of the latest workflows run and failed; None without workflows."""
@@ -105,19 +109,14 @@ class WorkflowsPanel(Panel):
     @button(gettext_lazy("Cancel the workflow"), confirm=True, effect=_effect_of_cancel)
     def cancel(self, value: str) -> str:
         """Cancel a running workflow and the jobs of its steps."""
-        if not _workflow(value).cancel():
+        if not Workflow(value).cancel():
             raise InvalidValue(_("Nothing was cancelled: the workflow %(id)s has ended.") % {"id": value})
         return _("Cancelled: workflow %(id)s.") % {"id": value}
 
-    @button(
-        gettext_lazy("Retry failed steps"),
-        confirm=True,
-        effect=_effect_of_retry,
-        harmless=True,
-    )
+    @button(gettext_lazy("Retry failed steps"), confirm=True, effect=_effect_of_retry, harmless=True)
     def retry(self, value: str) -> str:
         """Run the failed steps of a workflow again."""
-        count = _workflow(value).retry()
+        count = Workflow(value).retry()
         if not count:
             raise InvalidValue(_("Nothing was retried: no step of the workflow %(id)s has failed.") % {"id": value})
         return ngettext("Retried %(count)d step of %(id)s.", "Retried %(count)d steps of %(id)s.", count) % {
@@ -126,22 +125,18 @@ class WorkflowsPanel(Panel):
         }
 
 
-def _workflow(value: str) -> Workflow:
-    return Workflow(value)
-
-
 def _content_of(id: str) -> Iterator[Content]:
     title = _("Workflow %s") % id
     try:
-        status = _workflow(id).status()
-        nodes = workflows.nodes(id, MOST_DRAWN)
-        paused = workflows.paused_queues(nodes)
+        status = Workflow(id).status()
+        drawn = nodes(id, MOST_DRAWN)
+        paused = paused_queues(drawn)
     except (UnknownWorkflow, InvalidValue) as error:
         yield Table(title, (), [], empty=str(error))
         return
     yield _table(title, [(id, status)], linked=False)
-    yield graph.drawing(nodes, paused)
-    yield _steps([node for node in nodes if node.step], paused)
+    yield graph.drawing(drawn, paused)
+    yield _steps([node for node in drawn if node.step], paused)
 
 
 def _figures(workflows: Iterable[WorkflowStatus]) -> Iterator[Figure]:
@@ -185,3 +180,50 @@ def _row(step: StepInfo, paused: Collection[str]) -> tuple[Any, ...]:
     run_time = None if step.seconds is None else timedelta(seconds=step.seconds)
     error = without_secrets(step.error) if step.error else None
     return Lines((step.task, job)), graph.state_of(step, paused), step.since, run_time, error
+
+
+class Listing(NamedTuple):
+    """Some workflows with their status, None if it can't be read, and how many are listed, expired ones among them."""
+
+    workflows: list[tuple[str, WorkflowStatus | None]]
+    total: int
+
+
+def list_workflows(*, offset: int = 0, limit: int = 100) -> Listing:
+    """Return workflows from the latest on, of the last 10,000. Two round trips."""
+    listing: Listing = Queue("default").run_flow(read(offset, limit))
+    return listing
+
+
+def nodes(id: str, limit: int) -> list[NodeInfo]:
+    """Return the first ``most`` nodes of a workflow. Two round trips for 500. Raises UnknownWorkflow."""
+    workflow = Workflow(id)
+    read: list[NodeInfo] = workflow.run_flow(handles.nodes(workflow, limit))
+    return read
+
+
+def paused_queues(nodes: Iterable[NodeInfo]) -> set[str]:
+    """Return the paused ones of the queues in which steps are. One round trip, none without these steps."""
+    names = sorted({node.step.queue for node in nodes if node.step and node.step.state == "due"})
+    return Queue("default").run_flow(_paused(names)) if names else set()
+
+
+def _paused(names: Sequence[str]) -> Flow[set[str]]:
+    replies = yield CombinedBatch([of_queue.GET_PAUSE(Queue(name).key("")) for name in names], lenient=True)
+    each = zip(names, replies, strict=True)
+    return {name for name, reply in each if reply and not isinstance(reply, RedisFailure)}
+
+
+def read(offset: int, limit: int) -> Flow[Listing]:
+    """See list_workflows()."""
+    key = WorkflowLists.of().listed
+    total, ids = yield Batch([Call("ZCARD", key), Call("ZREVRANGE", key, offset, offset + limit - 1)])
+    names = [id.decode("utf-8", "replace") for id in ids]
+    replies = (yield CombinedBatch([calls.READ_STATUS(id, 0) for id in names], lenient=True)) if names else []
+    workflows: list[tuple[str, WorkflowStatus | None]] = []
+    for id, reply in zip(names, replies, strict=True):
+        if isinstance(reply, RedisFailure):
+            workflows.append((id, None))
+        elif reply:  # otherwise it has expired, and a supervisor takes it off the list
+            workflows.append((id, handles.read_status(Workflow(id), reply)))
+    return Listing(workflows, total)

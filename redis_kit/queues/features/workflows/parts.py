@@ -79,7 +79,7 @@ class Part:
 
     def first(self) -> "Step":
         """Return the step that comes first in its text."""
-        raise NotImplementedError
+        return next(steps_of(self))
 
 
 class Step(Part):
@@ -92,10 +92,6 @@ class Step(Part):
     def __repr__(self) -> str:
         return f"<Step {self.task.module_path}>"
 
-    def first(self) -> "Step":
-        """Return this step."""
-        return self
-
 
 class Chain(Part):
     """Parts that run one after the other. If one fails, those after it do not run."""
@@ -106,10 +102,6 @@ class Chain(Part):
 
     def __repr__(self) -> str:
         return f"<Chain of {len(self.parts)}>"
-
-    def first(self) -> Step:
-        """Return its first step."""
-        return self.parts[0].first()
 
 
 class Group(Part):
@@ -133,10 +125,6 @@ class Group(Part):
             raise InvalidWorkflow(f"{self!r} has a callback already; pass a chain or a group to on_done().")
         self.callback = checked(callback)
         return self
-
-    def first(self) -> Step:
-        """Return its first step."""
-        return self.parts[0].first()
 
 
 Argument = Part | Iterable[Part]

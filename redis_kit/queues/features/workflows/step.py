@@ -27,13 +27,10 @@ class StepCall(NamedTuple):
     keeps: bool = False
     sources: tuple[tuple[int | str, Source], ...] = ()
 
-    def dump(self) -> list[Any]:
-        """Return it in JSON's types."""
-        return [self.workflow, self.number, int(self.keeps), [list(pair) for pair in self.sources]]
-
     def extra(self) -> Extra:
-        """Return it as a message holds it."""
-        return Extra(OF_STEP, FIELD, self.dump())
+        """Return it as a message holds it, in JSON's types."""
+        content = [self.workflow, self.number, int(self.keeps), [list(pair) for pair in self.sources]]
+        return Extra(OF_STEP, FIELD, content)
 
     def numbers(self) -> list[int]:
         """Return the steps whose results are arguments, each once."""
@@ -44,20 +41,13 @@ class StepCall(NamedTuple):
         return next((source[FAILURES] for _, source in self.sources if isinstance(source, dict)), None)
 
 
-def load(content: Any) -> StepCall:
-    """Return what dump() gave. Raises ValueError for anything else."""
-    match content:
-        case [str(workflow), int(number), int(keeps), list(pairs)] if _WORKFLOW.fullmatch(workflow):
-            return StepCall(workflow, number, bool(keeps), tuple(map(_pair, pairs)))
-    raise ValueError("not a step of a workflow")
-
-
 def of_call(call: Message) -> StepCall:
     """Return the step that a message of a step has. Raises CorruptMessage."""
-    try:
-        return load(call.extra)
-    except ValueError as error:
-        raise CorruptMessage(f"not a message of a workflow: {error}") from error
+    match call.extra:
+        case [str(workflow), int(number), int(keeps), list(pairs)] if _WORKFLOW.fullmatch(workflow):
+            if all(map(_is_argument, pairs)):
+                return StepCall(workflow, number, bool(keeps), tuple(map(tuple, pairs)))
+    raise CorruptMessage("not a message of a workflow: not a step of a workflow")
 
 
 def step_of(body: bytes) -> StepCall | None:
@@ -81,11 +71,11 @@ def _numbers(source: Source) -> list[int]:
     return [] if isinstance(source, dict) else [source]
 
 
-def _pair(content: Any) -> tuple[int | str, Source]:
-    match content:
-        case [int() | str() as place, source] if _is_source(source):
-            return place, source
-    raise ValueError("not an argument of a step")
+def _is_argument(pair: Any) -> bool:
+    match pair:
+        case [int() | str(), source]:
+            return _is_source(source)
+    return False
 
 
 def _is_source(source: Any) -> bool:

@@ -56,39 +56,49 @@ class Begun(NamedTuple):
 
 
 def create(id: str, name: str, nodes: Sequence[Node]) -> Flow[list[Added]]:
-    """Store a workflow, start it, and add the jobs of its first steps. A repeat is safe."""
+    """Store a workflow, start it, and add the jobs of its first steps. A repeat is safe.
+
+    The number of steps goes with the last nodes.
+    """
     yield calls.REGISTER(None, id, calls.MOST_LISTED, calls.FIRST_CHECK)
     steps, page = sum(node.job is not None for node in nodes), []
     for chunk in enqueue.chunks(nodes, lambda node: len(node.job.body) if node.job else 0):
         count = steps if chunk[-1] is nodes[-1] else 0
-        page = yield calls.create(id, name, chunk, steps=count, next_number=nodes[-1].number + 1)
+        page = yield calls.CREATE(id, name, count, nodes[-1].number + 1, calls.NEVER_STARTED, *_flat(chunk))
     return (yield from send(id, CALLER, page))
 
 
 def begin(step: StepCall) -> Flow[Begun]:
     """Begin a step. If it has ended before, add the jobs again that became due with its end."""
-    how, *rest = yield calls.begin(step)
+    group, numbers = step.group(), step.numbers()
+    results = (calls.MOST_RESULTS, "" if group is None else group, *numbers)
+    how, *rest = yield calls.BEGIN(step.workflow, step.number, *results)
     if how == ENDED:
         return Begun(how, {}, [], rest[0], (yield from send(step.workflow, step.number, rest[1:])))
     if how == TOO_LARGE:
         return Begun(how, {}, [])
     if how == BEGUN_AGAIN:
         yield watch(step.workflow)
-    numbers = step.numbers()
     values = dict(zip(numbers, rest, strict=False))
     stored = {number: value for number, value in values.items() if value != b""}
     return Begun(how, stored, list(_failures(rest[len(numbers) :])))
 
 
 def finish(step: StepCall, value: bytes, added: Sequence[Node] = ()) -> Flow[tuple[int, list[Any]]]:
-    """Record that a step succeeded. Return how, and the steps that are due now, for send(). A repeat is safe."""
-    how, *page = yield calls.finish(step, value, added, steps=sum(node.job is not None for node in added))
+    """Record that a step succeeded. Return how, and the steps that are due now, for send(). A repeat is safe.
+
+    The first of the nodes that it added is the group of all others.
+    """
+    ttls = calls.result_ttl_ms(failed=False), calls.result_ttl_ms(failed=True)
+    steps, first = sum(node.job is not None for node in added), added[0].number if added else ""
+    how, *page = yield calls.FINISH(step.workflow, step.number, value, *ttls, steps, first, *_flat(added))
     return how, page
 
 
 def fail(step: StepCall, error: str, *, expected: bytes = b"") -> Flow[tuple[int, list[Any]]]:
     """Record that a step failed for good. Return how, and the steps that are due now, for send(). A repeat is safe."""
-    how, *page = yield calls.fail(step, error, expected=expected)
+    text = error[: calls.ERROR].encode("utf-8", "backslashreplace")
+    how, *page = yield calls.FAIL(step.workflow, step.number, text, expected, calls.result_ttl_ms(failed=True))
     return how, page
 
 
@@ -130,7 +140,8 @@ def send(id: str, owner: int, page: Sequence[Any]) -> Flow[list[Added]]:
     """Add the jobs of steps that are due, given as numbers and nodes, then those of further pages."""
     added: list[Added] = []
     while page:
-        added += yield from put([job for number, node in batched(page, 2) if (job := _job(number, node))])
+        nodes = [calls.read_node(number, text) for number, text in batched(page, 2)]
+        added += yield from put([node.job for node in nodes if node.job])
         page = yield calls.CONFIRM(id, owner, *page[::2])
     return added
 
@@ -163,10 +174,6 @@ def _put(job: StepJob) -> Any:
     )
 
 
-def _job(number: bytes, node: bytes) -> StepJob | None:
-    return calls.read_node(number, node).job
-
-
 def base_of(queue: str) -> str:
     """Return what the keys of a queue begin with."""
     return Queue(queue).key("")
@@ -179,3 +186,7 @@ def _failures(parts: Sequence[bytes]) -> Iterator[Failure]:
         except ValueError:
             job = None
         yield Failure(int(number), job, error.decode("utf-8", "replace"))
+
+
+def _flat(nodes: Sequence[Node]) -> list[Any]:
+    return [part for node in nodes for part in (node.number, node.waits, node.text())]

@@ -65,8 +65,8 @@ class NodeInfo(NamedTuple):
     number: int
     group: int
     state: StepState
-    dependents: list[int]
-    members: list[int]
+    dependents: Sequence[int]
+    members: Sequence[int]
     callback: int | None
     step: StepInfo | None
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from redis_kit.core import conf
 from redis_kit.core.activity import current_fields
 from redis_kit.core.errors import InvalidValue, RedisFailure
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import single
 from redis_kit.core.logs.error_text import ExcInfo, described, exc_info, name_of, text_of
 from redis_kit.core.signals import send_safely
 from redis_kit.core.steps import Call
@@ -43,7 +43,7 @@ from redis_kit.queues.tasks.task import Task, extended
 from redis_kit.queues.worker.run.attempt import Attempt, Failed, failed_with
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.status_board import Running
-from redis_kit.queues.worker.shared.worker_queue import Done, RecentAcks, RecordedEnd, WorkerQueue
+from redis_kit.queues.worker.shared.worker_queue import RecentAcks, RecordedEnd, WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
 NO_TRACE: Mapping[str, str] = {}
@@ -235,7 +235,7 @@ def record_unstoppable(source: WorkerQueue, running: Running, *, cancelled: bool
 
     Two round trips, three if it was cancelled; a repeat is safe.
     """
-    record = source.run_flow(_record(source, running.id))
+    record = source.run_flow(single(Call("HGET", source.key("jobs"), running.id.encode("utf-8", "surrogateescape"))))
     if record is None:
         return
     info = read(record)
@@ -255,11 +255,6 @@ def record_unstoppable(source: WorkerQueue, running: Running, *, cancelled: bool
     except LeaseLost:
         return
     failure.announce(state)
-
-
-def _record(source: WorkerQueue, id: str) -> Flow[bytes | None]:
-    record: bytes | None = yield Call("HGET", source.key("jobs"), id.encode("utf-8", "surrogateescape"))
-    return record
 
 
 class Claims(Protocol):
@@ -300,18 +295,6 @@ class NoClaims:
         """See Claims. Nothing is done: the claim ends with its lease."""
 
 
-class Runner(Protocol):
-    """The runner of jobs, as far as endings use it."""
-
-    claims: Claims
-
-    def load(self, attempt: Attempt) -> None:
-        """Read the call of an attempt."""
-
-    def record(self, failure: FailedAttempt) -> None:
-        """Record a failed attempt."""
-
-
 @dataclass(frozen=True)
 class Postponed:
     """The ending of an attempt that does not count: the job goes back to its queue."""
@@ -325,14 +308,6 @@ class Postponed:
 
     def give_back(self) -> FailedAttempt | None:
         """Return it to its queue. The result is a failure to record in place of that, if there is one."""
-        raise NotImplementedError
-
-
-class Departure:
-    """The ending of an attempt whose job leaves this worker, perhaps with others."""
-
-    def carry_out(self, attempt: Attempt, runner: Runner) -> list[Done]:
-        """Let it go, and return the jobs that are done here."""
         raise NotImplementedError
 
 

@@ -13,7 +13,7 @@ from threading import local
 from time import monotonic
 from typing import Any, cast
 
-from asgiref.sync import sync_to_async
+from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.conf import settings
 from django.db import connections, reset_queries
 from django.db.backends.signals import connection_created
@@ -44,16 +44,8 @@ from redis_kit.queues.worker.run.attempt import (
     Succeeded,
     WorkerContext,
 )
-from redis_kit.queues.worker.run.endings import (
-    Claims,
-    Departure,
-    FailedAttempt,
-    Postponed,
-    ending_of,
-    failed,
-    most_attempts,
-)
-from redis_kit.queues.worker.run.timeouts import EventLoop, JobKey, Timeouts, synchronous
+from redis_kit.queues.worker.run.endings import Claims, FailedAttempt, Postponed, ending_of, failed, most_attempts
+from redis_kit.queues.worker.run.timeouts import EventLoop, JobKey, Timeouts
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, until_answered
@@ -120,8 +112,8 @@ class Call:
 
     def _on_loop(self, handler: AsyncHandler) -> Handler:
         def run(attempt: Attempt) -> Any:
-            if not hasattr(self._own, "synchronous"):
-                self._own.synchronous = synchronous()
+            if not hasattr(self._own, "synchronous"):  # it gives the synchronous parts of a thread's tasks one thread
+                self._own.synchronous = ThreadSensitiveContext()
             sync = self._own.synchronous
             key, work = (attempt.number, attempt.job.id), partial(handler, attempt)
             return self._coroutines.run(key, work, timeout=attempt.task.timeout, sync=sync)
@@ -303,6 +295,14 @@ class Chains:
         for link in reversed(list(compress(self.links, used))):
             chain = link(chain, self._worker)
         return chain
+
+
+class Departure:
+    """The ending of an attempt whose job leaves this worker, perhaps with others."""
+
+    def carry_out(self, attempt: Attempt, runner: "JobRunner") -> list[Done]:
+        """Let it go, and return the jobs that are done here."""
+        raise NotImplementedError
 
 
 logger = logging.getLogger("redis_kit.worker")

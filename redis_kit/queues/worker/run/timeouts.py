@@ -19,7 +19,7 @@ from time import monotonic
 from types import FrameType
 from typing import Any, NamedTuple, TypeVar
 
-from asgiref.sync import SyncToAsync, ThreadSensitiveContext, sync_to_async
+from asgiref.sync import SyncToAsync, sync_to_async
 from django.db import close_old_connections
 
 import redis_kit
@@ -237,11 +237,6 @@ class EventLoop:
                 self._loop = asyncio.new_event_loop()
                 Thread(target=_serve, args=(self._loop,), name="redis-kit-loop", daemon=True).start()
         return self._loop
-
-
-def synchronous() -> Any:
-    """Return the context that gives the synchronous parts of a thread's tasks one thread."""
-    return ThreadSensitiveContext()
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:

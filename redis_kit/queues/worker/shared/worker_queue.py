@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
 from redis_kit.core.errors import RedisFailure
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, single
 from redis_kit.core.steps import Batch, Call, Pop
 from redis_kit.queues.engine import calls, claim, done, enqueue
 from redis_kit.queues.engine.calls import End
@@ -76,7 +76,7 @@ class WorkerQueue(Queue):
 
     def release(self, jobs: Sequence[Job]) -> int:
         """Return claimed jobs that were not begun to the queue, and return their number. One round trip."""
-        return self.run_flow(self._release(jobs))
+        return self.put_back([member(job) for job in jobs])
 
     def fail(self, job: Job, *, delay: float, error: str, max_attempts: int, result: tuple[bytes, int]) -> State | None:
         """Record a failed attempt, and store its result: the bytes, for a number of milliseconds.
@@ -95,15 +95,17 @@ class WorkerQueue(Queue):
 
     def put_back(self, members: Sequence[bytes]) -> int:
         """Make these claims of running jobs void, and return how many jobs are ready again. One round trip, or none."""
-        return self.run_flow(self._put_back(members)) if members else 0
+        ends = [End(member, "return") for member in members]
+        return sum(answer == 1 for answer in self.run_flow(claim.settle(self, ends))) if ends else 0
 
     def listen(self) -> bool:
         """Wait for a wake-up. False if none came for 4 s. One round trip."""
-        return self.run_flow(self._listen())
+        return self.run_flow(single(Pop(self.key("signal"), timeout=LISTEN))) is not None
 
     def pass_on(self) -> None:
         """Wake another worker: this one has no thread left. One round trip."""
-        self.run_flow(self._pass_on())
+        key = self.key("signal")
+        self.run_flow(single(Batch([Call("RPUSH", key, 1), Call("PEXPIRE", key, 10_000)])))
 
     def note(self) -> bool:
         """Add the queue to the list of queues; False if it was there. One round trip."""
@@ -111,7 +113,9 @@ class WorkerQueue(Queue):
 
     def served_since(self) -> float:
         """Return since when the server knows the worker of the queue that it knows longest, in ms. One round trip."""
-        return self.run_flow(self._served_since())
+        reply = self.run_flow(single(calls.LIST_WORKERS(self.key(""), WORKERS, 0)))
+        since = [information.partition(b" ")[0] for information in reply[2::4]]
+        return min([float(number) for number in since if number.isdigit()], default=inf)
 
     def _exchange_alone(self, limit: int, done: Sequence[Ack]) -> Claimed:
         """End jobs, and take over the lone job if that did not happen yet. A round trip for each; a repeat is safe."""
@@ -126,25 +130,6 @@ class WorkerQueue(Queue):
                 claimed.jobs.append(job)
             self._lone_job = None
         return claimed
-
-    def _release(self, jobs: Sequence[Job]) -> Flow[int]:
-        return (yield from self._put_back([member(job) for job in jobs]))
-
-    def _put_back(self, members: Sequence[bytes]) -> Flow[int]:
-        answers = yield from claim.settle(self, [End(member, "return") for member in members])
-        return sum(answer == 1 for answer in answers)
-
-    def _served_since(self) -> Flow[float]:
-        reply = yield calls.LIST_WORKERS(self.key(""), WORKERS, 0)
-        since = [information.partition(b" ")[0] for information in reply[2::4]]
-        return min([float(number) for number in since if number.isdigit()], default=inf)
-
-    def _listen(self) -> Flow[bool]:
-        return (yield Pop(self.key("signal"), timeout=LISTEN)) is not None
-
-    def _pass_on(self) -> Flow[None]:
-        key = self.key("signal")
-        yield Batch([Call("RPUSH", key, 1), Call("PEXPIRE", key, 10_000)])
 
 
 def send_heartbeats(sources: Sequence[WorkerQueue]) -> list[HeartbeatReply | RedisFailure]:
@@ -164,7 +149,9 @@ class Report(NamedTuple):
 
 def reports(sources: Sequence[WorkerQueue]) -> list[Report | RedisFailure]:
     """Return how each queue is doing. One round trip."""
-    return sources[0].run_flow(_reports(sources))
+    steps = [calls.QUEUE_STATS(source.key(""), 1) for source in sources]
+    replies = sources[0].run_flow(single(Batch(steps, lenient=True)))
+    return [reply if isinstance(reply, RedisFailure) else _report(reply) for reply in replies]
 
 
 def forget_unused(sources: Sequence[WorkerQueue]) -> None:
@@ -182,11 +169,6 @@ def _send_heartbeats(sources: Sequence[WorkerQueue]) -> Flow[list[HeartbeatReply
         if not isinstance(reply, RedisFailure):
             yield from after_endings(source, reply.endings)
     return beats
-
-
-def _reports(sources: Sequence[WorkerQueue]) -> Flow[list[Report | RedisFailure]]:
-    replies = yield Batch([calls.QUEUE_STATS(source.key(""), 1) for source in sources], lenient=True)
-    return [reply if isinstance(reply, RedisFailure) else _report(reply) for reply in replies]
 
 
 def _report(reply: list[Any]) -> Report:

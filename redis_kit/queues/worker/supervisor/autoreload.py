@@ -1,21 +1,21 @@
 """Restarts the worker when its code changes, for development.
 
-As a program it is that of a restarted worker: it runs the worker's command, given as its arguments. If another change
-breaks the settings before the command begins, it waits for the next one.
+As a program it is that of a restarted worker: it runs the worker's command, given as its arguments. If the change has
+broken the settings, it waits for the next one before the command begins.
 """
 
 import logging
 import os
 import re
 import runpy
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import takewhile
+from math import inf
 from pathlib import Path
-from time import monotonic
+from time import monotonic, time
+from traceback import format_exc
 from typing import NoReturn
 
 from django.utils.autoreload import StatReloader, get_child_arguments
@@ -27,29 +27,30 @@ from redis_kit.queues.worker.supervisor.os_signals import Signals
 logger = logging.getLogger("redis_kit.worker")
 PROGRAM = f"{__package__}.autoreload"
 EVERY = 1.0  # seconds between two looks
-TRIAL = "REDIS_KIT_TRIAL"  # in the environment of a process that is only to load the code and the settings
-RESTARTED = "REDIS_KIT_RESTARTED"  # in the environment of a process that restart() has made
+RESTARTED = "REDIS_KIT_RESTARTED"  # in the environment of a process that restart() has made: when it did so
 
 
 class Files:
-    """The files of the modules that this process has loaded, and those of errors, as they were at the last look."""
+    """The files of the modules that this process has loaded, as they were at the last look.
 
-    def __init__(self) -> None:
+    After a ``failure``, these are also the files beside those of its traceback: a module that failed is not among the
+    loaded ones. New files, and those that were saved later than ``since``, then count as changed.
+    """
+
+    def __init__(self, failure: str = "", since: float = inf) -> None:
         self._reloader = StatReloader()
-        self._times = self._look()
+        self._has_failed = bool(failure)
+        for name in re.findall(r'^ *File "([^"<>]+)", line ', failure, re.MULTILINE):
+            self._reloader.watch_dir(Path(name).parent, "*.py")
+        now = time()
+        self._times = {path: 0.0 if since < saved < now else saved for path, saved in self._look().items()}
 
     def changed(self) -> Path | None:
         """Return a file that has changed since, and can be compiled."""
         now, before = self._look(), self._times
         self._times = {**before, **now}  # a file that was missing for a moment counts as changed when it exists
-        changed = [path for path, time in now.items() if before.get(path, time) != time]
+        changed = [path for path, time in now.items() if before.get(path, 0.0 if self._has_failed else time) != time]
         return next((path for path in changed if _compiles(path)), None)
-
-    def watch(self, text: str) -> None:
-        """Look at the files that a traceback names, too: a module that failed is not among the loaded ones."""
-        named = re.findall(r'^ *File "([^"<>]+)", line ', text, re.MULTILINE)
-        self._reloader.extra_files |= {Path(name).resolve() for name in named}
-        self._times = {**self._look(), **self._times}
 
     def _look(self) -> dict[Path, float]:
         return dict(self._reloader.snapshot_files())
@@ -69,76 +70,33 @@ class FileWatch:
             self._on_change(path)
 
 
-def usable(files: Files, signals: Signals) -> bool:
-    """Wait until another process can load the code; False where a signal to stop ends the waiting."""
-    trial = Trial()
-    watch_at = monotonic() + EVERY
-    try:
-        while not trial.passed:
-            os_signals.readable([signals], 0.05)
-            if any(number in (*os_signals.STOP, os_signals.NOW) for number in signals.taken()):
-                return False
-            if failure := trial.failure():
-                files.watch(failure)
-                logger.error("The code can't be loaded; the worker waits for the next change.\n%s", failure)
-            if monotonic() < watch_at:
-                continue
-            watch_at = monotonic() + EVERY
-            if path := files.changed():
-                logger.warning("%s has changed.", path)
-                trial.end()
-                trial = Trial()
-    finally:
-        trial.end()
-    return True
-
-
-class Trial:
-    """A process with the arguments of this one that ends when it has loaded the code and the settings."""
-
-    def __init__(self) -> None:
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 -- end() closes it
-        self._process = subprocess.Popen(  # noqa: S603 -- runs itself
-            _arguments(), env={**os.environ, TRIAL: "1"}, stdin=subprocess.DEVNULL, stderr=self._said
-        )
-        self._reported = False
-
-    @property
-    def passed(self) -> bool:
-        """Tell whether it has ended well."""
-        return self._process.poll() == 0
-
-    def failure(self) -> str:
-        """Return, once, what it wrote when it failed; "" otherwise."""
-        if self._reported or not self._process.poll():
-            return ""
-        self._reported = True
-        self._said.seek(0)
-        return self._said.read().decode(errors="replace").strip() or f"Exit code {self._process.returncode}."
-
-    def end(self) -> None:
-        """Kill it where it still runs."""
-        self._process.kill()
-        self._process.wait()
-        self._said.close()
-
-
 @contextmanager
-def recovering(*, restarted: bool) -> Iterator[None]:
-    """Load code in the block. If a restarted process can't, because of a later change, it waits for the next one."""
+def recovering(restarted: str | None) -> Iterator[None]:
+    """Load code in the block. If a process can't that was restarted, it waits for the next change.
+
+    ``restarted`` is the time at which it was, as restart() has left it; None for any other process.
+    """
     try:
         yield
     except Exception:
-        if not restarted:
+        if restarted is None:
             raise
-        wait_for_change()
+        wait_for_change(float(restarted))
 
 
-def wait_for_change() -> NoReturn:
-    """Wait until the code can be loaded, and restart; end if a signal to stop comes first."""
+def wait_for_change(since: float) -> NoReturn:
+    """Log why the code can't be loaded, and restart when a file has changed; end if a signal to stop comes first."""
+    failure = format_exc()
+    files = Files(failure, since)
     with Signals(lambda: None) as signals:
-        again = usable(Files(), signals)
-    if again and not signals.stopped:
+        logger.error("The code can't be loaded; the worker waits for the next change.\n%s", failure)
+        signals.tick_every(EVERY)
+        path = files.changed()
+        while not path and not any(number in (*os_signals.STOP, os_signals.NOW) for number in signals.taken()):
+            os_signals.readable([signals], EVERY)
+            path = files.changed()
+    if path and not signals.stopped:
+        logger.warning("%s has changed.", path)
         restart()
     logger.warning("Stopped.")
     raise SystemExit(0) from None
@@ -147,7 +105,7 @@ def wait_for_change() -> NoReturn:
 def restart() -> NoReturn:
     """Become a new process under the same number, with the same arguments."""
     server.outlive_exec()
-    os.environ[RESTARTED] = "1"
+    os.environ[RESTARTED] = str(time())
     sys.stdout.flush()
     sys.stderr.flush()
     os.execv(sys.executable, _arguments())  # noqa: S606 -- runs itself
@@ -177,10 +135,11 @@ def main() -> None:
     try:
         _run_program(arguments[1:])
     except (Exception, SystemExit):
-        if os.environ.pop(RESTARTED, None) is None:  # the command has begun, or is only tried
+        restarted = os.environ.pop(RESTARTED, None)
+        if restarted is None:  # the command has begun
             raise
         sys.argv = arguments
-        wait_for_change()
+        wait_for_change(float(restarted))
 
 
 def _run_program(program: list[str]) -> None:

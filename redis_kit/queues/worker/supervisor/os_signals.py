@@ -13,7 +13,7 @@ import signal
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 TICK = 0.5  # seconds between two looks at the clock, also while a call to the server waits
 STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -22,13 +22,6 @@ COMMANDS = (*STOP, NOW, QUIET, RESUME, STACKS)
 ALL = (*COMMANDS, signal.SIGCHLD, signal.SIGALRM)
 
 Answer = TypeVar("Answer")
-
-
-class HasFileno(Protocol):
-    """Anything with a file descriptor to wait for."""
-
-    def fileno(self) -> int:
-        """Return its number."""
 
 
 class Interrupted(BaseException):
@@ -140,7 +133,7 @@ class Signals:
         os.close(self._writer)
 
 
-def readable(watched: Iterable[HasFileno], seconds: float) -> list[HasFileno]:
+def readable(watched: Iterable[Any], seconds: float) -> list[Any]:
     """Wait for input, up to ``seconds``, and return what can be read. Unlike select(), takes any descriptor."""
     by_number = {source.fileno(): source for source in watched}
     poll = select.poll()

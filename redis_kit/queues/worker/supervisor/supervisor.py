@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from redis_kit.core import conf, connections
 from redis_kit.core.errors import RedisFailure
-from redis_kit.core.flow import Flow, single
+from redis_kit.core.flow import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import Batch, Call
 from redis_kit.queues.engine import calls, ids
@@ -55,7 +55,8 @@ class Sweep:
 
     def run(self) -> None:
         """Look at some jobs of each queue, chosen by chance."""
-        replies = self._queues[0].run_flow(_sweep(self._queues))
+        steps = [calls.sweep(queue.key("")) for queue in self._queues]
+        replies = self._queues[0].run_flow(single(Batch(steps, lenient=True)))
         self.due = monotonic() + SWEEP_INTERVAL
         errors: dict[str, RedisFailure] = {}
         for queue, reply in zip(self._queues, replies, strict=True):
@@ -66,11 +67,6 @@ class Sweep:
                 text = "Queue %a: %s in no state made ready: %s."
                 logger.error(text, queue.name, counted(len(reply), "job"), jobs)
         self._report(errors)
-
-
-def _sweep(queues: Sequence[Queue]) -> Flow[list[Any]]:
-    replies: list[Any] = yield Batch([calls.sweep(queue.key("")) for queue in queues], lenient=True)
-    return replies
 
 
 Answer = TypeVar("Answer")
@@ -134,11 +130,7 @@ class Supervisor:
         self._probes = Probes(
             options, self._heartbeat, lambda: self.children, lambda: not (self.quiet or self._stopping)
         )
-        duties: list[Duty] = [
-            self._heartbeat,
-            self._reaper,
-            Sweep(self.queues, self._heartbeat.note_swept),
-        ]
+        duties: list[Duty] = [self._heartbeat, self._reaper, Sweep(self.queues, self._heartbeat.note_swept)]
         for feature in features():
             duties += feature.duties(self)
         self._heartbeat.listeners = [duty for duty in duties if isinstance(duty, Listener)]
@@ -165,8 +157,6 @@ class Supervisor:
                     self._heartbeat.forget_unused()
             self._helper.close()
             self._probes.close()
-            if self._restarting and self._files:
-                self._restarting = autoreload.usable(self._files, self._signals)
         self._restarting = self._restarting and not self._signals.stopped
         self._log_end()
         if self._restarting:

@@ -3,7 +3,9 @@
 import pytest
 
 from redis_kit.core.errors import KeyConflict
+from redis_kit.core.flow import single
 from redis_kit.queues import Queue
+from redis_kit.queues.engine.calls import claim_of
 from redis_kit.queues.features.at_most_once import middleware
 
 
@@ -18,7 +20,7 @@ def claim(queue, worker="w"):
 
 
 def begin(queue, job):
-    return queue.run_flow(middleware.begin(queue, job))
+    return queue.run_flow(single(middleware.BEGIN(queue.key(""), *claim_of(job))))
 
 
 def test_job_begins_by_one_claim_which_may_repeat_it(queue):

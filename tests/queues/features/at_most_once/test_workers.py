@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from redis_kit.queues import Queue, QueueCounts
-from redis_kit.queues.worker.shared import failpoints
+from tests.fixtures import failpoints
 from tests.fixtures.process import wait_for
 from tests.queues.features.at_most_once.tasks import die, die_alone, fail, never_end, note, wait_for_file
 from tests.queues.support.journal import LASTING

@@ -8,8 +8,8 @@ from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.features.celery import broker
 from redis_kit.queues.features.celery import publisher as apps
-from redis_kit.queues.features.celery.broker import TaskCall
 from redis_kit.queues.features.celery.publisher import Publisher
+from redis_kit.queues.features.celery.stored_message import TaskCall
 from redis_kit.queues.features.handover import routes
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process import WorkerProcess

@@ -46,7 +46,7 @@ def put(queue, *names, **options):
 
 def counted(queue):
     def read():
-        return handover.counted((yield handover.read_step(queue)))
+        return handover.counted((yield handover.GET_HANDOVERS(queue.key(""))))
 
     return queue.run_flow(read())
 

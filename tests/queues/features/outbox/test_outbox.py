@@ -9,7 +9,6 @@ from django.utils.timezone import now
 
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.queues import Queue, signals, task
-from redis_kit.queues.engine.unique import key_of_call
 from redis_kit.queues.features.outbox import relay as relays
 from redis_kit.queues.features.outbox import store as outbox
 from redis_kit.queues.features.outbox import transport
@@ -100,10 +99,10 @@ def test_while_redis_is_away_the_call_stays_and_a_relay_sends_it(own_kit, monkey
     assert result.created is None
     assert left() == [result.id]
     with pytest.raises(RedisUnavailable):
-        relays.relay("default", Queue)
+        relays.relay("default")
     assert left() == [result.id]
     own_kit.server.restart()
-    assert relays.relay("default", Queue) == (1, None)
+    assert relays.relay("default") == (1, None)
     assert left() == []
     drain()
     assert tasks.done == [1]
@@ -117,7 +116,7 @@ def test_relay_sends_what_a_process_left_with_result_time_and_priority(queue, dy
     third = made.using(run_after=timedelta(hours=1)).enqueue(3)
     with pytest.raises(TaskResultDoesNotExist):
         first.refresh()
-    assert relays.relay("default", Queue).sent == 3
+    assert relays.relay("default").sent == 3
     (ready,), scheduled = queue.peek(), queue.peek(state="scheduled")
     assert (ready.id, ready.priority) == (first.id, 7)
     assert {job.id for job in scheduled} == {second.id, third.id}
@@ -133,12 +132,12 @@ def test_row_that_was_sent_is_not_sent_again(queue, dying):
     dying.clear()
     result = task(outbox=True)(work).enqueue(1)
     assert left() == [result.id]
-    assert relays.relay("default", Queue).sent == 1
+    assert relays.relay("default").sent == 1
     assert queue.counts() == (0, 1, 0, 0)
     again = task(outbox=True)(work).enqueue(2)
     drain()
     assert left() == [again.id]
-    assert relays.relay("default", Queue).sent == 1  # Redis knows the call, though its job is done
+    assert relays.relay("default").sent == 1  # Redis knows the call, though its job is done
     assert queue.counts() == (0, 0, 0, 0)
     assert tasks.done == [1, 2]
 
@@ -148,7 +147,7 @@ def test_unique_task_keeps_its_key_in_the_outbox(queue, dying):
     made = task(outbox=True, unique=True)(work)
     ids = [made.enqueue(1).id for _ in range(3)]
     assert left() == ids
-    relays.relay("default", Queue)
+    relays.relay("default")
     assert [job.id for job in queue.peek()] == ids[:1]
     dying.clear()
     result = made.enqueue(1)
@@ -170,7 +169,7 @@ def test_last_call_wins_though_an_earlier_one_is_still_in_the_outbox(queue, dyin
         for document in (8, 7)
     )
     assert (other.created, last.created) == (True, None)
-    assert relays.relay("default", Queue) == (3, None)  # the row of 8 too: in this test nobody deletes it
+    assert relays.relay("default") == (3, None)  # the row of 8 too: in this test nobody deletes it
     assert sorted(job.payload["args"] for job in queue.peek()) == [[7, 2], [8, 2]]
     assert left() == []
     with django_assert_num_queries(2):  # and the deletion, which this test leaves out
@@ -188,18 +187,18 @@ def test_relay_leaves_a_call_whose_older_one_another_worker_has_in_hand(queue, d
 
     with monkeypatch.context() as patch:
         patch.setattr(relays, "_locked", locked)
-        assert relays.relay("default", Queue).sent == 2
+        assert relays.relay("default").sent == 2
     assert left() == [ids[0], ids[2]]
-    assert relays.relay("default", Queue).sent == 2
+    assert relays.relay("default").sent == 2
     assert sorted(job.payload["args"] for job in queue.peek()) == [[7, 2], [8, 2]]
 
 
 def test_rows_that_are_fresh_are_left_to_the_process_that_stored_them(queue, dying, monkeypatch):
     monkeypatch.setattr(relays, "SETTLED", timedelta(seconds=3))
     task(outbox=True)(work).enqueue(1)
-    assert relays.relay("default", Queue) == (0, None)
+    assert relays.relay("default") == (0, None)
     OutboxMessage.objects.update(created=now() - timedelta(seconds=4))
-    assert relays.relay("default", Queue) == (1, None)
+    assert relays.relay("default") == (1, None)
 
 
 def test_queue_that_refuses_keeps_its_rows_and_no_others(queue, kit, dying, monkeypatch):
@@ -209,14 +208,14 @@ def test_queue_that_refuses_keeps_its_rows_and_no_others(queue, kit, dying, monk
     OutboxMessage.objects.filter(job=broken[0]).update(created=now() - timedelta(hours=1))
     good = [made.enqueue(number).id for number in range(5)]
     kit.client.set(Queue("broken").key("ready"), "x")
-    found = relays.relay("default", Queue)
+    found = relays.relay("default")
     assert found.sent == 5
     assert now() - found.oldest > timedelta(minutes=59)
     assert left() == broken
     assert [job.id for job in queue.peek()] == good
     assert outbox.waiting("default") == (5, found.oldest)
     kit.client.delete(Queue("broken").key("ready"))
-    assert relays.relay("default", Queue) == (5, None)
+    assert relays.relay("default") == (5, None)
     assert outbox.waiting("default") == (0, None)
 
 
@@ -227,11 +226,11 @@ def test_outage_in_the_middle_keeps_what_was_not_sent(queue, dying, monkeypatch)
     def put(queue, row):
         if row.job == ids[2]:
             raise RedisUnavailable("away")
-        return (yield from original(queue, row))
+        return original(queue, row)
 
     monkeypatch.setattr(relays, "_put", put)
     with pytest.raises(RedisUnavailable):
-        relays.relay("default", Queue)
+        relays.relay("default")
     assert left() == ids[2:]
     assert queue.counts().ready == 2
 
@@ -240,7 +239,7 @@ def test_row_that_can_not_be_changed_is_logged_and_the_call_goes_on(queue, monke
     def fail(alias):
         raise DatabaseError("gone away")
 
-    number = outbox.store("default", outbox.OutboxCall("default", "j", b"{}", key_of_call("j"), 0, 0))
+    number = outbox.store("default", outbox.new_row(queue="default", job="j", body="{}"))
     monkeypatch.setattr(outbox, "rows", fail)
     for stays in (True, False):
         monkeypatch.setattr(outbox, "_log_limit", outbox.LogRateLimit())
@@ -256,11 +255,11 @@ def grow_old(seconds):
 def test_row_stays_until_redis_has_known_the_call_for_some_seconds(queue, made):
     made.enqueue(1)
     drain()
-    assert relays.relay("default", Queue) == (0, None)
+    assert relays.relay("default") == (0, None)
     assert OutboxMessage.objects.count() == 1
     assert outbox.waiting("default") == (0, None)
     grow_old(11)
-    assert relays.relay("default", Queue) == (0, None)
+    assert relays.relay("default") == (0, None)
     assert OutboxMessage.objects.count() == 0
     assert tasks.done == [1]
 
@@ -271,7 +270,7 @@ def test_call_that_the_server_lost_with_its_last_seconds_is_sent_again(queue, ki
     kit.client.delete(*kit.keys())
     made.enqueue(3)
     assert queue.counts().ready == 1
-    assert relays.relay("default", Queue).sent == 3
+    assert relays.relay("default").sent == 3
     assert "had lost 3 calls" in caplog.text
     assert {job.id for job in queue.peek()} >= set(ids)
     assert OutboxMessage.objects.count() == 4
@@ -285,7 +284,7 @@ def test_call_that_was_sent_long_ago_is_taken_for_done(queue, kit, made):
     drain()
     grow_old(580)
     kit.client.delete(*kit.keys())
-    assert relays.relay("default", Queue) == (0, None)
+    assert relays.relay("default") == (0, None)
     assert OutboxMessage.objects.count() == 0
     assert queue.counts() == (0, 0, 0, 0)
 
@@ -299,8 +298,8 @@ def test_relay_sends_the_signal_of_a_job(queue, dying):
     signals.job_enqueued.connect(receive)
     try:
         result = task(outbox=True)(work).enqueue(1)
-        relays.relay("default", Queue)
-        relays.relay("default", Queue)
+        relays.relay("default")
+        relays.relay("default")
     finally:
         signals.job_enqueued.disconnect(receive)
     assert told == [("default", result.id)]
@@ -336,7 +335,7 @@ def test_statements_are_two_and_round_trips_one(queue, kit, commands, django_ass
     assert sent == ["EVALSHA"]
     OutboxMessage.objects.all().delete()
     with django_assert_num_queries(1):
-        relays.relay("default", Queue)
+        relays.relay("default")
 
 
 @pytest.fixture(autouse=True)
@@ -355,6 +354,6 @@ def test_call_that_a_worker_sends_has_its_group(made, queue, dying):
     with transaction.atomic():
         made.using(group="b").enqueue("b0")
     made.using(group="b").enqueue("b1")
-    relays.relay("default", Queue)
+    relays.relay("default")
     assert drain() == 4
     assert tasks.done == ["b0", "a0", "b1", "a1"]

@@ -17,7 +17,7 @@ from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process import WorkerProcess
 from redis_kit.queues.worker.shared.duties import AGAIN, Duties
-from redis_kit.queues.worker.shared.worker_queue import PatientQueue, WorkerQueue
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from tests.fixtures.process import wait_for
 from tests.queues.support import in_process, tasks
 
@@ -42,7 +42,10 @@ def leave(made, *values, age=60.0, queue="default"):
     for value in values:
         body = b'{"task":"%s","args":[%d]}' % (made.module_path.encode(), value)
         ids.append(f"job{value}")
-        outbox.store("default", outbox.OutboxCall(queue, ids[-1], body, key_of_call(ids[-1]), 0, 0))
+        key, until, _ = key_of_call(ids[-1])
+        text = body.decode()
+        row = outbox.new_row(queue=queue, job=ids[-1], body=text, unique_key=key, unique_until=until)
+        outbox.store("default", row)
     OutboxMessage.objects.update(created=now() - timedelta(seconds=age))
     return ids
 
@@ -54,7 +57,7 @@ def make(kit, made):
     def made_relay(name="w", aliases=("default",)):
         told = []
         source = WorkerQueue("default", worker=name, about="{}")
-        return OutboxRelay(aliases, source, name, PatientQueue, told.append), told
+        return OutboxRelay(aliases, source, name, told.append), told
 
     return made_relay
 
@@ -101,7 +104,7 @@ def test_database_that_can_not_be_read_is_logged_once_and_stops_nothing(make, ca
 
 def test_relay_runs_again_soon_after_an_outage(own_kit, made):
     source = WorkerQueue("default", worker="w", about="{}")
-    one = OutboxRelay(["default"], source, "w", PatientQueue, lambda seconds: None)
+    one = OutboxRelay(["default"], source, "w", lambda seconds: None)
     duties = Duties(one)
     leave(made, 1)
     own_kit.server.stop()

@@ -10,7 +10,7 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.queues import Queue
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.features.statistics import store as hourly
-from redis_kit.queues.features.statistics.hour_totals import HourFolding
+from redis_kit.queues.features.statistics.store import HourFolding
 from redis_kit.queues.inspection import aqueue_history, queue_history
 from redis_kit.queues.keys import QueueKeys
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue

@@ -6,7 +6,7 @@ from asgiref.sync import async_to_sync
 from redis_kit.core import component
 from redis_kit.core.panels import Figure
 from redis_kit.queues import Queue, chain, failures, group, previous
-from redis_kit.queues.features.workflows import inspection as workflows
+from redis_kit.queues.features.workflows import page as workflows
 from redis_kit.queues.features.workflows.diagram import drawing
 from redis_kit.queues.features.workflows.keys import WorkflowLists
 from redis_kit.queues.features.workflows.page import WorkflowsPanel

@@ -51,4 +51,3 @@ def test_message_of_a_step_without_one_is_corrupt():
 def test_arguments_are_filled_with_results_and_none_for_what_failed():
     assert filled([4, [5, 3]], {4: "d", 3: None}, []) == ["d", [None, None]]
     assert filled({"failures": 2}, {}, [{"id": "x"}]) == [{"id": "x"}]
-    assert steps.load(CALL.dump()) == CALL

@@ -9,9 +9,10 @@ import pytest
 from redis_kit.core import connections, flow, scripts
 from redis_kit.core.client.single import Client
 from redis_kit.core.errors import KeyConflict, RedisUnavailable
+from redis_kit.core.flow import single
 from redis_kit.queues import Queue, UnknownWorkflow, Workflow, chain, failures, group, previous
 from redis_kit.queues.features import workflows
-from redis_kit.queues.features.workflows import calls, keys, repair, transitions
+from redis_kit.queues.features.workflows import calls, caretaker, keys, transitions
 from redis_kit.queues.features.workflows.graph import Graph
 from redis_kit.queues.features.workflows.parts import Group
 from redis_kit.queues.features.workflows.start import packed
@@ -104,13 +105,15 @@ def test_death_before_the_due_jobs_were_added_is_mended_by_a_redelivery(kit):
 
 def test_death_of_the_caller_is_mended_by_a_look_after_the_workflow(any_kit):
     nodes = packed(Graph(Group([work.step(1)])), "w")
-    run(single(calls.REGISTER(None, "w", 10, 0)))
-    run(single(calls.create("w", "name", nodes, steps=1, next_number=2)))
-    assert run(repair.taken()) == ["w"]
-    assert run(repair.taken()) == []
-    assert run(repair.repair("w")).added == 0  # not at once: the caller may be about to add it
+    caller = transitions.create("w", "name", nodes)
+    next(caller)
+    run(single(calls.REGISTER(None, "w", 10, 0)))  # in its place, for a look at once
+    run(single(caller.send(None)))
+    assert run(caretaker.taken()) == ["w"]
+    assert run(caretaker.taken()) == []
+    assert run(caretaker.repair("w")).added == 0  # not at once: the caller may be about to add it
     grow_old()
-    assert run(repair.repair("w")).added == 1
+    assert run(caretaker.repair("w")).added == 1
     drain()
     assert ran == [1]
 
@@ -120,10 +123,6 @@ def grow_old(id="w"):
     client, active = connections.client(), keys.WorkflowKeys.of(id).active
     for number in client.call("ZRANGE", active, 0, -1):
         client.call("ZADD", active, 0, number)
-
-
-def single(call):
-    return (yield call)
 
 
 def gone(queue, id):
@@ -136,16 +135,17 @@ def dead(queue, id):
 
 
 @pytest.mark.parametrize(
-    ("end", "error"), [(gone, repair.MISSING), (Queue.cancel, repair.MISSING), (dead, "poison: 3 workers died with it")]
+    ("end", "error"),
+    [(gone, caretaker.MISSING), (Queue.cancel, caretaker.MISSING), (dead, "poison: 3 workers died with it")],
 )
 def test_job_that_ended_unreported_fails_its_step(kit, end, error):
     if end is Queue.cancel:
         pytest.importorskip("redis_kit.queues.features.cancel")
     workflow = create(group(work.step(1)).on_done(report.step(previous, failures)))
     end(Queue("default"), workflow.steps()[0].id)
-    assert run(repair.repair("w")).failed == []
+    assert run(caretaker.repair("w")).failed == []
     grow_old()
-    assert run(repair.repair("w")).failed == [(2, error)]
+    assert run(caretaker.repair("w")).failed == [(2, error)]
     drain()
     assert ran == [([None], [("work", error)])]
     assert workflow.status().state == "failed"
@@ -159,7 +159,7 @@ def test_look_leaves_waiting_and_running_jobs_alone(kit):
     Queue("default").claim(10)
     for _ in range(2):
         grow_old()
-        assert run(repair.repair("w"))[1:] == (0, [])
+        assert run(caretaker.repair("w"))[1:] == (0, [])
     assert Queue("default").counts() == (0, 140, 10, 0)
 
 
@@ -167,14 +167,14 @@ def test_workflow_that_ended_is_looked_at_no_more(kit):
     workflow = create(work.step(1))
     lists = keys.WorkflowLists.of()
     drain()
-    run(repair.repair("w"))
+    run(caretaker.repair("w"))
     assert not kit.client.zcard(lists.checked)
     assert kit.client.zcard(lists.listed) == 1
     kit.client.delete(workflow.key("meta"))
-    run(repair.repair("w"))
+    run(caretaker.repair("w"))
     assert kit.client.zcard(lists.listed) == 1  # it may be about to start
     kit.client.zadd(lists.listed, {"w": 5})
-    run(repair.repair("w"))
+    run(caretaker.repair("w"))
     assert not kit.client.exists(*lists)
 
 
@@ -242,7 +242,7 @@ def run_again_and_again(workflow):
             if workflow.status().state != "running":
                 return
             grow_old(workflow.id)
-            run(repair.repair(workflow.id))
+            run(caretaker.repair(workflow.id))
 
 
 def test_no_lost_reply_stops_a_workflow_or_runs_its_callback_twice(kit, monkeypatch):
@@ -262,7 +262,7 @@ def test_no_lost_reply_stops_a_workflow_or_runs_its_callback_twice(kit, monkeypa
             except UnknownWorkflow:
                 continue  # only the list has it
             grow_old(workflow.id)
-            run(repair.repair(workflow.id))
+            run(caretaker.repair(workflow.id))
         run_again_and_again(workflow)
         was_lost, lost.left = lost.left <= 0, 0
         assert workflow.status()[:1] + workflow.status()[4:] == ("successful", 5, 5, 0, 0), rounds

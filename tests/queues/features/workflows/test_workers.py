@@ -7,7 +7,7 @@ import pytest
 from redis_kit.queues import Queue, chain, failures, group, previous
 from redis_kit.queues.features.workflows import caretaker
 from redis_kit.queues.features.workflows.keys import WorkflowLists
-from redis_kit.queues.worker.shared import failpoints
+from tests.fixtures import failpoints
 from tests.fixtures.process import wait_for
 from tests.queues.support.backup import Backup
 from tests.queues.support.journal import LASTING
