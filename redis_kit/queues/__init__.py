@@ -9,7 +9,6 @@ from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
     from redis_kit.queues.engine.job import Job, JobInfo, PauseInfo, QueueCounts
-    from redis_kit.queues.engine.queue import Queue
     from redis_kit.queues.errors import (
         Cancelled,
         CorruptMessage,
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from redis_kit.queues.features.workflows.current import current_workflow
     from redis_kit.queues.features.workflows.parts import chain, failures, group, previous
     from redis_kit.queues.features.workflows.workflow import Workflow
+    from redis_kit.queues.queue import Queue
     from redis_kit.queues.tasks.current_job import cancelled
     from redis_kit.queues.tasks.middleware import OutgoingCall
     from redis_kit.queues.tasks.options import Limit
@@ -115,7 +115,7 @@ __getattr__, __dir__ = lazily(
         ),
         "engine.job": ("Job", "JobInfo", "PauseInfo", "QueueCounts"),
         "tasks.progress": ("Progress",),
-        "engine.queue": ("Queue",),
+        "queue": ("Queue",),
         "features.results.progress": ("aprogress", "progress"),
         "tasks.current_job": ("cancelled",),
         "tasks.options": ("Limit",),

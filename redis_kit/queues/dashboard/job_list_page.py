@@ -17,7 +17,7 @@ from redis_kit.queues.dashboard.panel import MANAGE, QueueChoicePanel, button
 from redis_kit.queues.engine.done import DoneJob
 from redis_kit.queues.engine.job import JobInfo, State, cause
 from redis_kit.queues.engine.message import tags_of, task_of
-from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports.failures import Group
 from redis_kit.queues.reports.job_pages import JobFilter, JobPage, job_page
 from redis_kit.queues.reports.stats import Errors, queue_counts

@@ -17,12 +17,12 @@ from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.text import grouped
 from redis_kit.queues.dashboard.actions import NAMED, JobTarget, existing, retried
 from redis_kit.queues.dashboard.job_page import OF_STATES
-from redis_kit.queues.engine import calls, manage
 from redis_kit.queues.engine.feature import canceller
 from redis_kit.queues.engine.job import JobInfo, State
 from redis_kit.queues.engine.message import task_of
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.engine.spread import spread
+from redis_kit.queues.management import manage
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import job_pages
 from redis_kit.queues.reports.job_pages import JobFilter
 
@@ -169,12 +169,12 @@ def of_deletion(count: int) -> str:
 
 def _delete(queue: Primitive, ids: Sequence[str]) -> Flow[int]:
     """Delete jobs that no worker has; return how many there were. One round trip for each 500."""
-    return sum((yield from _each(queue, ids, calls.DELETE)))
+    return sum((yield from _each(queue, ids, manage.delete_step)))
 
 
 def _run_now(queue: Primitive, ids: Sequence[str]) -> Flow[int]:
     """Make scheduled jobs ready; return how many were scheduled. One round trip for each 500."""
-    return sum((yield from _each(queue, ids, calls.RUN_NOW)))
+    return sum((yield from _each(queue, ids, manage.run_now_step)))
 
 
 def _cancel(queue: Primitive, ids: Sequence[str]) -> Flow[tuple[int, int]]:

@@ -114,7 +114,7 @@ class Scene:
             queue.run_flow(claim.snooze(queue, self.job, 60, expires=0, why="", ttl_ms=60_000))
         elif act == "unfit":
             end = calls.End(member(self.job), "unfit", 60_000, 9, 0, "shape", "d")
-            queue.run_flow(claim.settle(queue, [end], digest="d"))
+            queue.run_flow(claim.settle(queue, [end], part="unfit", name="d"))
         elif act in ("later", "away"):
             queue.run_flow(claim.postpone(queue, [(self.job, 60.0)], holds=act == "away"))
         elif act == "return":

@@ -6,9 +6,6 @@
 -- @if later
 -- @keys scheduled
 -- @end later
--- @if paused
--- @keys paused
--- @end paused
 -- ARGV[1]    features     which the script was made for
 -- ARGV[2]    worker
 -- ARGV[3]    claim        unique to this call; repeated, it gives the same jobs
@@ -34,10 +31,7 @@ local lost, pause, coming, records
 
 -- @hook on_check
 -- @hook on_check_claim
--- @if paused
-pause = redis.call("PTTL", paused)
-is_paused = pause ~= -2
--- @end paused
+-- @hook on_pause(pause, is_paused)
 -- @if again
 -- @check_types repeats
 -- @end again
@@ -162,7 +156,7 @@ elseif woken == 0 and wait >= 0 and wait <= 2000 and not is_paused then
 end
 if claimed == 0 or is_short then
 -- @include _next_lease_end
-    next_end = next_lease_end()
+    next_end = next_lease_end(0)
 end
 local first = (wait == 0 and "0" or string.format("%.3f", wait)) .. " " .. next_end .. " " .. clock[1] .. " " .. clock[2]
 reply[1] = first .. " " .. (lost and table.concat(lost, ",") or "") .. "\n"

@@ -3,7 +3,7 @@
 -- With `once` an earlier call may have added them: it is remembered for a time.
 -- One script: a job must not be stored without a place, nor a place without its job.
 --
--- @keys jobs, ready, sequence, signal, paused
+-- @keys jobs, ready, sequence, signal
 -- ARGV[1]     due       ms on the server's clock, or a + and the ms from now; 0 for now
 -- ARGV[2]     priority  -100 to 100
 -- ARGV[3]     lane      see _put_in_lane; "" without one

@@ -2,13 +2,10 @@
 -- End attempts: jobs of a worker are done, or go back to the queue, or are dead. Features store their results.
 -- One script: the end, the next place and the result of a job change together or not at all.
 --
--- @keys features, workers, signal, paused
+-- @keys features, workers, signal
 -- @if any
 -- @keys sequence
 -- @end any
--- @if unfit
--- @keys unknown, deferred
--- @end unfit
 -- ARGV[1]    features  which the script was made for
 -- ARGV[2]    worker    whose claims they are
 -- ARGV[3]    lease     ms
@@ -113,38 +110,8 @@ end
 go_on["return"] = function(job)
     return "ready", {place = valid_place(job.place), record = uncounted(job.record)}
 end
--- @end any
--- @if unfit
--- @include _unknown_calls
--- The time between two tries grows with the time since the first one, and with the number of jobs of the shape. So workers look at
--- 50 of them a second, or, as a job waits for at most 10 minutes, at each once in 10 minutes. A job that was due at another time
--- was another job.
-function go_on.unfit(job)
-    -- @check_types unknown
-    local FIRST, LONGEST, EACH = 2000, 600000, 20  -- ms
-    local due, shape, digest, longest = select(4, read_record(job.record)), job.reason, job.error, job.delay
-    local before = job.id .. "/" .. string.format("%.0f", due)
-    local since = tonumber(redis.call("ZSCORE", deferred, before)) or clock[1] * 1000 + clock[2] / 1000
-    if job.is_cancelled or now - since >= longest then
-        return nil, EXHAUSTED
-    end
-    redis.call("ZREM", deferred, before)
-    local at = now + math.min(LONGEST, math.max(FIRST, now - since, EACH * redis.call("ZCARD", deferred)))
-    if job.expires > 0 then
-        at = math.min(at, math.max(now + FIRST, due + job.expires + 1))  -- so that its expiry is soon seen
-    else
-        due = at
-    end
-    redis.call("ZADD", deferred, string.format("%.3f", since), job.id .. "/" .. string.format("%.0f", due))
-    local stored, _, _, known = read_unknown(digest)
-    if stored or redis.call("HLEN", unknown) < job.most then
-        write_unknown(digest, known or 0, shape)
-    end
-    for _, key in ipairs({unknown, deferred}) do redis.call("PEXPIRE", key, string.format("%.0f", longest + 2 * LONGEST)) end
-    return "scheduled", {due = at, record = uncounted(job.record, due)}
-end
--- @end unfit
--- @if any
+-- @hook on_kinds(go_on, EXHAUSTED)
+
 local function settle(number, member, kind, delay, most, expires, reason, failure, ttl_ms)
     local place, id = string.match(member, "^[^/]+/[^/]+/([^/]+)/(.*)$")
     local job = {id = id, place = place, delay = tonumber(delay), most = tonumber(most), expires = tonumber(expires), reason = reason}

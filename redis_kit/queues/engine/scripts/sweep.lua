@@ -3,7 +3,7 @@
 -- that was damaged and deleted does. Dead jobs of more than 30 days are deleted, at most ten.
 -- One script: a job is in no state only if all states are read at one moment.
 --
--- @keys features, workers, sequence, signal, paused, repeats
+-- @keys features, workers, sequence, signal, repeats
 -- ARGV[1]   sample     how many jobs are looked at, by chance
 -- ARGV[2]   most       running jobs up to which it is done
 -- ARGV[3]   longest    the longest lease that any worker may have, ms
@@ -23,7 +23,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _endings
 -- @include _returned_record
 -- Which features the queue uses, by what there is of them.
-local used = 8 * redis.call("EXISTS", scheduled) + 16 * redis.call("EXISTS", paused) + 32 * redis.call("EXISTS", repeats)
+local used = 8 * redis.call("EXISTS", scheduled) + 32 * redis.call("EXISTS", repeats)
 -- @hook on_sweep(used)
 used = string.format("%.0f", used)
 if (redis.call("GET", features) or "0") ~= used then redis.call("SET", features, used) end

@@ -7,8 +7,8 @@ from typing import Any
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.features.statistics import store
+from redis_kit.queues.queue import Queue
 
 FOLD_INTERVAL = 60.0  # seconds between two looks at past hours
 SOON = 1.0  # seconds to the next look if hours are left

@@ -6,12 +6,11 @@ from typing import NamedTuple
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call, CombinedBatch
-from redis_kit.queues.engine import calls as of_queue
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.features.workflows import calls
 from redis_kit.queues.features.workflows import workflow as handles
 from redis_kit.queues.features.workflows.keys import WorkflowLists
 from redis_kit.queues.features.workflows.workflow import NodeInfo, Workflow, WorkflowStatus
+from redis_kit.queues.queue import Queue
 
 
 class Listing(NamedTuple):
@@ -41,7 +40,7 @@ def paused_queues(nodes: Iterable[NodeInfo]) -> set[str]:
 
 
 def _paused(names: Sequence[str]) -> Flow[set[str]]:
-    replies = yield CombinedBatch([of_queue.GET_PAUSE(Queue(name).key("")) for name in names], lenient=True)
+    replies = yield CombinedBatch([Call("EXISTS", Queue(name).key("paused")) for name in names], lenient=True)
     each = zip(names, replies, strict=True)
     return {name for name, reply in each if reply and not isinstance(reply, RedisFailure)}
 

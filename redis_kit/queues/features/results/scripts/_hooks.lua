@@ -86,14 +86,13 @@ end
 -- @end on_done
 -- @if on_details
 -- @keys result
--- @include redis_kit.queues.engine:_history
 local function short(text)
     return text and #text <= bytes and text or ""
 end
 local stored = redis.call("HMGET", result, "status", "at", "value", "progress", "cancelled", "snoozed", "record")
 for at = 1, 6 do reply[1 + at] = short(stored[at]) end
 if reply[1] == "" then reply[1] = short(stored[7]) end
-local attempts = attempts_begun(reply[1])
+local _, attempts = string.gsub(string.match(reply[1], "^[^\n]*\n(~[^\n]*)\n") or "", " ", "")
 for number = attempts, math.max(1, attempts - most + 1), -1 do
     local error = short(redis.call("HGET", result, "error" .. number))
     if error ~= "" then reply[#reply + 1], reply[#reply + 2] = number, error end
