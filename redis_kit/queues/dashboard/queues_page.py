@@ -242,8 +242,8 @@ def _read_first(queue: Queue) -> Flow[tuple[QueueCounts, dict[State, list[JobInf
 def _read_first_of_one(queue: Primitive) -> Flow[tuple[QueueCounts, dict[State, list[JobInfo]]]]:
     share = len(TITLES)
     peeks = [manage.peek_step(queue, FIRST_JOBS, state, cut=manage.HEAD, share=share) for state in TITLES]
-    count, *replies = yield Batch([manage.count_step(queue.key("")), *peeks])
-    return QueueCounts(*count), dict(zip(TITLES, map(manage.page, TITLES, replies), strict=True))
+    replies = yield Batch(peeks)
+    return QueueCounts(*replies[0][:4]), dict(zip(TITLES, map(manage.page, TITLES, replies), strict=True))
 
 
 def _state_table(name: str, state: State, jobs: list[JobInfo], count: int) -> Table:
