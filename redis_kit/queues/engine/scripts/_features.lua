@@ -4,7 +4,6 @@
 -- @keys features
 -- needs  nothing
 -- gives  use_feature
-local LATER = 8
 local function use_feature(number)
     local used = tonumber(string.match(redis.call("GET", features) or "", "^%d%d?%d?$")) or 0
     if used % (2 * number) < number then redis.call("SET", features, used + number) end

@@ -18,5 +18,4 @@
 -- lost       hash: worker -> when it was lost, its jobs, pid, its supervisor's pid, host
 -- crashed    hash: id -> in how many crashes it was alone, and a line for each job that ran in another one
 -- period     string  id of the job of a unique key for a time, or of the first job of a batch; it lasts while it exists
--- done       stream: the latest done jobs
 -- minutes    hash: 4 * minute + what -> how many, for 72 hours

@@ -19,7 +19,6 @@ local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- @include _worker_lease
--- @include _next_lease_end
 -- Return since when the server is available to all workers, as far as anybody can tell: those with heartbeats in time
 -- have seen it.
 local function up_since()

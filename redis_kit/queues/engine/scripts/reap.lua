@@ -27,7 +27,6 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record
 -- @include _wake
 -- @include _move with any, bury
--- @include _endings
 -- @include _valid_place
 -- @include _returned_record
 -- @keys jobs, crashed

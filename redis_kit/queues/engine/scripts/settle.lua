@@ -38,19 +38,15 @@ local now, first_field = clock[1] * 1000 + math.ceil(clock[2] / 1000), math.floo
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 
 -- @hook on_check
--- @include _count_minute
+-- @include _minutes
 -- @include _record_head
 -- @if any
 -- @include _record
 -- @include _features
--- @end any
--- @if any
 -- @include _valid_place
--- @include _begin_minute
 -- @end any
 -- @include _move with finish
 -- @if any
--- @include _endings
 -- @check_types answers, minutes, ready, scheduled, dead, reasons, sequence, signal
 local READY, SCHEDULED, DEAD, EXHAUSTED, TO_CANCEL, CANCELLED = 1, 2, 3, 5, 6, 7
 
@@ -96,12 +92,9 @@ function go_on.snooze(job)
 end
 
 function go_on.later(job)
-    return "scheduled", {due = now + job.delay, record = uncounted(job.record)}
+    return "scheduled", {due = now + job.delay, record = uncounted(job.record), lane = job.kind}
 end
-
-function go_on.away(job)
-    return "scheduled", {due = now + job.delay, record = uncounted(job.record), lane = "away"}
-end
+go_on.away = go_on.later
 
 function go_on.cancel()
     return "gone", {}
@@ -114,8 +107,8 @@ end
 
 local function settle(number, member, kind, delay, most, expires, reason, failure, ttl_ms)
     local place, id = string.match(member, "^[^/]+/[^/]+/([^/]+)/(.*)$")
-    local job = {id = id, place = place, delay = tonumber(delay), most = tonumber(most), expires = tonumber(expires), reason = reason}
-    job.error, job.ttl_ms = failure, ttl_ms
+    local job = {id = id, kind = kind, place = place, delay = tonumber(delay), most = tonumber(most), expires = tonumber(expires)}
+    job.reason, job.error, job.ttl_ms = reason, failure, ttl_ms
     job.record = id and redis.call("HGET", jobs, id)
     if not redis.call("ZSCORE", running, member) then
         return earlier_answer(member)
@@ -152,10 +145,7 @@ if count > 0 then
     -- @hook on_done(records, to_store)
     for _, number in ipairs(lost) do reply[#reply + 1] = -number end
 end
-if sum == done and done > 0 then
--- @include _begin_minute
-    begin_minute()
-end
+if sum == done and done > 0 then begin_minute() end
 -- The end of a job is a sign of life of its worker, if that has a lease.
 if left < lease * 0.95 then
     redis.call("ZADD", workers, "XX", now + lease, worker)

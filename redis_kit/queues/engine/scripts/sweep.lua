@@ -20,7 +20,6 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _valid_place
 -- @include _state_of
 -- @include _move with any, bury
--- @include _endings
 -- @include _returned_record
 -- Which features the queue uses, by what there is of them.
 local used = 8 * redis.call("EXISTS", scheduled) + 32 * redis.call("EXISTS", repeats)
@@ -80,7 +79,5 @@ for at, id in ipairs(chosen) do
 end
 local noted = #back > 0
 -- @hook on_sweep_jobs(held, noted)
-if noted then
-    wake()
-end
+if noted then wake() end
 return back

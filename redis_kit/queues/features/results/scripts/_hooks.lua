@@ -75,9 +75,9 @@ if records then
                 end
             end
         elseif record ~= nil then
-            local waiting, list = redis.pcall("HGET", result, "waiting"), redis.pcall("LLEN", finished)
+            local waiting = redis.pcall("HGET", result, "waiting")
             if type(waiting) ~= "table" then
-                local callers = type(list) == "number" and waiting
+                local callers = waiting and type(redis.pcall("LLEN", finished)) == "number" and waiting
                 store_result(result, finished, ARGV[at + 2], callers, "SUCCESSFUL", record or "", "value", ARGV[at + 1])
             end
         end
