@@ -145,7 +145,8 @@ class Queue(Primitive):
     def heartbeat(self, *, worker: str | None = None) -> int:
         """Report that the worker is alive, and return how many jobs of dead workers were returned, at most 100.
 
-        Needed if a job takes longer than ``WORKER_TIMEOUT``; ``rk_worker`` sends heartbeats by itself. One round trip.
+        Needed if a job takes longer than ``WORKER_TIMEOUT``; ``rk_worker`` sends heartbeats by itself. One round trip,
+        and one for each worker that died since the last one.
         """
         return sum(reply.returned for reply in self.run_flow(self._each(liveness.heartbeat, worker)))
 
