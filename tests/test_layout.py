@@ -46,7 +46,8 @@ PUT = [
     (*ALL, "used"),
     (*ALL, "used", "lane", "delayed"),
 ]
-VARIANTS = {"ack_and_claim": CLAIM, "settle": SETTLE, "put": PUT}  # the parts of which scripts are made
+GET = [(), ALL, (*ALL, "details")]
+VARIANTS = {"ack_and_claim": CLAIM, "settle": SETTLE, "put": PUT, "get_job": GET}  # the parts of which scripts are made
 INCLUDES = sorted(path for path in PACKAGE.rglob("scripts/_*.lua") if path.name not in ("_keys.lua", "_hooks.lua"))
 LUA = set(
     """

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from redis_kit.queues.engine.job import JobInfo as JobInfo
     from redis_kit.queues.engine.job import PauseInfo as PauseInfo
     from redis_kit.queues.engine.job import QueueCounts as QueueCounts
-    from redis_kit.queues.engine.queue import Queue as Queue
     from redis_kit.queues.errors import Cancelled as Cancelled
     from redis_kit.queues.errors import CorruptMessage as CorruptMessage
     from redis_kit.queues.errors import Expired as Expired
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from redis_kit.queues.features.workflows.parts import group as group
     from redis_kit.queues.features.workflows.parts import previous as previous
     from redis_kit.queues.features.workflows.workflow import Workflow as Workflow
+    from redis_kit.queues.queue import Queue as Queue
     from redis_kit.queues.tasks.current_job import cancelled as cancelled
     from redis_kit.queues.tasks.middleware import OutgoingCall as OutgoingCall
     from redis_kit.queues.tasks.options import Limit as Limit
@@ -71,7 +71,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     ),
     "engine.job": ("Job", "JobInfo", "PauseInfo", "QueueCounts"),
     "tasks.progress": ("Progress",),
-    "engine.queue": ("Queue",),
+    "queue": ("Queue",),
     "features.results.progress": ("aprogress", "progress"),
     "tasks.current_job": ("cancelled",),
     "tasks.options": ("Limit",),

@@ -23,7 +23,7 @@ from redis_kit.queues.tasks.result import EnqueuedJob, RedisTaskResult
 from redis_kit.queues.tasks.task import Task, extended
 
 if TYPE_CHECKING:
-    from redis_kit.queues.engine.queue import Queue
+    from redis_kit.queues.queue import Queue
     from redis_kit.queues.tasks.enqueue import NewCall, Stages
 
 
@@ -150,14 +150,14 @@ class RedisTaskBackend(BaseTaskBackend):
 
     def cancel(self, result_id: str) -> bool:
         """Cancel a call. Return False if it has already ended. See RedisTaskResult.cancel()."""
-        from redis_kit.queues.engine import manage
+        from redis_kit.queues.management import manage
 
         queue, keep = self.queue_of(result_id), self.result_ttl_ms(failed=True)
         return bool(queue.run_flow(manage.cancel(queue, result_id, keep)))
 
     async def acancel(self, result_id: str) -> bool:
         """See cancel()."""
-        from redis_kit.queues.engine import manage
+        from redis_kit.queues.management import manage
 
         queue = self.queue_of(result_id)
         return bool(await queue.arun_flow(manage.cancel(queue, result_id, self.result_ttl_ms(failed=True))))
@@ -239,7 +239,7 @@ class RedisTaskBackend(BaseTaskBackend):
 
     def queue_of(self, result_id: str) -> "Queue":
         """Return the queue of a job. Raises TaskResultDoesNotExist for an id that none has."""
-        from redis_kit.queues.engine.queue import Queue
+        from redis_kit.queues.queue import Queue
 
         try:
             return Queue(ids.queue_of(validation.identifier("result_id", result_id)))

@@ -9,8 +9,8 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues.engine.feature import has, lanes
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.engine.spread import spread
+from redis_kit.queues.queue import Queue
 
 __all__ = ["LimitInfo", "alist_limits", "areset_limit", "aset_limit", "list_limits", "reset_limit", "set_limit"]
 MOST = 100  # limits

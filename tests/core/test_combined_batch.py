@@ -8,8 +8,8 @@ from redis_kit.core.errors import KeyConflict, OutOfMemory, RedisFailure, RedisU
 from redis_kit.core.gather import gather
 from redis_kit.core.steps import Batch, Call, CombinedBatch, Spread
 
-COUNT = scripts.load("redis_kit.queues.engine", "count")
-PAUSE = scripts.load("redis_kit.queues.engine", "get_pause")
+LIST_JOBS = scripts.load("redis_kit.queues.management", "list_jobs")
+GET_HANDOVERS = scripts.load("redis_kit.queues.features.handover", "get_handovers")
 
 
 def key(kit, name):
@@ -18,7 +18,9 @@ def key(kit, name):
 
 def counted(kit, name):
     """Return the step that counts the jobs of a queue."""
-    return COUNT([key(kit, name) + part for part in ("scheduled", "ready", "running", "dead")])
+    return LIST_JOBS(
+        [key(kit, name) + part for part in ("scheduled", "ready", "running", "dead", "jobs", "reasons")], [""]
+    )
 
 
 @pytest.fixture
@@ -33,7 +35,7 @@ def jobs(any_kit):
 def test_replies_are_those_of_a_plain_batch(jobs):
     steps = [counted(jobs, number) for number in range(7)]
     steps.insert(2, Call("TYPE", f"{key(jobs, 1)}ready"))
-    steps.append(PAUSE([f"{key(jobs, 1)}paused"]))
+    steps.append(GET_HANDOVERS([f"{key(jobs, 1)}handovers"]))
     plain = flow.run(flow.single(Batch(steps)), connections.client())
     for most in (2, 3, 25):
         assert flow.run(flow.single(CombinedBatch(steps, most=most)), connections.client()) == plain

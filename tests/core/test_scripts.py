@@ -61,16 +61,15 @@ LIMITS = "redis_kit.queues.features.limits"
 
 
 def test_line_that_checks_types_becomes_one_command_for_each_key():
-    source = scripts.load("redis_kit.queues.engine", "requeue").source
-    assert 'redis.call("ZCARD", dead)\n' in source
-    assert 'redis.call("HLEN", reasons) redis.call("HLEN", jobs) redis.call("ZCARD", ready)' in source
+    source = scripts.load("redis_kit.queues.management", "requeue").source
+    assert 'redis.call("ZCARD", dead) redis.call("ZCARD", scheduled) redis.call("HLEN", reasons)' in source
     assert "@check_types" not in source
 
 
 def test_hooks_are_filled_with_the_parts_of_other_packages():
-    plain, filled = (scripts.load("redis_kit.queues.engine", "count", hooks=hooks) for hooks in ((), (LIMITS,)))
+    plain, filled = (scripts.load("redis_kit.queues.management", "list_jobs", hooks=hooks) for hooks in ((), (LIMITS,)))
     assert "@hook" not in plain.source + filled.source
-    assert (plain.keys, filled.keys) == (4, 5)
+    assert (plain.keys, filled.keys) == (6, 8)
     assert 'ZLEXCOUNT", parked' in filled.source
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from redis_kit.locks import Lock, Semaphore
-from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.queue import Queue
 from redis_kit.throttling import Throttle
 from tests.fixtures.dashboard import ADMIN
 

@@ -17,7 +17,7 @@ from redis_kit.core.component import components
 from redis_kit.core.panels import Viewer
 from redis_kit.dashboard.collect import panels
 from redis_kit.dashboard.models import Dashboard
-from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.queue import Queue
 from redis_kit.signins import SignInMixin
 from tests.dashboard.support.html import page
 from tests.fixtures.dashboard import ADMIN

@@ -5,7 +5,6 @@ from datetime import timedelta
 import pytest
 
 from redis_kit.queues import LeaseLost, Queue, QueueCounts
-from redis_kit.queues.engine import manage
 from redis_kit.queues.inspection import (
     alist_workers,
     aqueue_counts,
@@ -16,6 +15,7 @@ from redis_kit.queues.inspection import (
     queue_names,
     queue_stats,
 )
+from redis_kit.queues.management import manage
 from redis_kit.queues.reports.failures import inspect
 from redis_kit.queues.reports.lookup import look_up
 from redis_kit.queues.worker.options import Options

@@ -11,7 +11,7 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import clean, did_you_mean
 from redis_kit.queues import validation
 from redis_kit.queues.commands import queue_names
-from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import stats
 from redis_kit.queues.reports.stats import Errors
 from redis_kit.queues.tasks import discovery

@@ -14,7 +14,7 @@ from redis_kit.queues.commands.base import QueueCommand, jobs
 from redis_kit.queues.engine.done import DoneJob
 from redis_kit.queues.engine.job import JobInfo, State, cause
 from redis_kit.queues.engine.message import tags_of
-from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports.job_pages import ANY, LISTED_THROUGH, Wanted, first_jobs, latest_done
 from redis_kit.queues.reports.stats import Errors, queue_counts, queue_names
 

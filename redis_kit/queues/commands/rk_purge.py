@@ -7,8 +7,8 @@ from django.core.management.base import CommandError, CommandParser
 from redis_kit.core import terminal
 from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import QueueCommand, jobs
-from redis_kit.queues.engine.manage import PURGED
-from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.management.manage import PURGED
+from redis_kit.queues.queue import Queue
 
 
 class Command(QueueCommand):

@@ -10,7 +10,7 @@ from redis_kit.core.terminal import duration
 from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import SHOWN, QueueCommand, identifier, jobs
 from redis_kit.queues.engine.ids import in_full
-from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import failures
 from redis_kit.queues.reports.failures import Group
 

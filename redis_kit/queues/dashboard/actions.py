@@ -14,9 +14,9 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.core.panels import duration
 from redis_kit.core.text import grouped
 from redis_kit.queues import limits
-from redis_kit.queues.engine import manage
 from redis_kit.queues.engine.message import task_of
-from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.management import manage
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import failures
 from redis_kit.queues.reports import workers as worker_list
 from redis_kit.queues.reports.failures import Group

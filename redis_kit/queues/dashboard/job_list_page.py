@@ -22,13 +22,13 @@ from redis_kit.queues.dashboard import queues_page
 from redis_kit.queues.dashboard.actions import JOB, NAMED, JobTarget, existing, retried
 from redis_kit.queues.dashboard.job_page import OF_STATES, WAITS, error, moment, tags
 from redis_kit.queues.dashboard.panel import MANAGE, QueueChoicePanel, button
-from redis_kit.queues.engine import calls, manage
 from redis_kit.queues.engine.done import DoneJob
 from redis_kit.queues.engine.feature import canceller
 from redis_kit.queues.engine.job import JobInfo, State, cause
 from redis_kit.queues.engine.message import tags_of, task_of
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.engine.spread import spread
+from redis_kit.queues.management import manage
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports.failures import Group
 from redis_kit.queues.reports.job_pages import JobFilter, JobPage, all_matching, job_page
 from redis_kit.queues.reports.stats import Errors, queue_counts
@@ -133,7 +133,7 @@ class JobSelection(NamedTuple):
     def run_now(self) -> str:
         """Make its scheduled jobs ready. Raises InvalidValue if there are none."""
         queue, ids = self._chosen()
-        count = _some(sum(queue.run_flow(_each(queue, ids, calls.RUN_NOW))))
+        count = _some(sum(queue.run_flow(_each(queue, ids, manage.run_now_step))))
         return ngettext("Ready: %(count)s job of %(queue)s.", "Ready: %(count)s jobs of %(queue)s.", count) % {
             "count": grouped(count),
             "queue": self.queue,
@@ -154,7 +154,7 @@ class JobSelection(NamedTuple):
     def delete(self) -> str:
         """Delete its jobs that are not running. Raises InvalidValue if there are none."""
         queue, ids = self._chosen()
-        count = _some(sum(queue.run_flow(_each(queue, ids, calls.DELETE))))
+        count = _some(sum(queue.run_flow(_each(queue, ids, manage.delete_step))))
         text = ngettext("Deleted %(count)s job of %(queue)s.", "Deleted %(count)s jobs of %(queue)s.", count)
         return text % {"count": grouped(count), "queue": self.queue}
 

@@ -34,13 +34,14 @@ from redis_kit.queues import limits
 from redis_kit.queues.dashboard import job_page
 from redis_kit.queues.dashboard.actions import GroupTarget, LimitTarget
 from redis_kit.queues.dashboard.job_page import moment
-from redis_kit.queues.engine import calls, job, manage
+from redis_kit.queues.engine import job
 from redis_kit.queues.engine.feature import features
 from redis_kit.queues.engine.job import JobInfo, PauseInfo, QueueCounts, State, cause
 from redis_kit.queues.engine.message import task_of
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.limits import LimitInfo
+from redis_kit.queues.management import manage
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import stats
 from redis_kit.queues.reports.failures import Findings, Group
 from redis_kit.queues.reports.stats import QueueHistory, QueueStats
@@ -241,8 +242,8 @@ def _read_first(queue: Queue) -> Flow[tuple[QueueCounts, dict[State, list[JobInf
 def _read_first_of_one(queue: Primitive) -> Flow[tuple[QueueCounts, dict[State, list[JobInfo]]]]:
     share = len(TITLES)
     peeks = [manage.peek_step(queue, FIRST_JOBS, state, cut=manage.HEAD, share=share) for state in TITLES]
-    count, *replies = yield Batch([calls.COUNT(queue.key("")), *peeks])
-    return QueueCounts(*count), dict(zip(TITLES, map(job.stored, TITLES, replies), strict=True))
+    replies = yield Batch(peeks)
+    return QueueCounts(*replies[0][:4]), dict(zip(TITLES, map(manage.page, TITLES, replies), strict=True))
 
 
 def _state_table(name: str, state: State, jobs: list[JobInfo], count: int) -> Table:

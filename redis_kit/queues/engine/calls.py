@@ -10,7 +10,7 @@ from redis_kit.core import conf, scripts
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues.engine import ids as identity
 from redis_kit.queues.engine.done import Ack
-from redis_kit.queues.engine.feature import all_parts, results, script_hooks, script_parts, whole
+from redis_kit.queues.engine.feature import all_parts, pause_parts, results, script_hooks, script_parts, whole
 from redis_kit.queues.engine.job import Job, member
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.keys import OF_JOB, OF_ONE, OF_WORKER, of_one
@@ -20,10 +20,11 @@ REASON = 1000  # characters
 _KEY = re.compile(r"^-- KEYS\[\d+\]\s+(\w+)", re.MULTILINE)
 NewJob = tuple[str, bytes]  # id and body
 InLane = Lane | None
+Parts = frozenset[str] | None  # of a script; None for those of all features
 
 
 # Parts of scripts by their bit in the key `features` of a queue; see scripts/_features.lua. Features bring others.
-PARTS = {8: "later", 16: "paused", 32: "repeats"}
+PARTS = {8: "later", 32: "repeats"}
 CHANGED = b"FEATURES "  # how the reply begins of a script that did nothing, as the queue uses other features
 
 
@@ -51,18 +52,18 @@ class QueueScript:
         worker: str = "",
         job: str = "",
         more: Sequence[str] = (),
-        parts: frozenset[str] | None = None,
+        parts: Parts = None,
     ) -> ScriptCall:
         """Return the step for the queue whose keys begin with ``base``, or for one job of it, with ``more`` keys."""
         keys = self._made(base, worker, job, parts) if job else self._keys(base, worker, "", parts)
         return self._script(parts)([*keys, *more], args)
 
     @staticmethod
-    def _loaded(package: str, name: str, parts: frozenset[str] | None) -> scripts.Script:
+    def _loaded(package: str, name: str, parts: Parts) -> scripts.Script:
         parts = all_parts() if parts is None else parts
         return scripts.load(package, name, parts, script_hooks(parts))
 
-    def _made(self, base: str, worker: str, job: str, parts: frozenset[str] | None) -> list[str]:
+    def _made(self, base: str, worker: str, job: str, parts: Parts) -> list[str]:
         names = dict.fromkeys(OF_ONE, job) | dict.fromkeys(OF_WORKER, worker)
         keys = _KEY.findall(self._script(parts).source)
         return [of_one(base, part, names[part]) if part in names else base + part for part in keys]
@@ -70,20 +71,10 @@ class QueueScript:
 
 PUT = QueueScript("put")
 SETTLE, ACK_AND_CLAIM = map(QueueScript, ("settle", "ack_and_claim"))
-HEARTBEAT, SIGN_OFF, REAP, SWEEP = map(QueueScript, ("heartbeat", "sign_off", "reap", "sweep"))
-LIST_LOST_WORKERS = QueueScript("list_lost_workers")
-COUNT, QUEUE_STATS, LIST_WORKERS, SEND_COMMAND = map(
-    QueueScript, ("count", "queue_stats", "list_workers", "send_command")
-)
-REQUEUE, RUN_NOW, DELETE, PURGE = map(QueueScript, ("requeue", "run_now", "delete", "purge"))
-GET_JOB, GET_JOB_DETAILS, PEEK = map(QueueScript, ("get_job", "get_job_details", "peek"))
-LIST_JOBS = QueueScript("list_jobs")
+HEARTBEAT, REAP, SWEEP = map(QueueScript, ("heartbeat", "reap", "sweep"))
 CLAIM_BY_ID = QueueScript("claim_by_id")
-PAUSE, RESUME, GET_PAUSE = map(QueueScript, ("pause", "resume", "get_pause"))
 STORED = frozenset(("results",))  # the part of scripts that stores results
 TAKEN = 200  # jobs in one call
-COMMAND_TTL = 60_000  # ms
-STORED_COMMANDS = {"resume": "work"}  # as workers of earlier releases read it
 SAMPLE = 200  # jobs that a sweep looks at
 MOST_RUNNING = 5000  # running jobs with which a sweep is done
 LONGEST_LEASE = 3_601_000  # ms: a moment more than the longest WORKER_TIMEOUT
@@ -111,7 +102,7 @@ def put(
     With a name for ``once`` it may be repeated within ``ttl_ms``.
     """
     needs = (("delayed", delay or due), ("lane", lane), ("used", own), ("once", once))
-    parts = frozenset(name for name, needed in needs if needed)
+    parts = pause_parts().union(name for name, needed in needs if needed)
     if own:
         parts |= all_parts()
     elif lane:
@@ -167,16 +158,17 @@ def settle(
     acks: Sequence[Ack] = (),
     features: bytes = b"0",
     done_limit: int = 0,
-    digest: str = "",
+    part: str = "",
+    name: str = "",
 ) -> ScriptCall:
     """Return the step that ends attempts of a worker, of a queue that uses these features; see ack_and_claim().
 
-    ``digest`` is that of the shape of a call that can't run, of ends of the kind "unfit". With ``ends`` there are no
-    ``acks``.
+    Ends of a kind that a feature brings need its ``part`` of the script, and the ``name`` in its keys. With ``ends``
+    there are no ``acks``.
     """
     parts, more = parts_of(features) - {"later"}, _keys_of(base, acks, done_limit)
     if ends:
-        parts = whole(parts) | {"any", "bury", "delay", "endings", *(["unfit"] if digest else [])}
+        parts = whole(parts) | {"any", "bury", "delay", "endings", *([part] if part else [])}
     if results() and any(end.ttl_ms for end in ends):
         ids = [end.member.split(b"/", 3)[-1].decode("utf-8", "surrogateescape") for end in ends]
         more = [of_one(base, part, id) for id in ids for part in OF_JOB]
@@ -184,7 +176,7 @@ def settle(
         parts |= STORED
     args = (features, worker, lease(), conf.section(QueueSettings).DEAD_LIMIT, len(ends))
     flat = [part for end in ends for part in end]
-    return SETTLE(base, *args, *flat, *_flat(acks, done_limit), worker=worker, job=digest, more=more, parts=parts)
+    return SETTLE(base, *args, *flat, *_flat(acks, done_limit), worker=worker, job=name, more=more, parts=parts)
 
 
 def retry(job: Job, *, delay: int, attempts: int, reason: str, error: bytes = b"", ttl_ms: int = 0) -> End:
@@ -204,42 +196,41 @@ def claim_by_id(base: str, worker: str, claim: str, id: str, *, version: str, to
     return CLAIM_BY_ID(base, worker, claim, name, version, token, lease(), about, worker=worker)
 
 
-def get_job_details(base: str, id: str, errors: int, longest: int) -> ScriptCall:
-    """Return the step that reads all about a job with its latest errors; texts are at most ``longest`` bytes long."""
-    return GET_JOB_DETAILS(base, id, errors, longest, job=id)
-
-
 def heartbeat(base: str, worker: str, about: str = "", *, after: bytes = b"", page: int = 0) -> ScriptCall:
-    """Return the step that keeps a worker alive and returns the jobs of dead workers.
+    """Return the step that keeps a worker alive.
 
     It lists ``page`` of the worker's running jobs, those that follow ``after``.
     """
-    options = conf.section(QueueSettings)
-    args = (lease(), about or identity.information(), options.MAX_CRASHES, options.DEAD_LIMIT)
-    return HEARTBEAT(base, worker, *args, after, page, worker=worker)
+    return HEARTBEAT(base, worker, lease(), about or identity.information(), after, page, worker=worker)
 
 
 def reap(base: str, worker: str, started: Sequence[str], beside: Sequence[tuple[str, str]] = ()) -> ScriptCall:
     """Return the step that returns the jobs of a dead worker; of this queue it ran ``started``, in all ``beside``."""
-    options = conf.section(QueueSettings)
     names = "".join(f"\n{queue}/{id}" for queue, id in beside)
-    texts = [text.encode("utf-8", "surrogateescape") for text in (names, *started)]
-    return REAP(base, worker, TAKEN, options.MAX_CRASHES, options.DEAD_LIMIT, *texts)
+    return _reap(base, worker, "died", TAKEN, *(text.encode("utf-8", "surrogateescape") for text in (names, *started)))
+
+
+def reap_silent(base: str, worker: bytes, limit: int) -> ScriptCall:
+    """Return the step that returns the jobs of a worker whose lease is over, ``limit`` at most."""
+    return _reap(base, worker, "silent", limit)
 
 
 def sign_off(base: str, worker: str, limit: int) -> ScriptCall:
     """Return the step that returns the jobs of a worker, ``limit`` at most, and then forgets it."""
-    return SIGN_OFF(base, worker, limit, worker=worker)
+    return _reap(base, worker, "over", limit, of=worker, parts=all_parts() | {"over"})
+
+
+def _reap(
+    base: str, worker: str | bytes, how: str, limit: int, *texts: bytes, of: str = "", parts: Parts = None
+) -> ScriptCall:
+    options = conf.section(QueueSettings)
+    args = (how, limit, options.MAX_CRASHES, options.DEAD_LIMIT, *(texts or (b"",)))
+    return REAP(base, worker, *args, worker=of, parts=parts)
 
 
 def sweep(base: str) -> ScriptCall:
     """Return the step that makes jobs ready that are in no state."""
     return SWEEP(base, SAMPLE, MOST_RUNNING, LONGEST_LEASE)
-
-
-def send_command(base: str, worker: str, command: str) -> ScriptCall:
-    """Return the step that stores a command for a worker."""
-    return SEND_COMMAND(base, worker, STORED_COMMANDS.get(command, command), COMMAND_TTL)
 
 
 def when(delay: int, due: int) -> str | int:

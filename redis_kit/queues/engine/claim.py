@@ -18,7 +18,7 @@ from redis_kit.queues.engine import done as done_jobs
 from redis_kit.queues.engine.calls import End
 from redis_kit.queues.engine.done import Ack, ack_of
 from redis_kit.queues.engine.job import Job, State, claimed, member, read, seconds
-from redis_kit.queues.engine.liveness import heartbeat_reply, worker_id
+from redis_kit.queues.engine.liveness import heartbeat, worker_id
 from redis_kit.queues.errors import CANCELLED_WHILE_RUNNING, Cancelled, LeaseLost
 from redis_kit.queues.settings import QueueSettings, options_of
 from redis_kit.queues.validation import Delay
@@ -79,7 +79,7 @@ def claim_and_reap(
     reply, next_lease = yield from ack_and_claim(queue, worker, limit, about, acks)
     if next_lease == 0:
         try:
-            returned = heartbeat_reply((yield calls.heartbeat(queue.key(""), worker, about))).returned
+            returned = (yield from heartbeat(queue, worker, about)).returned
         except BaseException as error:
             if isinstance(error, RedisFailure) and (reply.jobs or reply.lost):
                 return reply
@@ -142,14 +142,14 @@ def features(queue: Primitive) -> bytes:
     return _features.get((queue.using, queue.key("")), b"0")
 
 
-def settle(queue: Primitive, ends: Sequence[End], *, digest: str = "") -> Flow[list[int]]:
-    """End attempts of one worker that are not done; return how each ended, as settle.lua says."""
+def settle(queue: Primitive, ends: Sequence[End], *, part: str = "", name: str = "") -> Flow[list[int]]:
+    """End attempts of one worker that are not done; return how each ended, as settle.lua says. See calls.settle()."""
     if not ends:
         return []
     worker = ends[0].member.partition(b"/")[0].decode("utf-8", "surrogateescape")
     base = queue.key("")
     answers: list[int] = yield from featured(
-        queue, lambda features: calls.settle(base, worker, ends=ends, features=features, digest=digest)
+        queue, lambda features: calls.settle(base, worker, ends=ends, features=features, part=part, name=name)
     )
     return answers
 

@@ -137,6 +137,8 @@ class Feature:
     lanes: ClassVar[str] = ""
     #: The function that returns the step which cancels a job, as a dotted path.
     canceller: ClassVar[str] = ""
+    #: The module that pauses queues: pause(), resume() and paused(), as flows.
+    pausing: ClassVar[str] = ""
     #: Options that this feature adds to ``@task``, with their defaults; see declare(). Middleware reads them as
     #: ``attempt.options``, which is None for a task that has none.
     task_options: ClassVar[Mapping[str, Any]] = {}
@@ -246,6 +248,12 @@ def all_parts() -> frozenset[str]:
 
 
 @cache
+def pause_parts() -> frozenset[str]:
+    """Return the parts of scripts for pauses, which a put needs that wakes workers."""
+    return frozenset(part for feature in features() if feature.pausing for part in feature.bits.values())
+
+
+@cache
 def script_hooks(parts: frozenset[str]) -> tuple[str, ...]:
     """Return the packages of the features whose parts are among these: they fill the hooks of scripts."""
     used = [feature for feature in features() if not parts.isdisjoint((*feature.bits.values(), *feature.parts))]
@@ -315,6 +323,11 @@ def lane_of(queue: str, group: Any = None) -> Lane | None:
 def canceller() -> Any:
     """Return what returns the step that cancels a job. Raises ConfigurationError without a feature that does."""
     return import_string(_path("canceller", "cancels jobs"))
+
+
+def pausing() -> Any:
+    """Return the module that pauses queues. Raises ConfigurationError without a feature that does."""
+    return import_module(_path("pausing", "pauses queues"))
 
 
 def transport() -> Any:

@@ -117,13 +117,18 @@ def cause(job: JobInfo) -> Cause:
 
 def read(record: bytes) -> Record:
     """Return the parts of a stored record; one with a broken head is all body."""
-    if not (head := _HEAD.match(record)):
-        return Record(0, 0, 0, 0.0, record)
-    priority, attempts, crashes, due = map(int, head.groups())
-    body, history = record[head.end() :], b""
+    return Record(*_parts(record, 0, len(record)))
+
+
+def _parts(reply: bytes, start: int, end: int) -> tuple[int, int, int, float, bytes, bytes]:
+    """Return the parts of the record that is there in a reply. A Record costs as much as reading it."""
+    if not (head := _HEAD.match(reply, start, end)):
+        return 0, 0, 0, 0.0, reply[start:end], b""
+    priority, attempts, crashes, due = head.groups()
+    body, history = reply[head.end() : end], b""
     if body.startswith(b"~"):
         history, _, body = body.partition(b"\n")
-    return Record(priority, attempts, crashes, due / 1000, body, history)
+    return int(priority), int(attempts), int(crashes), int(due) / 1000, body, history
 
 
 def seconds(milliseconds: float) -> float | None:
@@ -145,20 +150,10 @@ def claimed(reply: bytes, at: int, claim: str, now: float) -> list[Job]:
         name = place + place_size
         middle = name + id_size
         at = middle + size
-        id, record = _text(reply[name:middle]), read(reply[middle:at])
-        jobs.append(
-            Job(
-                id,
-                record.body,
-                f"{claim}/{reply[place:name].decode()}",
-                record.attempts,
-                record.crashes,
-                record.priority,
-                record.due,
-                record.history if id.isascii() else b"",
-                now,
-            )
-        )
+        id, token = _text(reply[name:middle]), f"{claim}/{reply[place:name].decode()}"
+        priority, attempts, crashes, due, body, history = _parts(reply, middle, at)
+        history = history if id.isascii() else b""
+        jobs.append(Job(id, body, token, attempts, crashes, priority, due, history, now))
     return jobs
 
 

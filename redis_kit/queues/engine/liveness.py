@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
+from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues import validation
 from redis_kit.queues.engine import calls, ids, message
 from redis_kit.queues.engine.feature import results
@@ -26,45 +28,68 @@ class Poison(NamedTuple):
 
 
 class HeartbeatReply(NamedTuple):
-    """The reply to a heartbeat: seconds to the next job and to the end of another worker's lease; jobs returned.
+    """The reply to a heartbeat: seconds to the next job and to the end of another worker's lease.
 
     ``command`` is what the worker is to do, "" for nothing; ``cancelled`` are those of its jobs to stop, ``held`` is a
     page of its claims that the server holds as running, ``unknown`` are the shapes of calls that workers returned;
     ``now`` is the server's time in seconds. ``since`` is since when it knows the worker, in ms: later than before if it
     lost its data, or if the worker was silent for half a lease. ``endings`` is how many results are to be stored of
-    jobs that ended without their worker.
+    jobs that ended without their worker. ``silent`` are workers whose leases are over: take_over() returns their jobs,
+    ``returned`` how many, and ``dead`` those that died with them too often; ``error`` is why it can't.
     """
 
     next_job: float | None
     next_lease: float | None
-    returned: int
-    dead: list[Poison]
     command: str
     cancelled: list[str]
     held: list[bytes]
     unknown: list[str]
     now: float
     since: int
-    endings: int = 0
+    endings: int
+    silent: Sequence[bytes]
+    returned: int = 0
+    dead: Sequence[Poison] = ()
+    error: RedisFailure | None = None
 
 
 def heartbeat(queue: Primitive, worker: str | None, about: str = "") -> Flow[HeartbeatReply]:
-    """Keep a worker alive, and return the jobs of dead workers to the queue."""
+    """Keep a worker alive, and return the jobs of dead workers to the queue. A round trip more for each of these."""
     reply = heartbeat_reply((yield calls.heartbeat(queue.key(""), worker_id(worker), about)))
-    yield from after_endings(queue, reply.endings)
-    return reply
+    return (yield from take_over(queue, reply))
+
+
+def take_over(queue: Primitive, reply: HeartbeatReply) -> Flow[HeartbeatReply]:
+    """Return the jobs of the dead workers that a heartbeat found, 100 at most, and store results of jobs that ended."""
+    dead: list[Poison] = []
+    endings, returned, room, next_lease = reply.endings, 0, RETURNED, reply.next_lease
+    for worker in reply.silent:
+        taken, endings, count, *buried = yield calls.reap_silent(queue.key(""), worker, room)
+        returned += count
+        dead += poison(buried)
+        room -= taken
+        if not room:
+            next_lease = 0.0  # there may be more
+            break
+    yield from after_endings(queue, endings)
+    return reply._replace(returned=returned, dead=dead, next_lease=next_lease)
 
 
 def sign_off(queue: Primitive, worker: str | None) -> Flow[int]:
     """Return all jobs of a worker to the queue, and remove it."""
-    total = 0
+    return (yield from reap(queue, calls.sign_off(queue.key(""), worker_id(worker), RETURNED), RETURNED))[0]
+
+
+def reap(queue: Primitive, step: ScriptCall, most: int) -> Flow[tuple[int, list[Poison]]]:
+    """Return all jobs of a worker by a step that takes at most so many; return how many were taken, and dead ones."""
+    total, dead = 0, []
     while True:
-        count: int
-        count, endings = yield calls.sign_off(queue.key(""), worker_id(worker), RETURNED)
-        total += count
+        taken, endings, _, *buried = yield step
         yield from after_endings(queue, endings)
-        if count < RETURNED:
-            return total
+        total += taken
+        dead += poison(buried)
+        if taken < most:
+            return total, dead
 
 
 def after_endings(queue: Primitive, count: int) -> Flow[None]:
@@ -75,12 +100,10 @@ def after_endings(queue: Primitive, count: int) -> Flow[None]:
 
 def heartbeat_reply(reply: list[Any]) -> HeartbeatReply:
     """Return the script's reply by names."""
-    next_job, next_lease, returned, command, cancelled, held, unknown, now, since, endings = reply[:10]
+    next_job, next_lease, command, cancelled, held, unknown, now, since, endings, silent = reply
     return HeartbeatReply(
         seconds(next_job),
         seconds(next_lease),
-        returned,
-        poison(reply[10:]),
         command.decode("utf-8", "replace"),
         [id.decode("utf-8", "surrogateescape") for id in cancelled],
         held,
@@ -88,6 +111,7 @@ def heartbeat_reply(reply: list[Any]) -> HeartbeatReply:
         now / 1000,
         since,
         endings,
+        silent,
     )
 
 

@@ -9,6 +9,7 @@ FEATURES = (
     "redis_kit.queues.features.unknown.feature.UnknownTasks",
     "redis_kit.queues.features.unique.feature.UniqueKeys",
     "redis_kit.queues.features.cancel.feature.Cancellation",
+    "redis_kit.queues.features.pause.feature.Pauses",
     "redis_kit.queues.features.limits.feature.Limits",
     "redis_kit.queues.features.schedules.feature.Schedules",
     "redis_kit.queues.features.workflows.feature.Workflows",

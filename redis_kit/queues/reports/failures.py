@@ -7,10 +7,10 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import CombinedBatch
-from redis_kit.queues.engine import job, manage
 from redis_kit.queues.engine.job import Cause, JobInfo, cause
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.engine.spread import spread
+from redis_kit.queues.management import manage
+from redis_kit.queues.queue import Queue
 
 MOST = 1000  # dead jobs looked at
 
@@ -41,7 +41,7 @@ def latest(queue: Primitive) -> Flow[list[Group]]:
 
 
 def _latest(queue: Primitive) -> Flow[list[JobInfo]]:
-    return job.stored("dead", (yield manage.heads_step(queue, manage.PAGE)))
+    return manage.page("dead", (yield manage.heads_step(queue, manage.PAGE)))
 
 
 class Findings(NamedTuple):
@@ -74,7 +74,7 @@ def _inspect(names: Sequence[str], errors: dict[str, RedisFailure]) -> Flow[Find
         if isinstance(reply, RedisFailure):
             errors[name] = reply
         else:
-            dead.setdefault(name, []).append(job.stored("dead", reply))
+            dead.setdefault(name, []).append(manage.page("dead", reply))
     rows, looked_at = [], 0
     for name, several in dead.items():
         jobs = manage.merged("dead", several, MOST)

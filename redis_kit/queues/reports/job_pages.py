@@ -11,13 +11,14 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import validation
-from redis_kit.queues.engine import calls, done, job, manage
+from redis_kit.queues.engine import done, job
 from redis_kit.queues.engine import done as done_jobs
 from redis_kit.queues.engine.done import DoneJob
 from redis_kit.queues.engine.job import JobInfo, QueueCounts, State
 from redis_kit.queues.engine.message import tags_of, task_of
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.engine.spread import spread
+from redis_kit.queues.management import manage
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import failures
 from redis_kit.queues.reports.failures import Group
 
@@ -94,7 +95,7 @@ def job_page(
     replies = iter((yield Batch([*pages, *xlens, *(step for step in others if step)])))
     listed, lengths, rest = (list(islice(replies, len(parts))) for _ in range(3))
     counts, done = job.summed([QueueCounts(*reply[:4]) for reply in listed]), sum(lengths)
-    dead = [job.stored("dead", reply) for reply in rest] if state == "dead" else []
+    dead = [manage.page("dead", reply) for reply in rest] if state == "dead" else []
     groups = failures.groups(manage.merged("dead", dead, failures.MOST)) if dead else []
     jobs: list[JobInfo | DoneJob] = []
     looked_at = 0
@@ -126,7 +127,7 @@ def all_matching(queue: Primitive, state: State, wanted: JobFilter, limit: int) 
 def _step(queue: Primitive, state: State, after: bytes, limit: int, share: int) -> Any:
     if state == DONE:
         state, after, limit = "ready", b"", 1  # for the counts
-    return calls.LIST_JOBS(queue.key(""), state, after, limit, manage.HEAD, MOST_BYTES // share)
+    return manage.LIST_JOBS(queue.key(""), state, 0, after, limit, manage.HEAD, MOST_BYTES // share)
 
 
 def _jobs(
@@ -135,7 +136,7 @@ def _jobs(
     """Yield the jobs with their shards and places; None where the rest of a shard was not read."""
     for number, reply in enumerate(replies):
         if number >= first:
-            places, jobs = reply[4], job.stored(state, reply[5])
+            places, jobs = reply[4], manage.page(state, reply)
             for place, info in zip(places, jobs, strict=False):
                 yield number, place, info
             if jobs and (len(places) == size or len(jobs) < len(places)):
@@ -220,7 +221,7 @@ def _first_jobs(queue: Primitive, *, state: State, limit: int, wanted: Wanted) -
     matching: list[JobInfo] = []
     offset, page = 0, limit if wanted == ANY else manage.PAGE
     while len(matching) < limit and offset < LISTED_THROUGH:
-        jobs = job.stored(state, (yield manage.peek_step(queue, page, state, offset=offset, cut=manage.HEAD)))
+        jobs = manage.page(state, (yield manage.peek_step(queue, page, state, offset=offset, cut=manage.HEAD)))
         matching += [info for info in jobs if wanted.matches(task_of(info.body), tags_of(info.body))]
         offset += len(jobs)
         if not jobs:

@@ -9,13 +9,14 @@ from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import validation
-from redis_kit.queues.engine import calls, history, ids, job, manage, payload
+from redis_kit.queues.engine import history, ids, job, payload
 from redis_kit.queues.engine.feature import features
 from redis_kit.queues.engine.history import History
 from redis_kit.queues.engine.job import JobInfo, Record
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.errors import CorruptMessage
+from redis_kit.queues.management import manage
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.tasks import progress as stored_progress
 from redis_kit.queues.tasks.progress import Progress
 
@@ -87,16 +88,15 @@ def steps(queue: Primitive, id: str) -> dict[str, ScriptCall | Call]:
     base = queue.key("")
     of_features = {feature.name: feature.job_step(base, wanted) for feature in features()}
     return {
-        "job": manage.get_step(queue, wanted),
-        "details": calls.get_job_details(base, wanted, MOST_ERRORS, MOST_BYTES),
+        "details": manage.details_step(base, wanted, MOST_ERRORS, MOST_BYTES),
         **{name: step for name, step in of_features.items() if step},
     }
 
 
-def details(job_reply: list[bytes], reply: list[Any], extras: Mapping[str, Any]) -> JobDetails | None:
+def details(reply: list[Any], extras: Mapping[str, Any]) -> JobDetails | None:
     """Return the details in the replies to steps(); None without a job and a result."""
-    stored = manage.job_info(job_reply)
-    record, status, at, value, progress, cancelled, snoozed, owned, cancelling, crashed, *stored_errors = reply
+    stored = manage.job_info(reply[0])
+    record, status, at, value, progress, cancelled, snoozed, owned, cancelling, crashed, *stored_errors = reply[1:]
     if stored is None and not status:
         return None
     parts = job.read(record) if record else None
@@ -153,7 +153,7 @@ def _look_up(queues: Sequence[str], id: str, using: str) -> Flow[tuple[str, JobD
     replies = iter((yield Batch([step for lookup in lookups for step in lookup.values()])))
     for (queue, _), lookup in zip(names, lookups, strict=True):
         named = dict(zip(lookup, replies, strict=False))
-        stored = details(named.pop("job"), named.pop("details"), named)
+        stored = details(named.pop("details"), named)
         if stored:  # scripts don't know the name of their queue
             return queue, stored._replace(beside=[(name or queue, id) for name, id in stored.beside])
     return queues[0], None

@@ -14,15 +14,18 @@ from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Call, CombinedBatch
 from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import whole_number
-from redis_kit.queues.engine import calls, enqueue
+from redis_kit.queues.engine import enqueue
+from redis_kit.queues.engine.calls import QueueScript
 from redis_kit.queues.engine.job import PauseInfo, QueueCounts, pause, summed
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.keys import names_key
+from redis_kit.queues.management import manage
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import unknown_calls
 from redis_kit.queues.reports.unknown_calls import UnknownCalls
 from redis_kit.queues.settings import QueueSettings, whole
 
+QUEUE_STATS = QueueScript("queue_stats", __package__)
 MINUTES = (1, 4320)
 TOGETHER = 10  # queues that one script reads
 Errors = dict[str, RedisFailure]
@@ -215,7 +218,7 @@ def _is_name(name: str) -> bool:
 
 
 def _counts(queues: list[str], using: str, errors: Errors | None) -> Flow[dict[str, QueueCounts]]:
-    replies = yield from of_each(queues, using, calls.COUNT, lenient=errors is not None)
+    replies = yield from of_each(queues, using, manage.count_step, lenient=errors is not None)
     return {
         name: summed([QueueCounts(*reply) for reply in several]) for name, several in _readable(queues, replies, errors)
     }
@@ -237,7 +240,7 @@ def read_reports(
     """See queue_stats()."""
     whole_number("minutes", minutes, MINUTES)
     replies = yield from of_each(
-        queues, using, lambda base: calls.QUEUE_STATS(base, minutes), lenient=errors is not None, most=TOGETHER
+        queues, using, lambda base: QUEUE_STATS(base, minutes), lenient=errors is not None, most=TOGETHER
     )
     return {name: read_report(several) for name, several in _readable(queues, replies, errors)}
 

@@ -13,15 +13,20 @@ from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import Batch, CombinedBatch
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues import validation
-from redis_kit.queues.engine import calls
+from redis_kit.queues.engine.calls import QueueScript, lease
 from redis_kit.queues.engine.message import task_of
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.engine.spread import spread
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports.stats import TOGETHER, Errors, bases, of_each, over, read_chosen
 
 logger = logging.getLogger("redis_kit")
 _log_limit = LogRateLimit()
 Command = Literal["quiet", "resume", "stop"]
+LIST_WORKERS, LIST_LOST_WORKERS, SEND_COMMAND = (
+    QueueScript(name, __package__) for name in ("list_workers", "list_lost_workers", "send_command")
+)
+STORED_COMMANDS = {"resume": "work"}  # as workers of earlier releases read it
+COMMAND_TTL = 60_000  # ms
 MOST_WORKERS = 100
 MOST_BYTES = 4 * 1024 * 1024  # of jobs' records, read for one queue
 DEAD = "dead"  # the state of a worker whose lease is over
@@ -159,7 +164,7 @@ def read_lost(queues: Iterable[str], using: str) -> Flow[list[LostWorker]]:
     """Read the lost workers of queues, the latest first. Queues with a damaged key are left out. One round trip."""
     names = yield from spread().existing(queues)
     places = [(queue, name) for queue, several in names.items() for name in several]
-    steps = [calls.LIST_LOST_WORKERS(Queue(name, using=using).key("")) for _, name in places]
+    steps = [LIST_LOST_WORKERS(Queue(name, using=using).key("")) for _, name in places]
     replies = (yield CombinedBatch(steps, lenient=True, most=TOGETHER)) if steps else []
     by_id: dict[str, LostWorker] = {}
     for (queue, _), reply in zip(places, replies, strict=True):
@@ -196,7 +201,7 @@ def read_workers(
     replies = yield from of_each(
         looked_at,
         using,
-        lambda base: calls.LIST_WORKERS(base, MOST_WORKERS, most_bytes),
+        lambda base: LIST_WORKERS(base, MOST_WORKERS, most_bytes),
         lenient=True,
         most=TOGETHER,
     )
@@ -225,8 +230,9 @@ def _control(worker: str, command: str, using: str) -> Flow[bool]:
     validation.one_of("command", command, get_args(Command))
     workers = [info for info in (yield from read_workers(None, using)) if worker in (info.id, info.supervisor)]
     places = [(base, info.id) for info in workers for base in bases(info.queues, using)]
-    replies = (yield Batch([calls.send_command(base, id, command) for base, id in places])) if places else []
-    return any(replies)
+    stored = STORED_COMMANDS.get(command, command)
+    steps = [SEND_COMMAND(base, id, stored, COMMAND_TTL) for base, id in places]
+    return any((yield Batch(steps))) if steps else False
 
 
 def _worker_of(queue: str, id: bytes, left: int, information: bytes, jobs: list[Any]) -> WorkerInfo:
@@ -240,7 +246,7 @@ def _worker_of(queue: str, id: bytes, left: int, information: bytes, jobs: list[
         report["pid"],
         (queue,),
         tuple(job.id for job in held),
-        max(0.0, (calls.lease() - left) / 1000),
+        max(0.0, (lease() - left) / 1000),
         str(report.get("supervisor", "")),
         report.get("supervisor_pid", 0),
         report.get("threads", 0),

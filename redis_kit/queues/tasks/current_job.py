@@ -10,7 +10,7 @@ from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.message import task_of
 
 if TYPE_CHECKING:
-    from redis_kit.queues.engine.queue import Queue
+    from redis_kit.queues.queue import Queue
 
 NO_PARTS: Mapping[str, Any] = {}
 INTERVAL = 0.1  # seconds between two reports that are sent

@@ -21,11 +21,11 @@ from redis_kit.queues.engine import ids, message
 from redis_kit.queues.engine.feature import call_context, has, lanes, transport, unique_keys
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.message import Extra
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.engine.unique import PutResult, UniqueKey, key_of_call
 from redis_kit.queues.errors import InvalidArguments
 from redis_kit.queues.framework import heard, task_enqueued
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import expiry, middleware, registry
 from redis_kit.queues.tasks.options import outbox_of

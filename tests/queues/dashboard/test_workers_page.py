@@ -31,7 +31,7 @@ def heartbeat(worker, queue="mail", **about):
     """Beat for a worker that says this of itself; return its orders."""
     said = {"host": "web1", "pid": 7, "supervisor": "s1", "supervisor_pid": 5, "threads": 4, **about}
     call = calls.heartbeat(Queue(queue).key(""), worker, json.dumps(said))
-    return call.run(connections.client())[3].decode()
+    return call.run(connections.client())[2].decode()
 
 
 @pytest.fixture

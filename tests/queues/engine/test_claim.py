@@ -83,12 +83,14 @@ def test_claim_reaps_only_if_a_lease_is_over_and_repeats_only_for_jobs():
     flow = claim.claim_and_reap(QUEUE, "w4", 1)
     flow.send(None)
     assert sent(flow.send(b"-1 0 5 0 \n"))[0] == "heartbeat"
-    assert sent(flow.send([-1, 9000, 1, b"", [], [], [], 5000, 4000, 0]))[0] == "ack_and_claim"
+    taken = sent(flow.send([-1, 9000, b"", [], [], [], 5000, 4000, 0, [b"dead"]]))
+    assert (taken[0], taken[1][:3]) == ("reap", (b"dead", "silent", 100))
+    assert sent(flow.send([1, 0, 1]))[0] == "ack_and_claim"
     assert [job.id for job in finish(flow, b"0 9000 5 0 \n" + ONE).jobs] == ["id"]
     flow = claim.claim_and_reap(QUEUE, "w4", 1)
     flow.send(None)
     flow.send(b"-1 0 5 0 2\n")
-    assert finish(flow, [-1, 9000, 0, b"", [], [], [], 5000, 4000, 0]) == claim.Claimed([], None, [1])
+    assert finish(flow, [-1, 9000, b"", [], [], [], 5000, 4000, 0, []]) == claim.Claimed([], None, [1])
 
 
 def test_caller_stopped_after_its_claim_gets_the_jobs_with_the_next_one():
@@ -137,7 +139,7 @@ def test_ids_that_are_no_text_are_sent_as_they_came():
 
 def test_scripts_take_the_keys_that_they_and_their_parts_name():
     pytest.importorskip("redis_kit.queues.features.results.feature")
-    plain = ["features", "workers", "signal", "paused", "jobs", "running", "answers:w", "minutes"]
+    plain = ["features", "workers", "signal", "jobs", "running", "answers:w", "minutes"]
     parts = {b"0": ()}
     if has("lanes"):
         parts |= {b"1": ("lanes",), b"65": ("lanes", "turns", "ready", "limits", "parked")}
@@ -152,14 +154,14 @@ def test_scripts_take_the_keys_that_they_and_their_parts_name():
 
 def test_call_is_made_again_with_the_parts_for_the_features_in_use(monkeypatch):
     monkeypatch.setattr(claim, "_features", {})
-    parts, flow = {"scheduled", "paused"}, claim.claim_and_reap(QUEUE, "w6", 1)
+    parts, flow = {"scheduled", "repeats"}, claim.claim_and_reap(QUEUE, "w8", 1)
     step = flow.send(None)
     assert not parts & {key.rpartition(":")[2] for key in step.command[3 : 3 + step.command[2]]}
-    again = flow.send(b"FEATURES 24")
+    again = flow.send(b"FEATURES 40")
     assert sent(again)[1][1:] == sent(step)[1][1:]
     assert parts < {key.rpartition(":")[2] for key in again.command[3 : 3 + again.command[2]]}
     assert finish(flow, b"-1 -1 5 0 \n") == claim.Claimed([], None, [])
-    assert sent(claim.acknowledge(QUEUE, "w6", [ack_of(JOB)]).send(None))[1][0] == b"24"
+    assert sent(claim.acknowledge(QUEUE, "w8", [ack_of(JOB)]).send(None))[1][0] == b"40"
 
 
 def test_key_of_features_that_holds_anything_else_ends_no_call_in_a_loop(kit, monkeypatch):

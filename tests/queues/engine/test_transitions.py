@@ -10,6 +10,7 @@ from redis_kit.queues.engine.feature import features
 from redis_kit.queues.engine.job import member
 
 NAMES = {"unique": "unique", "limits": "limit", "cancel": "mark", "results": "result"}
+HAS_UNKNOWN = "unknown" in [feature.name for feature in features()]
 FEATURES = ("plain", *(NAMES[feature.name] for feature in features() if feature.name in NAMES))
 WAITING = ("ready", "scheduled")
 # What is done to a job in a state, and its state then; None: it is gone.
@@ -29,7 +30,7 @@ CHANGES = {
     ("running", "retry later"): "scheduled",
     ("running", "fail"): "dead",
     ("running", "snooze"): "scheduled",
-    ("running", "unfit"): "scheduled",
+    **({("running", "unfit"): "scheduled"} if HAS_UNKNOWN else {}),
     ("running", "later"): "scheduled",
     ("running", "away"): "scheduled",
     ("running", "return"): "ready",
@@ -41,7 +42,7 @@ CHANGES = {
     ("running", "take over"): "running",
 }
 # With a mark these end the job. The first ones change nothing: the worker is told to record it as cancelled.
-REFUSED = ("retry", "retry later", "snooze", "unfit")
+REFUSED = ("retry", "retry later", "snooze", *(["unfit"] if HAS_UNKNOWN else []))
 ENDING = ("later", "away", "return", "sign off", "crash", "silence", "poison", "sweep")
 RECORDED = ("retry", "retry later", "snooze", "fail")  # in the result of the job
 OF_QUEUE = {
@@ -114,7 +115,7 @@ class Scene:
             queue.run_flow(claim.snooze(queue, self.job, 60, expires=0, why="", ttl_ms=60_000))
         elif act == "unfit":
             end = calls.End(member(self.job), "unfit", 60_000, 9, 0, "shape", "d")
-            queue.run_flow(claim.settle(queue, [end], digest="d"))
+            queue.run_flow(claim.settle(queue, [end], part="unfit", name="d"))
         elif act in ("later", "away"):
             queue.run_flow(claim.postpone(queue, [(self.job, 60.0)], holds=act == "away"))
         elif act == "return":

@@ -16,8 +16,8 @@ def test_list_has_each_folder_once_and_features_are_named_after_them():
 
 
 def test_bits_of_features_are_those_that_queues_have_stored():
-    assert script_parts() == {1: "lanes", 2: "unique", 4: "marks", 64: "rules"}
-    assert sum(len(feature.bits) for feature in features()) == 4
+    assert script_parts() == {1: "lanes", 2: "unique", 4: "marks", 16: "paused", 64: "rules"}
+    assert sum(len(feature.bits) for feature in features()) == 5
     assert not script_parts().keys() & calls.PARTS.keys()
 
 

@@ -5,9 +5,8 @@ import json
 
 import pytest
 
-from redis_kit.core import connections
 from redis_kit.queues import Queue
-from redis_kit.queues.engine import calls
+from redis_kit.queues.engine import liveness
 from redis_kit.queues.inspection import alost_workers, lost_workers
 
 pytestmark = pytest.mark.once
@@ -23,7 +22,7 @@ def mail(kit):
 
 def beat(queue, worker, **about):
     said = json.dumps({"host": "web1", "pid": 7, "queues": ['a"pid": 1'], **about})
-    calls.heartbeat(queue.key(""), worker, said).run(connections.client())
+    queue.run_flow(liveness.heartbeat(queue, worker, said))
 
 
 def lose(kit, queue, *workers):

@@ -10,7 +10,6 @@
 -- features   string  which parts of the scripts the queue needs, see _features
 -- sequence   counter of jobs that got ready
 -- signal     list: one element while a worker is to wake up
--- paused     string  the queue is paused while it exists: since when
 -- workers    zset: worker -> when its lease ends
 -- info       hash: worker -> since when it is alive, and what it reports about itself
 -- answers    list: the last answers to a worker
@@ -19,7 +18,4 @@
 -- lost       hash: worker -> when it was lost, its jobs, pid, its supervisor's pid, host
 -- crashed    hash: id -> in how many crashes it was alone, and a line for each job that ran in another one
 -- period     string  id of the job of a unique key for a time, or of the first job of a batch; it lasts while it exists
--- done       stream: the latest done jobs
--- unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
--- deferred   zset: id/due of each job of a shape that was returned -> since when no worker runs it
 -- minutes    hash: 4 * minute + what -> how many, for 72 hours

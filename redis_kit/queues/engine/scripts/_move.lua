@@ -2,16 +2,16 @@
 -- later, begin and finish for many jobs at once, and any for one, with delay if it may be scheduled, and bury if it may be dead.
 -- @keys jobs, running
 -- needs  count_minute, place_of, read_record, use_feature, now, dead_limit, first_field
--- gives  ready_place, put, promote, begin, finish, move, drop_oldest
+-- gives  ready_place, put, promote, begin, finish, move, note_ending, drop_oldest
 -- @hook on_define
--- @if any
+-- @if any|used
 -- The place of a job that gets ready.
 local function ready_place(id, priority, turn)
     local place = place_of(priority, turn)
     -- @hook on_place(id, priority, turn, place)
     return place
 end
--- @end any
+-- @end any|used
 -- @if put
 -- @keys ready, sequence
 -- Store new jobs: records and places are in the form in which commands take them.
@@ -98,7 +98,7 @@ local function finish(members, ids, wants_records)
     return lost, done, sum, records, may_start
 end
 -- @end finish
--- @if any
+-- @if any|used
 -- @keys ready, scheduled, dead, reasons
 -- A job is
 --   ready      in `ready` by its place, or parked in its lane until a limit allows more
@@ -149,8 +149,13 @@ local function move(id, from, to, how)
     end
     return may_start
 end
--- @end any
+-- @end any|used
 -- @if bury
+-- Jobs that ended without their worker.
+local function note_ending(id, kind, reason, record)
+    -- @hook on_lost(id, kind, reason, record)
+end
+
 -- The oldest dead jobs make room for others, and those of more than 30 days, at most ten.
 local MONTH = 30 * 24 * 3600 * 1000
 local function drop_oldest()

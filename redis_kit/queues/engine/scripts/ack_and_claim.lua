@@ -6,9 +6,6 @@
 -- @if later
 -- @keys scheduled
 -- @end later
--- @if paused
--- @keys paused
--- @end paused
 -- ARGV[1]    features     which the script was made for
 -- ARGV[2]    worker
 -- ARGV[3]    claim        unique to this call; repeated, it gives the same jobs
@@ -34,10 +31,7 @@ local lost, pause, coming, records
 
 -- @hook on_check
 -- @hook on_check_claim
--- @if paused
-pause = redis.call("PTTL", paused)
-is_paused = pause ~= -2
--- @end paused
+-- @hook on_pause(pause, is_paused)
 -- @if again
 -- @check_types repeats
 -- @end again
@@ -54,7 +48,8 @@ if redis.call("ZSCORE", repeats, owner) then limit = 0 end  -- this comes in lat
 -- @if again
 -- @include _features
 -- @end again
--- @include _count_minute
+-- @include _minutes
+-- @include _worker_lease
 -- @include _move with begin, finish
 -- @if later
 coming = tonumber(redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2])
@@ -65,7 +60,6 @@ end
 -- @end later
 if is_short then
     -- @check_types running, jobs, answers, minutes, info, sequence
--- @include _worker_lease
     renew_lease(left)  -- also one that ends too late: the clock went back
 end
 if count > 0 then
@@ -102,6 +96,7 @@ if limit > 0 and waiting > 0 and not is_paused then
     local taken
     -- @hook on_choose(limit, taken)
     taken = taken or redis.call("ZPOPMIN", ready, limit)
+    local match, sub, byte, pack = string.match, string.sub, string.byte, struct.pack  -- locals are faster
     local USUAL = "^(%-?%d+ )(%d+)() %d+ (%d+)\n()"
     local ids, members, written, attempt, size, begun, late, latest = {""}, {}, {}, nil, 0, 0, 0, 0
     claimed = #taken / 2
@@ -110,7 +105,7 @@ if limit > 0 and waiting > 0 and not is_paused then
     for at = 1, records.err and 0 or claimed do
         local id, place, record = ids[at], taken[2 * at], records[at]
         if record then
-            local priority, attempts, middle, due, start = string.match(record, USUAL)
+            local priority, attempts, middle, due, start = match(record, USUAL)
             if not priority or #priority > 5 or #attempts > 7 then
                 -- As in _record: numbers out of range are cut to size, and a record with another head is all payload.
                 local one, two, three, four, payload = string.match(record, "^(%-?%d+) (%d+) (%d+) (%d+)\n(.*)$")
@@ -119,19 +114,21 @@ if limit > 0 and waiting > 0 and not is_paused then
                 record = string.format("%.0f %.0f %.0f %.0f\n", one, two, three, four) .. (payload or record)
                 priority, attempts, middle, due, start = string.match(record, USUAL)
             end
-            local history = string.byte(record, start) == 126 and string.find(record, "\n", start, true)
+            local history = byte(record, start) == 126 and string.find(record, "\n", start, true)
             if history then
                 attempt = attempt or string.format(" %.0f/", now) .. worker
                 record = string.sub(record, 1, history - 1) .. attempt .. string.sub(record, history)
             end
-            record = priority .. (attempts == "0" and "1" or attempts + 1) .. string.sub(record, middle)
+            record = priority .. (attempts == "0" and "1" or attempts + 1) .. sub(record, middle)
             local lateness = now - due
             if lateness < now then  -- else its time makes no sense
-                begun, late, latest = begun + 1, late + math.max(0, lateness), math.max(latest, lateness)
+                begun = begun + 1
+                if lateness > 0 then late = late + lateness end
+                if lateness > latest then latest = lateness end
             end
-            members[size + 1], members[size + 2] = 0, owner .. "/" .. place .. "/" .. id
+            members[size + 1], members[size + 2] = "0", owner .. "/" .. place .. "/" .. id
             written[size + 1], written[size + 2] = id, record
-            reply[2 * size + 2], reply[2 * size + 3] = struct.pack(">BII", #place, #id, #record), place
+            reply[2 * size + 2], reply[2 * size + 3] = pack(">BII", #place, #id, #record), place
             reply[2 * size + 4], reply[2 * size + 5] = id, record
             size = size + 2
         end
@@ -146,10 +143,7 @@ if limit > 0 and waiting > 0 and not is_paused then
     end
 end
 -- @hook on_look_ahead(coming, claimed, waiting)
-if is_new or done > 0 and sum == done then
--- @include _begin_minute
-    begin_minute()
-end
+if is_new or done > 0 and sum == done then begin_minute() end
 local more = waiting > claimed and not is_paused
 local wait = more and 0 or coming and math.max(0, coming - clock[1] * 1000 - clock[2] / 1000) or -1
 if is_paused then wait = pause < 0 and -1 or math.max(1, pause) end
@@ -160,10 +154,7 @@ elseif woken == 0 and wait >= 0 and wait <= 2000 and not is_paused then
     redis.call("RPUSH", signal, 1)
     redis.call("PEXPIRE", signal, 10000)
 end
-if claimed == 0 or is_short then
--- @include _next_lease_end
-    next_end = next_lease_end()
-end
+if claimed == 0 or is_short then next_end = next_lease_end(0) end
 local first = (wait == 0 and "0" or string.format("%.3f", wait)) .. " " .. next_end .. " " .. clock[1] .. " " .. clock[2]
 reply[1] = first .. " " .. (lost and table.concat(lost, ",") or "") .. "\n"
 return table.concat(reply)

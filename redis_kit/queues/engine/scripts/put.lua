@@ -3,7 +3,7 @@
 -- With `once` an earlier call may have added them: it is remembered for a time.
 -- One script: a job must not be stored without a place, nor a place without its job.
 --
--- @keys jobs, ready, sequence, signal, paused
+-- @keys jobs, ready, sequence, signal
 -- ARGV[1]     due       ms on the server's clock, or a + and the ms from now; 0 for now
 -- ARGV[2]     priority  -100 to 100
 -- ARGV[3]     lane      see _put_in_lane; "" without one
@@ -20,11 +20,8 @@ local priority, count = ARGV[2], (#ARGV - 4) / 2
 -- @end delayed|lane
 -- @if used
 -- @include _state_of
--- @include _move with put, any
 -- @end used
--- @if not used
 -- @include _move with put
--- @end used
 -- @include _wake
 local due, later = due_of(ARGV[1], redis.call("TIME"))
 local signals, to = redis.call("LLEN", signal), ready
@@ -75,7 +72,7 @@ for at = 1, 2 * count, 2 do
     places[at], places[at + 1] = later and due or place + (at - 1) / 2, ARGV[4 + at]
 end
 -- @if delayed
-if later and redis.call("ZCARD", scheduled) == 0 then use_feature(LATER) end
+if later and redis.call("ZCARD", scheduled) == 0 then use_feature(8) end
 -- @end delayed
 -- @if used
 local may_start

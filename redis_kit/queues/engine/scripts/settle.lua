@@ -2,13 +2,10 @@
 -- End attempts: jobs of a worker are done, or go back to the queue, or are dead. Features store their results.
 -- One script: the end, the next place and the result of a job change together or not at all.
 --
--- @keys features, workers, signal, paused
+-- @keys features, workers, signal
 -- @if any
 -- @keys sequence
 -- @end any
--- @if unfit
--- @keys unknown, deferred
--- @end unfit
 -- ARGV[1]    features  which the script was made for
 -- ARGV[2]    worker    whose claims they are
 -- ARGV[3]    lease     ms
@@ -41,19 +38,15 @@ local now, first_field = clock[1] * 1000 + math.ceil(clock[2] / 1000), math.floo
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 
 -- @hook on_check
--- @include _count_minute
+-- @include _minutes
 -- @include _record_head
 -- @if any
 -- @include _record
 -- @include _features
--- @end any
--- @if any
 -- @include _valid_place
--- @include _begin_minute
 -- @end any
 -- @include _move with finish
 -- @if any
--- @include _endings
 -- @check_types answers, minutes, ready, scheduled, dead, reasons, sequence, signal
 local READY, SCHEDULED, DEAD, EXHAUSTED, TO_CANCEL, CANCELLED = 1, 2, 3, 5, 6, 7
 
@@ -99,12 +92,9 @@ function go_on.snooze(job)
 end
 
 function go_on.later(job)
-    return "scheduled", {due = now + job.delay, record = uncounted(job.record)}
+    return "scheduled", {due = now + job.delay, record = uncounted(job.record), lane = job.kind}
 end
-
-function go_on.away(job)
-    return "scheduled", {due = now + job.delay, record = uncounted(job.record), lane = "away"}
-end
+go_on.away = go_on.later
 
 function go_on.cancel()
     return "gone", {}
@@ -113,42 +103,12 @@ end
 go_on["return"] = function(job)
     return "ready", {place = valid_place(job.place), record = uncounted(job.record)}
 end
--- @end any
--- @if unfit
--- @include _unknown_calls
--- The time between two tries grows with the time since the first one, and with the number of jobs of the shape. So workers look at
--- 50 of them a second, or, as a job waits for at most 10 minutes, at each once in 10 minutes. A job that was due at another time
--- was another job.
-function go_on.unfit(job)
-    -- @check_types unknown
-    local FIRST, LONGEST, EACH = 2000, 600000, 20  -- ms
-    local due, shape, digest, longest = select(4, read_record(job.record)), job.reason, job.error, job.delay
-    local before = job.id .. "/" .. string.format("%.0f", due)
-    local since = tonumber(redis.call("ZSCORE", deferred, before)) or clock[1] * 1000 + clock[2] / 1000
-    if job.is_cancelled or now - since >= longest then
-        return nil, EXHAUSTED
-    end
-    redis.call("ZREM", deferred, before)
-    local at = now + math.min(LONGEST, math.max(FIRST, now - since, EACH * redis.call("ZCARD", deferred)))
-    if job.expires > 0 then
-        at = math.min(at, math.max(now + FIRST, due + job.expires + 1))  -- so that its expiry is soon seen
-    else
-        due = at
-    end
-    redis.call("ZADD", deferred, string.format("%.3f", since), job.id .. "/" .. string.format("%.0f", due))
-    local stored, _, _, known = read_unknown(digest)
-    if stored or redis.call("HLEN", unknown) < job.most then
-        write_unknown(digest, known or 0, shape)
-    end
-    for _, key in ipairs({unknown, deferred}) do redis.call("PEXPIRE", key, string.format("%.0f", longest + 2 * LONGEST)) end
-    return "scheduled", {due = at, record = uncounted(job.record, due)}
-end
--- @end unfit
--- @if any
+-- @hook on_kinds(go_on, EXHAUSTED)
+
 local function settle(number, member, kind, delay, most, expires, reason, failure, ttl_ms)
     local place, id = string.match(member, "^[^/]+/[^/]+/([^/]+)/(.*)$")
-    local job = {id = id, place = place, delay = tonumber(delay), most = tonumber(most), expires = tonumber(expires), reason = reason}
-    job.error, job.ttl_ms = failure, ttl_ms
+    local job = {id = id, kind = kind, place = place, delay = tonumber(delay), most = tonumber(most), expires = tonumber(expires)}
+    job.reason, job.error, job.ttl_ms = reason, failure, ttl_ms
     job.record = id and redis.call("HGET", jobs, id)
     if not redis.call("ZSCORE", running, member) then
         return earlier_answer(member)
@@ -185,10 +145,7 @@ if count > 0 then
     -- @hook on_done(records, to_store)
     for _, number in ipairs(lost) do reply[#reply + 1] = -number end
 end
-if sum == done and done > 0 then
--- @include _begin_minute
-    begin_minute()
-end
+if sum == done and done > 0 then begin_minute() end
 -- The end of a job is a sign of life of its worker, if that has a lease.
 if left < lease * 0.95 then
     redis.call("ZADD", workers, "XX", now + lease, worker)

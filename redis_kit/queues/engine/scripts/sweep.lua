@@ -3,7 +3,7 @@
 -- that was damaged and deleted does. Dead jobs of more than 30 days are deleted, at most ten.
 -- One script: a job is in no state only if all states are read at one moment.
 --
--- @keys features, workers, sequence, signal, paused, repeats
+-- @keys features, workers, sequence, signal, repeats
 -- ARGV[1]   sample     how many jobs are looked at, by chance
 -- ARGV[2]   most       running jobs up to which it is done
 -- ARGV[3]   longest    the longest lease that any worker may have, ms
@@ -20,10 +20,9 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _valid_place
 -- @include _state_of
 -- @include _move with any, bury
--- @include _endings
 -- @include _returned_record
 -- Which features the queue uses, by what there is of them.
-local used = 8 * redis.call("EXISTS", scheduled) + 16 * redis.call("EXISTS", paused) + 32 * redis.call("EXISTS", repeats)
+local used = 8 * redis.call("EXISTS", scheduled) + 32 * redis.call("EXISTS", repeats)
 -- @hook on_sweep(used)
 used = string.format("%.0f", used)
 if (redis.call("GET", features) or "0") ~= used then redis.call("SET", features, used) end
@@ -80,7 +79,5 @@ for at, id in ipairs(chosen) do
 end
 local noted = #back > 0
 -- @hook on_sweep_jobs(held, noted)
-if noted then
-    wake()
-end
+if noted then wake() end
 return back

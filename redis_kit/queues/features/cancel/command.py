@@ -10,9 +10,9 @@ from redis_kit.core import terminal
 from redis_kit.core.errors import InvalidName
 from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import QueueCommand, identifier
-from redis_kit.queues.engine import manage
 from redis_kit.queues.engine.ids import in_full, queue_of
-from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.management import manage
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports.lookup import look_up
 from redis_kit.queues.settings import whole
 

@@ -18,12 +18,13 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Call
 from redis_kit.core.text import shortened
 from redis_kit.queues import validation
-from redis_kit.queues.engine import calls, enqueue
+from redis_kit.queues.engine import enqueue
 from redis_kit.queues.engine.feature import unique_keys
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.engine.unique import UniqueKey
 from redis_kit.queues.features.celery.stored_message import StoredMessage
+from redis_kit.queues.management import manage
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import CELERY
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.shared.worker_queue import PatientQueue
@@ -217,7 +218,7 @@ def _seconds(app: Any, countdown: float | None, eta: Any) -> float | None:
 
 def _delete(queue: Queue, unique: UniqueKey) -> Flow[bool]:
     id: bytes | None = yield Call("HGET", queue.key("unique"), unique.key)
-    return bool(id is not None and (yield calls.DELETE(queue.key(""), id)))
+    return bool(id is not None and (yield manage.delete_step(queue.key(""), id.decode("utf-8", "surrogateescape"))))
 
 
 registry.register_queue(DelayedTask.delay_queue, CELERY)

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import CombinedBatch
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.features.handover import store
 from redis_kit.queues.features.handover.store import HandOvers
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports.stats import read_names
 
 

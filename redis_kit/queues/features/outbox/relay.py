@@ -21,11 +21,11 @@ from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import signals
 from redis_kit.queues.engine import enqueue
 from redis_kit.queues.engine.lane import Lane
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.engine.unique import PERIOD, PutResult, UniqueKey, key_of_call
 from redis_kit.queues.features.outbox import store
 from redis_kit.queues.features.outbox.store import has_older, rows
 from redis_kit.queues.keys import of_one
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import whole
 from redis_kit.queues.worker.shared.worker_queue import PatientQueue
 

@@ -12,10 +12,10 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow, single
 from redis_kit.core.gather import gather
 from redis_kit.queues.engine import history
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.engine.unique import PutResult
 from redis_kit.queues.features.results import codec, store
 from redis_kit.queues.framework import TaskResultDoesNotExist, heard, task_enqueued
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.tasks import enqueue
 from redis_kit.queues.tasks.enqueue import NewCall, PackedCall, Stages
 from redis_kit.queues.tasks.result import RedisTaskResult, renew

@@ -11,9 +11,9 @@ from redis_kit.queues.engine import history, message, payload
 from redis_kit.queues.engine.history import History
 from redis_kit.queues.engine.job import Job, read
 from redis_kit.queues.engine.message import Message
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.errors import CorruptMessage, WorkerLost
 from redis_kit.queues.framework import TaskError, TaskResultStatus
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import whole
 from redis_kit.queues.tasks import progress as stored_progress
 from redis_kit.queues.tasks import registry

@@ -14,7 +14,6 @@ from redis_kit.core.flow import Flow, single
 from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.text import did_you_mean
 from redis_kit.queues.engine import feature, ids
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.errors import InvalidSchedule
 from redis_kit.queues.features.schedules import state, target
 from redis_kit.queues.features.schedules import store as store
@@ -23,6 +22,7 @@ from redis_kit.queues.features.schedules.plan import LATE, upcoming
 from redis_kit.queues.features.schedules.state import State
 from redis_kit.queues.features.schedules.store import Page, Schedules, StoredSchedule, Versions
 from redis_kit.queues.models import Schedule
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings
 
 DAY = 86_400_000  # ms

@@ -17,7 +17,6 @@ from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.signals import send_safely
 from redis_kit.queues import signals
 from redis_kit.queues.engine import enqueue
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.errors import UnknownTask
 from redis_kit.queues.features.schedules import plan as planning
 from redis_kit.queues.features.schedules import registry, state, target
@@ -26,6 +25,7 @@ from redis_kit.queues.features.schedules.definition import Definition, loaded
 from redis_kit.queues.features.schedules.plan import Plan
 from redis_kit.queues.features.schedules.state import State
 from redis_kit.queues.features.schedules.store import ClaimedTicks, Confirmation, Schedules, StoredSchedule
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE
 
 logger = logging.getLogger("redis_kit.worker")

@@ -17,13 +17,13 @@ from redis_kit.queues.engine import feature, history, ids, message
 from redis_kit.queues.engine.feature import lane_of
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.message import Message
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.engine.unique import UniqueKey
 from redis_kit.queues.errors import GiveUp
 from redis_kit.queues.features.schedules import store
 from redis_kit.queues.features.schedules.definition import Definition
 from redis_kit.queues.features.schedules.periodic import runs_here
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.tasks import enqueue, registry
 from redis_kit.queues.tasks.options import copy
 from redis_kit.queues.tasks.task import Task, extended

@@ -16,14 +16,14 @@ from redis_kit.core.gather import gather
 from redis_kit.core.keys import BUCKETS
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
-from redis_kit.queues.engine import calls, claim, ids
+from redis_kit.queues.engine import claim, ids
 from redis_kit.queues.engine.claim import Claimed
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.lane import Lane
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.engine.spread import OfOne, Put, Spread, UpTo
 from redis_kit.queues.engine.unique import UniqueKey
 from redis_kit.queues.keys import names_key
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import SHARD, QueueSettings, options_of, whole
 
 Result = TypeVar("Result")
@@ -154,7 +154,7 @@ class ShardedQueues(Spread):
         older = [name for name in shards if name not in self.names(whole(name))]
         if not older:
             return []
-        replies = yield Batch([calls.QUEUE_STATS(base, IDLE) for base in stats.bases(older, using)])
+        replies = yield Batch([stats.QUEUE_STATS(base, IDLE) for base in stats.bases(older, using)])
         reports = {name: stats.read_report([reply]) for name, reply in zip(older, replies, strict=True)}
         idle = [name for name, report in reports.items() if not (any(report.counts) or any(report.begun))]
         if idle:

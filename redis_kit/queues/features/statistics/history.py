@@ -6,9 +6,9 @@ from typing import Any
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch
 from redis_kit.core.values.numbers import whole_number
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.features.statistics import store
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports.stats import QueueHistory
 
 

@@ -8,11 +8,11 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.values.numbers import whole_number
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.features.statistics import counts as counts_of
 from redis_kit.queues.features.statistics import store
 from redis_kit.queues.features.statistics.counts import TaskStats
+from redis_kit.queues.queue import Queue
 
 ByTask = dict[tuple[str, str], TaskStats]  # by queue and task
 

@@ -8,8 +8,8 @@ from redis_kit.core.flow import single
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch
 from redis_kit.queues.engine.calls import QueueScript
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.features.statistics import counts as run_counts
+from redis_kit.queues.queue import Queue
 
 HOURS = 72  # for which counts are stored
 MOST_TASKS = 100  # of a queue

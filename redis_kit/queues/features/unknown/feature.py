@@ -9,6 +9,7 @@ class UnknownTasks(Feature):
     """A worker returns the jobs that it can't run, and recalls those that others returned and it can run."""
 
     name = "unknown"
+    parts = ("unfit",)
     route = ("redis_kit.queues.features.unknown.middleware.UnknownCalls",)
 
     def duties(self, supervisor: Supervision) -> Iterable[Duty]:

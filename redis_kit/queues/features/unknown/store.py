@@ -25,7 +25,7 @@ def defer(queue: Primitive, job: Job, shape: str, expires: int) -> Flow[int]:
     longest = int(conf.section(QueueSettings).UNKNOWN_TASK_TTL * 1000)
     digest = unknown_calls.digest(shape)
     end = End(member(job), "unfit", longest, SHAPES, expires, shape, digest)
-    (answer,) = yield from settle(queue, [end], digest=digest)
+    (answer,) = yield from settle(queue, [end], part="unfit", name=digest)
     if not answer:
         raise lost(queue, [job])
     return answer

@@ -16,7 +16,6 @@ from redis_kit.core.flow import Flow
 from redis_kit.queues.engine import claim, message, payload
 from redis_kit.queues.engine.done import Ack
 from redis_kit.queues.engine.message import Message
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.errors import Cancelled, PayloadTooLarge, UnknownWorkflow
 from redis_kit.queues.features.workflows import calls, current, transitions
 from redis_kit.queues.features.workflows import step as steps
@@ -24,6 +23,7 @@ from redis_kit.queues.features.workflows.current import CurrentWorkflow
 from redis_kit.queues.features.workflows.step import StepCall, of_call
 from redis_kit.queues.features.workflows.transitions import Begun, Failure
 from redis_kit.queues.features.workflows.workflow import announce
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.tasks import result as results
 from redis_kit.queues.worker.run.attempt import SUCCEEDED, Attempt, Failed, Middleware
 from redis_kit.queues.worker.shared import failpoints

@@ -26,8 +26,6 @@ from redis_kit.core.panels import (
 )
 from redis_kit.core.steps import Batch, Call, CombinedBatch
 from redis_kit.queues.dashboard.panel import MANAGE, button
-from redis_kit.queues.engine import calls as of_queue
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.errors import UnknownWorkflow
 from redis_kit.queues.features.workflows import calls
 from redis_kit.queues.features.workflows import diagram as graph
@@ -35,6 +33,7 @@ from redis_kit.queues.features.workflows import workflow as handles
 from redis_kit.queues.features.workflows.diagram import STATES
 from redis_kit.queues.features.workflows.keys import WorkflowLists
 from redis_kit.queues.features.workflows.workflow import NodeInfo, StepInfo, Workflow, WorkflowStatus
+from redis_kit.queues.queue import Queue
 
 SLUG = "workflows"
 MOST_DRAWN = 2000  # nodes that are read for a drawing
@@ -209,7 +208,7 @@ def paused_queues(nodes: Iterable[NodeInfo]) -> set[str]:
 
 
 def _paused(names: Sequence[str]) -> Flow[set[str]]:
-    replies = yield CombinedBatch([of_queue.GET_PAUSE(Queue(name).key("")) for name in names], lenient=True)
+    replies = yield CombinedBatch([Call("EXISTS", Queue(name).key("paused")) for name in names], lenient=True)
     each = zip(names, replies, strict=True)
     return {name for name, reply in each if reply and not isinstance(reply, RedisFailure)}
 

@@ -17,11 +17,11 @@ from redis_kit.queues.engine import calls as queue_calls
 from redis_kit.queues.engine import enqueue, history
 from redis_kit.queues.engine.feature import canceller, has
 from redis_kit.queues.engine.lane import Lane
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.features.workflows import calls
 from redis_kit.queues.features.workflows.calls import Node, StepJob
 from redis_kit.queues.features.workflows.keys import WorkflowLists
 from redis_kit.queues.features.workflows.step import StepCall
+from redis_kit.queues.queue import Queue
 
 PUT = 100  # jobs in one round trip
 RETRIED = 200  # steps in one call

@@ -12,11 +12,11 @@ from redis_kit.core.values.numbers import seconds
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues import signals, validation
 from redis_kit.queues.engine import history, message
-from redis_kit.queues.engine.queue import Queue
 from redis_kit.queues.errors import UnknownWorkflow
 from redis_kit.queues.features.workflows import calls, transitions
 from redis_kit.queues.features.workflows.keys import WorkflowKeys
 from redis_kit.queues.features.workflows.transitions import Added
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings, whole
 
 State = Literal["running", "successful", "failed", "cancelled"]

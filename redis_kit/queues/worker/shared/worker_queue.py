@@ -8,7 +8,7 @@ from secrets import token_urlsafe
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
-from redis_kit.core.errors import RedisFailure
+from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow, single
 from redis_kit.core.steps import Batch, Call, Pop
 from redis_kit.queues.engine import calls, claim, done, enqueue
@@ -16,9 +16,9 @@ from redis_kit.queues.engine.calls import End
 from redis_kit.queues.engine.claim import Claimed
 from redis_kit.queues.engine.done import Ack, ack_of
 from redis_kit.queues.engine.job import Job, State, member
-from redis_kit.queues.engine.liveness import HeartbeatReply, after_endings, heartbeat_reply
-from redis_kit.queues.engine.queue import Queue
-from redis_kit.queues.reports.stats import refusal
+from redis_kit.queues.engine.liveness import HeartbeatReply, heartbeat_reply, take_over
+from redis_kit.queues.queue import Queue
+from redis_kit.queues.reports import stats, workers
 from redis_kit.queues.settings import options_of, whole
 from redis_kit.queues.validation import Delay
 from redis_kit.queues.worker.options import LoneJob
@@ -113,7 +113,7 @@ class WorkerQueue(Queue):
 
     def served_since(self) -> float:
         """Return since when the server knows the worker of the queue that it knows longest, in ms. One round trip."""
-        reply = self.run_flow(single(calls.LIST_WORKERS(self.key(""), WORKERS, 0)))
+        reply = self.run_flow(single(workers.LIST_WORKERS(self.key(""), WORKERS, 0)))
         since = [information.partition(b" ")[0] for information in reply[2::4]]
         return min([float(number) for number in since if number.isdigit()], default=inf)
 
@@ -149,7 +149,7 @@ class Report(NamedTuple):
 
 def reports(sources: Sequence[WorkerQueue]) -> list[Report | RedisFailure]:
     """Return how each queue is doing. One round trip."""
-    steps = [calls.QUEUE_STATS(source.key(""), 1) for source in sources]
+    steps = [stats.QUEUE_STATS(source.key(""), 1) for source in sources]
     replies = sources[0].run_flow(single(Batch(steps, lenient=True)))
     return [reply if isinstance(reply, RedisFailure) else _report(reply) for reply in replies]
 
@@ -165,15 +165,21 @@ def _send_heartbeats(sources: Sequence[WorkerQueue]) -> Flow[list[HeartbeatReply
     ]
     replies = yield Batch(steps, lenient=True)
     beats = [reply if isinstance(reply, RedisFailure) else heartbeat_reply(reply) for reply in replies]
-    for source, reply in zip(sources, beats, strict=True):
-        if not isinstance(reply, RedisFailure):
-            yield from after_endings(source, reply.endings)
+    for at, reply in enumerate(beats):
+        if isinstance(reply, RedisFailure):
+            continue
+        try:
+            beats[at] = yield from take_over(sources[at], reply)
+        except RedisUnavailable:
+            raise
+        except RedisFailure as error:
+            beats[at] = reply._replace(error=error)  # its command was taken off the queue
     return beats
 
 
 def _report(reply: list[Any]) -> Report:
     wait, paused_since = reply[4], reply[6]
-    return Report(wait / 1000 if wait >= 0 > paused_since else None, refusal(reply))
+    return Report(wait / 1000 if wait >= 0 > paused_since else None, stats.refusal(reply))
 
 
 RECENT = 20_000  # acknowledgements

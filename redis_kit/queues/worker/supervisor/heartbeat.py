@@ -222,6 +222,8 @@ class Heartbeat:
                 errors[source.name] = answer
             else:
                 answered.append((child, source, answer))
+                if answer.error:
+                    errors[source.name] = answer.error
         self.answered = monotonic()
         self.reached = True
         self.waits = {}

@@ -9,10 +9,9 @@ from time import monotonic
 from typing import Any
 
 from redis_kit.core.errors import RedisFailure
-from redis_kit.core.flow import Flow
 from redis_kit.queues.engine import calls, claim
 from redis_kit.queues.engine.done import Ack
-from redis_kit.queues.engine.liveness import Poison, after_endings, poison
+from redis_kit.queues.engine.liveness import reap
 from redis_kit.queues.worker.run.endings import record_unstoppable
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import named
@@ -149,7 +148,8 @@ def _reap(dead_child: DeadChild, index: int, source: WorkerQueue) -> None:
         if item.source == index and _try_step(source, record):
             ended.add(item.member())
     started = [item.id for item in dead_child.crashed if item.source == index]
-    count, dead = source.run_flow(_take_jobs(source, dead_child.worker, started, dead_child.beside))
+    step = calls.reap(source.key(""), dead_child.worker, started, dead_child.beside)
+    count, dead = source.run_flow(reap(source, step, calls.TAKEN))
     if count:
         jobs = "1 job was" if count == 1 else f"{count} jobs were"
         running = named([item.id for item in dead_child.running if item.source == index and item.member() not in ended])
@@ -174,16 +174,3 @@ def _try_step(source: WorkerQueue, step: Callable[[], Any]) -> bool:
 def _complain(text: str, source: WorkerQueue, error: Exception) -> None:
     unforeseen = None if isinstance(error, RedisFailure) else error
     logger.error(text, source.name, error, exc_info=unforeseen)
-
-
-def _take_jobs(
-    source: WorkerQueue, worker: str, started: list[str], beside: list[tuple[str, str]]
-) -> Flow[tuple[int, list[Poison]]]:
-    total, dead = 0, []
-    while True:
-        taken, endings, *dead_jobs = yield calls.reap(source.key(""), worker, started, beside)
-        yield from after_endings(source, endings)
-        total += taken
-        dead += poison(dead_jobs)
-        if taken < calls.TAKEN:
-            return total, dead

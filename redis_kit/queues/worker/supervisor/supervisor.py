@@ -23,7 +23,7 @@ from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import Batch, Call
 from redis_kit.queues.engine import calls, ids
 from redis_kit.queues.engine.feature import Duty, Listener, features
-from redis_kit.queues.engine.queue import Queue
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.worker.options import LoneJob, Options
 from redis_kit.queues.worker.shared import failpoints

@@ -8,9 +8,10 @@ import pytest
 from redis_kit.core import connections, flow
 from redis_kit.queues import Cancelled, Queue, QueueCounts, framework, task
 from redis_kit.queues.dashboard.actions import JobTarget
-from redis_kit.queues.engine import calls, ids, liveness
+from redis_kit.queues.engine import ids, liveness
 from redis_kit.queues.engine.feature import canceller
 from redis_kit.queues.inspection import control_worker
+from redis_kit.queues.reports import workers
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process import WorkerProcess
 from redis_kit.queues.worker.shared.channel import pair
@@ -209,9 +210,9 @@ def test_command_that_a_stuck_worker_did_not_take_expires(queue, any_kit, monkey
     for worker in ("stuck", "other"):
         queue.put("x")
         queue.heartbeat(worker=worker)
-    monkeypatch.setattr(calls, "COMMAND_TTL", 50)
+    monkeypatch.setattr(workers, "COMMAND_TTL", 50)
     control_worker("stuck", "stop")
-    monkeypatch.setattr(calls, "COMMAND_TTL", 60_000)
+    monkeypatch.setattr(workers, "COMMAND_TTL", 60_000)
     control_worker("other", "quiet")
     until = float(any_kit.client.hget(queue.key("orders"), "stuck/until")) / 1000
 

@@ -107,8 +107,8 @@ def test_ring_of_another_type_keeps_no_job_from_its_end(mail, kit):
 def test_without_the_option_an_acknowledgement_sends_what_it_did_before():
     job = Job("a", b"1", "w/c/1")
     plain = calls.settle("rk:{q}:", "w", acks=[ack_of(job)]).command
-    assert plain[2] == 8
-    assert plain[11:] == (b"0", "w", calls.lease(), 10_000, 0, 1, b"w/c/1/a", b"a")
+    assert plain[2] == 7
+    assert plain[10:] == (b"0", "w", calls.lease(), 10_000, 0, 1, b"w/c/1/a", b"a")
 
 
 def test_ring_stays_empty_by_default(kit):

@@ -622,7 +622,7 @@ def test_job_with_a_damaged_history_runs_and_stores_no_result(queue, kit):
 
 
 def test_unknown_task_has_failed_and_its_result_is_not_shown(queue, kit, monkeypatch):
-    kit.options(QUEUES={"UNKNOWN_TASK_TTL": 0})
+    kit.options(QUEUES={"UNKNOWN_TASK_TTL": 0, "MAX_ATTEMPTS": 1})
     gone = calls.echo.enqueue(1)
     monkeypatch.setattr("redis_kit.queues.tasks.registry._tasks", {})
     monkeypatch.delattr(calls, "echo")

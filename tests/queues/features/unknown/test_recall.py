@@ -327,7 +327,7 @@ def test_worker_that_dies_with_it_counts_a_crash_as_with_any_job(queue, release)
 
 
 def moves_reap(queue, job):
-    return (yield moves.REAP(queue.key(""), "w1", 10, 3, 100, "", job.id))
+    return (yield moves.REAP(queue.key(""), "w1", "died", 10, 3, 100, "", job.id))
 
 
 def test_report_tells_what_no_worker_knows(queue, release):

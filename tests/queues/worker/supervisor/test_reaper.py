@@ -31,7 +31,7 @@ def queue(any_kit):
 
 def reap(queue, worker, *ran):
     """Reap once; return how many jobs were taken, and the ids of dead ones."""
-    taken, _, *told = connections.client().call(*calls.reap(queue.key(""), worker, ran).with_source())
+    taken, _, _, *told = connections.client().call(*calls.reap(queue.key(""), worker, ran).with_source())
     return taken, [job.id for job in poison(told)]
 
 

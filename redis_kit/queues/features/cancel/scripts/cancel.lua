@@ -2,7 +2,7 @@
 -- Cancel a job. One that waits is removed, and that is stored as its result, if it has one. The worker of a running job
 -- is told at its next heartbeat.
 --
--- @keys jobs, signal, paused, cancels
+-- @keys jobs, signal, cancels
 -- ARGV[1]  id      of the job
 -- ARGV[2]  error   stored with the result
 -- ARGV[3]  ttl_ms  to store it

@@ -107,11 +107,9 @@ for _ = 1, 100 do
     first = "(job\n" .. lane .. "\11"
 end
 -- @end on_age
--- @if on_resume
--- @keys parked
-waiting = waiting + count(parked)
--- @end on_resume
 -- @if on_next
+-- @include redis_kit.queues.engine:_record_head
+-- @include _lanes
 local todo = next_todo()
 if todo and (not coming or todo < coming) then coming = todo end
 -- @end on_next

@@ -1,7 +1,7 @@
 #!lua
 -- Set what a limit allows, in place of what the code says, or go back to that. The next claim looks at all that waits.
 --
--- @keys limits, parked, signal, paused, running, lanes
+-- @keys limits, parked, signal, running, lanes
 -- ARGV[1]  name     of the limit
 -- ARGV[2]  allowed  "<jobs that may run> <us between two starts> <as it was written>"; - to go back to the code
 -- returns  1 when that is a change, else 0

@@ -75,9 +75,9 @@ if records then
                 end
             end
         elseif record ~= nil then
-            local waiting, list = redis.pcall("HGET", result, "waiting"), redis.pcall("LLEN", finished)
+            local waiting = redis.pcall("HGET", result, "waiting")
             if type(waiting) ~= "table" then
-                local callers = type(list) == "number" and waiting
+                local callers = waiting and type(redis.pcall("LLEN", finished)) == "number" and waiting
                 store_result(result, finished, ARGV[at + 2], callers, "SUCCESSFUL", record or "", "value", ARGV[at + 1])
             end
         end
@@ -86,14 +86,13 @@ end
 -- @end on_done
 -- @if on_details
 -- @keys result
--- @include redis_kit.queues.engine:_history
 local function short(text)
     return text and #text <= bytes and text or ""
 end
 local stored = redis.call("HMGET", result, "status", "at", "value", "progress", "cancelled", "snoozed", "record")
 for at = 1, 6 do reply[1 + at] = short(stored[at]) end
 if reply[1] == "" then reply[1] = short(stored[7]) end
-local attempts = attempts_begun(reply[1])
+local _, attempts = string.gsub(string.match(reply[1], "^[^\n]*\n(~[^\n]*)\n") or "", " ", "")
 for number = attempts, math.max(1, attempts - most + 1), -1 do
     local error = short(redis.call("HGET", result, "error" .. number))
     if error ~= "" then reply[#reply + 1], reply[#reply + 2] = number, error end

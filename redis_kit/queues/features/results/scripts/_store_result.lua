@@ -2,7 +2,7 @@
 -- needs  now
 -- gives  store_result
 local function store_result(result, finished, ttl_ms, waiting, status, record, name, value)
-    redis.call("HSET", result, "status", status, "at", string.format("%.0f", now), "record", record, name, value)
+    redis.call("HSET", result, "status", status, "at", now, "record", record, name, value)
     redis.call("PEXPIRE", result, ttl_ms)
     if waiting then
         redis.call("HDEL", result, "waiting")

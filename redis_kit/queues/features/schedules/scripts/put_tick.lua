@@ -3,7 +3,7 @@
 -- failed and waits for its retry begins that now, in place of a new job.
 -- One script: of two workers that have the same tick, the second one must find the job of the first.
 --
--- @keys sequence, signal, paused, ticks, period
+-- @keys sequence, signal, ticks, period
 -- ARGV[1]   schedule
 -- ARGV[2]   tick       ms, its name and not the time at which this runs; 0 for a run that somebody asked for
 -- ARGV[3]   overlap    "skip", "queue_one" or "allow"

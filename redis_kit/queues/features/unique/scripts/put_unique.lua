@@ -2,7 +2,7 @@
 -- Add a job unless there is one of the same unique key; that one, where it waits, may get what the new one was to have.
 -- One script: between the look at the key and the new job, another caller could take the key.
 --
--- @keys sequence, signal, paused, period
+-- @keys sequence, signal, period
 -- ARGV[1]      due        ms on the server's clock, or a + and the ms from now; 0 for now
 -- ARGV[2]      priority   -100 to 100
 -- ARGV[3]      id

@@ -1,2 +1,5 @@
--- This feature has the keys unknown and deferred, which scripts of the engine use, too.
+-- What the keys of this feature hold.
 -- @keys_of redis_kit.queues.engine
+--
+-- unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
+-- deferred   zset: id/due of each job of a shape that was returned -> since when no worker runs it, in ms on the server's clock

@@ -19,7 +19,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include redis_kit.queues.engine:_record_head
 -- @include redis_kit.queues.engine:_record
 -- @include redis_kit.queues.engine:_move with any
--- @include redis_kit.queues.engine:_unknown_calls
+-- @include _unknown_calls
 -- @check_types ready, scheduled, dead, jobs
 -- @hook on_check
 local shape, _, _, known = read_unknown(digest)

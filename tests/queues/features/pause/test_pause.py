@@ -147,12 +147,6 @@ def test_jobs_wake_nobody_in_a_pause_and_the_end_of_it_does(queue, kit):
     assert kit.client.llen(queue.key("signal")) == 1
 
 
-def test_end_of_the_pause_of_an_empty_queue_wakes_nobody(queue, kit):
-    queue.pause()
-    queue.resume()
-    assert not kit.client.exists(queue.key("signal"))
-
-
 @pytest.mark.parametrize("wrong", [0, -1, float("nan"), float("inf"), "5", True, 1e12, timedelta(0)])
 def test_wrong_times_are_refused(wrong):
     with pytest.raises(InvalidValue, match="seconds"):

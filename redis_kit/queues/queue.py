@@ -7,12 +7,13 @@ from typing import Any, ClassVar, TypeVar
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive, with_own_init
 from redis_kit.queues import signals
-from redis_kit.queues.engine import claim, enqueue, liveness, manage
+from redis_kit.queues.engine import claim, enqueue, liveness
 from redis_kit.queues.engine.claim import Claimed
-from redis_kit.queues.engine.feature import lane_of, unique_keys
+from redis_kit.queues.engine.feature import lane_of, pausing, unique_keys
 from redis_kit.queues.engine.job import Job, JobInfo, PauseInfo, QueueCounts, State
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.engine.unique import PutResult, UniqueKey, Until
+from redis_kit.queues.management import manage
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.validation import Delay
 
@@ -144,7 +145,8 @@ class Queue(Primitive):
     def heartbeat(self, *, worker: str | None = None) -> int:
         """Report that the worker is alive, and return how many jobs of dead workers were returned, at most 100.
 
-        Needed if a job takes longer than ``WORKER_TIMEOUT``; ``rk_worker`` sends heartbeats by itself. One round trip.
+        Needed if a job takes longer than ``WORKER_TIMEOUT``; ``rk_worker`` sends heartbeats by itself. One round trip,
+        and one for each worker that died since the last one.
         """
         return sum(reply.returned for reply in self.run_flow(self._each(liveness.heartbeat, worker)))
 
@@ -262,27 +264,27 @@ class Queue(Primitive):
         A paused queue accepts jobs and gives out none; running jobs end as usual, and workers sleep. If the queue is
         paused already, this changes the end of the pause.
         """
-        self.run_flow(manage.pause(self, seconds))
+        self.run_flow(pausing().pause(self, seconds))
 
     async def apause(self, seconds: Delay | None = None) -> None:
         """See pause()."""
-        await self.arun_flow(manage.pause(self, seconds))
+        await self.arun_flow(pausing().pause(self, seconds))
 
     def resume(self) -> bool:
         """End the pause at once; False if the queue was not paused. One round trip."""
-        return self.run_flow(manage.resume(self))
+        return self.run_flow(pausing().resume(self))
 
     async def aresume(self) -> bool:
         """See resume()."""
-        return await self.arun_flow(manage.resume(self))
+        return await self.arun_flow(pausing().resume(self))
 
     def paused(self) -> PauseInfo | None:
         """Return when the queue was paused and when the pause ends; None if it is not paused. One round trip."""
-        return self.run_flow(manage.paused(self))
+        return self.run_flow(pausing().paused(self))
 
     async def apaused(self) -> PauseInfo | None:
         """See paused()."""
-        return await self.arun_flow(manage.paused(self))
+        return await self.arun_flow(pausing().paused(self))
 
     def _each(self, flow: Callable[..., Flow[Result]], worker: str | None) -> Flow[list[Result]]:
         return spread().each(self, partial(flow, worker=worker))

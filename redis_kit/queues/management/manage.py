@@ -12,12 +12,15 @@ from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues import validation
-from redis_kit.queues.engine import calls, job, message
-from redis_kit.queues.engine.feature import canceller
-from redis_kit.queues.engine.job import JobInfo, PauseInfo, State
+from redis_kit.queues.engine import job, message
+from redis_kit.queues.engine.calls import QueueScript
+from redis_kit.queues.engine.feature import all_parts, canceller
+from redis_kit.queues.engine.job import JobInfo, State
 from redis_kit.queues.engine.spread import spread
-from redis_kit.queues.validation import Delay
 
+LIST_JOBS, GET_JOB, DELETE, REQUEUE = (
+    QueueScript(name, __package__) for name in ("list_jobs", "get_job", "delete", "requeue")
+)
 CHUNK = 500  # jobs in one call
 HEAD = 512  # bytes of a record, which hold its numbers and the name of its task
 PAGE = 1000  # dead jobs in one call
@@ -43,7 +46,7 @@ def peek(queue: Primitive, limit: int, state: State) -> Flow[list[JobInfo]]:
 
 
 def _peek(queue: Primitive, *, limit: int, state: State) -> Flow[list[JobInfo]]:
-    return job.stored(state, (yield peek_step(queue, limit, state)))
+    return page(state, (yield peek_step(queue, limit, state)))
 
 
 def merged(state: State, jobs: Sequence[list[JobInfo]], limit: int) -> list[JobInfo]:
@@ -57,7 +60,12 @@ def peek_step(
     queue: Primitive, limit: int, state: State, *, offset: int = 0, cut: int = UNCUT, share: int = 1
 ) -> ScriptCall:
     """Return the step that reads jobs, cut to their first bytes; ``share`` steps are sent together."""
-    return calls.PEEK(queue.key(""), state, offset, limit, cut, MOST_BYTES // share)
+    return LIST_JOBS(queue.key(""), state, offset, "", limit, cut, MOST_BYTES // share)
+
+
+def page(state: State, reply: Sequence[Any]) -> list[JobInfo]:
+    """Return the jobs in the reply to peek_step()."""
+    return job.stored(state, reply[5])
 
 
 def get(queue: Primitive, id: str) -> Flow[JobInfo | None]:
@@ -66,16 +74,17 @@ def get(queue: Primitive, id: str) -> Flow[JobInfo | None]:
 
 
 def _get(queue: Primitive, *, id: str) -> Flow[JobInfo | None]:
-    return job_info((yield get_step(queue, id)))
+    (reply,) = yield GET_JOB(queue.key(""), validation.identifier("id", id), LOOKED_THROUGH)
+    return job_info(reply)
 
 
-def get_step(queue: Primitive, id: str) -> ScriptCall:
-    """Return the step that reads one job. Raises InvalidValue."""
-    return calls.GET_JOB(queue.key(""), validation.identifier("id", id), LOOKED_THROUGH)
+def details_step(base: str, id: str, errors: int, longest: int) -> ScriptCall:
+    """Return the step that reads all about a job with its latest errors; texts are at most ``longest`` bytes long."""
+    return GET_JOB(base, id, LOOKED_THROUGH, errors, longest, job=id, parts=all_parts() | {"details"})
 
 
 def job_info(reply: list[bytes]) -> JobInfo | None:
-    """Return the job in the reply to get_step(), if there is one."""
+    """Return the job in the first part of a reply of GET_JOB, if there is one."""
     if not reply:
         return None
     state: State = reply[0].decode()  # type: ignore[assignment]
@@ -88,7 +97,12 @@ def delete(queue: Primitive, id: str) -> Flow[bool]:
 
 
 def _delete(queue: Primitive, *, id: str) -> Flow[bool]:
-    return bool((yield calls.DELETE(queue.key(""), id)))
+    return bool((yield delete_step(queue.key(""), id)))
+
+
+def delete_step(base: str, id: str) -> ScriptCall:
+    """Return the step that deletes a job that no worker has."""
+    return DELETE(base, "", 0, id)
 
 
 def cancel(queue: Primitive, id: str, ttl_ms: int | None = None) -> Flow[int]:
@@ -110,7 +124,12 @@ def run_now(queue: Primitive, id: str) -> Flow[bool]:
 
 
 def _run_now(queue: Primitive, *, id: str) -> Flow[bool]:
-    return bool((yield calls.RUN_NOW(queue.key(""), id)))
+    return bool((yield run_now_step(queue.key(""), id)))
+
+
+def run_now_step(base: str, id: str) -> ScriptCall:
+    """Return the step that makes a scheduled job ready."""
+    return REQUEUE(base, "scheduled", 0, id)
 
 
 def heads_step(queue: Primitive, limit: int, *, offset: int = 0, share: int = 1) -> ScriptCall:
@@ -142,7 +161,7 @@ def requeue(
 
 
 def _requeue_oldest(queue: Primitive, limit: int | None) -> Flow[int]:
-    moved: int = yield calls.REQUEUE(queue.key(""), limit)
+    moved: int = yield REQUEUE(queue.key(""), "dead", limit)
     return moved
 
 
@@ -154,14 +173,14 @@ def _requeue_matching(queue: Primitive, limit: int | None, **wanted: str | None)
 def _requeue(queue: Primitive, *, ids: Sequence[str]) -> Flow[int]:
     moved = 0
     for some in batched(ids, CHUNK):
-        moved += yield calls.REQUEUE(queue.key(""), 0, *some)
+        moved += yield REQUEUE(queue.key(""), "dead", 0, *some)
     return moved
 
 
 def _matching_ids(queue: Primitive, *, task: str | None, error: str | None, tag: str | None) -> Flow[list[str]]:
     ids: dict[str, None] = {}  # a job that dies in between shifts the others, so that one may be seen twice
     offset = 0
-    while jobs := job.stored("dead", (yield heads_step(queue, PAGE, offset=offset))):
+    while jobs := page("dead", (yield heads_step(queue, PAGE, offset=offset))):
         offset += len(jobs)
         for dead in jobs:
             reason = job.cause(dead)
@@ -177,7 +196,12 @@ def counts(queue: Primitive) -> Flow[job.QueueCounts]:
 
 
 def _counts(queue: Primitive) -> Flow[job.QueueCounts]:
-    return job.QueueCounts(*(yield calls.COUNT(queue.key(""))))
+    return job.QueueCounts(*(yield count_step(queue.key(""))))
+
+
+def count_step(base: str) -> ScriptCall:
+    """Return the step that counts jobs by state."""
+    return LIST_JOBS(base, "")
 
 
 def purge(queue: Primitive, state: State) -> Flow[int]:
@@ -191,37 +215,8 @@ def _purge(queue: Primitive, *, state: State) -> Flow[int]:
     most: int = getattr(stored, state)
     deleted = 0
     while deleted < most:
-        count: int = yield calls.PURGE(queue.key(""), state, min(CHUNK, most - deleted))
+        count: int = yield DELETE(queue.key(""), state, min(CHUNK, most - deleted))
         deleted += count
         if not count:
             break
     return deleted
-
-
-def pause(queue: Primitive, seconds: Delay | None) -> Flow[None]:
-    """Pause the queue."""
-    time = 0 if seconds is None else validation.milliseconds(seconds, "seconds", positive=True)
-    yield from spread().each(queue, partial(_pause, time=time))
-
-
-def _pause(queue: Primitive, *, time: int) -> Flow[None]:
-    yield calls.PAUSE(queue.key(""), time)
-
-
-def resume(queue: Primitive) -> Flow[bool]:
-    """End the pause of the queue."""
-    return any((yield from spread().each(queue, _resume)))
-
-
-def _resume(queue: Primitive) -> Flow[bool]:
-    return bool((yield calls.RESUME(queue.key(""))))
-
-
-def paused(queue: Primitive) -> Flow[PauseInfo | None]:
-    """Return the pause of the queue, if it is paused."""
-    return next(filter(None, (yield from spread().each(queue, _paused))), None)
-
-
-def _paused(queue: Primitive) -> Flow[PauseInfo | None]:
-    reply = yield calls.GET_PAUSE(queue.key(""))
-    return job.pause(*reply) if reply else None

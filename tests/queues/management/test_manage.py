@@ -7,7 +7,7 @@ import pytest
 from redis_kit.core import connections
 from redis_kit.core.errors import InvalidValue, KeyConflict
 from redis_kit.queues import LeaseLost, Queue, QueueCounts
-from redis_kit.queues.engine import manage
+from redis_kit.queues.management import manage
 
 
 @pytest.fixture

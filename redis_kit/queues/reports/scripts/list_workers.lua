@@ -11,14 +11,15 @@ local limit, bytes = tonumber(ARGV[1]), tonumber(ARGV[2])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
--- @include _history
 local function age_and_body(member)
     local record = bytes > 0 and redis.call("HGET", jobs, string.match(member, "^[^/]*/[^/]*/[^/]*/(.*)$") or "")
     if not record then
         return -1, ""
     end
     bytes = bytes - #record
-    local history, body = history_of(record)
+    -- The history of a job whose result is stored is a line that begins with ~, and ends with the begin of the last attempt.
+    local history, body = string.match(record, "^[^\n]*\n(~[^\n]*)\n()")
+    body = body or string.match(record, "^[^\n]*\n()") or 1
     local begun = tonumber(string.match(history or "", " (%d+)/[^ ]*$"))
     return begun and math.max(0, now - begun) or -1, string.sub(record, body, body + 511)
 end

@@ -3,7 +3,7 @@
 --
 -- Without a first line of flags it runs whether or not the server refuses writes, and a write inside says which.
 --
--- @keys scheduled, ready, running, dead, jobs, minutes, paused, workers, info, unknown
+-- @keys scheduled, ready, running, dead, jobs, minutes, workers, info
 -- ARGV[1]   minutes    how many, this one among them
 -- returns  how many are scheduled, ready (with those that wait for a limit), running, dead; for how many ms the next ready job, the next scheduled one,
 --          or the first one of 100 lanes that wait for a limit has been due, the longest of these (-1: none is); the present minute since 1970; since when it is paused
@@ -16,8 +16,8 @@ local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local minute = math.floor(now / 60000)
 
--- @include _record_head
--- @include _record
+-- @include redis_kit.queues.engine:_record_head
+-- @include redis_kit.queues.engine:_record
 local waiting = redis.call("ZCARD", ready)
 -- @hook on_count(waiting)
 local reply = {redis.call("ZCARD", scheduled), waiting, redis.call("ZCARD", running), redis.call("ZCARD", dead)}
@@ -29,19 +29,11 @@ local age, overdue = record and math.max(0, now - due) or -1, now - time
 local longest = math.max(-1, age, overdue)
 -- @hook on_age(now, longest, read_record)
 reply[5], reply[6] = math.min(2 ^ 53, longest), minute
-local since = redis.call("GET", paused)
-reply[7], reply[8] = since and (tonumber(since) or 0) or -1, math.max(-1, redis.call("PTTL", paused))
-reply[9], reply[10] = redis.call("ZCOUNT", workers, now, "+inf"), 0
+reply[7], reply[8], reply[9], reply[10], reply[11] = -1, -1, redis.call("ZCOUNT", workers, now, "+inf"), 0, {}
+-- @hook on_stats(now, reply)
 for _, worker in ipairs(redis.call("ZRANGEBYSCORE", workers, now, "+inf", "LIMIT", 0, 100)) do
     local state = string.match(redis.call("HGET", info, worker) or "", '"state": ?"(%l+)"')
     reply[10] = reply[10] + ((state == "quiet" or state == "stopping") and 1 or 0)
-end
-reply[11] = {}
-for _, entry in ipairs(redis.call("HVALS", unknown)) do
-    local count, first, known, shape = string.match(entry, "^(%d+) (%d+) (%d+) (.*)$")
-    for _, item in ipairs(shape and {shape, tonumber(count), now - first, now - known} or {}) do
-        table.insert(reply[11], item)
-    end
 end
 local written = redis.pcall("ZADD", ready, "XX", 0, "")  -- changes nothing
 local refusal = type(written) == "table" and written.err or ""

@@ -1,0 +1,4 @@
+-- What the keys of this feature hold.
+-- @keys_of redis_kit.queues.engine
+--
+-- paused     string  the queue is paused while it exists: since when, in ms on the server's clock

@@ -1,0 +1,2 @@
+-- What the keys of queues hold.
+-- @keys_of redis_kit.queues.engine
