@@ -130,6 +130,9 @@ class ScriptCall:
         return self.command[3 : 3 + int(self.command[2])]
 
 
+names: dict[str, str] = {}  # of the scripts that this process has loaded, by digest
+
+
 class Script:
     """A script and the number of keys that its header names.
 
@@ -139,6 +142,7 @@ class Script:
     def __init__(self, name: str, source: str) -> None:
         self.name, self.source = name, source
         self.digest = hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest()
+        names[self.digest] = name
         named = [dots for kind, _, dots in _HEADER.findall(source) if kind == "KEYS"]
         self.open_ended = any(named)
         self.keys = named.count("")

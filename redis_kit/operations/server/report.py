@@ -168,7 +168,8 @@ def _slow(at: int, microseconds: int, command: Sequence[bytes]) -> SlowCommand:
     name, *arguments = map(_text, command)
     key = arguments[0] if arguments else ""
     if name.upper() in ("EVAL", "EVALSHA"):
-        name = _script_names().get(key, name)
+        if script := _script_names().get(key):
+            name = f"{script.removeprefix('redis_kit.').removesuffix(' repeated')} (script)"
         key = arguments[2] if len(arguments) > 2 and arguments[1] != "0" else ""
     elif not key.startswith(f"{conf.section(KitSettings).PREFIX}:"):
         key = ""  # an argument that may be a secret
@@ -177,15 +178,11 @@ def _slow(at: int, microseconds: int, command: Sequence[bytes]) -> SlowCommand:
 
 @cache
 def _script_names() -> dict[str, str]:
-    """Return the names of all scripts of the package, by digest."""
+    """Return the names of scripts by digest: of all as they are without features, and of those that ran here."""
     root = Path(redis_kit.__file__).parent
-    names: dict[str, str] = {}
     for path in root.rglob("scripts/[!_]*.lua"):
-        package = ".".join((root.name, *path.parent.parent.relative_to(root).parts))
-        script = scripts.load(package, path.stem)
-        shown = f"{script.name.removeprefix('redis_kit.')} (script)"
-        names |= {script.digest: shown, script.repeated.digest: shown}
-    return names
+        scripts.load(".".join((root.name, *path.parent.parent.relative_to(root).parts)), path.stem).repeated  # noqa: B018
+    return scripts.names
 
 
 def _text(value: bytes) -> str:

@@ -51,7 +51,7 @@ def test_job_whose_process_dies_is_lost_and_does_not_run_again(queue, journal, s
     assert len(journal.names()) == len(others)
     assert result.errors[-1].exception_class_path.endswith("WorkerLost")
     assert list(reasons(queue)) == [result.id]
-    assert b" is dead" in worker.log.read_bytes()
+    wait_for(lambda: b" is dead" in worker.log.read_bytes())
 
 
 @pytest.mark.parametrize("point", ["claimed", "begun", "called", "noted", "before_exchange", "exchanged"])
