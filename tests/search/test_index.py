@@ -15,7 +15,7 @@ from redis_kit.search import Analyzer, Facet, IndexMissing, SearchIndex, Sort, T
 from redis_kit.search.documents import Document
 from tests.app.models import Device, Page
 
-NEW = count(1000)  # keys that no sequence of a database gives
+NEW = count(-1, -1)  # keys that no sequence of a database gives
 
 LOCKS = {"title": "Redis locks", "body": "A fair semaphore, and a lock.", "tags": ["db", "locks"], "votes": 3}
 JAVA = {

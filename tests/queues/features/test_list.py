@@ -4,10 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from redis_kit.queues.engine import calls
 from redis_kit.queues.engine.feature import features, script_parts
 from redis_kit.queues.features import FEATURES
 from tests.queues.support import smoke, without
+
+pytestmark = pytest.mark.alone(15)
 
 
 def test_list_has_each_folder_once_and_features_are_named_after_them():

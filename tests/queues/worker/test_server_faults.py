@@ -155,8 +155,8 @@ def test_what_the_server_only_drops_reaches_no_caller(own_server, settings, jour
             for _ in range(15):
                 admin.execute_command("CLIENT KILL TYPE normal SKIPME yes")
                 time.sleep(0.1)
-            print(f"{len(traffic.errors)} of {len(traffic.sure)} calls failed, with all connections cut each 0.1 s")
-            traffic.back()
+                traffic.back()  # or a busy machine would not come to more than its first steps between two cuts
+            print(f"{len(traffic.errors)} of {len(traffic.sure)} calls failed, with all connections cut 15 times")
             traffic.settle()
         assert len(traffic.errors) <= 15
         wait_for(lambda: Queue("default").counts() == EMPTY)
