@@ -1,16 +1,17 @@
-"""The tests of the engine and of all other features pass without the folder of a feature and its line in the list.
+"""Queues work, and the tests of the engine and of all other features pass, without the folder of a feature and its line.
 
     python -m pytest tests/chaos/queues/test_features.py -k schedules
 
-Each case takes as long as these tests do, a few minutes. It runs when named.
+Each case of these tests takes as long as they do, a few minutes. It runs when named.
 """
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from tests.queues.support import without
+from tests.queues.support import smoke, without
 
 pytestmark = [pytest.mark.once, pytest.mark.timeout(3600)]
 OPTIONS = ["-q", "-n", "0", "-x", "--no-header", "-p", "no:cacheprovider"]
@@ -28,3 +29,13 @@ def test_tests_of_the_others_pass_without_a_feature(tmp_path, missing):
     command = [sys.executable, "-m", "pytest", *OPTIONS, *folders]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-1000:]
+
+
+def test_queues_work_without_any_one_feature_and_without_all(kit, tmp_path):
+    cases = {name: [name] for name in without.NAMES} | {"all": without.NAMES}
+    for name, missing in cases.items():
+        without.linked(tmp_path / name, missing)
+    roots = [str(tmp_path / name) for name in cases]
+    done = subprocess.run([sys.executable, smoke.__file__, kit.url, *roots], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert Path(smoke.__file__).exists()
