@@ -1,4 +1,4 @@
-"""Queues work, and the tests of the engine and of all other features pass, without the folder of a feature and its line.
+"""Queues work, and tests of the engine and of all other features pass, without the folder of a feature and its line.
 
     python -m pytest tests/chaos/queues/test_features.py -k schedules
 
