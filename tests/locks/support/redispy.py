@@ -41,6 +41,12 @@ def connected(kit: Kit, kind: str = "sync", **options: Any) -> Any:
     return module.Redis.from_url(kit.url, **options)
 
 
+def with_sentinels(client: Any) -> list[Any]:
+    """Return a client and those that it has of Sentinels, which its close() leaves open."""
+    manager = getattr(getattr(client, "connection_pool", None), "sentinel_manager", None)
+    return [client, *(manager.sentinels if manager else ())]
+
+
 class Bench:
     """Locks of one class on one kind of client, and the way to call their methods."""
 
@@ -54,8 +60,7 @@ class Bench:
     def connect(self, **options: Any) -> Any:
         """Return a client of the kind under test."""
         client = connected(self.kit, self.kind, **options)
-        manager = getattr(getattr(client, "connection_pool", None), "sentinel_manager", None)
-        self._clients += [client, *(manager.sentinels if manager else ())]
+        self._clients += with_sentinels(client)
         return client
 
     def key(self, name: str = "a") -> str:
@@ -98,7 +103,8 @@ class Bench:
         """Delete the keys, close the clients and end the event loop."""
         for key in self.keys():
             self.look.delete(key.encode("latin-1"))
-        self.look.close()
+        for client in with_sentinels(self.look):
+            client.close()
         for client in self._clients:
             self.run(client.aclose() if self.runner else client.close())
         if self.runner:
