@@ -81,7 +81,7 @@ def sign_off(queue: Primitive, worker: str | None) -> Flow[int]:
 
 
 def reap(queue: Primitive, step: ScriptCall, most: int) -> Flow[tuple[int, list[Poison]]]:
-    """Return all jobs of a worker by a step that takes at most so many; return how many were taken, and dead ones."""
+    """Repeat a step that takes ``most`` jobs of a worker until none is left; return how many, and which are dead."""
     total, dead = 0, []
     while True:
         taken, endings, _, *buried = yield step
