@@ -214,17 +214,10 @@ class RedisTaskBackend(BaseTaskBackend):
         """Return new calls, and what is done with them. All are checked before one is sent."""
         from redis_kit.queues.tasks import enqueue as task_enqueue
 
-        kept = self._results if call.store_result else None
-        make = kept.maker(task) if kept else None
-        new = list[Any]()
-        packed = task_enqueue.packed_calls(call, calls)
-        names = task_enqueue.new_ids(call, [each for _, _, each in packed])
-        packed.reverse()
-        for id in names:
-            args, kwargs, each = packed.pop()
-            result = make(id, args, kwargs) if make else EnqueuedJob(id, call.queue_name)
-            new.append(task_enqueue.NewCall(id, each, result))
-        return new, kept.stages if kept else task_enqueue.Stages(type(self))
+        if call.store_result and self._results:
+            return task_enqueue.new_calls(call, calls, self._results.maker(task)), self._results.stages
+        new = task_enqueue.new_calls(call, calls, lambda id, args, kwargs: EnqueuedJob(id, call.queue_name))
+        return new, task_enqueue.Stages(type(self))
 
     @cached_property
     def _results(self) -> Any:

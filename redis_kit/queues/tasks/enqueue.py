@@ -1,8 +1,10 @@
 """Adds the calls of tasks to their queues."""
 
+import gc
 import inspect
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -123,28 +125,47 @@ def packed(task: Task[..., Any], args: Any, kwargs: Any) -> PackedCall:
     return PackedCall(body_of(task, args, kwargs), key, lane)
 
 
-def packed_calls(task: Task[..., Any], calls: Iterable[Any]) -> list[tuple[Any, Any, PackedCall]]:
-    """Return the arguments of each call, the named ones, and the call as it is stored. All are checked.
+def new_calls(task: Task[..., Any], calls: Iterable[Any], make: Callable[[str, Any, Any], Any]) -> list[NewCall]:
+    """Return new calls, with what ``make`` returns for the id, the arguments and the named ones. All are checked.
 
     Most tasks use nothing that packed() asks for at each call.
     """
     rare = conf.section(KitSettings).TRACING or middleware.is_used() or _may_have_lane(task) or task.unique
     conf.warn_unless_installed()
     dump = message.dumper(task.module_path, expires=expiry.milliseconds(task.expires), tags=tuple(task.tags))
-    new: list[tuple[Any, Any, PackedCall]] = []
-    for place, each in enumerate(calls):
-        try:
-            args, kwargs = arguments(each)
-            if rare:
-                call = packed(task, args, kwargs)
-            else:
-                check_call(task, args, kwargs)
-                call = PackedCall(dump(args, kwargs), None)
-        except RedisKitError as error:
-            error.add_note(f"This is about calls[{place}]. Nothing was sent.")
-            raise
-        new.append((args, kwargs, call))
-    return new
+    counts, context = registry.counts(task.func), int(task.takes_context)
+    every_args, every_kwargs, every_call = list[Any](), list[Any](), list[PackedCall]()
+    calls = list(calls)
+    with nullcontext() if rare else _without_collector():
+        for place, each in enumerate(calls):
+            try:
+                args, kwargs = arguments(each)
+                if rare:
+                    call = packed(task, args, kwargs)
+                else:
+                    if kwargs or len(args) + context not in counts:
+                        check_call(task, args, kwargs)
+                    call = PackedCall(dump(args, kwargs), None)
+            except RedisKitError as error:
+                error.add_note(f"This is about calls[{place}]. Nothing was sent.")
+                raise
+            every_args.append(args)
+            every_kwargs.append(kwargs)
+            every_call.append(call)
+        names = new_ids(task, every_call)
+        return list(map(NewCall, names, every_call, map(make, names, every_args, every_kwargs)))
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Keep the garbage collector from half of the work: it would look at thousands of new objects, which all stay."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def body_of(task: Task[..., Any], args: Any, kwargs: Any, extra: Extra | None = None) -> bytes:

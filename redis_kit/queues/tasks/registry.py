@@ -149,7 +149,7 @@ def is_coroutine(function: Callable[..., Any]) -> bool:
 
 def mismatch_of(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """Return why a function can't be called with these arguments; "" where it can."""
-    if not kwargs and len(args) in _counts(function):  # a tenth of the time that bind() takes
+    if not kwargs and len(args) in counts(function):  # a tenth of the time that bind() takes
         return ""
     if kwargs and kwargs.keys() <= _names(function):
         return _mismatch(function, len(args), tuple(kwargs))
@@ -176,7 +176,7 @@ def _names(function: Callable[..., Any]) -> frozenset[str]:
 
 
 @cache
-def _counts(function: Callable[..., Any]) -> range:
+def counts(function: Callable[..., Any]) -> range:
     """Return the numbers of positional arguments that a call without keyword arguments may have."""
     parameters = list(signature_of(function).parameters.values())
     needed = {parameter.kind for parameter in parameters if parameter.default is Parameter.empty}

@@ -7,7 +7,7 @@ from threading import Event
 from typing import Any, ClassVar, NamedTuple
 
 from redis_kit.queues.engine import message
-from redis_kit.queues.engine.feature import ProcessPart, Recorder, results
+from redis_kit.queues.engine.feature import ProcessPart, Recorder
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import (
@@ -64,11 +64,10 @@ class Attempt:
         """Return the queue of the job."""
         return self.source.queue_name
 
-    def load(self, backends: dict[str, Any]) -> None:
-        """Read the call, and find its task. Raises CorruptMessage. ``backends`` is a cache."""
-        if self.job.history:
-            stored = results()
-            self.recorder = stored and stored.recorder_of(self.source, self.job, backends)
+    def load(self, recorder_of: Callable[[WorkerQueue, Job], Recorder | None] | None = None) -> None:
+        """Read the call, and find its task and the recorder of its result. Raises CorruptMessage."""
+        if self.job.history and recorder_of:
+            self.recorder = recorder_of(self.source, self.job)
         try:
             self.call = call = message.loads(self.job.body)
         except NewerMessage as error:
