@@ -28,7 +28,6 @@ _sinks: dict[str, str] = {}  # by queue, of jobs that say where they go
 def register(task: Any) -> None:
     """Register a task under its name. It replaces an older one, as when a module is loaded again."""
     _tasks[task.module_path] = task
-    discovery.note(task.func.__module__)
 
 
 def notice(task: Any) -> None:
