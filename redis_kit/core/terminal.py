@@ -18,7 +18,7 @@ from redis_kit.core import text
 from redis_kit.core.client.addresses import aliases
 from redis_kit.core.errors import ConfigurationError, InvalidName, RedisFailure
 from redis_kit.core.keys import encode
-from redis_kit.core.text import clean, number, seconds_of
+from redis_kit.core.text import clean, number, seconds_of, text_width
 
 UNAVAILABLE, MISCONFIGURED = 69, 78  # EX_UNAVAILABLE and EX_CONFIG of sysexits.h
 PIPE_CLOSED = 141  # 128 + SIGPIPE, as a shell reports it
@@ -219,10 +219,11 @@ def ip_address(text: str) -> str:
 def aligned(rows: Iterable[Sequence[str]], *, right: Collection[int] = ()) -> Iterator[str]:
     """Yield a line for each row, the first of which are titles; the columns named in ``right`` end at one place."""
     table = [[clean(text) for text in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    widths = [max(map(text_width, column)) for column in zip(*table, strict=True)]
     for row in table:
-        cells = enumerate(zip(row, widths, strict=True))
-        yield "  ".join(text.rjust(width) if at in right else text.ljust(width) for at, (text, width) in cells).rstrip()
+        blanks = [" " * (width - text_width(text)) for text, width in zip(row, widths, strict=True)]
+        cells = enumerate(zip(row, blanks, strict=True))
+        yield "  ".join(blank + text if at in right else text + blank for at, (text, blank) in cells).rstrip()
 
 
 def cut(text: str) -> str:

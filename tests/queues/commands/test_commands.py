@@ -357,6 +357,11 @@ def test_existing_names_are_listed_once(mail, command):
     assert len(known) == len(set(known))
 
 
+def test_long_names_are_cut_in_the_list(kit, command):
+    kit.options(QUEUES={"NAMES": ["q" * 512]})
+    assert f"Queues: {'q' * 59}…" in command("rk_queues", "zzz")[2]
+
+
 def test_queue_of_a_task_is_known_before_its_first_job(kit, command):
     from redis_kit.queues.tasks import registry
 
