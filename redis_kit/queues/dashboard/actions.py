@@ -282,7 +282,7 @@ def effect_of_retrying_dead(name: str) -> str:
         by_task[group.cause.task] += group.jobs
     tasks = [f"{task or _('no task')} ({jobs})" for task, jobs in by_task.most_common(NAMED)] if any(by_task) else []
     effect = _becoming_ready(count, [*tasks, *["…"] * (len(by_task) > NAMED)])
-    more = _("The queue has %(dead)s dead jobs: repeat it for the others.") % {"dead": grouped(dead)}
+    more = _("The queue has %(dead)s dead jobs: repeat this for the others.") % {"dead": grouped(dead)}
     return f"{effect} {more}" if dead > count else effect
 
 

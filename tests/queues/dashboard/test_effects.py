@@ -49,7 +49,7 @@ def test_retry_counts_the_jobs_and_names_their_tasks(mail):
 def test_retry_of_a_part_says_how_many_there_are(mail, monkeypatch):
     monkeypatch.setattr(actions, "MOST_RETRIED", 1)
     mail.nack(*mail.claim(worker="w1"), max_attempts=1, error="ValueError: no")
-    text = "1 dead job becomes ready as if it were new. The queue has 2 dead jobs: repeat it for the others."
+    text = "1 dead job becomes ready as if it were new. The queue has 2 dead jobs: repeat this for the others."
     assert effect("retry_dead", "mail") == text
 
 

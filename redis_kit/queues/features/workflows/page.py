@@ -145,7 +145,7 @@ def _figures(listing: "Listing") -> Iterator[Figure]:
     states = [(status.state, status.failed) for _id, status in listing.workflows if status]
     failed = sum(steps > 0 and state != "cancelled" for state, steps in states)
     counts = {"count": grouped(len(listing.workflows)), "total": grouped(listing.total)}
-    hint = _("among %(count)s of %(total)s workflows") % counts if listing.total > MOST_ROWS else ""
+    hint = _("among %(count)s of %(total)s") % counts if listing.total > MOST_ROWS else ""
     yield Figure(gettext_lazy("Running"), sum(state == "running" for state, _steps in states), hint)
     yield Figure(gettext_lazy("With failed steps"), failed, hint, alarm=bool(failed))
 

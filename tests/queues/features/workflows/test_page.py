@@ -193,7 +193,7 @@ def test_figures_of_many_say_how_many_workflows_they_count(failed, waiting, monk
         panel.tile({"default": Queue("default").run_flow(panel.reads()["default"])}).figures,
     ):
         assert [(item.value, item.alarm) for item in figures] == [(1, False), (0, False)]
-        assert {item.hint for item in figures} == {"among 1 of 2 workflows"}
+        assert {item.hint for item in figures} == {"among 1 of 2"}
 
 
 def test_page_about_a_large_workflow_takes_few_round_trips(kit, trips, boss):
