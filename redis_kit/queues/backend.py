@@ -234,8 +234,8 @@ class RedisTaskBackend(BaseTaskBackend):
 
         try:
             return Queue(ids.queue_of(validation.identifier("result_id", result_id)))
-        except (InvalidName, InvalidValue):
-            raise TaskResultDoesNotExist(result_id) from None
+        except (InvalidName, InvalidValue) as error:
+            raise TaskResultDoesNotExist(str(error)) from None
 
 
 def queue_names() -> set[str]:

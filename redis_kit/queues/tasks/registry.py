@@ -41,9 +41,7 @@ def find(name: str) -> Any:
     """Return a task, of the kit or of django.tasks. Raises UnknownTask."""
     task = _tasks.get(name) or _defined(name)
     if task is None:
-        raise UnknownTask(
-            f"unknown task {name[:200]!a}: no module that this worker imported defines it; see QUEUES['IMPORTS']"
-        )
+        raise UnknownTask(f"unknown task {name[:200]!a}: no imported module defines it; see QUEUES['IMPORTS']")
     return task
 
 
