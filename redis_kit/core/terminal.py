@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import accumulate
 from typing import Any, Literal
 
 from django.core.exceptions import ImproperlyConfigured
@@ -27,7 +28,7 @@ DURATION = "seconds, or a duration such as 15m, 2h or 7d"  # the help of an argu
 EXAMPLES = ("30s", "15m", "2h", "7d")  # of durations, in the error of seconds()
 BAR = 30  # characters of a progress bar
 MINUTES = 120.0  # seconds from which on rounded_duration() is in minutes
-WIDEST = 60  # characters of a column
+WIDEST = 60  # letters of the usual width in a column
 OWN_CHECKS = ["redis_kit"]  # tags
 UNKNOWN = "unrecognized arguments: "  # how argparse begins its error
 NO_ACTION = "the following arguments are required: ACTION"  # its error without one
@@ -227,8 +228,11 @@ def aligned(rows: Iterable[Sequence[str]], *, right: Collection[int] = ()) -> It
 
 
 def cut(text: str) -> str:
-    """Return text of at most 60 characters."""
-    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
+    """Return text of at most 60 columns."""
+    start = text[: WIDEST + 1]
+    if text_width(start) <= WIDEST:
+        return text
+    return f"{text[: sum(width < WIDEST for width in accumulate(map(text_width, start)))]}…"
 
 
 def duration(seconds: float) -> str:
