@@ -61,7 +61,7 @@ class Command(terminal.KitCommand):
         lines = [(row.component or OTHER, f"{row.keys:,}", size_of(row)) for row in rows]
         self.write_lines(aligned([("COMPONENT", "KEYS", "MEMORY"), *lines], right=(1, 2)))
         if any(row.share < 1 for row in rows):
-            self.stdout.write("Estimated from a part of the keys.")
+            self.stdout.write("Estimated from a part of the keys; large keys among the others may be missing.")
 
     def _keys(
         self, text: str, component: str, using: str, *, limit: int, cursor: str, json: bool, **options: Any

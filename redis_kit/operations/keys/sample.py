@@ -3,18 +3,20 @@
 import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from statistics import mean
 from typing import Any, NamedTuple
 
 from redis_kit.core import conf, connections, flow
+from redis_kit.core.checks.servers import parsed
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.steps import Batch, Call
 
-LOOKED_AT = 1000  # keys of the database
+LOOKED_AT = 20_000  # keys of the database
 SAMPLE = Call("SCAN", 0, "COUNT", LOOKED_AT)
-MEASURED = 200  # of these keys
+STEP = 5000  # of these keys, which one round trip measures
+LARGE = 65_536  # bytes of a key that does not stand for others, if it is one of a few
+FEW = 10
 SAMPLES = 5  # elements of a value, from which the server estimates the size of all
 OTHER_PROGRAMS = "other programs"  # in place of a component: keys without the prefix of this project
 COMPONENT = re.compile(r":\{(?!project\})([a-z]+)")  # "project" has the name of the project, for the checks
@@ -36,7 +38,8 @@ class ComponentMemory(NamedTuple):
 def component_memory(using: str = "default", *, profile: connections.Profile = "request") -> list[ComponentMemory]:
     """Return the estimated memory of each component, the largest first; of all nodes of a Cluster together.
 
-    Two round trips to each server. Up to 1000 keys of the database are looked at, and 200 are measured.
+    Two round trips to each server, and one more for each 5000 keys. Up to 20,000 keys of the database are measured,
+    about 15 ms of the server's time. Of a larger database the rest is estimated; large keys in it may be missing.
     """
     client = connections.client(using, profile)
     nodes = client.primaries() if client.is_cluster else [client]
@@ -54,12 +57,16 @@ def merged(nodes: Sequence[Sequence[ComponentMemory]]) -> list[ComponentMemory]:
 
 
 def _read() -> Flow[list[ComponentMemory]]:
-    total, page = yield Batch([Call("DBSIZE"), SAMPLE])
+    total, page, info = yield Batch([Call("DBSIZE"), SAMPLE, Call("INFO", "memory")], lenient=True)
+    for reply in (total, page):
+        if isinstance(reply, Exception):
+            raise reply
     keys = by_component(page)
-    sizes = (yield Batch(measuring(keys), lenient=True)) if keys else []
+    sizes = yield from measuring(keys)
     if refused := refusal(keys, sizes):
         raise refused
-    return measured(page, keys, sizes, total)
+    used = 0 if isinstance(info, Exception) else int(parsed(info)["used_memory"])
+    return measured(page, keys, sizes, total, used)
 
 
 def component_of(key: str) -> str:
@@ -94,13 +101,14 @@ def by_component(page: Sequence[Any]) -> dict[str, list[bytes]]:
     return grouped | ({OTHER_PROGRAMS: foreign} if foreign else {})
 
 
-def measuring(keys: Mapping[str, Sequence[bytes]]) -> list[Call]:
-    """Return the steps that measure keys, as many of each component."""
-    return [
-        Call("MEMORY", "USAGE", key, "SAMPLES", SAMPLES)
-        for of_component in keys.values()
-        for key in of_component[: MEASURED // len(keys)]
-    ]
+def measuring(keys: Mapping[str, Sequence[bytes]]) -> Flow[list[Any]]:
+    """Return the sizes of keys, in their order: None if a key is gone, and an error if the user may not ask."""
+    names = [key for of_component in keys.values() for key in of_component]
+    sizes: list[Any] = []
+    for start in range(0, len(names), STEP):
+        calls = [Call("MEMORY", "USAGE", key, "SAMPLES", SAMPLES) for key in names[start : start + STEP]]
+        sizes += yield Batch(calls, lenient=True)
+    return sizes
 
 
 def refusal(keys: Mapping[str, Sequence[bytes]], sizes: Sequence[Any]) -> RedisFailure | None:
@@ -110,15 +118,22 @@ def refusal(keys: Mapping[str, Sequence[bytes]], sizes: Sequence[Any]) -> RedisF
 
 
 def measured(
-    page: Sequence[Any], keys: Mapping[str, Sequence[bytes]], sizes: Sequence[Any], total: int
+    page: Sequence[Any], keys: Mapping[str, Sequence[bytes]], sizes: Sequence[Any], total: int, used: float
 ) -> list[ComponentMemory]:
-    """Return the components in a reply of SCAN from the cursor 0, the largest first, given what measuring() found."""
+    """Return the components in a reply of SCAN from the cursor 0, the largest first, given what measuring() found.
+
+    ``total`` is the number of keys, and ``used`` the memory of the server; 0 if it is not known. A few large keys of a
+    component count as they are; the others stand for those that were not looked at.
+    """
     cursor, left, rows = int(page[0]), iter(sizes), []
-    share = min(1.0, max(share_of(cursor), LOOKED_AT / max(total, 1))) if cursor else 1.0
+    share = min(1.0, len(page[1]) / total if total else share_of(cursor)) if cursor else 1.0
     for name, of_component in keys.items():
-        replies = islice(left, min(len(of_component), MEASURED // len(keys)))
-        own_sizes = [size for size in replies if isinstance(size, int)]
-        size = mean(own_sizes) if own_sizes else 0  # keys may be gone again
-        count = len(of_component)
-        rows.append(ComponentMemory(name, round(count / share), round(count * size / share), share))
+        own_sizes = [size for size in islice(left, len(of_component)) if isinstance(size, int)]
+        large = [size for size in own_sizes if size >= LARGE]
+        single = sum(large) if len(large) < FEW else 0
+        size = single + (sum(own_sizes) - single) / share
+        rows.append(ComponentMemory(name, round(len(of_component) / share), round(size), share))
+    most = used / max(sum(row.size for row in rows), 1) if used else 1.0
+    if share < 1 and most < 1:
+        rows = [row._replace(size=int(row.size * most)) for row in rows]
     return sorted(rows, key=lambda row: -row.size)

@@ -108,9 +108,9 @@ def server_reports(
 ) -> list[ServerReport]:
     """Return the state of the server of a connection, of each primary of a Cluster. Nothing is written.
 
-    Two round trips to each server; one without a ``sample`` of the memory of components. That is estimated from about
-    1000 keys, in the order of SCAN, and MEMORY USAGE of up to 200 of them with 5 samples each, so that no value is read
-    as a whole. Raises RedisUnavailable.
+    One round trip to each server, and one for each 5000 keys that give a ``sample`` of the memory of components: that
+    of up to 20,000 keys, in the order of SCAN, by MEMORY USAGE with 5 samples each, so that no value is read as a
+    whole. Raises RedisUnavailable.
     """
     client = connections.client(using, profile)
     nodes = client.primaries() if client.is_cluster else [client]
@@ -128,14 +128,16 @@ def _report(using: str, where: str, sample: bool) -> Flow[ServerReport]:
         unavailable.using = using
         raise unavailable
     replies = {name: _or_none(reply) for name, reply in zip(READ, answers, strict=False)}
+    info = parsed(replies["info"] or b"")
     missing = missing_rights({name: _or_none(reply) for name, reply in zip(rights, answers[len(READ) :], strict=False)})
     memory = []
     page = _or_none(answers[-1]) if sample else None
     if page:
         keys = by_component(page)
-        sizes = yield TolerantBatch(measuring(keys))
+        sizes = yield from measuring(keys)
         refused += ("memory|usage",) if refusal(keys, sizes) else ()
-        memory = measured(page, keys, [_or_none(size) for size in sizes], replies["dbsize"] or 0)
+        used = float(info.get("used_memory", 0))
+        memory = measured(page, keys, sizes, replies["dbsize"] or 0, used)
     elif sample:
         refused += ("scan",)
     seconds, micros = map(int, replies["time"] or (0, 0))
@@ -144,7 +146,7 @@ def _report(using: str, where: str, sample: bool) -> Flow[ServerReport]:
     return ServerReport(
         using,
         where,
-        parsed(replies["info"] or b""),
+        info,
         {_text(name): _text(value) for name, value in zip(options[::2], options[1::2], strict=True)},
         replies["dbsize"],
         clock,

@@ -2,7 +2,7 @@
 
 from redis_kit.operations import component_memory, server_reports
 from redis_kit.operations.dashboard.keys_page import memory_table
-from redis_kit.operations.keys.sample import OTHER_PROGRAMS, component_of, share_of
+from redis_kit.operations.keys.sample import OTHER_PROGRAMS, component_of, measured, share_of
 from tests.operations.conftest import fill
 
 
@@ -59,3 +59,30 @@ def test_other_programs_are_counted_if_an_acl_hides_their_memory(own_kit):
     (report,) = server_reports()
     assert "memory|usage" not in report.refused
     assert str(memory_table(report.memory, linked=False).rows[-1][2]) == "?"
+
+
+def test_large_keys_among_many_small_ones_are_measured(own_kit):
+    prefix = own_kit.prefix
+    own_kit.client.mset({f"{prefix}:{{search:{number}}}:state": "x" for number in range(5000)})
+    own_kit.client.mset({f"{prefix}:{{search:a}}:docs:{number}": "x" * 1_000_000 for number in range(2)})
+    (row,) = component_memory()
+    assert (row.keys, row.share) == (5002, 1)
+    assert 2_000_000 < row.size < 3_500_000
+
+
+def test_large_keys_of_a_large_database_are_not_multiplied(own_kit):
+    prefix = own_kit.prefix
+    own_kit.client.mset({f"{prefix}:{{locks:{number}}}:holder": "x" for number in range(60_000)})
+    own_kit.client.mset({f"{prefix}:{{search:{number}}}:docs": "x" * 1_000_000 for number in range(5)})
+    for rows in (component_memory(), server_reports()[0].memory):
+        sizes = {row.component: row.size for row in rows}
+        true = 60_000 * own_kit.client.memory_usage(f"{prefix}:{{locks:1}}:holder")
+        assert 0.9 * true < sizes["locks"] < 1.1 * true
+        assert sizes.get("search", 0) < 7_000_000
+        assert sum(sizes.values()) <= own_kit.client.info("memory")["used_memory"]
+
+
+def test_estimate_is_at_most_the_memory_of_the_server():
+    keys = {"locks": [b"a"] * 100}
+    (row,) = measured((b"1", keys["locks"]), keys, [50_000] * 100, 1000, 2_000_000)
+    assert (row.keys, row.size, row.share) == (1000, 2_000_000, 0.1)
