@@ -28,6 +28,8 @@ class Component:
     metrics: ClassVar[tuple[str, ...]] = ()
     #: The Redis commands of its calls, with spaces between. ``rk_doctor`` names those that the user may not run.
     commands: ClassVar[str] = ""
+    #: Whether the label is all that stands in the braces of its keys, as in ``rk:{logs}:``, so that they share a slot.
+    one_slot: ClassVar[bool] = False
     #: Codenames and names of permissions of the app ``redis_kit``, for the panels of built-in components. Panels of
     #: ``EXTRA_COMPONENTS`` use permissions of the project's models. Names are in English, as Django's are.
     permissions: ClassVar[tuple[tuple[str, str], ...]] = ()

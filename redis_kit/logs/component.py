@@ -16,6 +16,7 @@ class Logs(Component):
         "get hincrby hlen hmget hset hsetnx incrby lpush lrange ltrim pexpire set zadd zcard zincrby zrange "
         "zremrangebyscore zscore zunion"
     )
+    one_slot = True
     panels = ("redis_kit.logs.dashboard.panel.LogsPanel",)
     group = _("Servers")
     metrics = ("redis_kit.logs.metrics.LogMetrics",)

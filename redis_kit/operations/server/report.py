@@ -193,13 +193,12 @@ def _text(value: bytes) -> str:
 
 def asking() -> dict[str, Call]:
     """Return the step that asks for the rights of each component, by its name. It runs with the source, as EVAL."""
-    return {
-        component.label: Call(
-            *LIST_MISSING([], [f"{key_prefix(component.label)}:x}}", *component.commands.split()]).with_source()
-        )
-        for component in components()
-        if component.commands
-    }
+    asked = {}
+    for component in components():
+        if component.commands:
+            key = f"{key_prefix(component.label)}{'' if component.one_slot else ':x'}}}:x"
+            asked[component.label] = Call(*LIST_MISSING([], [key, *component.commands.split()]).with_source())
+    return asked
 
 
 def missing_rights(replies: Mapping[str, Any]) -> list[MissingRights]:
