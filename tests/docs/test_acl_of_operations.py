@@ -62,7 +62,8 @@ def test_rights_of_keys_are_enough_and_needed(user):
 
 
 def test_user_with_the_lines_by_component_lacks_nothing(own_kit):
-    lines = re.findall(r"^ACL SETUSER site (.*)$", PAGE.partition("## Commands by component")[2], re.MULTILINE)
+    (block,) = re.findall(r"## Commands by component.*?```text(.*?)```", PAGE, re.DOTALL)
+    lines = re.findall(r"^ACL SETUSER site (.*)$", block, re.MULTILINE)
     rules = " ".join(lines).replace("rk:", f"{own_kit.prefix}:")
     own_kit.client.execute_command("ACL", "SETUSER", "site", *rules.split())
     own_kit.connect({"URL": own_kit.url.replace("redis://", "redis://site:secret@")})
