@@ -1,6 +1,6 @@
 """The dashboard's page about Bloom filters."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 from uuid import UUID
@@ -44,8 +44,9 @@ class BloomPanel(IndexPanel):
         yield Figure(_("Values"), sum(info.items for info in infos))
         yield Figure(_("Memory"), Bytes(sum(info.memory for info in infos)))
 
-    def alerts(self, infos: Iterable[FilterInfo]) -> Iterator[Alert]:
-        """Return an alert for each filter that holds more than planned."""
+    def alerts(self, infos: Sequence[FilterInfo]) -> Iterator[Alert]:
+        """Return an alert for each filter that needs a rebuild, or holds more than planned."""
+        yield from super().alerts(infos)
         for info in infos:
             if info.is_overfull:
                 yield Alert(_("%s is full") % info.name, _times(info), _("its capacity"))

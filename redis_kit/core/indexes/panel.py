@@ -1,6 +1,6 @@
 """The base of panels about indexes: a table of all, with buttons to rebuild those of models, and to clear some."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import quote, unquote
 
@@ -46,6 +46,8 @@ class IndexPanel(Panel):
     listed: ClassVar[Text] = gettext_lazy("Indexes")
     columns: ClassVar[tuple[Text, ...]]
     empty: ClassVar[Text] = gettext_lazy("There are no indexes.")
+    #: What an alert says of the index of a model that is not complete.
+    incomplete: ClassVar[Text] = gettext_lazy("%s does not answer")
 
     def figures(self, infos: Sequence[Any]) -> Iterator[Figure]:
         """Yield the figures of the page and the tile beside the number of indexes."""
@@ -55,9 +57,11 @@ class IndexPanel(Panel):
         """Return the cells of a row beside its name."""
         raise NotImplementedError
 
-    def alerts(self, infos: Iterable[Any]) -> Iterator[Alert]:
-        """Yield what needs attention."""
-        yield from ()
+    def alerts(self, infos: Sequence[Any]) -> Iterator[Alert]:
+        """Yield an alert for each index of a model that needs a rebuild."""
+        for info in infos:
+            if not info.complete and not info.rebuilding and self.inventory.is_of_model(info):
+                yield Alert(self.incomplete % info.name, _("rebuild it"))
 
     def details(self, infos: Sequence[Any]) -> Iterator[Content]:
         """Yield what stands below the table."""

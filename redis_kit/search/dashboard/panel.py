@@ -1,13 +1,13 @@
 """The dashboard's page about search."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from redis_kit.core.indexes.panel import IndexPanel
-from redis_kit.core.panels import MOST_ROWS, Alert, Bytes, Content, Figure, Lines, Table
+from redis_kit.core.panels import MOST_ROWS, Bytes, Content, Figure, Lines, Table
 from redis_kit.search.inspection import IndexInfo
 from redis_kit.search.inventory import all_indexes
 
@@ -18,6 +18,7 @@ class SearchPanel(IndexPanel):
     slug = "search"
     title = gettext_lazy("Search")
     inventory = all_indexes
+    incomplete = gettext_lazy("%s may miss changes")
     columns = (
         gettext_lazy("Documents"),
         gettext_lazy("Words"),
@@ -39,12 +40,6 @@ class SearchPanel(IndexPanel):
         """Return what all indexes hold."""
         yield Figure(_("Documents"), sum(info.documents for info in infos))
         yield Figure(_("Memory"), Bytes(sum(info.memory for info in infos)))
-
-    def alerts(self, infos: Iterable[IndexInfo]) -> Iterator[Alert]:
-        """Return an alert for each index that may miss changes."""
-        for info in infos:
-            if not info.complete and not info.rebuilding:
-                yield Alert(_("%s may miss changes") % info.name, _("rebuild it"))
 
     def cells(self, info: IndexInfo) -> tuple[Any, ...]:
         """Return the cells of an index."""

@@ -83,6 +83,9 @@ def test_tile_counts_entries(kit):
     assert tile() is None
     Autocomplete("people").add(1, "Anna")
     assert [figure.value for figure in tile().figures][:2] == [1, 1]
+    assert tile().alerts == []
+    index = ModelAutocomplete(Account, ["name"])
+    assert [alert.text for alert in tile().alerts] == [f"{index.name} does not answer"]
 
 
 def test_many_indexes_have_pages(kit):

@@ -97,6 +97,23 @@ def test_tile_warns_of_filters_with_layers(kit):
     assert (alert.text, alert.value) == ("seen is full", "2.5 times")
 
 
+def test_tile_warns_of_filters_of_models_that_are_not_asked(kit):
+    def texts():
+        reads = BloomPanel().reads()
+        return [alert.text for alert in BloomPanel().tile({"default": run(reads["default"])}).alerts]
+
+    def run(read):
+        return flow.run(read, connections.client())
+
+    index = ModelFilter(Account, capacity=1000)
+    BloomFilter("seen", 100).add(1)
+    assert texts() == [f"{index.name} does not answer"]
+    index.filter.rebuild([8])
+    assert texts() == []
+    index.distrust()
+    assert texts() == [f"{index.name} does not answer"]
+
+
 def test_many_filters_have_pages_and_all_count(kit):
     for number in range(120):
         BloomFilter(f"f{number}", 1000).add(1)
