@@ -44,7 +44,7 @@ class AutocompletePanel(IndexPanel):
 
 
 def _answer(name: str, scope: str | None, text: str) -> Content:
-    infos = all_indexes.find(name)
+    infos = all_indexes.find(name, any_case=True)
     hits = [hit for info in infos for hit in stored_index(info, scope).search(text, 20)]
     empty = _("Nothing begins with this text.") if infos else _("There is no index with this name.")
     return Table(_("Search in %s") % name, (_("Text"), _("Id")), [(hit.text, hit.id) for hit in hits], empty=empty)

@@ -62,7 +62,7 @@ class BloomPanel(IndexPanel):
 
 def _answer(name: str, text: str) -> Content:
     rows = []
-    for info in filters.find(name):
+    for info in filters.find(name, any_case=True):
         values = _spellings(info, text)
         answers = stored_filter(info).contains_many(values.values())
         for kind, answer in zip(values, answers, strict=True):

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from redis_kit.core import terminal
 from redis_kit.core.errors import InvalidValue, ParameterMismatch, RebuildLost, RebuildRunning
-from redis_kit.core.indexes.inventory import Inventory
+from redis_kit.core.indexes.inventory import MOST, Inventory
 from redis_kit.core.indexes.model_index import find_index
 from redis_kit.core.text import clean
 
@@ -52,8 +52,8 @@ class IndexCommand(terminal.KitCommand):
             subparser.add_argument("--using", type=terminal.alias, help="connection (default: all)")
         clear.add_argument("name", metavar="NAME", type=terminal.name, help="name of the index")
         terminal.add_no_input(clear)
-        whole = terminal.whole(1, 1000)
-        listing.add_argument("--limit", type=whole, default=100, help="number of lines, 1 to 1,000 (default: 100)")
+        whole = terminal.whole(1, MOST)
+        listing.add_argument("--limit", type=whole, default=100, help=f"number of lines, 1 to {MOST:,} (default: 100)")
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
         """Run the action. Exit code 1 if no model has the index, or if it can't be rebuilt."""
@@ -71,11 +71,12 @@ class IndexCommand(terminal.KitCommand):
             for line in terminal.aligned(rows, right=range(1, len(self.titles) - 1)):
                 self.stdout.write(line)
             if total > limit:
-                self.stdout.write(f"{total - limit:,} more; --limit shows them.")
+                shown = "them" if total <= MOST else f"at most {MOST:,}"
+                self.stdout.write(f"{total - limit:,} more; --limit shows {shown}.")
 
     def _clear(self, *, name: str, using: str | None, no_input: bool, **options: Any) -> None:
         try:
-            info = self.inventory.find_one(name, using)
+            info = self.inventory.find_one(name, using, any_case=True)
         except InvalidValue as error:
             raise CommandError(clean(str(error))) from error
         count = self.inventory.size(info)
@@ -83,7 +84,7 @@ class IndexCommand(terminal.KitCommand):
             question = f"This deletes {count:,} entries on the connection {info.using}. Type the name to go on: "
             terminal.confirm(question, name, nothing="Nothing was deleted")
         self.inventory.clear(info)
-        self.report(f"{clean(name)} was deleted.", {"name": name, "entries": count}, as_json=options["json"])
+        self.report(f"{clean(info.name)} was deleted.", {"name": info.name, "entries": count}, as_json=options["json"])
 
     def _rebuild(self, *, name: str, **options: Any) -> None:
         try:

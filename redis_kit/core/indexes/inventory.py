@@ -1,6 +1,7 @@
 """All indexes of a component: those that are stored on each connection, and those of models that are not yet."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from django.utils.translation import gettext as _
@@ -11,7 +12,7 @@ from redis_kit.core.errors import InvalidValue, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.indexes.generations import names
-from redis_kit.core.indexes.model_index import indexes
+from redis_kit.core.indexes.model_index import find_index, indexes
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
 
@@ -113,8 +114,11 @@ class Inventory(Generic[Kind]):
         """Return the indexes of one connection, or of all. See read()."""
         return self.merged(each.run_flow(self.read(each.using)) for each in self._named("all", using))
 
-    def find(self, name: str, using: str | None = None) -> list[Kind]:
-        """Return the indexes with a name: one on each connection that has it."""
+    def find(self, name: str, using: str | None = None, *, any_case: bool = False) -> list[Kind]:
+        """Return the indexes with a name: one on each connection that has it.
+
+        With ``any_case``, if there is none, that of a model to which find_index() gives the name.
+        """
         infos: list[Kind] = []
         for index in self._named(name, using):
             try:
@@ -124,11 +128,14 @@ class Inventory(Generic[Kind]):
                     raise
             else:
                 infos += [info] if info else []
+        if not infos and any_case:
+            with suppress(InvalidValue):
+                return self.find(find_index(self.kind, name).name, using)
         return infos
 
-    def find_one(self, name: str, using: str | None = None) -> Kind:
-        """Return the index with a name. Raises InvalidValue if there is none, or one on several connections."""
-        infos = self.find(name, using)
+    def find_one(self, name: str, using: str | None = None, *, any_case: bool = False) -> Kind:
+        """See find(). Raises InvalidValue if there is no index with a name, or one on several connections."""
+        infos = self.find(name, using, any_case=any_case)
         if len(infos) == 1:
             return infos[0]
         several = ", ".join(info.using for info in infos)

@@ -119,7 +119,7 @@ class IndexPanel(Panel):
         """Delete indexes with all that they hold."""
         for info in self._find(value):
             self.inventory.clear(info)
-        return _("%s was deleted.") % _named(value)
+        return _("Deleted: %s.") % _named(value)
 
     def effect_of(self, action: Action, value: str) -> Text:
         """See Panel.effect_of()."""

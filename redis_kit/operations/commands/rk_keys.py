@@ -46,6 +46,8 @@ class Command(terminal.KitCommand):
             self.parser.error(f"{component!a} is not a component. {hint}")
         with terminal.failing():
             if text is None and component is None:
+                if options["cursor"]:
+                    self.parser.error("--cursor continues a search: give the TEXT or the --component of that search.")
                 self._components(using, as_json=options["json"])
                 return
             try:

@@ -55,7 +55,7 @@ def test_text_is_searched_in_a_scope(kit):
 
 def test_index_is_cleared(kit):
     Autocomplete("places", "x", unique_ids=True).add(1, "Berlin")
-    assert str(AutocompletePanel().clear("places")) == "places was deleted."
+    assert str(AutocompletePanel().clear("places")) == "Deleted: places."
     assert Autocomplete("places").info() is None
     with pytest.raises(InvalidValue, match="places does not exist"):
         AutocompletePanel().clear("places")
@@ -69,6 +69,7 @@ def test_index_of_a_model_is_rebuilt(kit):
     AutocompletePanel().rebuild(index.name)
     wait_for(lambda: index.search("an"))
     assert tables()[0].rows[0][-1] == "complete"
+    assert tables(index=index.name.upper(), text="an")[0].rows[0][0] == "Anna"
     assert tables()[0].offered == [("rebuild",)]
     with pytest.raises(InvalidValue, match="No model has"):
         AutocompletePanel().rebuild("shop.product")

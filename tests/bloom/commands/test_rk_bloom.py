@@ -68,6 +68,25 @@ def test_filter_is_cleared_after_a_confirmation(shell, accounts):
     code, out, _ = shell("rk_bloom", "clear", accounts.name, "--noinput", "--json")
     assert (code, json.loads(out)) == (0, {"name": accounts.name, "entries": 0})
     assert accounts.filter.info() is None
+    accounts.rebuild()
+    code, out, _ = shell("rk_bloom", "clear", accounts.name.upper(), "--noinput", "--json")
+    assert (code, json.loads(out)["name"]) == (0, accounts.name)
+    assert accounts.filter.info() is None
+
+
+def test_filter_with_exactly_the_name_is_cleared(shell, accounts):
+    accounts.rebuild()
+    BloomFilter(accounts.name.upper(), 1000).add(1)
+    assert shell("rk_bloom", "clear", accounts.name.upper(), "--noinput")[0] == 0
+    assert accounts.filter.info().complete
+
+
+def test_more_filters_than_are_listed_are_counted(shell, accounts, monkeypatch):
+    monkeypatch.setattr("redis_kit.core.indexes.inventory.MOST", 3)
+    monkeypatch.setattr("redis_kit.core.indexes.command.MOST", 3)
+    for number in range(5):
+        BloomFilter(f"f{number}", 1000).add(1)
+    assert shell("rk_bloom", "list", "--limit", "2")[1].endswith("3 more; --limit shows at most 3.\n")
 
 
 def test_all_connections_are_listed(kit, shell, accounts, make_server):

@@ -34,6 +34,8 @@ def test_wrong_arguments_say_what_is_right(filled, shell):
     assert "Did you mean 'locks'?" in errors
     code, _output, errors = shell("rk_keys", "x", "--cursor", "y")
     assert (code, "cursor must be" in errors) == (2, True)
+    code, _output, errors = shell("rk_keys", "--cursor", "0.1.200.")
+    assert (code, "give the TEXT or the --component of that search" in errors) == (2, True)
 
 
 def test_no_match_exits_with_1_and_no_server_with_69(filled, shell):

@@ -48,7 +48,7 @@ def test_index_without_a_class_can_only_be_cleared(pages, kit, monkeypatch):
     assert (table.rows[0][-1].lines[0], table.offered) == ("no class has it", [()])
     panel = SearchPanel()
     assert str(panel.effect_of(panel.actions()["clear"], "app.PageIndex")) == "0 entries are deleted."
-    assert panel.clear("app.PageIndex") == "app.PageIndex was deleted."
+    assert panel.clear("app.PageIndex") == "Deleted: app.PageIndex."
     assert tables()[0].rows == []
 
 
