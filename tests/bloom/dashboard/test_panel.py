@@ -14,7 +14,16 @@ from redis_kit.core.indexes import inventory, model_index
 from redis_kit.core.indexes.model_index import indexes
 from redis_kit.core.panels import Figure, Meter, Pages, Table, Viewer
 from tests.app.models import Account
+from tests.fixtures.dashboard import ADMIN, visited
 from tests.fixtures.process import wait_for
+
+
+CUT = """() => [...document.querySelectorAll(".rk-scroll, tbody td, tbody th")].filter((part) => {
+  const range = document.createRange();
+  range.selectNodeContents(part);
+  const right = Math.max(...[...range.getClientRects()].map((box) => box.right));
+  return right > part.getBoundingClientRect().right + 1;
+}).map((part) => part.textContent)"""
 
 
 @pytest.fixture(autouse=True)
@@ -208,3 +217,22 @@ def test_check_names_full_filters(kit):
         "redis_kit.W026",
         "The Bloom filter 'seen' has 2 layers: it holds 250 values, and its capacity is 100.",
     )
+
+
+@pytest.mark.once
+def test_nothing_is_cut_on_the_page(transactional_db, chromium, site, kit, boss, make_server):
+    kit.options(CONNECTIONS={**kit.settings.REDIS_KIT["CONNECTIONS"], "second": make_server().connection})
+    BloomFilter("n1509020894196895465", 10).add_many(range(5))
+    BloomFilter("newsletter", 10_000_000, 1e-6).add_many(range(10_017))
+    ModelFilter(Account, capacity=10_000).add_many(range(20_000))
+    session = {"name": "sessionid", "value": boss.cookies["sessionid"].value, "url": site.url}
+
+    def body(browser):
+        with visited(browser, site.url, session) as (tab, problems):
+            tab.goto(f"{ADMIN}filters/")
+            for width in (1280, 800, 390):
+                tab.set_viewport_size({"width": width, "height": 900})
+                problems += [f"{width} px: {text}" for text in tab.evaluate(CUT)]
+        return problems
+
+    assert chromium(body) == []
