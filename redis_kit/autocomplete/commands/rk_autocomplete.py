@@ -11,6 +11,7 @@ class Command(IndexCommand):
 
     help = "Show and clear indexes for autocomplete, and rebuild those of models."
     inventory = all_indexes
+    example = "app and model, such as shop.Author"
     titles = ("INDEX", "CONNECTION", "ENTRIES", "SCOPES", "COMPLETE")
 
     def cells(self, index: Any) -> tuple[str, ...]:

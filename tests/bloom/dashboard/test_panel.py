@@ -17,7 +17,6 @@ from tests.app.models import Account
 from tests.fixtures.dashboard import ADMIN, visited
 from tests.fixtures.process import wait_for
 
-
 CUT = """() => [...document.querySelectorAll(".rk-scroll, tbody td, tbody th")].filter((part) => {
   const range = document.createRange();
   range.selectNodeContents(part);
