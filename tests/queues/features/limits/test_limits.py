@@ -112,6 +112,7 @@ def test_waiting_job_is_ready_and_names_the_limit_for_which_it_waits(queue):
 
 
 def test_paused_queue_wakes_a_worker_for_its_groups_when_it_is_resumed(queue, kit):
+    pytest.importorskip("redis_kit.queues.features.pause")
     queue.pause()
     queue.put_many([1, 2], group="a")
     assert kit.client.llen(queue.key("signal")) == 0
