@@ -297,10 +297,8 @@ def _packed(command: Command) -> bytes:
     """Return a command as it is sent. Text goes as UTF-8; a number as Python writes it, exact for floats too."""
     parts = [b"*%d" % len(command)]
     for argument in command:
-        if isinstance(argument, str):
-            argument = argument.encode()
-        elif not isinstance(argument, bytes):
-            argument = repr(argument).encode()
+        if not isinstance(argument, bytes):
+            argument = (argument if isinstance(argument, str) else repr(argument)).encode()
         length = len(argument)
         parts.append(_LENGTHS[length] if length < 256 else b"\r\n$%d\r\n" % length)
         parts.append(argument)

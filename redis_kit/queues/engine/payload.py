@@ -10,6 +10,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
+from json.encoder import encode_basestring
 from typing import Any
 from uuid import UUID
 
@@ -70,11 +71,16 @@ def text(values: Any, root: str) -> str:
     """Return a sequence or a dict as JSON. Raises NotSerializable as plain() does, which most values do not need."""
     if isinstance(values, dict):
         return _encode(plain(values, root))
+    parts = []
     for value in values:
         kind = type(value)
-        if not (kind is int and -_INT <= value < _INT) and not (kind is str and value.isascii()):
+        if kind is int and -_INT <= value < _INT:
+            parts.append(str(value))
+        elif kind is str and value.isascii():
+            parts.append(encode_basestring(value))
+        else:
             return _encode(plain(values, root))
-    return _encode(values)
+    return f"[{','.join(parts)}]"
 
 
 def checked(body: bytes, what: str) -> bytes:

@@ -1,8 +1,10 @@
 """Adds the calls of tasks to their queues."""
 
+import gc
 import inspect
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -13,6 +15,7 @@ from redis_kit.core import conf
 from redis_kit.core.errors import RedisFailure, RedisKitError
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
+from redis_kit.core.logs.error_text import text_of
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues import signals, validation
@@ -28,16 +31,15 @@ from redis_kit.queues.framework import heard, task_enqueued
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import expiry, middleware, registry
-from redis_kit.queues.tasks.options import outbox_of
+from redis_kit.queues.tasks.options import OPTIONS_OF_A_CALL, outbox_of
 from redis_kit.queues.tasks.result import EnqueuedJob, RedisTaskResult
 from redis_kit.queues.tasks.task import Task, arguments
 
 logger = logging.getLogger("redis_kit")
 _queue = lru_cache(maxsize=1000)(Queue)  # by name: it holds no connection
 MANY = 1000  # calls in one round trip
-OPTIONS_OF_A_CALL = "Options of a call belong in using(...)."
 LOST = (
-    "The transaction was committed, but %s was not enqueued: %s. Enqueue it again. With an outbox, calls stay in the "
+    "The transaction was committed, but %s was not enqueued: %s Enqueue it again. With an outbox, calls stay in the "
     "database until Redis has them."
 )
 
@@ -95,7 +97,8 @@ class WaitingCall:
         try:
             self._action()
         except Exception as error:
-            logger.error(LOST, self._described(), error, exc_info=not isinstance(error, RedisFailure))  # noqa: TRY400
+            text = f"{text_of(error).removesuffix('.')}."
+            logger.error(LOST, self._described(), text, exc_info=not isinstance(error, RedisFailure))  # noqa: TRY400
 
 
 def enqueue(task: Task[..., Any], args: Any, kwargs: Any) -> EnqueuedJob:
@@ -123,28 +126,47 @@ def packed(task: Task[..., Any], args: Any, kwargs: Any) -> PackedCall:
     return PackedCall(body_of(task, args, kwargs), key, lane)
 
 
-def packed_calls(task: Task[..., Any], calls: Iterable[Any]) -> list[tuple[Any, Any, PackedCall]]:
-    """Return the arguments of each call, the named ones, and the call as it is stored. All are checked.
+def new_calls(task: Task[..., Any], calls: Iterable[Any], make: Callable[[str, Any, Any], Any]) -> list[NewCall]:
+    """Return new calls, with what ``make`` returns for the id, the arguments and the named ones. All are checked.
 
     Most tasks use nothing that packed() asks for at each call.
     """
     rare = conf.section(KitSettings).TRACING or middleware.is_used() or _may_have_lane(task) or task.unique
     conf.warn_unless_installed()
     dump = message.dumper(task.module_path, expires=expiry.milliseconds(task.expires), tags=tuple(task.tags))
-    new: list[tuple[Any, Any, PackedCall]] = []
-    for place, each in enumerate(calls):
-        try:
-            args, kwargs = arguments(each)
-            if rare:
-                call = packed(task, args, kwargs)
-            else:
-                check_call(task, args, kwargs)
-                call = PackedCall(dump(args, kwargs), None)
-        except RedisKitError as error:
-            error.add_note(f"This is about calls[{place}]. Nothing was sent.")
-            raise
-        new.append((args, kwargs, call))
-    return new
+    counts, context = registry.counts(task.func), int(task.takes_context)
+    every_args, every_kwargs, every_call = list[Any](), list[Any](), list[PackedCall]()
+    calls = list(calls)
+    with nullcontext() if rare else _without_collector():
+        for place, each in enumerate(calls):
+            try:
+                args, kwargs = arguments(each)
+                if rare:
+                    call = packed(task, args, kwargs)
+                else:
+                    if kwargs or len(args) + context not in counts:
+                        check_call(task, args, kwargs)
+                    call = PackedCall(dump(args, kwargs), None)
+            except RedisKitError as error:
+                error.add_note(f"This is about calls[{place}]. Nothing was sent.")
+                raise
+            every_args.append(args)
+            every_kwargs.append(kwargs)
+            every_call.append(call)
+        names = new_ids(task, every_call)
+        return list(map(NewCall, names, every_call, map(make, names, every_args, every_kwargs)))
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Keep the garbage collector from half of the work: it would look at thousands of new objects, which all stay."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def body_of(task: Task[..., Any], args: Any, kwargs: Any, extra: Extra | None = None) -> bytes:

@@ -28,7 +28,6 @@ _sinks: dict[str, str] = {}  # by queue, of jobs that say where they go
 def register(task: Any) -> None:
     """Register a task under its name. It replaces an older one, as when a module is loaded again."""
     _tasks[task.module_path] = task
-    discovery.note(task.func.__module__)
 
 
 def notice(task: Any) -> None:
@@ -42,9 +41,7 @@ def find(name: str) -> Any:
     """Return a task, of the kit or of django.tasks. Raises UnknownTask."""
     task = _tasks.get(name) or _defined(name)
     if task is None:
-        raise UnknownTask(
-            f"unknown task {name[:200]!a}: no module that this worker imported defines it; see QUEUES['IMPORTS']"
-        )
+        raise UnknownTask(f"unknown task {name[:200]!a}: no imported module defines it; see QUEUES['IMPORTS']")
     return task
 
 
@@ -149,7 +146,7 @@ def is_coroutine(function: Callable[..., Any]) -> bool:
 
 def mismatch_of(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """Return why a function can't be called with these arguments; "" where it can."""
-    if not kwargs and len(args) in _counts(function):  # a tenth of the time that bind() takes
+    if not kwargs and len(args) in counts(function):  # a tenth of the time that bind() takes
         return ""
     if kwargs and kwargs.keys() <= _names(function):
         return _mismatch(function, len(args), tuple(kwargs))
@@ -176,7 +173,7 @@ def _names(function: Callable[..., Any]) -> frozenset[str]:
 
 
 @cache
-def _counts(function: Callable[..., Any]) -> range:
+def counts(function: Callable[..., Any]) -> range:
     """Return the numbers of positional arguments that a call without keyword arguments may have."""
     parameters = list(signature_of(function).parameters.values())
     needed = {parameter.kind for parameter in parameters if parameter.default is Parameter.empty}

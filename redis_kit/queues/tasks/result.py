@@ -138,6 +138,8 @@ def renew(result: Any, read: Any) -> None:
 
 def dump_value(returned: Any) -> tuple[Any, bytes]:
     """Return a return value in JSON's types, and as JSON. Raises NotSerializable and PayloadTooLarge."""
+    if returned is None:  # most tasks
+        return None, b"null"
     try:
         try:
             plain = framework.normalize_json(returned)

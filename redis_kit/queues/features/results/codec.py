@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import repeat
 from typing import Any
 
 from redis_kit.core.logs.error_text import path_of, traceback_of
@@ -20,8 +21,7 @@ from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks.options import copy
 from redis_kit.queues.tasks.result import RedisTaskResult
 
-_OWN_FIELDS = {"id", "args", "kwargs", "errors", "worker_ids"}
-_SAME_FIELDS = [field.name for field in dataclasses.fields(RedisTaskResult) if field.name not in _OWN_FIELDS]
+_OF_ONE_CALL = ("id", "args", "kwargs", "errors", "worker_ids", "_return_value")
 
 
 def new(task: Any, id: str, args: Any, kwargs: Any) -> RedisTaskResult:
@@ -31,20 +31,17 @@ def new(task: Any, id: str, args: Any, kwargs: Any) -> RedisTaskResult:
 
 def maker(task: Any) -> Callable[[str, Any, Any], RedisTaskResult]:
     """Return a function that does the same for many calls of a task, whose ids and arguments differ."""
-    model = new(task, "", (), {})
-    same = [(name, getattr(model, name)) for name in _SAME_FIELDS]
+    model, is_plain = new(task, "", (), {}), getattr(task, "plain_json", True)
+    known = {field.name for field in dataclasses.fields(model)}.difference(_OF_ONE_CALL, vars(model))
+    names, same = (*known, *_OF_ONE_CALL), [getattr(model, name) for name in known]
     create, set_field = object.__new__, object.__setattr__
 
     def make(id: str, args: Any, kwargs: Any) -> RedisTaskResult:
         result = create(RedisTaskResult)
-        for name, value in same:
-            set_field(result, name, value)
-        set_field(result, "id", id)
-        set_field(result, "args", args)
-        set_field(result, "kwargs", kwargs)
-        set_field(result, "errors", [])
-        set_field(result, "worker_ids", [])
-        result.__post_init__()
+        for _ in map(set_field, repeat(result), names, (*same, id, list(args), kwargs, [], [], None)):
+            pass
+        if is_plain:
+            result.__post_init__()
         return result
 
     return make

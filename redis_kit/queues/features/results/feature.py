@@ -13,11 +13,11 @@ class Results(Feature):
     stores_results = True
     task = ("redis_kit.queues.features.results.recorder.Results",)
 
-    def recorder_of(self, source: Any, job: Any, backends: dict[str, Any]) -> Any:
-        """Return the recorder of a job's result; None if no result is stored. ``backends`` is a cache by alias."""
-        from redis_kit.queues.features.results.recorder import recorder_of
+    def recorders(self) -> Any:
+        """Return a function that returns the recorder of a job of a queue; None if no result of it is stored."""
+        from redis_kit.queues.features.results.recorder import recorders
 
-        return recorder_of(source, job, backends)
+        return recorders()
 
     def results_of(self, backend: Any) -> Any:
         """Return the results of a backend."""

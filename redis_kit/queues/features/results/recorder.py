@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
@@ -25,25 +26,31 @@ from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 _NOTHING = object()
 
 
-def recorder_of(source: WorkerQueue, job: Job, backends: dict[str, Any]) -> "ResultRecorder | None":
-    """See Results.recorder_of()."""
-    alias = history.backend(job.history) if job.history else None
-    if alias is None:
-        return None
-    if alias not in backends:
-        backends[alias] = _backend(alias)
-    return ResultRecorder(source, job, backends[alias], alias)
+def recorders() -> "Callable[[WorkerQueue, Job], ResultRecorder | None]":
+    """See Results.recorders()."""
+    backends: dict[str, Any] = {}
+
+    def recorder_of(source: WorkerQueue, job: Job) -> ResultRecorder | None:
+        alias = history.backend(job.history) if job.history else None
+        if alias is None:
+            return None
+        if alias not in backends:
+            backends[alias] = _backend(alias)
+        return ResultRecorder(source, job, backends[alias], alias)
+
+    return recorder_of
 
 
 class ResultRecorder:
     """The result of one attempt, from beginning to end. It is built only when something asks for it."""
 
+    _call: Message | None = None
+    _made: Any = None
+    _returned: Any = _NOTHING
+
     def __init__(self, source: WorkerQueue, job: Job, backend: Any, alias: str) -> None:
         self.alias, self._backend = alias, backend
         self._source, self._job = source, job
-        self._call: Message | None = None
-        self._made: Any = None
-        self._returned: Any = _NOTHING
 
     def begin(self, call: Message) -> None:
         """Note that the attempt begins. No round trip; see result()."""

@@ -7,11 +7,12 @@ from threading import Event
 from typing import Any, ClassVar, NamedTuple
 
 from redis_kit.queues.engine import message
-from redis_kit.queues.engine.feature import ProcessPart, Recorder, results
+from redis_kit.queues.engine.feature import ProcessPart, Recorder
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import (
     CorruptMessage,
+    InvalidMiddleware,
     InvalidWorkflow,
     NewerMessage,
     NotSerializable,
@@ -25,7 +26,8 @@ from redis_kit.queues.worker.run.timeouts import EventLoop, JobKey, Timeouts
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
-UNSTORED = (NotSerializable, PayloadTooLarge, InvalidWorkflow)  # raised for a return value, or steps that were added
+# Raised for a return value, for steps that were added, and for a middleware that returns something else.
+UNSTORED = (NotSerializable, PayloadTooLarge, InvalidWorkflow, InvalidMiddleware)
 
 
 class Attempt:
@@ -64,11 +66,10 @@ class Attempt:
         """Return the queue of the job."""
         return self.source.queue_name
 
-    def load(self, backends: dict[str, Any]) -> None:
-        """Read the call, and find its task. Raises CorruptMessage. ``backends`` is a cache."""
-        if self.job.history:
-            stored = results()
-            self.recorder = stored and stored.recorder_of(self.source, self.job, backends)
+    def load(self, recorder_of: Callable[[WorkerQueue, Job], Recorder | None] | None = None) -> None:
+        """Read the call, and find its task and the recorder of its result. Raises CorruptMessage."""
+        if self.job.history and recorder_of:
+            self.recorder = recorder_of(self.source, self.job)
         try:
             self.call = call = message.loads(self.job.body)
         except NewerMessage as error:

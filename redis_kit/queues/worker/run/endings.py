@@ -243,7 +243,7 @@ def record_unstoppable(source: WorkerQueue, running: Running, *, cancelled: bool
     job = Job(running.id, info.body, running.token, info.attempts, info.crashes, info.priority, info.due, history)
     call = message.loads(job.body)
     task, stored = extended(registry.find(call.task)), results()
-    job_recorder = stored.recorder_of(source, job, {}) if stored else None
+    job_recorder = stored.recorders()(source, job) if stored else None
     if job_recorder:
         job_recorder.resume(call)
     error: BaseException = TaskTimeout(f"{task.module_path} ran for more than {task.timeout} s")

@@ -355,7 +355,8 @@ class JobRunner:
         self.worker, self.claims, self._isolate = worker, claims, isolate
         self._chains = Chains(worker)
         self._notes = [part.note for part in worker.parts.values() if part.note]
-        self._backends: dict[str, Any] = {}
+        stored = feature.results()
+        self.recorder_of = stored.recorders() if stored else None
 
     def cancel(self, job: JobKey) -> None:
         """Let the task of a job know that it was cancelled, and interrupt it unless it looks at that by itself."""
@@ -374,7 +375,7 @@ class JobRunner:
 
     def load(self, attempt: Attempt) -> None:
         """Read the call of an attempt, and find its task."""
-        attempt.load(self._backends)
+        attempt.load(self.recorder_of)
 
     def process(self, slot: int, number: int, job: Job) -> list[Done]:
         """Run a job; record a failed attempt, also after an outage. Return it if it is done, with others beside it."""
@@ -419,7 +420,7 @@ class JobRunner:
 
     def _ending(self, attempt: Attempt) -> Ending:
         try:
-            attempt.load(self._backends)
+            attempt.load(self.recorder_of)
             ending: Ending = self._chains.of(attempt)(attempt)
         except BaseException as error:
             cut_frames(error, HERE)

@@ -179,7 +179,7 @@ def wait():
 
 
 PLACES = {
-    "recorder": (recorder, "recorder_of"),
+    "recorder": (recorder.history, "backend"),
     "start": (attempt.message, "loads"),
     "result": (recorder.ResultRecorder, "result"),
     "error": (recorder.ResultRecorder, "error"),

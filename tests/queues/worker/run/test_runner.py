@@ -51,7 +51,7 @@ def worker(kit):
 def links(worker, job):
     """Return the names of the links that an attempt of this job passes."""
     attempt = Attempt(0, 0, worker.source, job)
-    attempt.load({})
+    attempt.load(worker.runner.recorder_of)
     link, names = Chains(worker.runner.worker).of(attempt), []
     while hasattr(link, "call_next"):
         names.append(type(link).__name__)
