@@ -68,6 +68,7 @@ def test_small_groups_and_chains_are_drawn_step_by_step(waiting):
 
 
 def test_step_in_a_paused_queue_says_so(waiting, boss, trips):
+    pytest.importorskip("redis_kit.queues.features.pause")
     Queue("default").pause()
     trips.clear()
     paused = workflows.paused_queues(workflows.nodes(waiting.id))
