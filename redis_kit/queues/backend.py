@@ -17,7 +17,7 @@ from redis_kit.queues.engine import feature, ids
 from redis_kit.queues.errors import UnlistedQueue
 from redis_kit.queues.framework import BaseTaskBackend, TaskResultDoesNotExist, task_backends
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.tasks import discovery, registry
+from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks.options import check_function, check_options
 from redis_kit.queues.tasks.result import EnqueuedJob, RedisTaskResult
 from redis_kit.queues.tasks.task import Task, extended
@@ -206,8 +206,6 @@ class RedisTaskBackend(BaseTaskBackend):
         # If any queue is allowed, a task that was valid when it was defined still is.
         if self.queues or not isinstance(task, Task):
             self.validate_task(task)
-        if task.func.__module__ not in discovery.looked_at:
-            discovery.warn_unless_imported(task)
         return task if isinstance(task, Task) else extended(task)
 
     def _new(self, task: Any, call: Task[..., Any], calls: Iterable[Any]) -> tuple[list["NewCall"], "Stages"]:
@@ -236,8 +234,8 @@ class RedisTaskBackend(BaseTaskBackend):
 
         try:
             return Queue(ids.queue_of(validation.identifier("result_id", result_id)))
-        except (InvalidName, InvalidValue):
-            raise TaskResultDoesNotExist(result_id) from None
+        except (InvalidName, InvalidValue) as error:
+            raise TaskResultDoesNotExist(str(error)) from None
 
 
 def queue_names() -> set[str]:

@@ -82,13 +82,14 @@ class Command(terminal.KitCommand):
             raise CommandError("--burst and --reload can't be used together.", returncode=2)
         protect_default_handlers()  # what tasks log may hold text that anyone chose
         with terminal.failing():
-            from redis_kit.queues.tasks import discovery
+            from redis_kit.queues.tasks import discovery, middleware
             from redis_kit.queues.worker.options import Options
             from redis_kit.queues.worker.shared.logs import counted
             from redis_kit.queues.worker.supervisor.supervisor import Supervisor
 
             with autoreload.recovering(self._restarted):
                 discovery.discover()
+                middleware.hooks()  # one that can't be made is reported here, too
             used = dict.fromkeys([*conf.section(QueueSettings).NAMES, *queue_names.of_tasks()])
             names, weights = tuple(used), None
             if options["queue_name"]:

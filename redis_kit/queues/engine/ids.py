@@ -10,6 +10,7 @@ from urllib.parse import quote, unquote
 from redis_kit.queues.settings import whole
 
 LENGTH = 14  # characters of a new job's id
+LONGEST_SUFFIX = 100  # characters; an id has at most 128 with the number of a step or the bucket of a shard
 
 
 def new_job() -> str:

@@ -15,6 +15,7 @@ from redis_kit.core import conf
 from redis_kit.core.errors import RedisFailure, RedisKitError
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
+from redis_kit.core.logs.error_text import text_of
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues import signals, validation
@@ -30,16 +31,15 @@ from redis_kit.queues.framework import heard, task_enqueued
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import expiry, middleware, registry
-from redis_kit.queues.tasks.options import outbox_of
+from redis_kit.queues.tasks.options import OPTIONS_OF_A_CALL, outbox_of
 from redis_kit.queues.tasks.result import EnqueuedJob, RedisTaskResult
 from redis_kit.queues.tasks.task import Task, arguments
 
 logger = logging.getLogger("redis_kit")
 _queue = lru_cache(maxsize=1000)(Queue)  # by name: it holds no connection
 MANY = 1000  # calls in one round trip
-OPTIONS_OF_A_CALL = "Options of a call belong in using(...)."
 LOST = (
-    "The transaction was committed, but %s was not enqueued: %s. Enqueue it again. With an outbox, calls stay in the "
+    "The transaction was committed, but %s was not enqueued: %s Enqueue it again. With an outbox, calls stay in the "
     "database until Redis has them."
 )
 
@@ -97,7 +97,8 @@ class WaitingCall:
         try:
             self._action()
         except Exception as error:
-            logger.error(LOST, self._described(), error, exc_info=not isinstance(error, RedisFailure))  # noqa: TRY400
+            text = f"{text_of(error).removesuffix('.')}."
+            logger.error(LOST, self._described(), text, exc_info=not isinstance(error, RedisFailure))  # noqa: TRY400
 
 
 def enqueue(task: Task[..., Any], args: Any, kwargs: Any) -> EnqueuedJob:

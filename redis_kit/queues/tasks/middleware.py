@@ -4,6 +4,7 @@ It imports no Redis client.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from inspect import iscoroutinefunction
 from typing import Any
 
 from django.core.exceptions import MiddlewareNotUsed
@@ -12,6 +13,7 @@ from django.utils.module_loading import import_string
 from redis_kit.core import conf
 from redis_kit.core.conf import Problem
 from redis_kit.core.errors import ConfigurationError
+from redis_kit.core.logs.error_text import described
 from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.queues.errors import InvalidMiddleware
 from redis_kit.queues.settings import QueueSettings
@@ -50,7 +52,7 @@ def outgoing(task: Any, args: Any, kwargs: Mapping[str, Any]) -> OutgoingCall | 
 def is_used() -> bool:
     """Return whether a middleware looks at calls."""
     if not _hooks:
-        _hooks.append(_made_hooks() if conf.section(QueueSettings).MIDDLEWARE else [])
+        _hooks.append(hooks() if conf.section(QueueSettings).MIDDLEWARE else [])
     return bool(_hooks[0])
 
 
@@ -61,16 +63,25 @@ def factories() -> list[Factory]:
 
 def made(factory: Factory, call_next: Callable[..., Any]) -> Callable[..., Any]:
     """Return the middleware of a factory around the next one; that one itself if it raises MiddlewareNotUsed."""
+    name = f"{factory.__module__}.{getattr(factory, '__qualname__', factory)} in {OPTION}"
     try:
         middleware = factory(call_next)
     except MiddlewareNotUsed:
         return call_next
+    except Exception as error:
+        raise ConfigurationError(f"{name} can't be called with call_next: {described(error)}.") from error
     if not callable(middleware):
-        wrong = f"{factory.__module__}.{getattr(factory, '__qualname__', factory)}"
-        raise ConfigurationError(
-            f"{wrong} in {OPTION} returned {shortened(middleware)}. It must return a callable that takes an attempt."
-        )
+        must = "It must return a callable that takes an attempt."
+        raise ConfigurationError(f"{name} returned {shortened(middleware)}. {must}")
+    if _is_coroutine(middleware) and not getattr(factory, "async_capable", False):
+        raise ConfigurationError(f"{name} is asynchronous. Set async_capable = True, as for a middleware of Django.")
+    if iscoroutinefunction(getattr(middleware, "process_enqueue", None)):
+        raise ConfigurationError(f"{name} has an asynchronous process_enqueue(). Write def in place of async def.")
     return middleware  # type: ignore[no-any-return]
+
+
+def _is_coroutine(middleware: Any) -> bool:
+    return iscoroutinefunction(middleware) or iscoroutinefunction(getattr(middleware, "__call__", None))  # noqa: B004
 
 
 def listed() -> str:
@@ -82,6 +93,8 @@ def listed() -> str:
 def problems() -> Iterator[Problem]:
     """Yield a problem for each path that can't be imported or does not name a middleware. Imports all of them."""
     for path in conf.valid_options(QueueSettings).MIDDLEWARE:
+        if "." not in path:
+            continue  # the settings report it
         try:
             _imported(path)
         except ConfigurationError as error:
@@ -109,8 +122,11 @@ def _imported(path: str) -> Factory:
     return factory  # type: ignore[no-any-return]
 
 
-def _made_hooks() -> list[Callable[[OutgoingCall], None]]:
-    """Return the hooks, the innermost first: what the outermost one did last is what it undoes first in a worker."""
+def hooks() -> list[Callable[[OutgoingCall], None]]:
+    """Return the hooks, the innermost first: what the outermost one did last is what it undoes first in a worker.
+
+    Raises ConfigurationError for a middleware that can't be made.
+    """
     made_here = [made(factory, _refuse) for factory in factories()]
     hooks = [getattr(middleware, "process_enqueue", None) for middleware in made_here]
     return [hook for hook in reversed(hooks) if hook]

@@ -1,7 +1,7 @@
 """The options of a task: checked when it is defined, and copied."""
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cache
@@ -11,11 +11,12 @@ from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS
 
 from redis_kit.core import conf
-from redis_kit.core.errors import InvalidValue
+from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.core.keys import encode
 from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.core.values.numbers import seconds, whole_number
 from redis_kit.queues import validation
+from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.feature import lanes, option_class, unique_keys
 from redis_kit.queues.errors import InvalidTask
 from redis_kit.queues.settings import QueueSettings
@@ -23,6 +24,7 @@ from redis_kit.queues.tasks import expiry, retry
 
 TAGS, LONGEST_TAG = 5, 40  # of a job, and bytes of each: the pages of jobs read the beginning of each message
 TIMEOUT = (0.001, 604_800.0)  # seconds
+OPTIONS_OF_A_CALL = "Options of a call belong in using(...)."
 OnCancel = Literal["raise", "flag"]
 
 
@@ -86,17 +88,20 @@ def _fields(kind: type[Any]) -> list[tuple[str, Any]]:
 
 def check_function(function: Any) -> None:
     """Raise InvalidTask if no worker could find the function by its name."""
-    module, name = getattr(function, "__module__", "?"), getattr(function, "__qualname__", "?")
+    module, name = getattr(function, "__module__", "?"), getattr(function, "__qualname__", shortened(function))
     if not inspect.isfunction(function) or not name.isidentifier():
         raise InvalidTask(f"{module}.{name} can't be a task: it must be a function at the top of a module.")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise InvalidTask(f"{module}.{name} can't be a task: it has a yield, so that a call would run none of it.")
     if module == "__main__":
         raise InvalidTask(f"{module}.{name} can't be a task: no worker can import the program that was started.")
 
 
-def of_features(given: Mapping[str, object], others: Iterable[str]) -> Any:
+def of_features(given: Mapping[str, object], others: Iterable[str], of_calls: Container[str]) -> Any:
     """Return the options that features bring, None if all have their defaults.
 
-    Raises InvalidTask for an option that no feature has; ``others`` are those that need none.
+    Raises InvalidTask for an option that no feature has; ``others`` are those that need none, ``of_calls`` those of
+    using().
     """
     if not given:
         return None
@@ -104,7 +109,7 @@ def of_features(given: Mapping[str, object], others: Iterable[str]) -> Any:
     names = [field.name for field in fields(kind)]
     for name in given:
         if name not in names:
-            hint = did_you_mean(name, [*others, *names])
+            hint = OPTIONS_OF_A_CALL if name in of_calls else did_you_mean(name, [*others, *names])
             raise InvalidTask(f"task() has no option {name!r}. {hint}".strip())
     options = kind(**given)
     return None if options == kind() else options
@@ -113,13 +118,16 @@ def of_features(given: Mapping[str, object], others: Iterable[str]) -> Any:
 def check_options(task: Any) -> None:
     """Raise InvalidName or InvalidValue if an option of a task is wrong."""
     encode(task.queue_name)
+    if len(ids.of_queue("", task.queue_name)) > ids.LONGEST_SUFFIX:
+        allowed = f"{ids.LONGEST_SUFFIX - 1} of the characters A-Z a-z 0-9 _ -, of which others count for 3 to 12"
+        raise InvalidName(f"queue_name is {shortened(task.queue_name)}; for the ids of its jobs it may have {allowed}.")
     whole_number("priority", task.priority, validation.PRIORITY)
     if task.max_attempts is not None:
         whole_number("max_attempts", task.max_attempts, validation.LIMIT)
     if task.timeout is not None:
         seconds("timeout", task.timeout, TIMEOUT)
     if task.run_in is not None:
-        validation.milliseconds(task.run_in)
+        validation.milliseconds(task.run_in, "run_after")
     if isinstance(task.run_after, datetime):
         validation.moment(task.run_after)
     elif task.run_after is not None:

@@ -28,7 +28,6 @@ _sinks: dict[str, str] = {}  # by queue, of jobs that say where they go
 def register(task: Any) -> None:
     """Register a task under its name. It replaces an older one, as when a module is loaded again."""
     _tasks[task.module_path] = task
-    discovery.note(task.func.__module__)
 
 
 def notice(task: Any) -> None:
@@ -42,9 +41,7 @@ def find(name: str) -> Any:
     """Return a task, of the kit or of django.tasks. Raises UnknownTask."""
     task = _tasks.get(name) or _defined(name)
     if task is None:
-        raise UnknownTask(
-            f"unknown task {name[:200]!a}: no module that this worker imported defines it; see QUEUES['IMPORTS']"
-        )
+        raise UnknownTask(f"unknown task {name[:200]!a}: no imported module defines it; see QUEUES['IMPORTS']")
     return task
 
 

@@ -311,7 +311,8 @@ def task(
 
     ``options`` are those that features of the queues bring, such as ``at_most_once``.
     """
-    of_its_features = of_features(options, inspect.signature(task).parameters)
+    of_calls = inspect.signature(Task.using).parameters
+    of_its_features = of_features(options, inspect.signature(task).parameters, of_calls)
 
     def made(function: Callable[..., Any]) -> Task[..., Any]:
         check_function(function)

@@ -109,6 +109,8 @@ class WorkerProcess:
         """Work until stopped, or with ``burst`` until no job is ready. Return 1 if the supervisor is gone, else 0."""
         self._start()
         event = self._wait_for("stop", "now", "gone")
+        if event == "gone":
+            logger.warning("The supervisor of this process has gone.")
         end = monotonic() + self.options.grace  # counted from here, as the next step may wait for the server
         self._stopping.set()
         for ended in list(self._isolated.values()):

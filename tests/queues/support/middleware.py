@@ -118,6 +118,30 @@ def eager(call_next):
     return middleware
 
 
+class Broken:
+    def __init__(self, call_next):
+        raise ValueError("no address")
+
+
+def bare():
+    """Take no next middleware."""
+
+
+class Coroutine:
+    """Does not say that it is asynchronous."""
+
+    def __init__(self, call_next):
+        self.call_next = call_next
+
+    async def __call__(self, attempt):
+        return await self.call_next(attempt)
+
+
+class LateHeaders(Tenant):
+    async def process_enqueue(self, call):
+        """Add headers once somebody awaits it."""
+
+
 class Incapable:
     sync_capable = async_capable = False
 
@@ -129,6 +153,12 @@ number = 3
 def tell(value):
     """Return the tenant and the argument."""
     return [tenant.get(), value]
+
+
+@task(max_attempts=3, backoff=0)
+def answer():
+    """Return something."""
+    return 1
 
 
 @task(max_attempts=1)

@@ -1,7 +1,6 @@
-"""The modules that workers import, and the warning about tasks in other modules."""
+"""The modules that workers import."""
 
 import sys
-from types import SimpleNamespace
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -18,9 +17,6 @@ from tests.queues.support import fleet
 
 pytestmark = pytest.mark.skipif(not framework.FOUND, reason="tasks need a framework")
 TASK = "from redis_kit.queues import task\n@task\ndef send(): pass\n"
-LAZY = "def later():\n    from stall import services\n"
-TYPES = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from stall import services\n"
-DYNAMIC = "import pkgutil\nfor info in pkgutil.iter_modules(__path__):\n    __import__(f'{__name__}.{info.name}')\n"
 
 
 @pytest.fixture
@@ -37,66 +33,15 @@ def stall(tmp_path, monkeypatch):
     make({})
     with modify_settings(INSTALLED_APPS={"append": ["stall"]}):
         yield make
-    for name in [name for name in sys.modules if name.partition(".")[0] in ("stall", "stall_urls")]:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "stall"]:
         del sys.modules[name]
     for name in [name for name in registry._tasks if name.startswith("stall.")]:
         del registry._tasks[name]
-    discovery._loaded_at_start.discard("stall.services")
 
 
-def imported(module):
-    __import__(module)
-    return sys.modules[module]
-
-
-@pytest.mark.parametrize(
-    ("files", "module", "warned"),
-    [
-        ({"stall/services.py": TASK}, "stall.services", True),
-        ({"stall/services.py": TASK, "stall/tasks.py": LAZY}, "stall.services", True),
-        ({"stall/services.py": TASK, "stall/tasks.py": TYPES}, "stall.services", True),
-        ({"stall/services.py": TASK, "stall/tasks.py": "from stall import services"}, "stall.services", False),
-        ({"stall/services.py": TASK, "stall/tasks.py": "from .services import send"}, "stall.services", False),
-        (
-            {
-                "stall/services.py": TASK,
-                "stall/tasks.py": "from . import steps",
-                "stall/steps.py": "from . import services",
-            },
-            "stall.services",
-            False,
-        ),
-        ({"stall/tasks.py": TASK}, "stall.tasks", False),
-        ({"stall/tasks/__init__.py": "", "stall/tasks/mail.py": TASK}, "stall.tasks.mail", True),
-        ({"stall/tasks/__init__.py": "from . import mail", "stall/tasks/mail.py": TASK}, "stall.tasks.mail", False),
-        ({"stall/tasks/__init__.py": DYNAMIC, "stall/tasks/mail.py": TASK}, "stall.tasks.mail", False),
-        (
-            {"stall/tasks.py": "import stall.damaged", "stall/damaged.py": "(", "stall/services.py": TASK},
-            "stall.services",
-            0,
-        ),
-        ({"stall/test_orders.py": TASK}, "stall.test_orders", False),
-    ],
-)
-def test_first_call_of_a_task_that_no_worker_imports_is_warned_of(kit, stall, caplog, files, module, warned):
-    stall(files)
-    task = imported(module).send
-    for _ in range(3):
-        task.enqueue()
-    texts = [record.getMessage() for record in caplog.records if "No worker knows" in record.getMessage()]
-    assert len(texts) == warned
-    if warned:
-        assert f"{module}.send" in texts[0]
-        assert f"{{'QUEUES': {{'IMPORTS': ['{module}']}}}}" in texts[0]
-
-
-def test_task_of_the_shell_is_to_be_defined_in_a_module(caplog):
-    module = "django.core.management.commands.shell"
-    discovery.looked_at.discard(module)
-    discovery.warn_unless_imported(SimpleNamespace(func=SimpleNamespace(__module__=module), module_path=f"{module}.f"))
-    (message,) = caplog.messages
-    assert message.startswith(f"No worker can run the task {module}.f, as it was defined in the shell. Define it in")
-    assert "IMPORTS" not in recall.remedy_for(f"{module}.f")
+def test_task_of_the_shell_is_to_be_defined_in_a_module():
+    remedy = recall.remedy_for("django.core.management.commands.shell.f")
+    assert remedy == "define it in a module, such as tasks.py: it was defined in the shell"
 
 
 @pytest.mark.parametrize("module", ["tests.app.tasks", __name__])
@@ -104,23 +49,6 @@ def test_worker_that_imports_the_module_of_a_new_task_is_to_restart(module):
     text = "restart this worker with the new code (or use --reload), or keep the old name of the task"
     assert recall.remedy_for(f"{module}.new") == text
     assert recall.remedy_for("stall.services.new").startswith("add 'stall.services' to REDIS_KIT['QUEUES']['IMPORTS']")
-
-
-def test_modules_of_the_option_and_what_urls_import_are_not_warned_of(kit, stall, caplog, settings):
-    urls = "from django.urls import include\nurlpatterns = [include('stall.urls')]"
-    stall(
-        {
-            "stall/services.py": TASK,
-            "stall/views.py": TASK,
-            "stall_urls.py": urls,
-            "stall/urls.py": "from stall import views",
-        }
-    )
-    kit.options(QUEUES={"IMPORTS": ["stall.services"]})
-    settings.ROOT_URLCONF = "stall_urls"
-    imported("stall.services").send.enqueue()
-    imported("stall.views").send.enqueue()
-    assert "No worker knows" not in caplog.text
 
 
 def test_modules_of_the_option_are_imported_with_those_of_the_apps(kit, stall):
@@ -190,12 +118,3 @@ def test_text_that_is_not_a_path_is_a_problem_of_the_settings(kit, name):
     (problem,) = conf.problems(QueueSettings)
     assert problem.id == "E006"
     assert "dotted path" in problem.message
-
-
-def test_module_that_django_imports_at_its_start_is_not_warned_of(kit, stall, caplog, monkeypatch):
-    stall({"stall/services.py": TASK})
-    monkeypatch.setattr(discovery.apps, "ready", False)
-    task = imported("stall.services").send
-    monkeypatch.undo()
-    task.enqueue()
-    assert "No worker knows" not in caplog.text

@@ -1,6 +1,9 @@
 """Middleware of a project: what it sees of a call and of an attempt, and what it must not do."""
 
+import re
+
 import pytest
+from django.core.management import CommandError, call_command
 
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues import GiveUp, InvalidMiddleware, Queue, chain, previous
@@ -113,6 +116,14 @@ def test_middleware_that_loses_the_task_or_its_value_is_named(use, told, name, w
     assert f"'{HERE}.{name}'" in result.errors[0].traceback
 
 
+def test_value_that_middleware_loses_is_not_worth_another_attempt(use):
+    use("forgetful")
+    project.answer.enqueue()
+    assert drain() == 1
+    (dead,) = Queue("default").peek(state="dead")
+    assert dead.reason.startswith("InvalidMiddleware: ")
+
+
 def test_middleware_may_end_an_attempt_with_an_error_of_its_own(use, told):
     use("refusing")
     told.enqueue(1)
@@ -144,16 +155,31 @@ def test_wrong_path_is_an_error_of_the_call_and_of_the_check(use, name):
     assert (problem.id, WRONG[name] in problem.msg) == ("redis_kit.E017", True)
 
 
-def test_factory_that_returns_nothing_is_an_error(use):
-    use("nothing")
-    with pytest.raises(ConfigurationError, match=r"returned None\. It must return a callable"):
+UNFIT = {
+    "nothing": "returned None. It must return a callable that takes an attempt.",
+    "Broken": "can't be called with call_next: ValueError: no address.",
+    "bare": "can't be called with call_next: TypeError: bare() takes 0 positional",
+    "Coroutine": "is asynchronous. Set async_capable = True",
+    "LateHeaders": "has an asynchronous process_enqueue(). Write def",
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_middleware_that_can_not_be_made_fails_calls_and_stops_the_worker(use, name):
+    use(name)
+    words = re.escape(f"{HERE}.{name} in REDIS_KIT['QUEUES']['MIDDLEWARE'] {UNFIT[name]}")
+    with pytest.raises(ConfigurationError, match=words):
         tell.enqueue(1)
+    with pytest.raises(CommandError, match=words) as stop:
+        call_command("rk_worker", "--burst")
+    assert stop.value.returncode == 78
 
 
 def test_path_without_a_module_is_a_problem_of_the_settings(kit):
     kit.options(QUEUES={"MIDDLEWARE": ["Tenant"]})
     with pytest.raises(ConfigurationError, match="not the dotted path of a middleware"):
         tell.enqueue(1)
+    assert list(Queues().checks()) == []  # the check of the settings says so
 
 
 def test_middleware_passes_nothing_on_outside_of_a_worker(use):

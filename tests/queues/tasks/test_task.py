@@ -19,10 +19,12 @@ from redis_kit.queues import (
     QueueCounts,
     UnknownTask,
     chain,
+    group,
     task,
 )
-from redis_kit.queues.engine import message
+from redis_kit.queues.engine import ids, message
 from redis_kit.queues.tasks import registry
+from redis_kit.testing.jobs import drain
 from tests.queues.support import tasks
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -202,6 +204,39 @@ def test_only_functions_of_modules_can_be_tasks(function):
 def test_queue_in_the_place_of_the_function_says_what_to_write():
     with pytest.raises(InvalidTask, match=re.escape("'mail' can't be a task. Write @task(queue_name='mail').")):
         task("mail")
+
+
+def test_function_whose_body_a_call_does_not_run_can_not_be_a_task():
+    def generator():
+        yield 1
+
+    async def asynchronous():
+        yield 1
+
+    for function in (generator, asynchronous):
+        function.__qualname__ = function.__name__
+        with pytest.raises(InvalidTask, match="it has a yield"):
+            task(function)
+
+
+@pytest.mark.parametrize("name", ["q" * 99, "q" * 100, "\u8bf7" * 8, "\u8bf7" * 9])
+def test_ids_of_jobs_have_room_for_the_name_of_their_queue(kit, name):
+    if len(ids.of_queue("", name)) > 100:
+        with pytest.raises(InvalidName, match="for the ids of its jobs it may have 99 of the characters"):
+            tasks.remember.using(queue_name=name)
+        return
+    result = tasks.remember.using(queue_name=name).enqueue(1)
+    workflow = group(tasks.remember.using(queue_name=name).step(number) for number in range(2)).enqueue()
+    assert result.cancel()
+    assert workflow.cancel()
+    assert drain(name) == 0
+
+
+def test_options_of_a_call_belong_in_using():
+    with pytest.raises(InvalidTask, match=re.escape("task() has no option 'run_after'. Options of a call belong in")):
+        task(run_after=5)
+    with pytest.raises(InvalidValue, match="run_after must be 0 to"):
+        tasks.remember.using(run_after=timedelta(days=-1))
 
 
 def test_function_of_the_main_program_can_not_be_a_task(monkeypatch):

@@ -127,7 +127,10 @@ def run(name: str) -> tuple[str, str]:
 
 
 def prune(*, dry_run: bool = False) -> list[str]:
-    """Forget the schedules of code that no worker has declared for half a minute; return their names."""
+    """Forget the schedules of code that no worker has declared for half a minute; return their names.
+
+    Raises InvalidValue if no worker is running: then nobody says which schedules the code has.
+    """
     schedules = Schedules("all")
     gone: list[str] = []
     for offset in range(0, MOST, PAGE):
@@ -138,6 +141,8 @@ def prune(*, dry_run: bool = False) -> list[str]:
                 gone.append(schedule.name)
         if offset + PAGE >= page.total:
             break
+    if gone and not page.watched:
+        raise InvalidValue("No worker is running, and only workers say which schedules the code has.")
     return gone if dry_run else schedules.run_flow(store.forget(schedules, gone))
 
 

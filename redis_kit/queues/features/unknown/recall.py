@@ -91,7 +91,7 @@ def _warn(queue: str, calls: list[UnknownCalls]) -> None:
 
 def remedy_for(task: str) -> str:
     """Return what lets a worker run a task that it does not know."""
-    if discovery.SHELL in task:
+    if ".management.commands.shell" in task:
         return "define it in a module, such as tasks.py: it was defined in the shell"
     module = task.rpartition(".")[0]
     if module in sys.modules or discovery.is_of_app(module):

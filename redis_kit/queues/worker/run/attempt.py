@@ -12,6 +12,7 @@ from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import (
     CorruptMessage,
+    InvalidMiddleware,
     InvalidWorkflow,
     NewerMessage,
     NotSerializable,
@@ -25,7 +26,8 @@ from redis_kit.queues.worker.run.timeouts import EventLoop, JobKey, Timeouts
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
-UNSTORED = (NotSerializable, PayloadTooLarge, InvalidWorkflow)  # raised for a return value, or steps that were added
+# Raised for a return value, for steps that were added, and for a middleware that returns something else.
+UNSTORED = (NotSerializable, PayloadTooLarge, InvalidWorkflow, InvalidMiddleware)
 
 
 class Attempt:

@@ -78,6 +78,9 @@ def test_schedule_without_its_code_stops_after_an_hour_and_is_pruned(kit, shell)
     assert control.prune() == []
     seen = kit.client.hget(schedules.key("versions"), "v1").split()
     kit.client.hset(schedules.key("versions"), "v1", " ".join(str(int(each) - 3_700_000) for each in seen))
+    code, _, error = shell("rk_schedule", "prune")
+    assert code
+    assert "No worker is running" in error
     tick(scheduler())
     assert info("hourly").problem == control.UNDECLARED
     assert kit.client.zscore(schedules.key("due"), "hourly") is None
