@@ -95,7 +95,8 @@ def test_long_name_stays_in_its_frame_on_a_phone(visit, stock):
 
 
 def test_time_at_the_head_of_a_row_stays_on_one_line(visit, stock):
-    parts.MIRROR[:] = [Table("Log", ("Time", "Text", "Text"), [(datetime(2026, 11, 27, 15, 4, 5), *["word " * 40] * 2)])]
+    row = datetime(2026, 11, 27, 15, 4, 5), *["word " * 40] * 2
+    parts.MIRROR[:] = [Table("Log", ("Time", "Text", "Text"), [row])]
 
     def look(page):
         heights = "[...document.querySelectorAll('.rk-moment, .rk-moment span')].map((part) => part.offsetHeight)"

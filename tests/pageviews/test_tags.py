@@ -41,7 +41,7 @@ def test_beacon_needs_the_request():
 
 
 @pytest.mark.parametrize("tag", ["page_views", "page_visitors"])
-def test_object_that_is_not_saved_and_variable_that_is_not_there_have_no_views(kit, tag):
+def test_unsaved_object_and_missing_variable_have_no_views(kit, tag):
     PageViews("post", 7).add("anna")
     assert rendered(f"{tag} 'post' post.pk", post=User()) == "0"
     assert rendered(f"{tag} 'post' nothing.pk days=30") == rendered(f"{tag} nothing") == "0"
