@@ -26,7 +26,9 @@ from redis_kit.throttling.throttles.hit_all import hit_all
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.ban import Ban
 from redis_kit.throttling.values.decision import Decision
+from redis_kit.throttling.values.identity_shape import ADDRESS, SPELLINGS
 
+NAME = "name:"  # how the identity of a user name begins
 LONGEST_NAME = 256  # characters of a user name that are compared
 TYPED = "_redis_kit_login_name"  # the typed name may be an e-mail address, which is not the user name
 
@@ -109,9 +111,9 @@ def _hits(request: HttpRequest | None, name: str) -> list[Hit]:
         return []
     hits: list[Hit] = []
     if name and options.LOGIN_RATES:
-        hits.append((_of_names(), f"name:{name}"))
+        hits.append((_of_names(), f"{NAME}{name}"))
     if request is not None and options.LOGIN_ADDRESS_RATES:
-        hits.append((_of_addresses(), f"ip:{client_address(request)}"))
+        hits.append((_of_addresses(), f"{ADDRESS}{client_address(request)}"))
     return hits
 
 
@@ -121,13 +123,13 @@ def throttles() -> list[Throttle]:
 
 
 def _of_names() -> Throttle:
-    return _throttle("logins.name", conf.section(ThrottlingSettings).LOGIN_RATES, None, "name:")
+    return _throttle("logins.name", conf.section(ThrottlingSettings).LOGIN_RATES, None, NAME)
 
 
 def _of_addresses() -> Throttle:
     options = conf.section(ThrottlingSettings)
     return _throttle(
-        "logins.address", options.LOGIN_ADDRESS_RATES, Ban(*options.LOGIN_BAN) if options.LOGIN_BAN else None, "ip:"
+        "logins.address", options.LOGIN_ADDRESS_RATES, Ban(*options.LOGIN_BAN) if options.LOGIN_BAN else None, ADDRESS
     )
 
 
@@ -147,6 +149,9 @@ def _folded(name: str) -> str:
     """Return the same text for all spellings of a user name that a site may treat as equal."""
     text = normalize("NFKC", name[:LONGEST_NAME]).casefold()
     return normalize("NFKC", text).strip()[:LONGEST_NAME].encode("utf-8", "replace").decode()
+
+
+SPELLINGS[NAME] = _folded
 
 
 def _peek(hits: Sequence[Hit]) -> Flow[list[Decision]]:

@@ -139,6 +139,13 @@ def test_any_user_name_can_be_counted_and_takes_bounded_room(logins, name):
     assert all(len(one) < 200 for key in states if "offenders" in key for one in logins.client.zrange(key, 0, -1))
 
 
+@pytest.mark.parametrize("given", ["name:Joe", "Joe", "name: JOE "])
+def test_rule_is_refused_for_a_name_that_is_not_spelled_as_log_ins_count_it(logins, shell, given):
+    code, _, errors = shell("rk_throttle", "ban", "logins.name", given, "1h")
+    assert (code, "Did you mean name:joe?" in errors) == (1, True)
+    assert shell("rk_throttle", "ban", "logins.name", "name:joe", "1h")[0] == 0
+
+
 def test_credentials_without_a_name_count_for_the_address(logins):
     for number in range(7):
         count(RequestFactory().get("/"), {"token": str(number)})
