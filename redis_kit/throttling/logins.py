@@ -10,6 +10,7 @@ from unicodedata import normalize
 from django.contrib.auth import get_backends, get_user_model
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.debug import sensitive_variables
 
@@ -62,7 +63,10 @@ class ThrottledLogins:
 
 
 class LoginRefusedMixin:
-    """For a log-in form: after too many failures the error says so and when to retry, not that the name is wrong."""
+    """For a log-in form: after too many failures the error says so and when to retry, not that the name is wrong.
+
+    It says that log-ins are not possible if the failure policy refused.
+    """
 
     request: Any
 
@@ -71,6 +75,8 @@ class LoginRefusedMixin:
         if not _was_refused(self.request):
             error: ValidationError = super().get_invalid_login_error()  # type: ignore[misc]
             return error
+        if self.request.throttle.reason == "outage":
+            return ValidationError(_("It is not possible to log in at the moment. Try again soon."), code="throttled")
         minutes = math.ceil(self.request.throttle.retry_after / 60)
         text = ngettext(
             "There were too many failed attempts. Try again in %(minutes)d minute.",

@@ -253,9 +253,7 @@ def _wrong_kind(throttle: Throttle, identity: str | None, *, hash: bool = False,
         return ""
     combined = (parts for shape in kinds for parts in product(*(starts or ("...",) for starts in shape)))
     forms = dict.fromkeys(" ".join(FORMS.get(part, part) for part in parts) for parts in combined)
-    text = (
-        f"No key of {clean(throttle.name)} makes {clean(identity)}. Its identities begin with {' or '.join(forms)}."
-    )
+    text = f"No key of {clean(throttle.name)} makes {clean(identity)}. Its identities begin with {' or '.join(forms)}."
     if likely := suggestion(identity, kinds):
         return f"{text} Did you mean {clean(likely)}?"
     by = counted_by(kinds)
