@@ -124,7 +124,6 @@ def test_wrong_call_is_named_and_nothing_is_sent(kit, twin, call, error, message
     assert kit.keys() == []
 
 
-@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("is_enabled", [True, False])
 def test_garbage_collector_is_as_before(queue, is_enabled):
     if not is_enabled:
@@ -138,6 +137,7 @@ def test_garbage_collector_is_as_before(queue, is_enabled):
         gc.enable()
 
 
+@pytest.mark.django_db(transaction=True)
 def test_calls_wait_for_the_commit(queue, trips):
     made = task(work)
     made.enqueue_many([(0,)])
