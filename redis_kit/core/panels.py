@@ -241,6 +241,18 @@ class Pages:
 
 
 @dataclass(frozen=True)
+class NextPage:
+    """A link to the next page of a list that is read with a cursor, with the ``cursor`` in ``asked``.
+
+    If that is "", this is the last page. ``note`` says where this page is, such as how many rows were looked at.
+    """
+
+    slug: str
+    asked: Mapping[str, str]
+    note: Text = ""
+
+
+@dataclass(frozen=True)
 class Ranges:
     """Links to the same page with other ranges of time, in hours: each its label and its hours, one of them chosen.
 
@@ -267,7 +279,7 @@ class Downloads:
 
 Chart = Bars | StackedBars | LineChart | HeatMap | Graph
 TRENDS = (Bars, StackedBars, LineChart)  # charts whose first line a tile can show
-Content = Figure | Table | Chart | Listing | Pages | Ranges | Downloads
+Content = Figure | Table | Chart | Listing | Pages | NextPage | Ranges | Downloads
 
 
 @dataclass(frozen=True, kw_only=True)

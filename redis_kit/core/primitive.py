@@ -92,10 +92,9 @@ class Primitive:
             keys = f"{conf.section(KitSettings).PREFIX}:{{{self.component}*"
             error.args = (f"{error} The component {self.component!r} uses the keys ~{keys}.",)
         policy, pair = self.policy(), (self.component, self.using)
-        is_outage = isinstance(error, (RedisUnavailable, OutOfMemory))
-        if f"if_{policy}" not in answers or not (is_outage or isinstance(error, self.answered)):
+        if f"if_{policy}" not in answers or not isinstance(error, (RedisUnavailable, OutOfMemory, *self.answered)):
             raise error
-        if not is_outage:
+        if not isinstance(error, RedisUnavailable):  # other calls succeed, so that none of these tells of its end
             self._note(error, policy)
         elif pair not in _unavailable:
             _unavailable.add(pair)

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import accumulate
 from typing import Any, Literal
 
 from django.core.exceptions import ImproperlyConfigured
@@ -18,7 +19,7 @@ from redis_kit.core import text
 from redis_kit.core.client.addresses import aliases
 from redis_kit.core.errors import ConfigurationError, InvalidName, RedisFailure
 from redis_kit.core.keys import encode
-from redis_kit.core.text import clean, number, seconds_of
+from redis_kit.core.text import clean, number, seconds_of, text_width
 
 UNAVAILABLE, MISCONFIGURED = 69, 78  # EX_UNAVAILABLE and EX_CONFIG of sysexits.h
 PIPE_CLOSED = 141  # 128 + SIGPIPE, as a shell reports it
@@ -27,7 +28,7 @@ DURATION = "seconds, or a duration such as 15m, 2h or 7d"  # the help of an argu
 EXAMPLES = ("30s", "15m", "2h", "7d")  # of durations, in the error of seconds()
 BAR = 30  # characters of a progress bar
 MINUTES = 120.0  # seconds from which on rounded_duration() is in minutes
-WIDEST = 60  # characters of a column
+WIDEST = 60  # letters of the usual width in a column
 OWN_CHECKS = ["redis_kit"]  # tags
 UNKNOWN = "unrecognized arguments: "  # how argparse begins its error
 NO_ACTION = "the following arguments are required: ACTION"  # its error without one
@@ -219,15 +220,19 @@ def ip_address(text: str) -> str:
 def aligned(rows: Iterable[Sequence[str]], *, right: Collection[int] = ()) -> Iterator[str]:
     """Yield a line for each row, the first of which are titles; the columns named in ``right`` end at one place."""
     table = [[clean(text) for text in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    widths = [max(map(text_width, column)) for column in zip(*table, strict=True)]
     for row in table:
-        cells = enumerate(zip(row, widths, strict=True))
-        yield "  ".join(text.rjust(width) if at in right else text.ljust(width) for at, (text, width) in cells).rstrip()
+        blanks = [" " * (width - text_width(text)) for text, width in zip(row, widths, strict=True)]
+        cells = enumerate(zip(row, blanks, strict=True))
+        yield "  ".join(blank + text if at in right else text + blank for at, (text, blank) in cells).rstrip()
 
 
 def cut(text: str) -> str:
-    """Return text of at most 60 characters."""
-    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
+    """Return text of at most 60 columns."""
+    start = text[: WIDEST + 1]
+    if text_width(start) <= WIDEST:
+        return text
+    return f"{text[: sum(width < WIDEST for width in accumulate(map(text_width, start)))]}…"
 
 
 def duration(seconds: float) -> str:

@@ -56,6 +56,11 @@ def cut_to_bytes(text: str, size: int, *, end: bool = False) -> str:
     return f"…{encoded[-room:].decode(errors='ignore')}" if end else f"{encoded[:room].decode(errors='ignore')}…"
 
 
+def text_width(text: str) -> int:
+    """Return how many letters of the usual width take as much room as a text."""
+    return len(text) + sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+
+
 def similar(name: Any, allowed: Iterable[str]) -> list[str]:
     """Return at most three names that are like one that does not exist, the likest first. Case does not count."""
     if not isinstance(name, str):

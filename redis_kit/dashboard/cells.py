@@ -13,7 +13,7 @@ from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 
 from redis_kit.core.panels import Bytes, Downloads, Estimate, Lines, Link, Meter, Shade, Sparkline, Value, Words
-from redis_kit.core.text import byte_size, duration, estimate
+from redis_kit.core.text import byte_size, duration, estimate, text_width
 
 MAX_SHOWN = 200  # characters
 MAX_UNBROKEN = 16  # characters that stay on one line; wide ones, as Chinese has, count twice
@@ -137,11 +137,6 @@ class Data(NamedTuple):
 
     columns: Sequence[Cell]
     rows: Sequence[tuple[Cell, Sequence[Cell]]]
-
-
-def text_width(text: str) -> int:
-    """Return how many letters of the usual width take as much room as a text."""
-    return len(text) + sum(unicodedata.east_asian_width(character) in "WF" for character in text)
 
 
 def _with_breaks(name: re.Match[str]) -> str:

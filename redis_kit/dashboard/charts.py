@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 from django.utils.translation import gettext as _
 
 from redis_kit.core.panels import Bars, Graph, HeatMap, LineChart, StackedBars, Value
+from redis_kit.core.text import text_width
 from redis_kit.dashboard.cells import (
     MAX_TOOLTIP,
     SHADES,
@@ -20,7 +21,6 @@ from redis_kit.dashboard.cells import (
     level,
     line_path,
     shade,
-    text_width,
 )
 
 MAX_VALUES = 400  # bars, and labels of lines

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from redis_kit.core.errors import RedisKitError
-from redis_kit.core.panels import Action, Field, Panel, Text
+from redis_kit.core.panels import Action, Field, Panel
 from redis_kit.dashboard.cells import Cell, cell
+
+LONGEST_LABEL = 100  # characters of a choice
 
 
 class ActionButton(NamedTuple):
@@ -66,9 +68,10 @@ class FieldView:
             return ()
 
     @property
-    def options(self) -> list[tuple[str, Text]]:
-        """Return the choices with their labels."""
-        return list(zip(self.choices, self.field.labels or self.choices, strict=True))
+    def options(self) -> list[tuple[str, str]]:
+        """Return the choices with their labels, which are cut."""
+        labels = (cell(label, LONGEST_LABEL).text for label in self.field.labels or self.choices)
+        return list(zip(self.choices, labels, strict=True))
 
 
 class SearchView(NamedTuple):

@@ -13,6 +13,7 @@ from redis_kit.core.panels import (
     Figure,
     Link,
     Listing,
+    NextPage,
     Pages,
     Ranges,
     Table,
@@ -78,11 +79,10 @@ class ListingView:
 
 @dataclass(frozen=True)
 class PagesView:
-    """Links to the previous and the next page, relative to the overview; "" if there is none."""
+    """Where a page is, and links to the previous and the next one, relative to the overview; "" if there is none."""
 
     template: ClassVar[str] = "redis_kit/dashboard/_pages.html"
-    number: int
-    count: int
+    place: Cell
     previous: str
     next: str
 
@@ -119,6 +119,10 @@ def render(content: Content, buttons: Mapping[str, ActionButton]) -> View:
         return ListingView(cell(content.title), lines(content.text, MAX_TEXT), content.open)
     if isinstance(content, Pages):
         return _pages(content)
+    if isinstance(content, NextPage):
+        if content.asked.get("cursor"):
+            return PagesView(cell(content.note), "", address(Link("", content.slug, content.asked)))
+        return PagesView(cell(f"{content.note} {_('This is the end.')}"), "", "")
     if isinstance(content, Ranges):
         return _ranges(content)
     if isinstance(content, Downloads):
@@ -174,7 +178,8 @@ def _pages(pages: Pages) -> PagesView:
         there = 1 <= number <= pages.count
         return address(Link("", pages.slug, {**pages.asked, "page": str(number)})) if there else ""
 
-    return PagesView(pages.number, pages.count, to(pages.number - 1), to(pages.number + 1))
+    place = _("Page %(number)s of %(count)s") % {"number": pages.number, "count": pages.count}
+    return PagesView(cell(place), to(pages.number - 1), to(pages.number + 1))
 
 
 def _ranges(choice: Ranges) -> LinksView:

@@ -20,7 +20,7 @@ from django.utils.cache import get_conditional_response
 from django.utils.html import format_html
 from django.utils.http import quote_etag, urlencode
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from redis_kit.core import conf
 from redis_kit.core.component import components
@@ -71,7 +71,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
             route("<str:slug>/", require_safe(self.panel), "change"),
             route("<str:slug>/fragment/", require_safe(self.panel_fragment), "panel_fragment"),
             route("<str:slug>/<slug:name>.csv", require_safe(self.download), "download"),
-            route("<str:slug>/do/<str:name>/", require_POST(self.act), "act"),
+            route("<str:slug>/do/<str:name>/", require_http_methods(["GET", "HEAD", "POST"])(self.act), "act"),
         ]
 
     def has_view_permission(self, request: HttpRequest, obj: object = None) -> bool:
@@ -142,6 +142,8 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
     def act(self, request: HttpRequest, slug: str, name: str) -> HttpResponse:
         """Run a panel's action, after a confirmation if it needs one, and log it."""
         panel = self._panel(request, slug)
+        if request.method != "POST":  # as after a log-in on the way here
+            return redirect(self._back(panel))
         action = panel.actions().get(name)
         if action is None:
             raise Http404(_("This page has no action “%s”.") % cell(name).text)

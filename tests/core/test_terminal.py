@@ -119,3 +119,16 @@ def test_option_that_may_be_given_once_refuses_a_second_value(capsys):
 )
 def test_times_from_two_minutes_on_are_in_minutes_without_zero_parts(seconds, words):
     assert terminal.rounded_duration(seconds) == words
+
+
+def test_columns_are_aligned_where_letters_are_wide():
+    lines = list(terminal.aligned([("QUEUE", "READY"), ("邮件", "7"), ("mail", "12")], right=(1,)))
+    assert lines == ["QUEUE  READY", "邮件       7", "mail      12"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("q" * 60, "q" * 60), ("q" * 61, "q" * 59 + "…"), ("邮" * 30, "邮" * 30), ("邮" * 31, "邮" * 29 + "…"), ("", "")],
+)
+def test_text_is_cut_at_60_columns(text, shown):
+    assert terminal.cut(text) == shown

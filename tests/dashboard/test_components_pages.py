@@ -78,7 +78,7 @@ def test_every_button_needs_post_its_permission_and_a_token(kit, signed_in):
     routes = [f"{ADMIN}{panel.slug}/do/{name}/" for panel in panels() for name in panel.actions()]
     assert len(routes) > 20
     for route in routes:
-        assert viewer.get(route).status_code == 405, route
+        assert viewer.put(route).status_code == 405, route
         assert viewer.post(route, {"value": "a", "confirmed": "1"}).status_code == 403, route
         assert forger.post(route, {"value": "a", "confirmed": "1"}).status_code == 403, route
 

@@ -4,7 +4,7 @@ import pytest
 from django.contrib.admin.templatetags import admin_urls  # noqa: F401 - loads the admin before its templates are read
 from django.template.loader import get_template
 
-from redis_kit.core.panels import Pages, Table
+from redis_kit.core.panels import NextPage, Pages, Table
 from redis_kit.dashboard import site
 from tests.dashboard.support import parts
 from tests.dashboard.support.html import page, whole_page
@@ -46,6 +46,13 @@ def test_pages_link_to_their_neighbours_with_the_search(stock, boss, number, exp
     assert f"Page {number} of 3" in pages.words
     links = [(one.words, one.attributes["href"]) for one in found.find("a") if one.attributes.get("rel")]
     assert links == [(text, f"{ADMIN}mirror/?name=m+4&page={to}") for text, to in expected]
+
+
+@pytest.mark.parametrize(("cursor", "more"), [("7", "Next"), ("", "This is the end.")])
+def test_list_with_a_cursor_links_to_its_next_page(stock, boss, cursor, more):
+    parts.MIRROR[:] = [NextPage("mirror", {"name": "m 4", "cursor": cursor}, "2 <seen>.")]
+    (pages,) = page(boss.get(f"{ADMIN}mirror/")).find("nav", class_="rk-pages")
+    assert pages.words == f"2 <seen>. {more}"
 
 
 def test_page_that_is_open_stays_when_it_refreshes(kit, boss):

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from redis_kit.core.client.addresses import aliases
 from redis_kit.core.component import components
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.panels import Bytes, Content, Field, Figure, Link, Meter, Panel, Search, Table, Viewer
+from redis_kit.core.panels import Bytes, Content, Field, Link, Meter, NextPage, Panel, Search, Table, Viewer
 from redis_kit.operations.keys.sample import OTHER_PROGRAMS, ComponentMemory, component_memory
 from redis_kit.operations.keys.search import find_keys
 
@@ -49,9 +49,6 @@ class KeysPanel(Panel):
             limit=SHOWN,
             using=using,
         )
-        given = {name: asked[name] for name in FIELDS if asked.get(name)}
-        further = Link(_("Continue"), self.slug, {**given, "text": given.get("text", ""), "cursor": page.cursor})
-        yield Figure(_("Keys searched"), f"{100 * page.share:.0f} %", further if page.cursor else _("This is the end."))
         yield Table(
             _("Keys"),
             (_("Key"), _("Component"), _("Type"), _("Memory"), _("Expires in")),
@@ -67,6 +64,10 @@ class KeysPanel(Panel):
             ],
             empty=_("No match on this page. Continue the search.") if page.cursor else _("No further key matches."),
         )
+        given = {name: asked[name] for name in FIELDS if asked.get(name)}
+        further = {**given, "text": given.get("text", ""), "cursor": page.cursor}
+        note = gettext("Keys searched: %s.") % f"{100 * page.share:.0f} %"
+        yield NextPage(self.slug, further, note)
 
     def tile(self, replies: Mapping[str, Any]) -> None:
         """Return nothing: the overview does not list keys."""

@@ -48,7 +48,7 @@ class QueueCommand(terminal.KitCommand):
             names = [*dict.fromkeys([*names, *queue_names.of_tasks()])]
         if name not in names:
             more = "" if len(names) <= SHOWN else f" and {len(names) - SHOWN:,} more"
-            hint = did_you_mean(name, names, f"Queues: {', '.join(names[:SHOWN])}{more}.")
+            hint = did_you_mean(name, names, f"Queues: {', '.join(map(terminal.cut, names[:SHOWN]))}{more}.")
             raise CommandError(f"There is no queue {clean(name)}. {clean(hint)}")
         return Queue(name, using=using)
 

@@ -116,7 +116,7 @@ def _text(reports: dict[str, QueueStats], errors: Errors) -> Iterable[str]:
     yield from table(reports)
     yield "Means of the last 5 minutes and the current one. RUNNING: claimed by workers. LATE: how late attempts began."
     if deserted := [name for name, report in reports.items() if report.deserted]:
-        yield f"No worker works on: {clean(', '.join(deserted))}"
+        yield f"No worker works on: {clean(', '.join(map(cut, deserted)))}"
     if several := [f"{clean(name)}: {report.shards}" for name, report in reports.items() if report.shards > 1]:
         yield f"Shards: {', '.join(several)}"
     by_reason: dict[str, list[str]] = {}

@@ -273,14 +273,17 @@ def effect_of_pause(name: str) -> str:
 
 def effect_of_retrying_dead(name: str) -> str:
     """Return what "Retry dead jobs" will do. Three round trips. Raises InvalidValue."""
-    count = min(existing(name).counts().dead, MOST_RETRIED)
+    dead = existing(name).counts().dead
+    count = min(dead, MOST_RETRIED)
     if not count:
         raise InvalidValue(_("Nothing was retried: %(queue)s has no dead jobs.") % {"queue": name})
     by_task: Counter[str] = Counter()
     for group in _groups(name):
         by_task[group.cause.task] += group.jobs
     tasks = [f"{task or _('no task')} ({jobs})" for task, jobs in by_task.most_common(NAMED)] if any(by_task) else []
-    return _becoming_ready(count, [*tasks, *["…"] * (len(by_task) > NAMED)])
+    effect = _becoming_ready(count, [*tasks, *["…"] * (len(by_task) > NAMED)])
+    more = _("The queue has %(dead)s dead jobs: repeat this for the others.") % {"dead": grouped(dead)}
+    return f"{effect} {more}" if dead > count else effect
 
 
 def _groups(name: str) -> list[Group]:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
-from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Lines, Link, Search, Table
+from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Lines, Link, NextPage, Search, Table
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import CombinedBatch
@@ -283,10 +283,9 @@ class JobsPanel(QueueChoicePanel):
             values=[value if JOB.fullmatch(value) else "" for value in targets],
         )
 
-    def _further(self, page: JobPage) -> Figure:
+    def _further(self, page: JobPage) -> NextPage:
         query = {"queue": self.queue(), "state": self._state, **self._texts(), "cursor": page.cursor}
-        further = Link(_("Continue"), SLUG, query)
-        return Figure(_("Jobs looked at"), page.looked_at, further if page.cursor else _("This is the end."))
+        return NextPage(SLUG, query, gettext("Jobs looked at: %s.") % grouped(page.looked_at))
 
     def _texts(self) -> dict[str, str]:
         return {name: text for name in TEXTS if (text := self.asked(name))}

@@ -22,7 +22,6 @@ from redis_kit.queues.settings import whole
 
 HOUR = 60  # minutes of the trend on the overview
 TEN = 10  # jobs of "Retry 10"
-LONGEST_CHOICE = 100  # characters of a name
 MANAGE = "redis_kit.manage_queues"
 button = partial(action, permission=MANAGE, asks=None)
 WANTS = _("Concurrency, rate or both, such as 4, 10/s or 4 10/s (empty: no limit)")
@@ -33,6 +32,12 @@ def of_features() -> Iterator[Figure]:
     """Yield the figures of features about all queues."""
     for feature in features():
         yield from feature.queue_figures()
+
+
+def hidden() -> Table:
+    """Return what a viewer is told who follows a link and may not manage queues."""
+    text = _("The pages of single queues, jobs and workflows need the permission to manage queues.")
+    return Table(_("Looked up"), (), [], empty=text)
 
 
 def _read_stats() -> Flow[Any]:
@@ -58,14 +63,15 @@ class QueueChoicePanel(Panel):
         """Return what the viewer asked for."""
         return self.viewer.asked.get(field, "").strip()
 
-    def choices(self, names: Sequence[str]) -> list[str]:
-        """Return the first names that a form can show."""
-        return [name for name in names[:MOST_ROWS] if name.isprintable() and len(name) <= LONGEST_CHOICE]
+    def choices(self, field: str, names: Sequence[str]) -> list[str]:
+        """Return the first names, and the one that the viewer chose, as far as a form can show them."""
+        chosen = [name for name in names if name == self.asked(field)]
+        return [name for name in dict.fromkeys([*names[:MOST_ROWS], *chosen]) if name.isprintable()]
 
     @property
     def queue_field(self) -> Field:
         """Return the field of the search."""
-        return Field("queue", _("Queue"), lambda: self.choices(self.names), any=_("All queues"), optional=True)
+        return Field("queue", _("Queue"), lambda: self.choices("queue", self.names), any=_("All queues"), optional=True)
 
     @property
     def names(self) -> list[str]:
@@ -101,7 +107,7 @@ class QueuesPanel(QueueChoicePanel):
         """Return the form to look up a job, if the viewer may manage queues: the page shows the job's arguments."""
         if not self.viewer.may(MANAGE):
             return None
-        queue = Field("queue", _("Queue"), lambda: self.choices(self.names), any=_("Any queue"), optional=True)
+        queue = Field("queue", _("Queue"), lambda: self.choices("queue", self.names), any=_("Any queue"), optional=True)
         id = Field("id", _("Id of a job (empty: the jobs of the queue)"), optional=True)
         return Search(_("Look up"), (queue, id))
 
@@ -118,6 +124,8 @@ class QueuesPanel(QueueChoicePanel):
                 yield Table(_("Looked up"), (), [], empty=str(error))
             if self.asked("queue") or self.asked("id"):
                 return
+        elif self.asked("queue") or self.asked("id"):
+            yield hidden()
         yield from self._all(names[:MOST_ROWS])
 
     def reads(self) -> dict[str, Flow[Any]]:

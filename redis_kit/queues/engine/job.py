@@ -82,7 +82,7 @@ class JobInfo(NamedTuple):
 
     ``due`` is when it was or is to start next, in seconds since 1970 on the server's clock. ``begun`` is when its last
     attempt began, None if the job stores no result. ``worker`` is the worker of a running job; ``died`` and ``reason``
-    are when and why a dead job died. ``reason`` of a ready job is the limit for which it waits.
+    are when and why a dead job died. ``reason`` of a ready job is the limit for which it waits, as that is used up.
     """
 
     id: str

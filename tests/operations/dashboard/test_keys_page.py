@@ -28,7 +28,7 @@ def test_search_is_continued_by_its_link_and_by_its_refresh(filled, boss, trips)
     trips.clear()
     first = boss.get(PAGE, search)
     assert len(trips) <= 3
-    (link,) = [one for one in page(first).find("a") if one.words == "Continue"]
+    (link,) = [one for one in page(first).find("a") if one.words == "Next"]
     second = boss.get(ADMIN + link.attributes["href"].removeprefix("/admin/redis_kit/dashboard/"))
     assert set(rows(page(first))).isdisjoint(rows(page(second)))
     assert f"{PAGE}fragment/?component=queues&amp;text=jobs&amp;cursor=" in second.content.decode()

@@ -357,6 +357,12 @@ def test_existing_names_are_listed_once(mail, command):
     assert len(known) == len(set(known))
 
 
+def test_long_names_are_cut(kit, command):
+    Queue("q" * 512).put(1)
+    assert max(map(len, command("rk_queues")[1].splitlines())) < 160
+    assert f"{'q' * 59}…" in command("rk_queues", "zzz")[2]
+
+
 def test_queue_of_a_task_is_known_before_its_first_job(kit, command):
     from redis_kit.queues.tasks import registry
 

@@ -4,6 +4,7 @@ import pytest
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.queues import Queue
+from redis_kit.queues.dashboard import actions
 from redis_kit.queues.dashboard.actions import GroupTarget, JobTarget, SupervisorTarget
 from redis_kit.queues.dashboard.panel import QueuesPanel
 from redis_kit.queues.dashboard.workers_page import WorkersPanel
@@ -43,6 +44,13 @@ def test_retry_counts_the_jobs_and_names_their_tasks(mail):
     for name, value in (("retry_dead", "mail"), ("retry_group", group)):
         with pytest.raises(InvalidValue, match="Nothing was retried"):
             effect(name, value)
+
+
+def test_retry_of_a_part_says_how_many_there_are(mail, monkeypatch):
+    monkeypatch.setattr(actions, "MOST_RETRIED", 1)
+    mail.nack(*mail.claim(worker="w1"), max_attempts=1, error="ValueError: no")
+    text = "1 dead job becomes ready as if it were new. The queue has 2 dead jobs: repeat this for the others."
+    assert effect("retry_dead", "mail") == text
 
 
 def test_cancellation_and_deletion_depend_on_the_state(mail):

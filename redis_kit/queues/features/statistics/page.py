@@ -46,7 +46,7 @@ class TasksPanel(QueueChoicePanel):
 
     def search(self) -> Search:
         """Return the choice of a queue and a task."""
-        task = Field("task", _("Task"), lambda: self.choices(self._tasks), any=_("All tasks"), optional=True)
+        task = Field("task", _("Task"), lambda: self.choices("task", self._tasks), any=_("All tasks"), optional=True)
         return Search(_("Show"), (self.queue_field, task))
 
     def content(self) -> Iterator[Content]:

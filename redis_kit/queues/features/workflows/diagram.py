@@ -108,18 +108,20 @@ class _Drawing:
                     del self.after[other]
 
 
-def state_of(step: StepInfo, paused: Collection[str]) -> Any:
-    """Return the state of a step as text, given the queues that are paused."""
+def state_of(step: StepInfo, paused: Collection[str], *, ended: bool) -> Any:
+    """Return the state of a step as text, given the queues that are paused, and whether its workflow has ended."""
+    if step.state == "waiting" and ended:
+        return _("will not run")
     if step.state == "due" and step.queue in paused:
         return _("in its queue (paused)")
     return STATES.get(step.state, step.state)
 
 
-def drawing(nodes: Sequence[NodeInfo], paused: Collection[str] = ()) -> Graph:
-    """Return the drawing of a workflow, without boxes if there would be too many, given the queues that are paused."""
+def drawing(nodes: Sequence[NodeInfo], paused: Collection[str] = (), *, ended: bool = False) -> Graph:
+    """Return the drawing of a workflow, without boxes if there would be too many; see state_of()."""
     drawing = _Drawing(nodes)
-    total = Counter(node.state for steps in drawing.steps.values() for node in steps)
-    summary = ", ".join(f"{STATES.get(word, word)}: {count}" for word, count in sorted(total.items()))
+    total = Counter(str(state_of(node.step, paused, ended=ended)) for node in nodes if node.step)
+    summary = ", ".join(f"{text}: {count}" for text, count in sorted(total.items()))
     if len(drawing.after) > MOST_BOXES:
         return Graph(_("Graph"), [], [], _("Too large to be drawn. %(summary)s") % {"summary": summary})
     columns, rows = drawing.columns(), Counter[int]()
@@ -128,17 +130,17 @@ def drawing(nodes: Sequence[NodeInfo], paused: Collection[str] = ()) -> Graph:
     for number in drawing.after:
         column = columns[number]
         places[number] = len(boxes)
-        boxes.append(_box(drawing.steps[number], column, rows[column], paused))
+        boxes.append(_box(drawing.steps[number], column, rows[column], paused, ended=ended))
         rows[column] += 1
     arrows = [(places[begin], places[end]) for begin, ends in drawing.after.items() for end in sorted(ends)]
     return Graph(_("Graph"), boxes, arrows, summary)
 
 
-def _box(steps: Sequence[NodeInfo], column: int, row: int, paused: Collection[str]) -> Box:
+def _box(steps: Sequence[NodeInfo], column: int, row: int, paused: Collection[str], *, ended: bool) -> Box:
     words: Counter[str] = Counter(node.state for node in steps)
     failed = words["failed"] + words["cancelled"]
     if len(steps) == 1:
-        note: Any = state_of(steps[0].step, paused) if steps[0].step else ""
+        note: Any = state_of(steps[0].step, paused, ended=ended) if steps[0].step else ""
     elif failed:
         note = _("%(done)d done, %(failed)d failed") % {"done": words["successful"], "failed": failed}
     else:

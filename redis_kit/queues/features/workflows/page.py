@@ -25,7 +25,8 @@ from redis_kit.core.panels import (
     Tile,
 )
 from redis_kit.core.steps import Batch, Call, CombinedBatch
-from redis_kit.queues.dashboard.panel import MANAGE, button
+from redis_kit.core.text import grouped
+from redis_kit.queues.dashboard.panel import MANAGE, button, hidden
 from redis_kit.queues.errors import UnknownWorkflow
 from redis_kit.queues.features.workflows import calls
 from redis_kit.queues.features.workflows import diagram as graph
@@ -36,7 +37,6 @@ from redis_kit.queues.features.workflows.workflow import NodeInfo, StepInfo, Wor
 from redis_kit.queues.queue import Queue
 
 SLUG = "workflows"
-MOST_DRAWN = 2000  # nodes that are read for a drawing
 ORDER = ("failed", "cancelled", "running", "due", "waiting", "successful")
 OF_STATES = {"running": ("cancel",), "failed": ("retry",), "cancelled": ("retry",)}
 
@@ -86,8 +86,10 @@ class WorkflowsPanel(Panel):
         id = self.viewer.asked.get("id", "").strip()
         if id and self.viewer.may(MANAGE):
             yield from _content_of(id)
-        else:
-            yield from self._all()
+            return
+        if id:
+            yield hidden()
+        yield from self._all()
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the latest workflows. Two round trips."""
@@ -96,12 +98,12 @@ class WorkflowsPanel(Panel):
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
         """Return how many of the latest workflows run and failed; None without workflows."""
         listing = replies["default"]
-        return Tile.of(_figures([status for _, status in listing.workflows if status])) if listing.total else None
+        return Tile.of(_figures(listing)) if listing.total else None
 
     def _all(self) -> Iterator[Content]:
         listing = list_workflows(offset=(self.viewer.page - 1) * MOST_ROWS, limit=MOST_ROWS)
         readable = [(id, status) for id, status in listing.workflows if status]
-        yield from _figures([status for _, status in readable])
+        yield from _figures(listing)
         yield _table(gettext_lazy("Workflows"), readable, linked=self.viewer.may(MANAGE))
         yield from Pages.of(SLUG, self.viewer.page, listing.total)
 
@@ -128,21 +130,24 @@ def _content_of(id: str) -> Iterator[Content]:
     title = _("Workflow %s") % id
     try:
         status = Workflow(id).status()
-        drawn = nodes(id, MOST_DRAWN)
-        paused = paused_queues(drawn)
+        listed = nodes(id)
+        paused = paused_queues(listed)
     except (UnknownWorkflow, InvalidValue) as error:
         yield Table(title, (), [], empty=str(error))
         return
     yield _table(title, [(id, status)], linked=False)
-    yield graph.drawing(drawn, paused)
-    yield _steps([node for node in drawn if node.step], paused)
+    ended = status.state != "running"
+    yield graph.drawing(listed, paused, ended=ended)
+    yield _steps([node for node in listed if node.step], paused, ended=ended)
 
 
-def _figures(workflows: Iterable[WorkflowStatus]) -> Iterator[Figure]:
-    states = [(status.state, status.failed) for status in workflows]
+def _figures(listing: "Listing") -> Iterator[Figure]:
+    states = [(status.state, status.failed) for _id, status in listing.workflows if status]
     failed = sum(steps > 0 and state != "cancelled" for state, steps in states)
-    yield Figure(gettext_lazy("Running"), sum(state == "running" for state, _steps in states))
-    yield Figure(gettext_lazy("With failed steps"), failed, alarm=bool(failed))
+    counts = {"count": grouped(len(listing.workflows)), "total": grouped(listing.total)}
+    hint = _("among %(count)s of %(total)s") % counts if listing.total > MOST_ROWS else ""
+    yield Figure(gettext_lazy("Running"), sum(state == "running" for state, _steps in states), hint)
+    yield Figure(gettext_lazy("With failed steps"), failed, hint, alarm=bool(failed))
 
 
 def _table(title: Any, workflows: list[tuple[str, WorkflowStatus]], *, linked: bool) -> Table:
@@ -164,9 +169,9 @@ def _table(title: Any, workflows: list[tuple[str, WorkflowStatus]], *, linked: b
     return Table(title, columns, rows, empty, actions=("cancel", "retry"), values=ids, offered=offered)
 
 
-def _steps(nodes: list[NodeInfo], paused: Collection[str]) -> Table:
+def _steps(nodes: list[NodeInfo], paused: Collection[str], *, ended: bool) -> Table:
     ordered = sorted(nodes, key=lambda node: (ORDER.index(node.state) if node.state in ORDER else -1, node.number))
-    rows = [_row(node.step, paused) for node in ordered[:MOST_ROWS] if node.step]
+    rows = [_row(node.step, paused, ended=ended) for node in ordered[:MOST_ROWS] if node.step]
     columns = (_("Job"), _("State"), _("Since"), _("Run time"), _("Error"))
     title = _("Steps")
     if len(ordered) > MOST_ROWS:
@@ -174,11 +179,11 @@ def _steps(nodes: list[NodeInfo], paused: Collection[str]) -> Table:
     return Table(title, columns, rows)
 
 
-def _row(step: StepInfo, paused: Collection[str]) -> tuple[Any, ...]:
+def _row(step: StepInfo, paused: Collection[str], *, ended: bool) -> tuple[Any, ...]:
     job = Link(step.id, "queues", {"queue": step.queue, "id": step.id})
     run_time = None if step.seconds is None else timedelta(seconds=step.seconds)
     error = without_secrets(step.error) if step.error else None
-    return Lines((step.task, job)), graph.state_of(step, paused), step.since, run_time, error
+    return Lines((step.task, job)), graph.state_of(step, paused, ended=ended), step.since, run_time, error
 
 
 class Listing(NamedTuple):
@@ -189,15 +194,15 @@ class Listing(NamedTuple):
 
 
 def list_workflows(*, offset: int = 0, limit: int = 100) -> Listing:
-    """Return workflows from the latest on, of the last 10,000. Two round trips."""
+    """Return workflows from the latest on, of the last 10,000; from behind their end the last ones. Two round trips."""
     listing: Listing = Queue("default").run_flow(read(offset, limit))
     return listing
 
 
-def nodes(id: str, limit: int) -> list[NodeInfo]:
-    """Return the first ``most`` nodes of a workflow. Two round trips for 500. Raises UnknownWorkflow."""
+def nodes(id: str) -> list[NodeInfo]:
+    """Return the nodes of a workflow. Two round trips for 500. Raises UnknownWorkflow."""
     workflow = Workflow(id)
-    read: list[NodeInfo] = workflow.run_flow(handles.nodes(workflow, limit))
+    read: list[NodeInfo] = workflow.run_flow(handles.nodes(workflow))
     return read
 
 
@@ -217,6 +222,8 @@ def read(offset: int, limit: int) -> Flow[Listing]:
     """See list_workflows()."""
     key = WorkflowLists.of().listed
     total, ids = yield Batch([Call("ZCARD", key), Call("ZREVRANGE", key, offset, offset + limit - 1)])
+    if total and not ids:
+        ids = yield Call("ZREVRANGE", key, (total - 1) // limit * limit, -1)
     names = [id.decode("utf-8", "replace") for id in ids]
     replies = (yield CombinedBatch([calls.READ_STATUS(id, 0) for id in names], lenient=True)) if names else []
     workflows: list[tuple[str, WorkflowStatus | None]] = []

@@ -15,6 +15,7 @@ from redis_kit.queues.engine import history, message
 from redis_kit.queues.errors import UnknownWorkflow
 from redis_kit.queues.features.workflows import calls, transitions
 from redis_kit.queues.features.workflows.keys import WorkflowKeys
+from redis_kit.queues.features.workflows.step import MOST_STEPS
 from redis_kit.queues.features.workflows.transitions import Added
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings, whole
@@ -204,12 +205,12 @@ def read_status(workflow: Workflow, reply: Sequence[Any]) -> WorkflowStatus:
     )
 
 
-def nodes(workflow: Workflow, most: int = 1_000_000) -> Flow[list[NodeInfo]]:
-    """Read the nodes of a workflow, the first ``most`` of them."""
+def nodes(workflow: Workflow) -> Flow[list[NodeInfo]]:
+    """Read the nodes of a workflow."""
     reply = yield calls.READ_STATUS(workflow.name, 0)
     if not reply:
         raise unknown(workflow.name)
-    last = min(int(reply[7]), most) - 1
+    last = min(int(reply[7]), MOST_STEPS) - 1
     listed: list[NodeInfo] = []
     for first in range(0, last + 1, PAGE):
         rows = yield calls.LIST_NODES(workflow.name, first, min(first + PAGE - 1, last))

@@ -111,7 +111,26 @@ def test_waiting_job_is_ready_and_names_the_limit_for_which_it_waits(queue):
     assert queue.get(second).state == "ready"
 
 
+def test_job_waits_for_no_limit_that_is_not_used_up(queue, kit, shell):
+    limits.set_limit("default", "group=a", concurrency=1)
+    queue.put_many([1, 2], group="a")
+    (job,) = queue.claim(5, worker="w")
+    (waiting,) = queue.peek()
+    assert waiting.reason == queue.get(waiting.id).reason == "group=a"
+    assert shell("rk_jobs", "--state", "ready")[1].count("waits for group=a") == 1
+    queue.ack(job)  # no worker claims the other one now
+    assert [info.reason for info in (*queue.peek(), queue.get(waiting.id))] == ["", ""]
+    limits.set_limit("default", "group=a", rate="1/h")
+    queue.put(3, group="a")
+    queue.claim(5, worker="w")
+    (waiting,) = queue.peek()
+    assert waiting.reason == "group=a"
+    kit.client.hset(queue.key("limits"), "next group=a", 1)  # as an hour later
+    assert (queue.peek()[0].reason, queue.get(waiting.id).reason) == ("", "")
+
+
 def test_paused_queue_wakes_a_worker_for_its_groups_when_it_is_resumed(queue, kit):
+    pytest.importorskip("redis_kit.queues.features.pause")
     queue.pause()
     queue.put_many([1, 2], group="a")
     assert kit.client.llen(queue.key("signal")) == 0

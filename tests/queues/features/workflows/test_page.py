@@ -7,9 +7,11 @@ from redis_kit.core import component
 from redis_kit.core.panels import Figure
 from redis_kit.queues import Queue, chain, failures, group, previous
 from redis_kit.queues.features.workflows import page as workflows
+from redis_kit.queues.features.workflows import transitions
 from redis_kit.queues.features.workflows.diagram import drawing
 from redis_kit.queues.features.workflows.keys import WorkflowLists
 from redis_kit.queues.features.workflows.page import WorkflowsPanel
+from redis_kit.queues.features.workflows.step import StepCall
 from redis_kit.testing.jobs import drain
 from tests.dashboard.support.attacks import FEW, harmless_links, without_titles
 from tests.dashboard.support.html import page, row_buttons, rows, said, whole_page
@@ -42,7 +44,7 @@ def waiting(kit):
 
 
 def drawn(workflow):
-    graph = drawing(workflows.nodes(workflow.id, 1000))
+    graph = drawing(workflows.nodes(workflow.id))
     return graph, [(str(box.name), str(box.note), box.column, box.tone) for box in graph.boxes]
 
 
@@ -66,15 +68,16 @@ def test_small_groups_and_chains_are_drawn_step_by_step(waiting):
 
 
 def test_step_in_a_paused_queue_says_so(waiting, boss, trips):
+    pytest.importorskip("redis_kit.queues.features.pause")
     Queue("default").pause()
     trips.clear()
-    paused = workflows.paused_queues(workflows.nodes(waiting.id, 1000))
+    paused = workflows.paused_queues(workflows.nodes(waiting.id))
     assert (paused, len(trips)) == ({"default"}, 3)
-    assert drawing(workflows.nodes(waiting.id, 1000), paused).boxes[0].note == "in its queue (paused)"
+    assert drawing(workflows.nodes(waiting.id), paused).boxes[0].note == "in its queue (paused)"
     found = page(boss.get(PAGE, {"id": waiting.id}))
     assert [each["State"] for each in rows(found, "Steps")] == ["in its queue (paused)", *["waiting"] * 4]
     Queue("default").resume()
-    assert workflows.paused_queues(workflows.nodes(waiting.id, 1000)) == set()
+    assert workflows.paused_queues(workflows.nodes(waiting.id)) == set()
 
 
 def test_long_chain_is_folded_and_added_steps_follow_their_step(kit):
@@ -107,6 +110,30 @@ def test_list_links_to_the_page_of_each(failed, waiting, boss):
     assert boss.get(PAGE, {"id": "no/id"}).status_code == 200
 
 
+def test_step_that_failed_late_in_a_large_workflow_is_on_its_page(kit, boss):
+    workflow = async_to_sync(group(work.step(number) for number in range(2100)).aenqueue)()
+    workflow.run_flow(transitions.fail(StepCall(workflow.id, 2099), "ValueError: 2099"))
+    graph, boxes = drawn(workflow)
+    assert boxes == [("2100 steps", "0 done, 1 failed", 0, "bad")]
+    assert graph.summary == "failed: 1, in its queue: 2099"
+    first, second, *_ = rows(page(boss.get(PAGE, {"id": workflow.id})), "Steps: the first 100 of 2100")
+    assert (first["State"], first["Error"], second["State"]) == ("failed", "ValueError: 2099", "in its queue")
+
+
+def test_steps_that_wait_say_that_they_will_not_run_after_the_end(kit, boss):
+    workflow_tasks.broken.clear()
+    workflow_tasks.broken.add(1)
+    parts = chain(work.step(1), work.step(2))
+    failed = async_to_sync(parts.aenqueue)()
+    drain()
+    cancelled = async_to_sync(parts.aenqueue)()
+    assert cancelled.cancel()
+    for workflow, state in ((failed, "failed"), (cancelled, "cancelled")):
+        found = page(boss.get(PAGE, {"id": workflow.id}))
+        assert [each["State"] for each in rows(found, "Steps")] == [state, "will not run"]
+        assert found.find("desc")[0].words == f"{state}: 1, will not run: 1"
+
+
 def test_failed_workflow_is_an_alarm_and_a_cancelled_one_is_none(failed, waiting):
     assert waiting.cancel()
     drain()
@@ -137,8 +164,10 @@ def test_permission_token_and_post_are_required(failed, boss, signed_in, name):
     viewer = signed_in("view_dashboard")
     assert viewer.post(URLS[name], given).status_code == 403
     assert signed_in("superuser", enforce_csrf_checks=True).post(URLS[name], given).status_code == 403
-    assert boss.get(URLS[name], given).status_code == 405
-    assert "ValueError" not in viewer.get(PAGE, {"id": failed.id}).content.decode()
+    assert boss.get(URLS[name], given).status_code == 302
+    text = viewer.get(PAGE, {"id": failed.id}).content.decode()
+    assert "need the permission to manage queues" in text
+    assert "ValueError" not in text
 
 
 def test_list_of_many_costs_two_round_trips_and_hides_what_expired(kit, boss, trips):
@@ -151,7 +180,21 @@ def test_list_of_many_costs_two_round_trips_and_hides_what_expired(kit, boss, tr
     assert len(trips) == 2
     listing = workflows.list_workflows(offset=100)
     assert (len(listing.workflows), listing.total) == (19, 120)
-    assert len(rows(page(boss.get(PAGE, {"page": "2"})), "Workflows")) == 19
+    for number in ("2", "999"):
+        found = page(boss.get(PAGE, {"page": number}))
+        assert len(rows(found, "Workflows")) == 19
+        assert "Page 2 of 2" in found.find("nav", class_="rk-pages")[0].words
+
+
+def test_figures_of_many_say_how_many_workflows_they_count(failed, waiting, monkeypatch):
+    monkeypatch.setattr(workflows, "MOST_ROWS", 1)
+    panel = WorkflowsPanel()
+    for figures in (
+        list(panel.content())[:2],
+        panel.tile({"default": Queue("default").run_flow(panel.reads()["default"])}).figures,
+    ):
+        assert [(item.value, item.alarm) for item in figures] == [(1, False), (0, False)]
+        assert {item.hint for item in figures} == {"among 1 of 2"}
 
 
 def test_page_about_a_large_workflow_takes_few_round_trips(kit, trips, boss):

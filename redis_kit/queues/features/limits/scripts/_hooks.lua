@@ -57,25 +57,28 @@ end
 own = string.match(redis.call("HGET", lanes, holder) or "", "^%S+ (.*)$")
 -- @end on_lane
 -- @if on_reason
--- The limit for which a job waits.
--- @keys lanes, limits
-local awaiting = string.match(redis.call("HGET", lanes, id) or "", "^%S+ (.*)$") or ""
-if state == "ready" then reason = string.match(redis.call("HGET", limits, "lane " .. awaiting) or "", "^%d+ (%S+)") or "" end
+-- The limit for which a job waits, if it is used up: else the job waits for a worker.
+-- @keys lanes
+local clock = redis.call("TIME")
+-- @include _blocking
+local lane = string.match(redis.call("HGET", lanes, id) or "", "^%S+ (.*)$") or ""
+if state == "ready" then reason = blocking(lane) or "" end
 -- @end on_reason
 -- @if on_count
 -- @keys parked
 waiting = waiting + redis.call("ZLEXCOUNT", parked, "[job\n", "(job\11")
 -- @end on_count
 -- @if on_read
--- After those that are ready come those that wait for a limit.
--- @keys parked, limits
+-- After those that are ready come those that wait for a limit. Where it is not used up any more they wait for a worker.
+-- @keys parked
+local clock = redis.call("TIME")
+-- @include _blocking
 if state == "ready" and #entries < 2 * limit then
     local from = math.max(0, offset - redis.call("ZCARD", key))
     for _, member in ipairs(redis.call("ZRANGEBYLEX", parked, "[job\n", "(job\11", "LIMIT", from, limit - #entries / 2)) do
         local lane, id = string.match(member, "^job\n([^\n]*)\n.*\n(.*)$")
         entries[#entries + 1], entries[#entries + 2] = id or member, ""
-        local waits = lane and redis.call("HGET", limits, "lane " .. lane) or ""
-        reasons_of[id or member] = string.match(waits, "^%d+ (%S+)") or ""
+        reasons_of[id or member] = lane and blocking(lane) or ""
         places_of[#entries / 2] = "parked " .. member
     end
 end

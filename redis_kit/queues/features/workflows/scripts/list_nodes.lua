@@ -7,12 +7,15 @@
 -- returns  number, beginning of the node, state and error of each
 
 -- @include _node_start
-local reply = {}
+local numbers, reply = {}, {}
 for number = tonumber(ARGV[1]), tonumber(ARGV[2]) do
+    numbers[#numbers + 1] = tostring(number)
+end
+local words, texts = redis.call("HMGET", states, unpack(numbers)), redis.call("HMGET", errors, unpack(numbers))
+for at, number in ipairs(numbers) do
     local node = node_start(number)
     if node ~= "" then
-        local state, error = redis.call("HGET", states, number) or "", redis.call("HGET", errors, number) or ""
-        for _, part in ipairs({tostring(number), node, state, error}) do table.insert(reply, part) end
+        for _, part in ipairs({number, node, words[at] or "", texts[at] or ""}) do reply[#reply + 1] = part end
     end
 end
 return reply
