@@ -217,7 +217,7 @@ class Autocomplete(Primitive):
 
     def fields(self, values: Entry | Sequence[Any]) -> Fields:
         """Return an entry as the script takes it. Raises InvalidValue."""
-        if isinstance(values, str) or not 2 <= len(values) <= len(Entry._fields):
+        if isinstance(values, str | dict) or not 2 <= len(values) <= len(Entry._fields):
             raise InvalidValue(f"An entry has an id, a text, a weight, a payload and a scope, not {shortened(values)}.")
         id, text, weight, payload, of = Entry(*values)
         if not is_number(weight) or not 0 <= weight <= MOST_WEIGHT:

@@ -4,9 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from django.utils.module_loading import import_string
-
-from redis_kit.core.conf import Problem, Section
+from redis_kit.core.conf import Problem, Section, is_function
 
 
 @dataclass(frozen=True)
@@ -28,8 +26,6 @@ class AutocompleteSettings(Section):
 
     def problems(self) -> Iterator[Problem]:
         """See Section.problems()."""
-        try:
-            self.SPELLINGS and import_string(self.SPELLINGS)
-        except ImportError as error:
-            wrong = f"REDIS_KIT['AUTOCOMPLETE']['SPELLINGS'] has {self.SPELLINGS!r}, which can't be imported: {error}."
+        if self.SPELLINGS and not is_function(self.SPELLINGS):
+            wrong = f"REDIS_KIT['AUTOCOMPLETE']['SPELLINGS'] is {self.SPELLINGS!r}, but no function has that path."
             yield Problem("E002", wrong, "Name a function that takes a text and returns a list of texts.")

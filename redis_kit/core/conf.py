@@ -234,7 +234,9 @@ def _wrong(kind: type[Section], where: str, name: str, value: Any) -> Iterator[P
 
 
 def _remedy(kind: type[Section], name: str, value: Any) -> str:
-    """Return what to write: an example of the section, or for None and for one text where a list is expected."""
+    """Return what to write: an example of the section, or for None, and for text in place of a number or a list."""
+    if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) and matches(int(value), _hints(kind)[name]):
+        return f"Write {int(value)}."
     if isinstance(value, str) and _item_type([value], _hints(kind)[name]) is str:
         return f"Write {[part.strip() for part in value.split(',') if part.strip()]}."
     if name in kind.examples:

@@ -219,7 +219,10 @@ class Listing:
 
 @dataclass(frozen=True)
 class Pages:
-    """Links to other pages of a list: ``number`` of ``count``. The panel finds it in ``self.viewer.asked["page"]``."""
+    """Links to other pages of a list: ``number`` of ``count``. The panel finds the number in ``self.viewer.page``.
+
+    If the viewer asks for a page after the last one, the dashboard shows the last one.
+    """
 
     slug: str
     number: int
@@ -235,8 +238,12 @@ class Pages:
         asked: Mapping[str, str] = MappingProxyType({}),
         rows: int = MOST_ROWS,
     ) -> "Iterator[Pages]":
-        """Yield the links of a list of ``total`` rows, at most ``rows`` on each page, if it has more than one page."""
-        if (count := ceil(total / rows)) > 1:
+        """Yield the links of a list of ``total`` rows, at most ``rows`` on each page, if it has more than one page.
+
+        So does a page after the only one, from which the dashboard goes back to that.
+        """
+        count = max(1, ceil(total / rows))
+        if count > 1 or number > 1:
             yield cls(slug, min(number, count), count, asked)
 
 

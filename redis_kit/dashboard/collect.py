@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from django.template.loader import render_to_string
@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from redis_kit.core.component import components
 from redis_kit.core.errors import RedisKitError, RedisUnavailable
-from redis_kit.core.panels import Link, Panel
+from redis_kit.core.panels import Link, Pages, Panel
 from redis_kit.dashboard.cells import Cell, cell
 from redis_kit.dashboard.forms import ActionButton
 from redis_kit.dashboard.rendering import FigureView, ItemView, View, render
@@ -87,10 +87,17 @@ def panels() -> Iterator[Panel]:
 
 
 def collect(panel: Panel, buttons: Mapping[str, ActionButton]) -> PanelContent:
-    """Return the content of a panel's page, with these buttons. Costs what the panel costs, and no call of its own."""
+    """Return the content of a panel's page, with these buttons. Costs what the panel costs, and no call of its own.
+
+    If the list has ended before the page that the viewer asks for, this is its last page.
+    """
     content = PanelContent(panel)
     with content.guarded():
         for piece in panel.content():
+            if isinstance(piece, Pages) and piece.number < panel.viewer.page:
+                asked = {**panel.viewer.asked, "page": str(piece.number)}
+                panel.viewer = replace(panel.viewer, asked=asked)
+                return collect(panel, buttons)
             content.add(render(piece, buttons))
     return content
 

@@ -39,7 +39,7 @@ def drawn(cell: Cell, base: str) -> SafeString:
         return SafeString(f'<span class="rk-drawn">{drawing}{escape(cell.text)}</span>')
     if cell.moment:
         parts = " ".join(f'<span class="rk-short">{part}</span>' for part in cell.moment)
-        return SafeString(f'<span class="rk-text">{parts}</span>')
+        return SafeString(f'<span class="rk-text rk-moment">{parts}</span>')
     return SafeString(_span("rk-text", cell, base))
 
 

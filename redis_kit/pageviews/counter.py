@@ -40,6 +40,8 @@ class PageViews(Primitive):
         on_failure: Literal["open", "raise"] | None = None,
     ) -> None:
         super().__init__(page, using=using or conf.section(PageViewSettings).USING)
+        if on_failure not in ("open", "raise", None):
+            raise InvalidValue(f"on_failure must be open, raise or None, not {on_failure!r}.")
         self.encoded = encoded(page, key)
         self.object_key = key
         self.on_failure = on_failure
@@ -170,7 +172,7 @@ class PageViews(Primitive):
 
         The visitor's identity is stored only as a keyed hash in HyperLogLogs; without one only the view counts. One
         round trip, and two for the first view of a page or object on a day in a process. Raises InvalidValue for a
-        datetime without a time zone.
+        datetime without a time zone or after today.
         """
         return not self.run_flow(self._add(visitor, at, referrer, campaign), if_open="outage")
 
@@ -193,6 +195,9 @@ class PageViews(Primitive):
     def _add(self, visitor: str, at: datetime | None, referrer: str, campaign: str) -> Flow[str]:
         if self.name == SITE:
             raise InvalidName(f"The views of {SITE} are the sum of its pages; count those.")
+        for name, text in (("referrer", referrer), ("campaign", campaign)):
+            if not isinstance(text, str):
+                raise InvalidValue(f"{name} must be text, not {text!r}.")
         key = "" if self.object_key is None else str(self.object_key)
         event = Event(periods.local(at), self.name, key, identified(visitor), referrer, campaign)
         return count_one(event, using=self.using)

@@ -19,6 +19,7 @@ Named = str | tuple[str, Key] | None
 
 SITE = "(site)"
 OTHER = "(other)"
+NO_KEY = (None, "")  # of an object that is not saved; a variable of a template that is not there is ""
 
 
 def page(

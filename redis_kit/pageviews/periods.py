@@ -2,7 +2,7 @@
 
 import calendar
 from collections import Counter
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 
 from django.utils import timezone
 
@@ -18,12 +18,18 @@ def now() -> datetime:
 
 
 def local(moment: datetime | None) -> datetime:
-    """Return a time in the site's time zone; now for None. Raises InvalidValue unless it has a time zone."""
+    """Return a time in the site's time zone; now for None.
+
+    Raises InvalidValue unless it has a time zone, and for a day in the future.
+    """
     if moment is None:
         return now()
     if not isinstance(moment, datetime) or moment.tzinfo is None:
         raise InvalidValue(f"at must be a datetime with a time zone, not {moment!r}.")
-    return moment.astimezone(timezone.get_default_timezone())
+    present = now()
+    if moment >= datetime.combine(present + timedelta(1), time.min, present.tzinfo):
+        raise InvalidValue(f"at is {moment}; it must not be after {present.date()}, which is today.")
+    return moment.astimezone(present.tzinfo)
 
 
 def checked(name: str, day: date | None) -> date:

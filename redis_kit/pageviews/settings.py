@@ -8,7 +8,7 @@ from typing import Literal
 from redis_kit.core.conf import Problem, Section
 
 DAY = 86_400
-_ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]+)?")
+_ORIGIN = re.compile(r"(?!https:.*:443$|http:.*:80$)https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[1-9][0-9]*)?")
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class PageViewSettings(Section):
         "RETENTION": (DAY, 3660 * DAY),
         "HOUR_RETENTION": (DAY, 3660 * DAY),
     }
-    policies = {"open": "views are not counted, and numbers of views read as 0"}
+    policies = {"open": "numbers of views read as 0, and views outside the buffer are not counted"}
 
     #: The identity of a visitor: a keyed hash of address and agent that is new each day; the session; the user who is
     #: signed in; or a signed cookie.
@@ -51,6 +51,7 @@ class PageViewSettings(Section):
             if not _ORIGIN.fullmatch(origin):
                 yield Problem(
                     "E006",
-                    f"REDIS_KIT['PAGEVIEWS']['BEACON_ORIGINS'] holds {origin!r}, which is not an origin.",
-                    "Write the scheme, the host and a port that is not the default: 'https://www.example.com'.",
+                    f"REDIS_KIT['PAGEVIEWS']['BEACON_ORIGINS'] holds {origin!r}, which no browser sends as an origin.",
+                    "Write the scheme and the host, and a port unless it is the default, 443 or 80: "
+                    "'https://www.example.com'.",
                 )

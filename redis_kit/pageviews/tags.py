@@ -1,6 +1,7 @@
 """Template tags of page views: ``{% load redis_kit_pageviews %}``."""
 
 from datetime import date, timedelta
+from types import EllipsisType
 from typing import Any
 
 from django import template
@@ -15,27 +16,33 @@ from redis_kit.pageviews import periods
 from redis_kit.pageviews.counter import PageViews
 from redis_kit.pageviews.http.beacon import beacon_url, page_token
 from redis_kit.pageviews.http.popular import By, popular
-from redis_kit.pageviews.pages import Key, is_reported, page_of
+from redis_kit.pageviews.pages import NO_KEY, Key, is_reported, page_of
 
 register = template.Library()
 
 
 @register.simple_tag
-def page_views(page: str, key: Key | None = None, *, days: int = 1) -> int:
-    """Return the views of a page, or of its object by its key, today or in the last days. One round trip."""
-    return PageViews(page, key).views(*_last(days))
+def page_views(page: str, key: Key | EllipsisType | None = ..., *, days: int = 1) -> int:
+    """Return the views of a page, or of its object by its key, today or in the last days. One round trip.
+
+    It is 0 for an object that is not saved, and for a variable that is not there.
+    """
+    views = _views(page, key)
+    return views.views(*_last(days)) if views else 0
 
 
 @register.simple_tag
-def page_visitors(page: str, key: Key | None = None, *, days: int = 1) -> int:
+def page_visitors(page: str, key: Key | EllipsisType | None = ..., *, days: int = 1) -> int:
     """Return the unique visitors, as page_views() returns views."""
-    return PageViews(page, key).visitors(*_last(days))
+    views = _views(page, key)
+    return views.visitors(*_last(days)) if views else 0
 
 
 @register.inclusion_tag("redis_kit/pageviews/popular.html", name="popular")
 def popular_list(queryset: QuerySet[Any], page: str, n: int = 5, *, by: By = "day", key: str = "pk") -> dict[str, Any]:
     """Show links to the objects with the most views: see popular(). One round trip and one query."""
-    return {"objects": popular(queryset, page, n, by=by, key=key)}
+    # A variable that is not there is "".
+    return {"objects": [] if "" in (queryset, page) else popular(queryset, page, n, by=by, key=key)}
 
 
 @register.simple_tag(takes_context=True)
@@ -54,6 +61,12 @@ def page_view_beacon(context: template.Context) -> SafeString:
     name, key = page
     script = '<script src="{}" data-url="{}" data-page="{}" defer></script>'
     return format_html(script, static("redis_kit/pageviews.js"), beacon_url(), page_token(name, key or None))
+
+
+def _views(page: str, key: Key | EllipsisType | None) -> PageViews | None:
+    if page == "" or key in NO_KEY:
+        return None
+    return PageViews(page, None if isinstance(key, EllipsisType) else key)
 
 
 def _last(days: int) -> tuple[date, date]:

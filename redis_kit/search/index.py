@@ -203,7 +203,7 @@ class SearchIndex(RowIndex):
         if path := conf.section(SearchSettings).TASK:
             try:
                 task = import_string(path)
-                getattr(task, "enqueue", getattr(task, "delay", task))(self.name)
+                (task.enqueue if hasattr(task, "enqueue") else task.delay)(self.name)
                 return
             except Exception as error:  # of the project or its broker: the save goes on
                 logger.error("search: the task %s was not enqueued: %s", path, described(error))  # noqa: TRY400

@@ -110,6 +110,8 @@ def _without_users(policies: Mapping[str, Any]) -> Iterator[CheckMessage]:
     if any(path.endswith(".AuthenticationMiddleware") for path in before):
         return
     for name, entry in policies.items():
+        if entry.get("PATHS") in ([], ()):
+            continue  # the middleware never applies it
         given = entry.get("KEY", "user_or_ip")
         keys = given if isinstance(given, (list, tuple)) else [given]
         key = next((name for name in ("user", "user_or_ip") if name in keys), "")

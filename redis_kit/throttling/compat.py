@@ -16,9 +16,10 @@ from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
 from redis_kit.core.text import shortened
 from redis_kit.core.values.rates import Rate, parse
 from redis_kit.throttling.http import views
-from redis_kit.throttling.http.headers import Verdict, add_fields
-from redis_kit.throttling.http.responses import refuse
+from redis_kit.throttling.http.headers import Verdict
+from redis_kit.throttling.http.responses import refuse, with_fields
 from redis_kit.throttling.http.views import is_async_view, maybe_await, view_path
+from redis_kit.throttling.policy_settings import methods_of
 from redis_kit.throttling.strategies.base import OVERRUN
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values import identity as identity_keys
@@ -84,6 +85,7 @@ def ratelimit(
         _key(key)
     if not (callable(rate) or _is_dotted(rate)):
         parse(rate)
+    _methods(method)
 
     def decorate(view: View) -> View:
         arguments = (group, view, key, rate, method, True)
@@ -173,7 +175,7 @@ def handler403(request: HttpRequest, exception: Exception | None = None) -> Any:
     """
     if isinstance(exception, Ratelimited) and exception.throttle and exception.decision is not None:
         verdicts = [Verdict(exception.throttle, exception.decision)]
-        return add_fields(refuse(request, verdicts), verdicts)
+        return with_fields(refuse(request, verdicts), verdicts)
     return permission_denied(request, exception)  # type: ignore[arg-type]
 
 
@@ -228,7 +230,9 @@ def _methods(method: Any) -> tuple[str, ...]:
     """Return the methods that are counted; an empty tuple for all."""
     if method == ALL:
         return ()
-    return tuple(sorted(name.upper() for name in ([method] if isinstance(method, str) else method)))
+    names = tuple(sorted(name.upper() for name in ([method] if isinstance(method, str) else method)))
+    methods_of(names or None)  # refuses unknown ones
+    return names
 
 
 def _applies(request: HttpRequest, methods: Sequence[str]) -> bool:

@@ -33,13 +33,14 @@ class Throttling(Component):
         user_logged_in.connect(_logged_in, dispatch_uid="redis_kit.throttling.logged_in")
 
     def checks(self) -> Iterable[CheckMessage]:
-        """Yield messages about functions that can't be imported, settings without effect, wrong rates and names."""
+        """Yield messages about wrong functions, rates, names and connections, and about settings without effect."""
         from redis_kit.throttling.checks import messages
         from redis_kit.throttling.http import default_classes
 
         yield from messages()  # imports the routes, which the problems of views need
-        for problem in (*default_classes.problems(), *default_classes.same_name_problems()):
-            yield problem.check_message
+        kinds = default_classes.problems, default_classes.same_name_problems, default_classes.connection_problems
+        for problems in kinds:
+            yield from (problem.check_message for problem in problems())
 
 
 # The module of log-ins loads the client library, so it is imported at the first log-in, not at start-up.

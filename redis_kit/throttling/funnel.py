@@ -52,6 +52,8 @@ async def afunnel(key: str, capacity: int, count: int, period: float, quantity: 
 def _throttle(capacity: int, count: int, period: float) -> Throttle:
     if type(capacity) is not int or capacity < 1:
         raise InvalidRate(f"capacity must be a whole number of 1 or more, not {capacity!r}.")
+    if count == 0:
+        raise InvalidRate("count must be above 0, or the funnel would never drain.")
     return Throttle("funnel", Rate(count, period, capacity))
 
 

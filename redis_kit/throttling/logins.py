@@ -10,6 +10,7 @@ from unicodedata import normalize
 from django.contrib.auth import get_backends, get_user_model
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.debug import sensitive_variables
 
@@ -26,7 +27,9 @@ from redis_kit.throttling.throttles.hit_all import hit_all
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.ban import Ban
 from redis_kit.throttling.values.decision import Decision
+from redis_kit.throttling.values.identity_shape import ADDRESS, SPELLINGS
 
+NAME = "name:"  # how the identity of a user name begins
 LONGEST_NAME = 256  # characters of a user name that are compared
 TYPED = "_redis_kit_login_name"  # the typed name may be an e-mail address, which is not the user name
 
@@ -60,7 +63,10 @@ class ThrottledLogins:
 
 
 class LoginRefusedMixin:
-    """For a log-in form: after too many failures the error says so and when to retry, not that the name is wrong."""
+    """For a log-in form: after too many failures the error says so and when to retry, not that the name is wrong.
+
+    It says that log-ins are not possible if the failure policy refused.
+    """
 
     request: Any
 
@@ -69,6 +75,8 @@ class LoginRefusedMixin:
         if not _was_refused(self.request):
             error: ValidationError = super().get_invalid_login_error()  # type: ignore[misc]
             return error
+        if self.request.throttle.reason == "outage":
+            return ValidationError(_("It is not possible to log in at the moment. Try again soon."), code="throttled")
         minutes = math.ceil(self.request.throttle.retry_after / 60)
         text = ngettext(
             "There were too many failed attempts. Try again in %(minutes)d minute.",
@@ -109,9 +117,9 @@ def _hits(request: HttpRequest | None, name: str) -> list[Hit]:
         return []
     hits: list[Hit] = []
     if name and options.LOGIN_RATES:
-        hits.append((_of_names(), f"name:{name}"))
+        hits.append((_of_names(), f"{NAME}{name}"))
     if request is not None and options.LOGIN_ADDRESS_RATES:
-        hits.append((_of_addresses(), f"ip:{client_address(request)}"))
+        hits.append((_of_addresses(), f"{ADDRESS}{client_address(request)}"))
     return hits
 
 
@@ -121,13 +129,13 @@ def throttles() -> list[Throttle]:
 
 
 def _of_names() -> Throttle:
-    return _throttle("logins.name", conf.section(ThrottlingSettings).LOGIN_RATES, None, "name:")
+    return _throttle("logins.name", conf.section(ThrottlingSettings).LOGIN_RATES, None, NAME)
 
 
 def _of_addresses() -> Throttle:
     options = conf.section(ThrottlingSettings)
     return _throttle(
-        "logins.address", options.LOGIN_ADDRESS_RATES, Ban(*options.LOGIN_BAN) if options.LOGIN_BAN else None, "ip:"
+        "logins.address", options.LOGIN_ADDRESS_RATES, Ban(*options.LOGIN_BAN) if options.LOGIN_BAN else None, ADDRESS
     )
 
 
@@ -147,6 +155,9 @@ def _folded(name: str) -> str:
     """Return the same text for all spellings of a user name that a site may treat as equal."""
     text = normalize("NFKC", name[:LONGEST_NAME]).casefold()
     return normalize("NFKC", text).strip()[:LONGEST_NAME].encode("utf-8", "replace").decode()
+
+
+SPELLINGS[NAME] = _folded
 
 
 def _peek(hits: Sequence[Hit]) -> Flow[list[Decision]]:

@@ -103,6 +103,8 @@ def _value_problems(setting: str, options: PolicySettings) -> Iterator[Problem]:
 def _pattern(path: Any) -> re.Pattern[str]:
     if not isinstance(path, str):
         raise InvalidValue(f"each path must be text, not {path!r}.")
+    if not path:
+        raise InvalidValue("empty text matches every path; omit PATHS to mean that.")
     if NO_PATH.fullmatch(path):
         raise InvalidValue(f"paths begin with '/', so {path!r} never matches.")
     return re.compile(path)

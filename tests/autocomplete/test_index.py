@@ -331,6 +331,7 @@ def test_other_ids_and_scopes_are_refused(kit, id):
         ((1, "a", 0, "x" * 7000), "7,008 characters"),
         ((1,), "An entry has an id, a text"),
         ("ab", "An entry has an id, a text"),
+        ({"id": 1, "text": "a"}, "An entry has an id, a text"),
         ((1, "a", 0, None, None, 0), "An entry has an id, a text"),
     ],
 )
@@ -418,9 +419,10 @@ def test_further_spellings_find_the_text(kit):
     assert index.search("wang") == []
 
 
-def test_function_of_spellings_that_does_not_exist_is_named(kit):
-    kit.options(AUTOCOMPLETE={"SPELLINGS": "redis_kit.autocomplete.pinyin.speling"})
-    with pytest.raises(ConfigurationError, match=r"'SPELLINGS'\] has 'redis_kit.*Name a function that takes a text"):
+@pytest.mark.parametrize("path", ["redis_kit.autocomplete.pinyin.speling", "os.sep"])
+def test_function_of_spellings_that_does_not_exist_is_named(kit, path):
+    kit.options(AUTOCOMPLETE={"SPELLINGS": path})
+    with pytest.raises(ConfigurationError, match=r"'SPELLINGS'\] is '.*Name a function that takes a text"):
         Autocomplete("people").add(1, "Anna")
 
 

@@ -261,6 +261,12 @@ def test_message_about_a_list_says_what_to_write(settings, value, hint):
     assert text == f"REDIS_KIT['QUEUES']['NAMES'] is {value!r}; it must be a list or a tuple.{hint}"
 
 
+@pytest.mark.parametrize("value", ["1", "0"])
+def test_number_that_is_written_as_text_is_to_be_a_number(settings, value):
+    ((_, text),) = found(settings, TRUSTED_PROXIES=value)
+    assert text.endswith(f"Write {value}.")
+
+
 def test_option_of_a_wrong_type_is_not_compared_with_others(settings):
     ((identifier, text),) = found(settings, QUEUES={"WORKER_TIMEOUT": "x", "HEARTBEAT_INTERVAL": 20})
     assert (identifier, "WORKER_TIMEOUT'] is 'x'" in text) == ("E006", True)

@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -89,6 +90,18 @@ def test_long_name_stays_in_its_frame_on_a_phone(visit, stock):
         page.get_by_role("button", name="Reflect: ").click()  # the message repeats the name
         page.wait_for_selector(".messagelist")
         assert layout_problems(page) == []
+
+    visit(look, start=f"{ADMIN}mirror/")
+
+
+def test_time_at_the_head_of_a_row_stays_on_one_line(visit, stock):
+    row = datetime(2026, 11, 27, 15, 4, 5), *["word " * 40] * 2
+    parts.MIRROR[:] = [Table("Log", ("Time", "Text", "Text"), [row])]
+
+    def look(page):
+        heights = "[...document.querySelectorAll('.rk-moment, .rk-moment span')].map((part) => part.offsetHeight)"
+        whole, *halves = page.evaluate(heights)
+        assert [whole, whole] == halves
 
     visit(look, start=f"{ADMIN}mirror/")
 

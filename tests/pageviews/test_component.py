@@ -101,6 +101,8 @@ def test_pages_of_the_beacon_need_its_url(found):
         {"SALT": 1},
         {"BEACON_ORIGINS": ["shop.example"]},
         {"BEACON_ORIGINS": ["https://shop.example/"]},
+        {"BEACON_ORIGINS": ["https://shop.example:443"]},
+        {"BEACON_ORIGINS": ["http://[::1]:80"]},
         {"BEACON_ORIGINS": "https://shop.example"},
     ],
 )
@@ -108,3 +110,9 @@ def test_wrong_options_are_refused(settings, options):
     settings.REDIS_KIT = {"PAGEVIEWS": options}
     with pytest.raises(ConfigurationError, match="PAGEVIEWS"):
         conf.section(PageViewSettings)
+
+
+def test_ports_that_are_not_the_default_are_allowed(settings):
+    origins = ["https://shop.example:80", "http://shop.example:443", "https://[::1]:8443", "https://shop.example"]
+    settings.REDIS_KIT = {"PAGEVIEWS": {"BEACON_ORIGINS": origins}}
+    assert origins == conf.section(PageViewSettings).BEACON_ORIGINS

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from redis_kit.core.errors import InvalidName, InvalidValue, RedisUnavailable
-from redis_kit.pageviews import PageViews
+from redis_kit.pageviews import PageViews, history
 from redis_kit.pageviews.pages import encoded
 from redis_kit.pageviews.periods import days, now, sketches
 from redis_kit.pageviews.questions.values import Overlap
@@ -168,6 +168,12 @@ def test_everything_expires(kit):
         lambda page: page.overlap(page, TODAY, TODAY - timedelta(1)),
         lambda page: page.add(at=datetime(2024, 1, 1)),
         lambda page: page.add(at="now"),
+        lambda page: page.add(at=now() + timedelta(1)),
+        lambda page: page.add(at=datetime.max.replace(tzinfo=UTC)),
+        lambda page: page.add(referrer=1),
+        lambda page: page.add(campaign=b"autumn"),
+        lambda page: PageViews("news", on_failure="clsoed"),
+        lambda page: history("news"),
     ],
 )
 def test_wrong_arguments_are_refused_before_anything_is_sent(settings, call):

@@ -6,6 +6,7 @@ from django.template import Context, Template
 from redis_kit.core.errors import InvalidValue
 from redis_kit.pageviews import PageViews
 from redis_kit.pageviews.periods import now
+from tests.app.models import User
 
 
 def rendered(tag, **context):
@@ -37,3 +38,15 @@ def test_wrong_number_of_days_is_refused(kit, days):
 def test_beacon_needs_the_request():
     with pytest.raises(ValueError, match=r"context_processors\.request"):
         rendered("page_view_beacon")
+
+
+@pytest.mark.parametrize("tag", ["page_views", "page_visitors"])
+def test_unsaved_object_and_missing_variable_have_no_views(kit, tag):
+    PageViews("post", 7).add("anna")
+    assert rendered(f"{tag} 'post' post.pk", post=User()) == "0"
+    assert rendered(f"{tag} 'post' nothing.pk days=30") == rendered(f"{tag} nothing") == "0"
+
+
+def test_box_without_its_queryset_is_empty(kit):
+    assert "Nothing is popular yet." in rendered("popular nothing 'post'")
+    assert "Nothing is popular yet." in rendered("popular users nothing", users=User.objects.all())

@@ -47,6 +47,9 @@ def test_common_word_finds_nothing_beside_a_rarer_one(kit, page_index, monkeypat
     assert page_index.search("the -rare").total == 1002
     assert page_index.search("+the rare", limit=1).ids == [first.pk]
     assert sorted(page_index.search("of the").ids) == [third.pk, fourth.pk]
+    assert page_index.search("the unheard").total == 1003
+    assert sorted(page_index.search("of unheard the").ids) == [third.pk, fourth.pk]
+    assert page_index.search("unheard never").total == 0
     assert len(page_index.search("the", limit=1000, offset=990)) == 10  # 1,000 hits are stored
 
 

@@ -361,11 +361,12 @@ def test_changes_go_through_a_task(pages, kit, monkeypatch):
     assert pages.search("later").total == 1
 
 
-def test_save_goes_on_and_a_thread_writes_if_the_task_is_missing(pages, kit, caplog):
-    kit.options(SEARCH={"TASK": "tests.search.test_index.nothing"})
+@pytest.mark.parametrize("path", ["tests.search.test_index.nothing", "collections.OrderedDict"])
+def test_save_goes_on_and_a_thread_writes_if_the_task_is_missing(pages, kit, caplog, path):
+    kit.options(SEARCH={"TASK": path})
     Page.objects.create(pk=next(NEW), title="now")
     assert pages.search("now").total == 1
-    assert "the task tests.search.test_index.nothing was not enqueued" in caplog.text
+    assert f"the task {path} was not enqueued" in caplog.text
 
 
 def test_thousand_hits_are_read_in_their_order(kit, page_index):

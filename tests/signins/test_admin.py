@@ -77,4 +77,10 @@ def test_outage_and_too_many_are_told(kit, users, monkeypatch):
     make_up_yesterday(model_admin, None, User.objects.all())
     monkeypatch.setattr("redis_kit.signins.admin.MOST_EXPORTED", 2)
     assert export_sign_ins(model_admin, None, User.objects.all()) is None
-    assert [level for level, _ in model_admin.told] == [messages.ERROR, messages.ERROR, messages.INFO, messages.ERROR]
+    monkeypatch.setattr("redis_kit.signins.admin.MOST_MADE_UP", 2)
+    make_up_yesterday(model_admin, None, User.objects.all())
+    assert [level for level, _ in model_admin.told] == [messages.ERROR] * 4
+    assert [text for _, text in model_admin.told[2:]] == [
+        "At most 2 users can be chosen. manage.py rk_signins export takes any number.",
+        "At most 2 users can be chosen.",
+    ]

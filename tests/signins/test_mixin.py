@@ -167,6 +167,8 @@ def test_wrong_arguments_are_refused_before_anything_is_sent(kit, user, commands
         for call in (
             lambda: user.sign_in(datetime(2026, 1, 1)),
             lambda: user.sign_in(TODAY + timedelta(3)),
+            lambda: user.sign_in(token=b"form"),
+            lambda: User.sign_ins.streaks([user, 2]),
             lambda: user.sign_in_calendar(2026, 13),
             lambda: user.sign_in_calendar(1999, 12),
             lambda: user.sign_in_calendar(2026, "1"),

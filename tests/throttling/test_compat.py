@@ -18,7 +18,7 @@ from django.urls import path
 from django.utils.decorators import method_decorator
 from django.views import View
 
-from redis_kit.core.errors import ConfigurationError
+from redis_kit.core.errors import ConfigurationError, InvalidValue
 from redis_kit.throttling import InvalidRate, compat
 from redis_kit.throttling.checks import UNREAD, messages
 from redis_kit.throttling.throttles.throttle import registered
@@ -173,6 +173,13 @@ def test_methods(api, method, counted, passed):
     assert answers(view, asked("/"), asked("/")) == [False, True]
     if passed:
         assert answers(view, getattr(RequestFactory(), passed)("/")) == [False]
+
+
+def test_method_that_is_unknown_is_refused(kit):
+    with pytest.raises(InvalidValue, match="methods contains GTE"):
+        compat.ratelimit(key="ip", rate="1/d", method="GTE")
+    with pytest.raises(InvalidValue, match="methods contains GTE"):
+        compat.is_ratelimited(get("/"), group="g", key="ip", rate="1/d", method=["GTE"])
 
 
 def test_head_counts_as_get(kit):

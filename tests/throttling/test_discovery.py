@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 
 from redis_kit.throttling import Throttle, throttle
 from redis_kit.throttling.checks import LOGINS
+from redis_kit.throttling.component import Throttling
 from redis_kit.throttling.discovery import built_throttles, find
 from redis_kit.throttling.throttles.throttle import registered
 
@@ -72,3 +73,17 @@ def test_throttles_of_methods_are_known_before_the_first_request(kit, settings, 
     known = find(built_throttles(), "Buy.post", None)
     assert known is find(built_throttles(), "Buy.post", None)
     assert list(known.identity_shapes)
+
+
+def test_check_finds_a_connection_that_is_missing(kit, monkeypatch, settings):
+    @method_decorator(throttle("5/m", name="method", using="chache"), name="dispatch")
+    class Offer(View):
+        pass
+
+    routes = ModuleType("routes_of_a_missing_connection")
+    routes.urlpatterns = [path("", Offer.as_view())]
+    monkeypatch.setitem(sys.modules, routes.__name__, routes)
+    settings.ROOT_URLCONF = routes.__name__
+    throttle("5/m", name="function", using="chache")(lambda request: None)
+    found = [(message.id, message.msg.partition(":")[0]) for message in Throttling().checks()]
+    assert found == [("redis_kit.E002", f"The throttle {name!r}") for name in ("function", "method")]

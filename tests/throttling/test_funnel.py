@@ -53,6 +53,7 @@ def test_keys_and_shapes_count_apart(kit, pour):
     ("arguments", "error"),
     [
         ((0, 1, 1), InvalidRate),
+        ((1, 0, 60), InvalidRate),
         ((1, 1, 0), InvalidRate),
         ((1, 1, math.inf), InvalidRate),
         ((5, 1, 1, 6), InvalidValue),

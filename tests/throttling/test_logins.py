@@ -139,6 +139,13 @@ def test_any_user_name_can_be_counted_and_takes_bounded_room(logins, name):
     assert all(len(one) < 200 for key in states if "offenders" in key for one in logins.client.zrange(key, 0, -1))
 
 
+@pytest.mark.parametrize("given", ["name:Joe", "Joe", "name: JOE "])
+def test_rule_for_a_name_that_log_ins_spell_in_another_way_is_refused(logins, shell, given):
+    code, _, errors = shell("rk_throttle", "ban", "logins.name", given, "1h")
+    assert (code, "Did you mean name:joe?" in errors) == (1, True)
+    assert shell("rk_throttle", "ban", "logins.name", "name:joe", "1h")[0] == 0
+
+
 def test_credentials_without_a_name_count_for_the_address(logins):
     for number in range(7):
         count(RequestFactory().get("/"), {"token": str(number)})
@@ -315,6 +322,8 @@ def test_log_ins_follow_the_policy_while_the_server_is_unavailable(own_kit, sett
         assert {post(client).status_code for _ in range(4)} == {200}
         assert Asked.calls == tries, policy
         assert post(client, typed="right").status_code == answers, policy
+        page = post(client).content.decode()
+        assert ("It is not possible to log in at the moment." in page) == (policy == "closed")
 
 
 def test_log_in_in_time_is_forgotten_by_local_counting_too(own_kit, settings, db):

@@ -65,7 +65,7 @@ class Command(terminal.KitCommand):
             terminal.add_everywhere(subparser)
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
-        """Run the action. Exit code 1 if there is nothing to copy or to list, 69 while Redis is unavailable."""
+        """Run the action. Exit code 1 if there is nothing to list, 69 while Redis is unavailable."""
         with terminal.failing(), translation.override(None):
             try:
                 getattr(self, f"_{action}")(**options)
@@ -75,9 +75,9 @@ class Command(terminal.KitCommand):
     def _snapshot(self, *, days: int, **options: Any) -> None:
         result = snapshot(days=days)
         plain = f"Created {result.created:,}, updated {result.updated:,}, unchanged {result.unchanged:,}."
-        self.stdout.write(json.dumps(result._asdict()) if options["json"] else plain)
         if not sum(result):
-            raise CommandError("There are no views in these days.")
+            plain = "There are no views in these days."
+        self.stdout.write(json.dumps(result._asdict()) if options["json"] else plain)
 
     def _export(
         self, *, page: str | None, key: str | None, start: date | None, end: date | None, **options: Any

@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 from redis_kit.core.errors import InvalidValue
 from redis_kit.pageviews import periods
 from redis_kit.pageviews.counter import PageViews
-from redis_kit.pageviews.pages import encoded
+from redis_kit.pageviews.pages import NO_KEY, encoded
 from redis_kit.pageviews.questions import numbers
 from redis_kit.pageviews.questions.values import Visitors
 
 MOST = 1000  # objects
+NOTHING = 0, Visitors(0)
 Object = TypeVar("Object")
 
 
@@ -27,13 +28,14 @@ def with_views(
     """Return the objects of a queryset, a page of a paginator or a list with ``page_views`` and ``page_visitors``.
 
     ``page`` is the name under which they are counted, and ``key`` the attribute that is their key, or a function that
-    returns it. The range is that of ``PageViews.views()``. One round trip for all, however many there are. Raises
-    InvalidValue for over 1000 objects, for which you should ask page by page.
+    returns it; an object without one, such as one that is not saved, has 0. The range is that of ``PageViews.views()``.
+    One round trip for all, however many there are. Raises InvalidValue for over 1000 objects, for which you should ask
+    page by page.
     """
     listed = list(objects)
     names = _names(listed, page, key)
-    views = PageViews(page)
-    return _annotated(listed, views.run_flow(numbers.of_many(names, periods.days(start, end)), if_open=None))
+    views, flow = PageViews(page), numbers.of_many([*filter(None, names)], periods.days(start, end))
+    return _annotated(listed, names, views.run_flow(flow, if_open=()))
 
 
 async def awith_views(
@@ -47,19 +49,20 @@ async def awith_views(
     """See with_views()."""
     listed = [each async for each in objects] if hasattr(objects, "__aiter__") else list(objects)
     names = _names(listed, page, key)
-    views = PageViews(page)
-    return _annotated(listed, await views.arun_flow(numbers.of_many(names, periods.days(start, end)), if_open=None))
+    views, flow = PageViews(page), numbers.of_many([*filter(None, names)], periods.days(start, end))
+    return _annotated(listed, names, await views.arun_flow(flow, if_open=()))
 
 
 def _names(objects: list[Any], page: str, key: str | Callable[[Any], Any]) -> list[str]:
+    """Return the names under which objects are counted, "" for one without a key."""
     if len(objects) > MOST:
         raise InvalidValue(f"These are {len(objects)} objects; with_views() takes at most {MOST}. Use a paginator.")
     key_of = attrgetter(key) if isinstance(key, str) else key
-    return [encoded(page, key_of(each)) for each in objects]
+    return ["" if (value := key_of(each)) in NO_KEY else encoded(page, value) for each in objects]
 
 
-def _annotated(objects: list[Any], figures: list[tuple[int, Visitors]] | None) -> list[Any]:
-    nothing = [(0, Visitors(0))] * len(objects)
-    for each, (views, visitors) in zip(objects, nothing if figures is None else figures, strict=True):
-        each.page_views, each.page_visitors = views, visitors
+def _annotated(objects: list[Any], names: list[str], figures: Iterable[tuple[int, Visitors]]) -> list[Any]:
+    read = iter(figures)
+    for each, name in zip(objects, names, strict=True):
+        each.page_views, each.page_visitors = next(read, NOTHING) if name else NOTHING
     return objects

@@ -3,6 +3,7 @@
 from datetime import date
 from typing import Any
 
+from redis_kit.core.errors import InvalidValue
 from redis_kit.pageviews import periods
 from redis_kit.pageviews.counter import PageViews
 from redis_kit.pageviews.database.models import PageViewSnapshot, digest_of
@@ -14,13 +15,19 @@ def history(views: PageViews, start: date | None = None, end: date | None = None
 
     Of a day that both have, the higher numbers count. One round trip and one SQL query.
     """
-    return merged(views.by_day(start, end), rows_of([views.encoded], periods.days(start, end)))
+    return merged(_checked(views).by_day(start, end), rows_of([views.encoded], periods.days(start, end)))
 
 
 async def ahistory(views: PageViews, start: date | None = None, end: date | None = None) -> list[Day]:
     """See history()."""
-    days = await views.aby_day(start, end)
+    days = await _checked(views).aby_day(start, end)
     return merged(days, [row async for row in rows_of([views.encoded], periods.days(start, end))])
+
+
+def _checked(views: PageViews) -> PageViews:
+    if not isinstance(views, PageViews):
+        raise InvalidValue(f"views must be PageViews, not {views!r}.")
+    return views
 
 
 def rows_of(names: list[str], days: list[date]) -> Any:

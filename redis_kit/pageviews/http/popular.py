@@ -10,9 +10,12 @@ from django.utils.cache import patch_cache_control
 from django.views.generic import ListView
 
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.flow import Flow
 from redis_kit.core.values.numbers import whole_number
+from redis_kit.pageviews import periods
 from redis_kit.pageviews.counter import PageViews
 from redis_kit.pageviews.pages import page as page_of_view
+from redis_kit.pageviews.questions import numbers
 
 MOST = 100
 SPARE = 20  # further keys that are read, as some objects may be deleted, or not for everyone
@@ -27,8 +30,18 @@ def popular(queryset: QuerySet[Any], page: str, n: int = 5, *, by: By = "day", k
     queryset lacks are left out. One round trip and one query; empty while Redis is unavailable. Raises InvalidValue
     unless ``n`` is from 1 to 100, or for another ``by``.
     """
+    return _popular(queryset, page, n, by, key) or []
+
+
+def _popular(queryset: QuerySet[Any], page: str, n: int, by: By, key: str) -> list[Any] | None:
+    """Return what popular() returns, and None while Redis is unavailable."""
+    if not hasattr(queryset, "filter"):
+        raise InvalidValue(f"queryset must be a QuerySet, not {type(queryset).__name__}.")
     whole_number("n", n, (1, MOST))
-    views = dict(_values(queryset, key, _ranking(PageViews(page), 2 * n + SPARE, by)))
+    ranking = _ranking(PageViews(page), 2 * n + SPARE, by)
+    if ranking is None:
+        return None
+    views = dict(_values(queryset, key, ranking))
     objects = list(queryset.filter(**{f"{key}__in": list(views)})) if views else []
     places = {value: place for place, value in enumerate(views)}
     objects.sort(key=lambda each: places[getattr(each, key)])
@@ -41,8 +54,9 @@ def popular(queryset: QuerySet[Any], page: str, n: int = 5, *, by: By = "day", k
 class PopularView(ListView):  # type: ignore[type-arg]  # has no parameters at run time
     """A box with the most viewed objects of a model, as a fragment of HTML that is cached for ``max_age`` seconds.
 
-    It is not counted as a page view. ``page`` is the name under which the objects of ``model`` or ``queryset`` are
-    counted; ``n``, ``by`` and ``key`` are the arguments of ``popular()``.
+    While Redis is unavailable, the box is empty and not cached. It is not counted as a page view. ``page`` is the name
+    under which the objects of ``model`` or ``queryset`` are counted; ``n``, ``by`` and ``key`` are the arguments of
+    ``popular()``.
     """
 
     page: ClassVar[str] = ""
@@ -53,6 +67,7 @@ class PopularView(ListView):  # type: ignore[type-arg]  # has no parameters at r
     template_name = "redis_kit/pageviews/popular.html"
     context_object_name = "objects"
     http_method_names = ["get", "head", "options"]
+    is_unavailable = False
 
     def get_queryset(self) -> Any:
         """Return the objects, the most viewed first."""
@@ -60,22 +75,29 @@ class PopularView(ListView):  # type: ignore[type-arg]  # has no parameters at r
             raise ImproperlyConfigured(
                 f"{type(self).__name__} needs page, the name under which its objects are counted."
             )
-        return popular(super().get_queryset(), self.page, self.n, by=self.by, key=self.key)
+        objects = _popular(super().get_queryset(), self.page, self.n, self.by, self.key)
+        self.is_unavailable = objects is None
+        return objects or []
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Answer with the box."""
         response = super().get(request, *args, **kwargs)
-        patch_cache_control(response, public=True, max_age=self.max_age)
+        if self.is_unavailable:
+            patch_cache_control(response, no_store=True)
+        else:
+            patch_cache_control(response, public=True, max_age=self.max_age)
         return response
 
 
-def _ranking(views: PageViews, n: int, by: By) -> Iterable[tuple[str, int | None]]:
-    """Return keys of objects as text, with their views."""
+def _ranking(views: PageViews, n: int, by: By) -> Iterable[tuple[str, int | None]] | None:
+    """Return keys of objects as text, with their views; None while Redis is unavailable."""
     if by == "now":
-        return [(trend.name, None) for trend in views.trending(n)]
+        trends = views.run_flow(numbers.trending(views.encoded, n), if_open=None)
+        return None if trends is None else [(trend.name, None) for trend in trends]
     if by not in ("day", "week", "month"):
         raise InvalidValue(f"by is {by!r}; it must be 'now', 'day', 'week' or 'month'.")
-    return views.top(n, period=by)
+    flow: Flow[Any] = numbers.top(views.encoded, periods.period_of(periods.now().date(), by), n)
+    return views.run_flow(flow, if_open=None)
 
 
 def _values(queryset: QuerySet[Any], key: str, ranking: Iterable[tuple[str, int | None]]) -> Iterator[tuple[Any, Any]]:

@@ -12,6 +12,7 @@ local function match(required, optional, excluded, documents)
     local base, join, adding = required, intersect, optional
     if #required == 0 then
         local common = math.min(MOST, math.max(LEAST, COMMON * documents))
+        while #optional > 1 and optional[1].size == 0 do table.remove(optional, 1) end -- a word of no document
         local has_rare = #optional > 0 and optional[1].size <= common
         base, adding = {}, {}
         for _, set in ipairs(optional) do

@@ -80,7 +80,7 @@ class Grid(NamedTuple):
     @classmethod
     def of(cls, start: date, end: date, until: date, period: int, rolling: bool) -> "Grid":
         """Return the question. Raises InvalidValue for other periods, and unless it has 1 to 366 days."""
-        if period not in (1, 7):
+        if isinstance(period, bool) or period not in (1, 7):
             raise InvalidValue(f"period is {period!r}; it must be 1 for days or 7 for weeks.")
         return cls(dates.between(start, end), dates.between(start, max(end, until)), period, rolling)
 

@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import date
+from itertools import islice
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -82,7 +83,8 @@ class Command(terminal.KitCommand):
                 self.stdout.write(json.dumps({"id": id, "day": str(day), "kind": kind}))
         else:
             writer = CSVWriter(self.stdout, lineterminator="")
-            writer.writerow(("id", "day", "kind"))
+            first = list(islice(rows, 1))  # before the header, which an outage would leave alone
+            writer.writerows([("id", "day", "kind"), *first])
             writer.writerows(rows)
 
     def _rebuild(self, model: Any, **options: Any) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
+from django.db.models import Model
+
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
@@ -50,6 +52,8 @@ class SignInUser(Primitive):
 
 def pk_of(instance: Any, *, saved: bool = True) -> Any:
     """Return the primary key of an instance. Raises InvalidValue without one, and unless it is saved if it must be."""
+    if not isinstance(instance, Model):
+        raise InvalidValue(f"{instance!r} is not an instance of a model.")
     if instance.pk is None or (saved and instance._state.adding):
         raise InvalidValue(f"{instance!r} is not saved. Save it before it signs in.")
     return instance.pk

@@ -130,6 +130,8 @@ def _result(day: date, new: bool, streak: int, longest: int, total: int, before:
 
 
 def _token(token: str) -> str:
+    if token and not isinstance(token, str):
+        raise InvalidValue(f"token must be text, not {type(token).__name__}.")
     return hashed(token)[:8] if token else token_hex(4)
 
 

@@ -21,7 +21,7 @@ from redis_kit.throttling.statistics.offenders import Offender
 from redis_kit.throttling.statistics.shadow_report import ShadowReport, shadow_report
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.decision import Decision
-from redis_kit.throttling.values.identity_shape import counted_by, fits, has_any_text, named, suggestion
+from redis_kit.throttling.values.identity_shape import FORMS, counted_by, fits, has_any_text, named, suggestion
 from redis_kit.throttling.values.masking import masked
 from redis_kit.throttling.values.titles import title
 
@@ -242,7 +242,7 @@ def _subject(identity: str | None, **options: Any) -> dict[str, Any]:
     if identity is None and options["hash"]:
         raise InvalidValue("--hash needs an IDENTITY: the hash that show lists.")
     if identity == "":
-        raise InvalidName("IDENTITY is empty; omit it to mean all identities.")
+        raise InvalidName("IDENTITY is empty; only override and lift may omit it, to mean all identities.")
     return {"identity_hash": identity} if options["hash"] else {"identity": identity}
 
 
@@ -252,8 +252,8 @@ def _wrong_kind(throttle: Throttle, identity: str | None, *, hash: bool = False,
     if not identity or hash or not kinds or fits(identity, kinds):
         return ""
     combined = (parts for shape in kinds for parts in product(*(starts or ("...",) for starts in shape)))
-    starts = dict.fromkeys(map(" ".join, combined))
-    text = f"Identities of {clean(throttle.name)} begin with {' or '.join(starts)}, unlike {clean(identity)}."
+    forms = dict.fromkeys(" ".join(FORMS.get(part, part) for part in parts) for parts in combined)
+    text = f"No key of {clean(throttle.name)} makes {clean(identity)}. Its identities begin with {' or '.join(forms)}."
     if likely := suggestion(identity, kinds):
         return f"{text} Did you mean {clean(likely)}?"
     by = counted_by(kinds)

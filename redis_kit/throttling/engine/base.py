@@ -163,7 +163,7 @@ class BaseThrottle(Primitive):
     def early_decision(self, identity: str, cost: int) -> Decision | None:
         """Return the decision if it can be made without the server, else None."""
         decision = self.constant_decision(cost)
-        if decision is None and self.clock is None:
+        if decision is None and self.clock is None and not self.shadow:  # another throttle may share its memory
             decision = refusal_cache.recall((self.id, identity, cost), self._most_repeats)
         if decision is not None and not decision.allowed:
             self.unreported += 1  # reported with the next call that reaches the server

@@ -107,7 +107,10 @@ def _decide_one(call: Call[Any], mode: Mode) -> Flow[list[Outcome]]:
 
 def _decide_all(calls: Sequence[Call[Any]], *, consume: bool) -> Flow[list[Outcome]]:
     asked_at, unreported = monotonic(), [call.throttle.take_unreported() if consume else 0 for call in calls]
-    cached = [refusal_cache.pop(call.cache_key, call.throttle.ban_window) if consume else None for call in calls]
+    cached = [
+        refusal_cache.pop(call.cache_key, call.throttle.ban_window) if consume and not call.throttle.shadow else None
+        for call in calls
+    ]
     repeats = [refusal.repeats if refusal else 0 for refusal in cached]
     step, *tallies = _steps(calls, unreported, repeats, consume=consume)
     try:

@@ -12,14 +12,16 @@ from django.db import Error as DatabaseError
 from django.urls import get_resolver
 from django.utils.module_loading import import_string
 
+from redis_kit.core.client.addresses import aliases
+from redis_kit.core.client.connection_checks import alias_missing
 from redis_kit.core.conf import Problem
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.text import shortened
-from redis_kit.throttling.http.decorator import guards_of
+from redis_kit.throttling.http.decorator import guards_of, method_throttles
 from redis_kit.throttling.http.policies import policies
 from redis_kit.throttling.http.rate_throttle import RateThrottle
 from redis_kit.throttling.http.views import loaded_views, routed_views
-from redis_kit.throttling.throttles.throttle import Throttle
+from redis_kit.throttling.throttles.throttle import Throttle, registered
 
 RATES = "REST_FRAMEWORK['DEFAULT_THROTTLE_RATES']"
 
@@ -142,6 +144,14 @@ def same_name_problems() -> Iterator[Problem]:
                 "They count apart, but lists show one of them. Give each its own name, "
                 "or both rates to one throttle: '5/m; 100/h'.",
             )
+
+
+def connection_problems() -> Iterator[Problem]:
+    """Yield a problem for each throttle on a connection that is missing. The check of settings covers ``default``."""
+    built = registered.keys() | {(throttle.using, throttle.name) for throttle in (*throttles(), *method_throttles())}
+    for using, name in sorted(built):
+        for problem in alias_missing(using, aliases()) if using != "default" else ():
+            yield problem._replace(message=f"The throttle {name!r}: {problem.message}")
 
 
 def _settings_and_views() -> Iterator[Throttle]:

@@ -13,7 +13,7 @@ from redis_kit.core.text import shortened
 from redis_kit.throttling.engine.reservation import Reservation, arefund_all, refund_all
 from redis_kit.throttling.http import views
 from redis_kit.throttling.http.headers import Verdict, add_fields
-from redis_kit.throttling.http.responses import decisive, refuse
+from redis_kit.throttling.http.responses import decisive, refuse, with_fields
 from redis_kit.throttling.http.views import maybe_await
 from redis_kit.throttling.throttles.hit_all import areserve_all, reserve_all
 from redis_kit.throttling.throttles.throttle import Throttle
@@ -94,7 +94,7 @@ def answer(guards: Sequence[Guard], request: Any, view: Callable[..., Any], *arg
     guarded = GuardedRequest(guards, hits, reserve_all([hit for hit in hits if hit]))
     guarded.annotate(request)
     if guarded.is_refused:
-        return add_fields(_at_once(refuse(request, guarded.verdicts)), guarded.verdicts)
+        return with_fields(_at_once(refuse(request, guarded.verdicts)), guarded.verdicts)
     response = view(request, *args, **kwargs)
     if isawaitable(response):  # an async view that does not look like one, such as a partial
         return _finish(guarded, request, response)
@@ -112,7 +112,7 @@ async def aanswer(guards: Sequence[Guard], request: Any, view: Callable[..., Any
     guarded = GuardedRequest(guards, hits, await areserve_all([hit for hit in hits if hit]))
     guarded.annotate(request)
     if guarded.is_refused:
-        return add_fields(await maybe_await(refuse(request, guarded.verdicts)), guarded.verdicts)
+        return with_fields(await maybe_await(refuse(request, guarded.verdicts)), guarded.verdicts)
     return await _finish(guarded, request, view(request, *args, **kwargs))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.template import TemplateDoesNotExist
 from django.template.loader import render_to_string
 from django.utils.cache import patch_vary_headers
@@ -13,7 +13,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from redis_kit.core import conf
-from redis_kit.throttling.http.headers import Verdict, policy_name, retry_seconds
+from redis_kit.core.text import shortened
+from redis_kit.throttling.http.headers import Verdict, add_fields, policy_name, retry_seconds
 from redis_kit.throttling.settings import ThrottlingSettings
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.decision import Decision
@@ -59,6 +60,14 @@ def refusal(
     response["Cache-Control"] = "no-store"
     patch_vary_headers(response, ["Accept"])
     return response
+
+
+def with_fields(response: Any, verdicts: Sequence[Verdict]) -> Any:
+    """Add the fields about limits to a refusal. Raises TypeError if ``HANDLER`` returned no response."""
+    if not isinstance(response, HttpResponseBase):
+        setting = f"REDIS_KIT['THROTTLING']['HANDLER'] is {conf.section(ThrottlingSettings).HANDLER!r}"
+        raise TypeError(f"{setting}, which must return a response, not {shortened(response)}.")
+    return add_fields(response, verdicts)
 
 
 def decisive(verdicts: Sequence[Verdict]) -> Verdict:

@@ -1,15 +1,38 @@
 """The shapes of identities: how the identities begin that a key makes, such as ``ip:``."""
 
-from collections.abc import Iterable
-from ipaddress import ip_address
+from collections.abc import Callable, Iterable
 
-from redis_kit.core.web.client_address import grouped
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ImproperlyConfigured, ValidationError
+
+from redis_kit.core.web.client_address import INVALID, grouped, parse
 
 ADDRESS, USER = "ip:", "user:"
 ADDRESSES = (ADDRESS, "ident:")  # kinds whose values may be addresses
+FORMS = {ADDRESS: "ip:<address>", USER: "user:<primary key>"}  # how a message names them
 
 #: For each part of an identity, how it may begin; an empty tuple for any text.
 Shape = tuple[tuple[str, ...], ...]
+
+
+def _address(text: str) -> str:
+    if text == INVALID:
+        return text
+    address = parse(text.removesuffix("/64"))
+    return grouped(address) if address else ""
+
+
+def _user(text: str) -> str:
+    try:
+        return str(get_user_model()._meta.pk.to_python(text)) if text else ""
+    except (ValidationError, ValueError, TypeError):
+        return ""
+    except ImproperlyConfigured:  # the users of the requests are not Django's
+        return text
+
+
+#: For a kind, the function that spells a value as keys do; it returns empty text for a value that no key makes.
+SPELLINGS: dict[str, Callable[[str], str]] = {ADDRESS: _address, USER: _user}
 
 
 def named(shapes: Iterable[Shape]) -> list[Shape]:
@@ -40,7 +63,7 @@ def suggestion(identity: str, shapes: Iterable[Shape]) -> str:
         if all(completed):
             candidates.append(" ".join(completed))
     likely = [each for each in candidates if each != identity]
-    return min(likely, key=lambda each: not _is_address(identity) or ADDRESS not in each, default="")
+    return min(likely, key=lambda each: not _address(identity) or ADDRESS not in each, default="")
 
 
 def counted_by(shapes: Iterable[Shape]) -> str:
@@ -56,35 +79,31 @@ def _parts(identity: str, shape: Shape) -> list[str]:
 
 
 def _fits(part: str, starts: tuple[str, ...]) -> bool:
-    if not starts:
-        return True
+    return not starts or (part != "" and _spelled(part, starts) == part)
+
+
+def _spelled(part: str, starts: tuple[str, ...]) -> str:
+    """Return a part as keys spell it; empty text if no key makes it."""
     start = next((start for start in starts if part.startswith(start)), None)
-    return start is not None and (start != ADDRESS or _grouped(part.removeprefix(start)) == part.removeprefix(start))
+    if start is None or start not in SPELLINGS:
+        return part if start else ""
+    value = SPELLINGS[start](part.removeprefix(start))
+    return f"{start}{value}" if value else ""
 
 
 def _completed(part: str, starts: tuple[str, ...]) -> str:
     """Return a part with the kind that it probably has; empty text for an address or a user in place of the other."""
-    if _fits(part, starts):
+    if not starts:
         return part
-    address = part.removeprefix(ADDRESS)
-    if _is_address(address) and ADDRESS in starts:
-        return f"{ADDRESS}{_grouped(address)}"
+    if spelled := _spelled(part, starts):
+        return spelled
+    address = _address(part.removeprefix(ADDRESS))
+    if address and ADDRESS in starts:
+        return f"{ADDRESS}{address}"
     kinds = [start for start in starts if start.endswith(":")]
-    if kinds == [USER if _is_address(address) else ADDRESS]:
+    if kinds == [USER if address else ADDRESS]:
         return ""
-    if ":" in part and not _is_address(part):
+    if ":" in part and not _address(part):
         part = part.partition(":")[2]
-    values = ADDRESSES if _is_address(part) else (USER,)
-    return f"{next((kind for kind in kinds if kind in values), kinds[0])}{part}"
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _grouped(text: str) -> str:
-    return grouped(ip_address(text)) if _is_address(text) else text
+    values = ADDRESSES if _address(part) else (USER,)
+    return _spelled(f"{next((kind for kind in kinds if kind in values), kinds[0])}{part}", starts)

@@ -5,6 +5,7 @@
 Each case of these tests takes as long as they do, a few minutes. It runs when named.
 """
 
+import faulthandler
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,7 @@ OPTIONS = ["-q", "-n", "0", "-x", "--no-header", "-p", "no:cacheprovider"]
     ids=lambda names: names[-1] if len(names) == 1 else "all",
 )
 def test_tests_of_the_others_pass_without_a_feature(tmp_path, missing):
+    faulthandler.cancel_dump_traceback_later()  # "faulthandler_timeout" is for one test, and holds for each of the copy
     without.copied(tmp_path, missing)
     folders = ["tests/queues/engine"]
     folders += [f"tests/queues/features/{name}" for name in without.NAMES if name not in missing]

@@ -20,6 +20,7 @@ from tests.chaos.queues.support.history import Entry
 
 CALLBACK, CHAIN = 1_000_000, 2_000_000  # numbers of the callback and of the first step of the chain
 LEASES = {"HEARTBEAT_INTERVAL": 0.2, "WORKER_TIMEOUT": 1.0}
+CRASHES = {"MAX_CRASHES": 100}  # a step that was killed alone three times would be dead
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Plan(program.Plan):
 
 def run(plan: Plan) -> Outcome:
     """Run both workflows, kill, wait for their ends, and check."""
-    with stage("kept", QUEUES={**kill_loop.QUICK_RETRIES, **LEASES}) as place:
+    with stage("kept", QUEUES={**kill_loop.QUICK_RETRIES, **LEASES, **CRASHES}) as place:
         most = 1_000_000 if plan.steps > 200 else plan.least
         how = {"busy": 70, "most": most, "calm": plan.calm}
         scene = kill_loop.Scene(kill_loop.Plan(jobs=0, leases=LEASES, seed=plan.seed, **how), place)

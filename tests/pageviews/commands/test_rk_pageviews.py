@@ -54,9 +54,10 @@ def test_dropped_views_are_listed_by_day(kit, rk_pageviews):
 
 
 @pytest.mark.django_db
-def test_snapshot_without_views_is_one(kit, rk_pageviews):
-    code, _, error = rk_pageviews("snapshot")
-    assert (code, "There are no views" in error) == (1, True)
+def test_snapshot_without_views_is_done(kit, rk_pageviews):
+    assert rk_pageviews("snapshot") == (0, "There are no views in these days.\n", "")
+    code, output, _ = rk_pageviews("snapshot", "--json")
+    assert (code, json.loads(output)["created"]) == (0, 0)
 
 
 @pytest.mark.django_db

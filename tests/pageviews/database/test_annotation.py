@@ -47,6 +47,12 @@ def test_key_is_any_attribute_or_a_function(kit):
         assert figures(with_views([article], "article", key=key)) == [(1, 1)]
 
 
+def test_object_without_a_key_has_no_views(users):
+    assert figures(with_views([users[3], User(), users[1]], "profile")) == [(3, 2), (0, 0), (1, 1)]
+    assert figures(asyncio.run(awith_views([User()], "profile"))) == [(0, 0)]
+    assert figures(with_views([SimpleNamespace(slug="")], "profile", key="slug")) == [(0, 0)]
+
+
 def test_wrong_objects_are_refused(kit):
     with pytest.raises(InvalidValue, match="at most 1000"):
         with_views([SimpleNamespace(pk=1)] * 1001, "post")

@@ -43,6 +43,8 @@ def test_most_viewed_objects_come_first(groups, trips, django_assert_num_queries
 def test_wrong_arguments_are_refused(kit, wrong):
     with pytest.raises(InvalidValue):
         popular(Group.objects.all(), "group", **wrong)
+    with pytest.raises(InvalidValue, match="queryset must be a QuerySet, not list"):
+        popular([], "group")
 
 
 def test_nothing_is_popular_while_redis_is_unavailable(kit):
@@ -68,3 +70,11 @@ def test_view_answers_with_a_box_that_may_be_cached(groups):
     ]
     with pytest.raises(ImproperlyConfigured, match="needs page"):
         PopularView.as_view(model=Group)(RequestFactory().get("/"))
+
+
+def test_box_of_an_outage_is_not_cached(kit):
+    kit.connect({"URL": "redis://127.0.0.1:1/0"})
+    for by in ("now", "week"):
+        response = PopularView.as_view(model=Group, page="group", by=by)(RequestFactory().get("/")).render()
+        assert (response.status_code, response["Cache-Control"]) == (200, "no-store")
+        assert "Nothing is popular yet." in response.content.decode()

@@ -198,7 +198,7 @@ def test_permission_is_needed(four_workers, signed_in, name, codenames):
 def test_token_and_post_are_required(four_workers, boss, signed_in, name):
     strict = signed_in("superuser", enforce_csrf_checks=True)
     assert press(strict, name, "web1/5/s1").status_code == 403
-    assert boss.get(URLS[name], {"row": "web1/5/s1"}).status_code == 405
+    assert boss.get(URLS[name], {"row": "web1/5/s1"}).status_code == 302
     assert heartbeat("w1") == ""
 
 

@@ -1,5 +1,6 @@
 """Many calls of a task at once: as enqueue() has them, in a round trip for each thousand, and none twice."""
 
+import gc
 from datetime import timedelta
 
 import pytest
@@ -121,6 +122,19 @@ def test_wrong_call_is_named_and_nothing_is_sent(kit, twin, call, error, message
         twin(task(work).enqueue_many, [(1,), call])
     assert raised.value.__notes__ == ["This is about calls[1]. Nothing was sent."]
     assert kit.keys() == []
+
+
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_garbage_collector_is_as_before(queue, is_enabled):
+    if not is_enabled:
+        gc.disable()
+    try:
+        note.enqueue_many([(1,)])
+        with pytest.raises(InvalidArguments):
+            note.enqueue_many([(1,), (1, 2, 3, 4, 5, 6)])
+        assert gc.isenabled() is is_enabled
+    finally:
+        gc.enable()
 
 
 @pytest.mark.django_db(transaction=True)

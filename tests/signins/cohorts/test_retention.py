@@ -53,7 +53,7 @@ def test_earlier_day_moves_a_user_to_another_cohort(kit):
     assert (sign_ins.first_on(day - timedelta(1)).count(), sign_ins.first_on(date(2024, 1, 1)).count()) == (0, 1)
 
 
-@pytest.mark.parametrize("wrong", [{"period": 2}, {"until": "2026-01-01"}])
+@pytest.mark.parametrize("wrong", [{"period": 2}, {"period": True}, {"until": "2026-01-01"}])
 def test_wrong_questions_are_refused(kit, wrong):
     with pytest.raises(InvalidValue):
         User.sign_ins.retention_grid(date(2026, 1, 1), date(2026, 1, 5), **wrong)

@@ -84,4 +84,5 @@ def test_wrong_calls_say_what_to_do(kit, shell, arguments, code, words):
 
 def test_outage_ends_with_69(kit, shell):
     kit.connect({"URL": "redis://127.0.0.1:1/0"})
-    assert shell("rk_signins", "stats", "--model", User._meta.label)[0] == 69
+    for action in ("stats", "export"):
+        assert shell("rk_signins", action, "--model", User._meta.label)[:2] == (69, "")

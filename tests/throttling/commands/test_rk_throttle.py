@@ -506,6 +506,9 @@ def export(kit, routes):
         ("2001:db8::7", "ip:2001:db8::/64"),
         ("ip:2001:db8::7", "ip:2001:db8::/64"),
         ("usr:42", "user:42"),
+        ("user:042", "user:42"),
+        ("ip: 203.0.113.7", "ip:203.0.113.7"),
+        ("ip:2001:DB8::/64", "ip:2001:db8::/64"),
     ],
 )
 @pytest.mark.parametrize("action", ["ban", "exempt", "override"])
@@ -513,7 +516,7 @@ def test_identity_that_no_key_makes_is_refused(export, rk_throttle, action, give
     arguments = ("9/h", 60, given) if action == "override" else (given, 60)
     code, output, errors = rk_throttle(action, export, *arguments)
     assert (code, output) == (1, "")
-    assert "Nothing was done. Identities of export begin with user: or ip:, unlike" in errors
+    assert f"Nothing was done. No key of export makes {given}. Its identities begin with user:" in errors
     assert f"Did you mean {meant}?" in errors
     assert rk_throttle(action, export, *arguments, "--as-is")[0] == 0
 
@@ -526,7 +529,15 @@ def test_identity_of_a_kind_that_is_not_counted_has_no_suggestion(kit, rk_thrott
     routes(f"@throttle('5/m', name='form', key={key!r})\ndef view(request): ...")
     code, _, errors = rk_throttle("ban", "form", given, "1h")
     assert (code, "Did you mean" in errors) == (1, False)
-    assert f"unlike {given}. form counts by {by}. Give --as-is" in errors
+    assert f"No key of form makes {given}." in errors
+    assert f"form counts by {by}. Give --as-is" in errors
+
+
+@pytest.mark.parametrize("given", ["ip:10.0.0.0/8", "ip:999.1.1.1", "ip:foo", "ip:", "user:joe", "user:"])
+def test_value_that_no_key_makes_has_no_suggestion(export, rk_throttle, given):
+    code, _, errors = rk_throttle("ban", export, given, "1h")
+    assert (code, "Did you mean" in errors) == (1, False)
+    assert "begin with user:<primary key> or ip:<address>. Give --as-is" in errors
 
 
 def test_lookups_of_an_identity_that_no_key_makes_name_the_likely_identity(export, rk_throttle):
@@ -536,6 +547,12 @@ def test_lookups_of_an_identity_that_no_key_makes_name_the_likely_identity(expor
     assert "allowed" in rk_throttle("show", export, "203.0.113.7", "--as-is")[1]
     for right in (JOE, "user:42", "ip:2001:db8::/64", "ip:invalid"):
         assert rk_throttle("show", export, right)[2] == ""
+
+
+def test_empty_identity_is_refused(export, rk_throttle):
+    for arguments in (("ban", export, "", "1h"), ("override", export, "9/h", "1h", "")):
+        code, _, errors = rk_throttle(*arguments)
+        assert (code, "IDENTITY is empty; only override and lift may omit it" in errors) == (2, True)
 
 
 def test_identity_of_a_combined_key_has_all_of_its_parts(kit, rk_throttle, routes):
@@ -555,7 +572,7 @@ def test_key_that_is_a_function_may_make_any_identity(kit, rk_throttle, routes):
     assert rk_throttle("ban", "tenants", "acme", 60)[::2] == (0, "")
     code, output, errors = rk_throttle("ban", "both", "203.0.113.7 acme", 60)
     assert (code, "Banned" in output) == (0, True)
-    assert errors.startswith("Warning: Identities of both begin with ip: ..., unlike 203.0.113.7 acme.")
+    assert errors.startswith("Warning: No key of both makes 203.0.113.7 acme. Its identities begin with ip:<address> ")
 
 
 def test_last_part_of_a_name_suffices_if_it_is_unique(kit, rk_throttle, routes):

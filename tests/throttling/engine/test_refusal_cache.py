@@ -40,6 +40,16 @@ def test_other_identities_and_costs_ask_the_server(kit):
     assert limit.hit("ann", cost=2)
 
 
+def test_throttle_in_shadow_mode_leaves_the_refusals_of_another_one_alone(kit, commands):
+    limit, shadow = Throttle("login", "1/h"), Throttle("login", "1/h", shadow=True)
+    for _ in range(3):
+        limit.hit("joe")
+    assert shadow.hit("joe").reason == "shadow"
+    with commands(kit) as sent:
+        assert not limit.hit("joe")
+    assert sent == []
+
+
 def test_refusal_is_remembered_for_a_second_at_most(kit):
     refusal_cache.remember(("t", "joe", 1), refused(), asked_at=monotonic() - 0.5, seconds=1.0)
     assert refusal_cache.recall(("t", "joe", 1)).retry_after == pytest.approx(9.5, abs=0.1)

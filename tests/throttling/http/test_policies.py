@@ -112,6 +112,8 @@ def test_paths_are_matched_from_their_beginning(given, paths, path, matches):
         ({"METHODS": 5}, "E006", f"{PLACE}['METHODS'] is 5; it must be text or a list or a tuple or None.", None),
         ({"PATHS": "/api/("}, "E006", f"{PLACE}['PATHS'] is '/api/(': ", None),
         ({"PATHS": ["/a", 5]}, "E006", f"{PLACE}['PATHS'] is ['/a', 5]: each path must be text, not 5.", None),
+        ({"PATHS": ""}, "E006", f"{PLACE}['PATHS'] is '': empty text matches every path; omit PATHS to", None),
+        ({"PATHS": ["/a", ""]}, "E006", f"{PLACE}['PATHS'] is ['/a', '']: empty text matches every path", None),
         ({"PATHS": "api/"}, "E006", f"{PLACE}['PATHS'] is 'api/': paths begin with '/', so 'api/' never", None),
         ({"PATHS": ["/a", "^api/"]}, "E006", f"{PLACE}['PATHS'] is ['/a', '^api/']: paths begin with '/'", None),
         ({"BAN": (5, 60)}, "E006", f"{PLACE}['BAN'] is (5, 60): A ban is (after, within, seconds)", None),
@@ -179,6 +181,8 @@ def test_policy_by_user_needs_the_user_before_it(given, settings, key, found):
     assert [part for one in messages(given, **options) for part in (type(one), one.id)] == found
     settings.MIDDLEWARE = [USERS, THROTTLES]
     assert messages(given, **options) == []
+    settings.MIDDLEWARE = [THROTTLES, USERS]
+    assert messages(given, PATHS=[], **options) == []
 
 
 def test_paths_that_nothing_applies_are_warned_of(given):

@@ -146,6 +146,17 @@ def test_handler_of_the_settings_answers_instead(kit):
     assert response["RateLimit"] == '"login";r=0'
 
 
+def forgetful_handler(request, throttle, decision):
+    pass
+
+
+def test_handler_that_returns_no_response_is_named(kit):
+    kit.options(THROTTLING={"HANDLER": f"{__name__}.forgetful_handler"})
+    view = throttle("0/s", key="ip")(lambda request: None)
+    with pytest.raises(TypeError, match=r"\['HANDLER'\] is '.*forgetful_handler', which must return a response, n"):
+        view(RequestFactory().get("/"))
+
+
 async def async_handler(request, throttle, decision):
     return JsonResponse({}, status=420)
 

@@ -91,6 +91,7 @@ def most_at_once(lines):
 
 
 def test_limits_and_fair_share_hold_on_a_fleet(project, journal, settings, monkeypatch):
+    pytest.importorskip("redis_kit.queues.features.pause")
     monkeypatch.setenv("TASK_BACKEND", BACKEND)
     settings.TASKS = {"default": {"BACKEND": BACKEND, "QUEUES": []}}
     project.options(QUEUE_OPTIONS={"shared": {"SINK": "celery", "GROUP_CONCURRENCY": 1, "CONCURRENCY": 3}})

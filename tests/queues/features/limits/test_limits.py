@@ -130,6 +130,7 @@ def test_job_waits_for_no_limit_that_is_not_used_up(queue, kit, shell):
 
 
 def test_paused_queue_wakes_a_worker_for_its_groups_when_it_is_resumed(queue, kit):
+    pytest.importorskip("redis_kit.queues.features.pause")
     queue.pause()
     queue.put_many([1, 2], group="a")
     assert kit.client.llen(queue.key("signal")) == 0

@@ -365,6 +365,8 @@ def waiting():
 
 @pytest.mark.parametrize("end", ["success", "failure", "cancel"])
 def test_all_waiting_callers_wake_when_the_call_ends(queue, kit, waiting, blocked, end):
+    if end == "cancel":
+        pytest.importorskip("redis_kit.queues.features.cancel")
     start, told, threads = waiting
     kit.options(QUEUES={"MAX_ATTEMPTS": 1})
     result = calls.fail.enqueue("x") if end == "failure" else calls.echo.enqueue(1)
@@ -419,6 +421,7 @@ def test_waiting_in_an_event_loop_ends_with_the_call(queue, kit):
 
 @pytest.mark.parametrize("run_after", [None, timedelta(hours=1)], ids=["ready", "scheduled"])
 def test_call_that_has_not_begun_can_be_cancelled(queue, twin, run_after):
+    pytest.importorskip("redis_kit.queues.features.cancel")
     result = twin(tasks.remember.using(run_after=run_after).enqueue, "cancelled")
     assert twin(result.cancel) is True
     assert result.status == FAILED
@@ -429,6 +432,7 @@ def test_call_that_has_not_begun_can_be_cancelled(queue, twin, run_after):
 
 
 def test_call_that_runs_is_marked_for_its_worker_to_cancel(any_kit, twin):
+    pytest.importorskip("redis_kit.queues.features.cancel")
     queue = Queue("default")
     result = twin(calls.echo.enqueue, 1)
     queue.claim(worker="w")
@@ -441,6 +445,7 @@ def test_call_that_runs_is_marked_for_its_worker_to_cancel(any_kit, twin):
 
 
 def test_marks_of_calls_that_ended_before_their_worker_knew_do_not_gather(queue, kit):
+    pytest.importorskip("redis_kit.queues.features.cancel")
     for number in range(30):
         result = calls.echo.enqueue(number)
         (job,) = queue.claim(worker="w")
@@ -450,6 +455,7 @@ def test_marks_of_calls_that_ended_before_their_worker_knew_do_not_gather(queue,
 
 
 def test_cancelled_call_ends_when_its_attempt_fails(queue, kit):
+    pytest.importorskip("redis_kit.queues.features.cancel")
     result = calls.echo.enqueue(1)
     (job,) = queue.claim(worker="w")
     result.cancel()
@@ -460,6 +466,7 @@ def test_cancelled_call_ends_when_its_attempt_fails(queue, kit):
 
 
 def test_call_that_has_ended_can_not_be_cancelled(queue, twin):
+    pytest.importorskip("redis_kit.queues.features.cancel")
     good, bad = twin(calls.echo.enqueue, 1), twin(task(max_attempts=1)(fail_once).enqueue)
     drain()
     assert twin(good.cancel) is twin(bad.cancel) is False
@@ -468,6 +475,7 @@ def test_call_that_has_ended_can_not_be_cancelled(queue, twin):
 
 
 def test_requeued_call_is_not_cancelled_by_an_earlier_cancellation(queue, kit):
+    pytest.importorskip("redis_kit.queues.features.cancel")
     calls.echo.enqueue(1).cancel()
     result = calls.echo.enqueue(2)
     (job,) = queue.claim(worker="w")
@@ -479,6 +487,8 @@ def test_requeued_call_is_not_cancelled_by_an_earlier_cancellation(queue, kit):
 
 @pytest.mark.parametrize("part", ["cancels", "result", "finished", "dead", "unique"])
 def test_key_of_another_type_lets_cancel_change_nothing(queue, kit, part):
+    pytest.importorskip("redis_kit.queues.features.cancel")
+    pytest.importorskip("redis_kit.queues.features.unique")
     calls.echo.enqueue(1)
     queue.claim(worker="w")
     waits = task(unique=True)(tasks.remember.func).enqueue(1)

@@ -117,23 +117,33 @@ def test_job_is_found_by_its_id(queue, twin):
     for each, payload in ((id, 1), (own, 2), (dotted, 3)):
         assert twin(queue.get, each).payload == payload
         assert twin(queue.delete, each)
-        assert (twin(queue.get, each), twin(queue.delete, each), twin(queue.cancel, each)) == (None, False, False)
+        assert (twin(queue.get, each), twin(queue.delete, each)) == (None, False)
     later = twin(queue.put, 4, delay=60)
     assert twin(queue.run_now, later)
-    assert twin(queue.cancel, later)
     assert not twin(queue.run_now, own)
+
+
+def test_job_is_cancelled_by_its_id(queue, twin, shell):
+    pytest.importorskip("redis_kit.queues.features.cancel")
+    id, own, third = twin(queue.put, 1), twin(queue.put, 2, id="my-own"), twin(queue.put, 3)
+    for each in (id, own):
+        assert twin(queue.cancel, each)
+        assert not twin(queue.cancel, each)
+    assert shell("rk_cancel", third)[0] == 0
+    assert twin(queue.counts) == QueueCounts(0, 0, 0, 0)
 
 
 def test_id_that_the_kit_chose_costs_one_command(one_server, commands):
     queue = Queue("mail")
     queue.put_many(range(4))  # registers all shards
     with commands(one_server) as sent:
-        assert queue.cancel(queue.put(1))
+        assert queue.delete(queue.put(1))
         assert queue.put_many([2])
     assert sent == ["EVALSHA"] * 3
 
 
 def test_unique_key_and_own_id_are_unique_in_the_whole_queue(queue, twin):
+    pytest.importorskip("redis_kit.queues.features.unique")
     first = [twin(queue.put, number, unique=f"key{number}") for number in range(8)]
     again = [twin(queue.put, "new", unique=f"key{number}", replace=number == 7) for number in range(8)]
     assert first == again
@@ -143,6 +153,7 @@ def test_unique_key_and_own_id_are_unique_in_the_whole_queue(queue, twin):
 
 
 def test_jobs_of_a_group_keep_their_order_and_its_limit(sharded, twin):
+    pytest.importorskip("redis_kit.queues.features.limits")
     options = {"SHARDS": 4, "GROUP_CONCURRENCY": 1}
     sharded.options(QUEUES={"QUEUE_OPTIONS": {"mail": options}})
     queue, groups = Queue("mail"), [f"tenant:{number}" for number in range(6)]
@@ -163,6 +174,7 @@ def test_jobs_of_a_group_keep_their_order_and_its_limit(sharded, twin):
 
 
 def test_limit_that_no_shard_can_keep_is_refused(one_server):
+    pytest.importorskip("redis_kit.queues.features.limits")
     for option, value in (("CONCURRENCY", 3), ("RATE", "5/s")):
         one_server.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"SHARDS": 4, option: value}}})
         (problem,) = conf.problems(QueueSettings)
@@ -196,12 +208,18 @@ def test_states_are_read_and_changed_in_all_shards(queue, twin):
     assert twin(queue.purge, "scheduled") == 8
     assert twin(queue.heartbeat) == 0
     assert twin(queue.sign_off) == 3
+    assert len(twin(queue.claim, 100)) == twin(queue.counts).running
+
+
+def test_all_shards_are_paused(queue, twin):
+    pytest.importorskip("redis_kit.queues.features.pause")
+    twin(queue.put_many, range(8))
     twin(queue.pause, 60)
     assert twin(queue.paused).ends_in == pytest.approx(60, abs=5)
     assert twin(queue.claim, 10) == []
     assert twin(queue.resume)
     assert not twin(queue.resume)
-    assert len(twin(queue.claim, 100)) == twin(queue.counts).running
+    assert len(twin(queue.claim, 100)) == 8
 
 
 def test_reports_show_one_queue(one_server, shell):
@@ -218,7 +236,6 @@ def test_reports_show_one_queue(one_server, shell):
     assert "Shards: mail: 4" in shell("rk_queues")[1]
     listed = json.loads(shell("rk_jobs", "mail", "--json")[1])
     assert (len(listed), {row["queue"] for row in listed}) == (20, {"mail"})
-    assert shell("rk_cancel", listed[0]["id"])[0] == 0
     assert json.loads(shell("rk_retry", "mail", "--error", "Oops", "--json")[1]) == {"queue": "mail", "retried": 1}
     assert shell("rk_purge", "mail", "--state", "ready", "--no-input")[0] == 0
     assert queue.counts() == QueueCounts(0, 0, 0, 0)
