@@ -65,7 +65,7 @@ def _read() -> Flow[list[ComponentMemory]]:
     sizes = yield from measuring(keys)
     if refused := refusal(keys, sizes):
         raise refused
-    used = 0 if isinstance(info, Exception) else int(parsed(info)["used_memory"])
+    used = 0 if isinstance(info, Exception) else float(parsed(info).get("used_memory", 0))
     return measured(page, keys, sizes, total, used)
 
 
