@@ -37,7 +37,7 @@ class KeysPanel(Panel):
         return Search(_("Search"), [field, *fields] if field else fields)
 
     def content(self) -> Iterator[Content]:
-        """Return a page of keys in three round trips; without a search the components, in two to six."""
+        """Return a page of keys in three round trips; without a search the components, in two."""
         asked, using = self.viewer.asked, connection_of(self.viewer)
         if not {"text", "component", "cursor"} & asked.keys():
             yield memory_table(component_memory(using), linked=True)

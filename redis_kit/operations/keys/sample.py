@@ -14,7 +14,6 @@ from redis_kit.core.steps import Batch, Call
 
 LOOKED_AT = 20_000  # keys of the database
 SAMPLE = Call("SCAN", 0, "COUNT", LOOKED_AT)
-STEP = 5000  # of these keys, which one round trip measures
 LARGE = 65_536  # bytes of a key that does not stand for others, if it is one of a few
 FEW = 10
 SAMPLES = 5  # elements of a value, from which the server estimates the size of all
@@ -38,8 +37,8 @@ class ComponentMemory(NamedTuple):
 def component_memory(using: str = "default", *, profile: connections.Profile = "request") -> list[ComponentMemory]:
     """Return the estimated memory of each component, the largest first; of all nodes of a Cluster together.
 
-    Two round trips to each server, and one more for each 5000 keys. Up to 20,000 keys of the database are measured,
-    about 15 ms of the server's time. Of a larger database the rest is estimated; large keys in it may be missing.
+    Two round trips to each server. Up to 20,000 keys of the database are measured, in about 15 ms of the server's time.
+    Of a larger database the rest is estimated; large keys in it may be missing.
     """
     client = connections.client(using, profile)
     nodes = client.primaries() if client.is_cluster else [client]
@@ -104,11 +103,8 @@ def by_component(page: Sequence[Any]) -> dict[str, list[bytes]]:
 def measuring(keys: Mapping[str, Sequence[bytes]]) -> Flow[list[Any]]:
     """Return the sizes of keys, in their order: None if a key is gone, and an error if the user may not ask."""
     names = [key for of_component in keys.values() for key in of_component]
-    sizes: list[Any] = []
-    for start in range(0, len(names), STEP):
-        calls = [Call("MEMORY", "USAGE", key, "SAMPLES", SAMPLES) for key in names[start : start + STEP]]
-        sizes += yield Batch(calls, lenient=True)
-    return sizes
+    calls = [Call("MEMORY", "USAGE", key, "SAMPLES", SAMPLES) for key in names]
+    return (yield Batch(calls, lenient=True)) if calls else []
 
 
 def refusal(keys: Mapping[str, Sequence[bytes]], sizes: Sequence[Any]) -> RedisFailure | None:

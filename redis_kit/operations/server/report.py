@@ -108,9 +108,9 @@ def server_reports(
 ) -> list[ServerReport]:
     """Return the state of the server of a connection, of each primary of a Cluster. Nothing is written.
 
-    One round trip to each server, and one for each 5000 keys that give a ``sample`` of the memory of components: that
-    of up to 20,000 keys, in the order of SCAN, by MEMORY USAGE with 5 samples each, so that no value is read as a
-    whole. Raises RedisUnavailable.
+    One round trip to each server, and one more with a ``sample`` of the memory of components: that of up to 20,000
+    keys, in the order of SCAN, by MEMORY USAGE with 5 samples each, so that no value is read as a whole. Raises
+    RedisUnavailable.
     """
     client = connections.client(using, profile)
     nodes = client.primaries() if client.is_cluster else [client]
