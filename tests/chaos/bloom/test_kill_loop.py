@@ -11,7 +11,7 @@ PLAN = kill_loop.Plan(15_000, pause=0.1, seed=7)
 def test_no_value_is_forgotten():
     outcome = kill_loop.run(PLAN)
     outcome.check()
-    assert outcome.facts["faults"] > 1
+    assert outcome.facts["faults"] >= 1
     assert outcome.facts["rebuilds"]
 
 
