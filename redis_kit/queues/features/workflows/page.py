@@ -194,7 +194,7 @@ class Listing(NamedTuple):
 
 
 def list_workflows(*, offset: int = 0, limit: int = 100) -> Listing:
-    """Return workflows from the latest on, of the last 10,000; from behind their end the last ones. Two round trips."""
+    """Return workflows from the latest on, of the last 10,000. Two round trips."""
     listing: Listing = Queue("default").run_flow(read(offset, limit))
     return listing
 
@@ -222,8 +222,6 @@ def read(offset: int, limit: int) -> Flow[Listing]:
     """See list_workflows()."""
     key = WorkflowLists.of().listed
     total, ids = yield Batch([Call("ZCARD", key), Call("ZREVRANGE", key, offset, offset + limit - 1)])
-    if total and not ids:
-        ids = yield Call("ZREVRANGE", key, (total - 1) // limit * limit, -1)
     names = [id.decode("utf-8", "replace") for id in ids]
     replies = (yield CombinedBatch([calls.READ_STATUS(id, 0) for id in names], lenient=True)) if names else []
     workflows: list[tuple[str, WorkflowStatus | None]] = []
