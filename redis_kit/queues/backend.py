@@ -1,6 +1,6 @@
 """The backend of ``django.tasks``: tasks become jobs in queues, and ``rk_worker`` runs them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from redis_kit.queues.tasks.task import Task, extended
 
 if TYPE_CHECKING:
     from redis_kit.queues.queue import Queue
-    from redis_kit.queues.tasks.enqueue import NewCall, Stages
+    from redis_kit.queues.tasks.enqueue import Stages
 
 
 @dataclass(frozen=True)
@@ -107,18 +107,14 @@ class RedisTaskBackend(BaseTaskBackend):
         from redis_kit.queues.tasks import enqueue as task_enqueue
 
         call = self._validated(task)
-        new, stages = self._new(task, call, calls)
-        task_enqueue.send_many(call, new, stages, waits=self.chosen.ENQUEUE_ON_COMMIT)
-        return [each.result for each in new]
+        return task_enqueue.enqueue_many(call, calls, *self._stages(task, call), waits=self.chosen.ENQUEUE_ON_COMMIT)
 
     async def aenqueue_many(self, task: Any, calls: Iterable[Any]) -> list[Any]:
         """See enqueue_many(). The jobs are added now."""
         from redis_kit.queues.tasks import enqueue as task_enqueue
 
         call = self._validated(task)
-        new, stages = self._new(task, call, calls)
-        await task_enqueue.asend_many(call, new, stages)
-        return [each.result for each in new]
+        return await task_enqueue.aenqueue_many(call, calls, *self._stages(task, call))
 
     def get_result(self, result_id: str) -> RedisTaskResult:
         """Return the result of a call. One round trip.
@@ -208,14 +204,13 @@ class RedisTaskBackend(BaseTaskBackend):
             self.validate_task(task)
         return task if isinstance(task, Task) else extended(task)
 
-    def _new(self, task: Any, call: Task[..., Any], calls: Iterable[Any]) -> tuple[list["NewCall"], "Stages"]:
-        """Return new calls, and what is done with them. All are checked before one is sent."""
+    def _stages(self, task: Any, call: Task[..., Any]) -> "tuple[Callable[[str, Any, Any], Any], Stages]":
+        """Return what makes the results of many calls, and what is done with these."""
         from redis_kit.queues.tasks import enqueue as task_enqueue
 
         if call.store_result and self._results:
-            return task_enqueue.new_calls(call, calls, self._results.maker(task)), self._results.stages
-        new = task_enqueue.new_calls(call, calls, lambda id, args, kwargs: EnqueuedJob(id, call.queue_name))
-        return new, task_enqueue.Stages(type(self))
+            return self._results.maker(task), self._results.stages
+        return lambda id, args, kwargs: EnqueuedJob(id, call.queue_name), task_enqueue.Stages(type(self))
 
     @cached_property
     def _results(self) -> Any:

@@ -126,40 +126,64 @@ def packed(task: Task[..., Any], args: Any, kwargs: Any) -> PackedCall:
     return PackedCall(body_of(task, args, kwargs), key, lane)
 
 
-def new_calls(task: Task[..., Any], calls: Iterable[Any], make: Callable[[str, Any, Any], Any]) -> list[NewCall]:
-    """Return new calls, with what ``make`` returns for the id, the arguments and the named ones. All are checked.
+def enqueue_many(
+    task: Task[..., Any], calls: Iterable[Any], make: Callable[[str, Any, Any], Any], stages: Stages, *, waits: bool
+) -> list[Any]:
+    """Add jobs, after all calls were checked, and return for each what ``make`` returned. See send_many()."""
+    calls, is_plain = list(calls), _is_plain(task)
+    with _without_collector() if is_plain else nullcontext():
+        new = _new_calls(task, calls, make, is_plain=is_plain)
+        send_many(task, new, stages, waits=waits)
+    return [each.result for each in new]
 
-    Most tasks use nothing that packed() asks for at each call.
-    """
+
+async def aenqueue_many(
+    task: Task[..., Any], calls: Iterable[Any], make: Callable[[str, Any, Any], Any], stages: Stages
+) -> list[Any]:
+    """See enqueue_many(). The jobs are added now."""
+    calls, is_plain = list(calls), _is_plain(task)
+    with _without_collector() if is_plain else nullcontext():
+        new = _new_calls(task, calls, make, is_plain=is_plain)
+    await asend_many(task, new, stages)
+    return [each.result for each in new]
+
+
+def _is_plain(task: Task[..., Any]) -> bool:
+    """Return whether a task uses nothing that packed() asks for at each call, and no receiver hears of its jobs."""
     rare = conf.section(KitSettings).TRACING or middleware.is_used() or _may_have_lane(task) or task.unique
+    return not (rare or signals.job_enqueued.receivers or heard(task_enqueued, logging.DEBUG))
+
+
+def _new_calls(
+    task: Task[..., Any], calls: Sequence[Any], make: Callable[[str, Any, Any], Any], *, is_plain: bool
+) -> list[NewCall]:
+    """Return new calls, with what ``make`` returns for the id, the arguments and the named ones. All are checked."""
     conf.warn_unless_installed()
     dump = message.dumper(task.module_path, expires=expiry.milliseconds(task.expires), tags=tuple(task.tags))
     counts, context = registry.counts(task.func), int(task.takes_context)
     every_args, every_kwargs, every_call = list[Any](), list[Any](), list[PackedCall]()
-    calls = list(calls)
-    with nullcontext() if rare else _without_collector():
-        for place, each in enumerate(calls):
-            try:
-                args, kwargs = arguments(each)
-                if rare:
-                    call = packed(task, args, kwargs)
-                else:
-                    if kwargs or len(args) + context not in counts:
-                        check_call(task, args, kwargs)
-                    call = PackedCall(dump(args, kwargs), None)
-            except RedisKitError as error:
-                error.add_note(f"This is about calls[{place}]. Nothing was sent.")
-                raise
-            every_args.append(args)
-            every_kwargs.append(kwargs)
-            every_call.append(call)
-        names = new_ids(task, every_call)
-        return list(map(NewCall, names, every_call, map(make, names, every_args, every_kwargs)))
+    for place, each in enumerate(calls):
+        try:
+            args, kwargs = arguments(each)
+            if not is_plain:
+                call = packed(task, args, kwargs)
+            else:
+                if kwargs or len(args) + context not in counts:
+                    check_call(task, args, kwargs)
+                call = PackedCall(dump(args, kwargs), None)
+        except RedisKitError as error:
+            error.add_note(f"This is about calls[{place}]. Nothing was sent.")
+            raise
+        every_args.append(args)
+        every_kwargs.append(kwargs)
+        every_call.append(call)
+    names = new_ids(task, every_call)
+    return list(map(NewCall, names, every_call, map(make, names, every_args, every_kwargs)))
 
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Keep the garbage collector from half of the work: it would look at thousands of new objects, which all stay."""
+    """Keep the garbage collector from looking at thousands of new objects, which all stay: half of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
