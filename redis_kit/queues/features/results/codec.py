@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from itertools import repeat
 from typing import Any
 
 from redis_kit.core.logs.error_text import path_of, traceback_of
@@ -33,13 +32,14 @@ def maker(task: Any) -> Callable[[str, Any, Any], RedisTaskResult]:
     """Return a function that does the same for many calls of a task, whose ids and arguments differ."""
     model, is_plain = new(task, "", (), {}), getattr(task, "plain_json", True)
     known = {field.name for field in dataclasses.fields(model)}.difference(_OF_ONE_CALL, vars(model))
-    names, same = (*known, *_OF_ONE_CALL), [getattr(model, name) for name in known]
-    create, set_field = object.__new__, object.__setattr__
+    # Each field by itself: it takes a third less than object.__setattr__(), and a result has thirteen.
+    setters = [getattr(RedisTaskResult, name).__set__ for name in (*known, *_OF_ONE_CALL)]
+    same, create = [getattr(model, name) for name in known], object.__new__
 
     def make(id: str, args: Any, kwargs: Any) -> RedisTaskResult:
         result = create(RedisTaskResult)
-        for _ in map(set_field, repeat(result), names, (*same, id, list(args), kwargs, [], [], None)):
-            pass
+        for set_field, value in zip(setters, (*same, id, list(args), kwargs, [], [], None), strict=True):
+            set_field(result, value)
         if is_plain:
             result.__post_init__()
         return result
