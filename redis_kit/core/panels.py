@@ -11,8 +11,10 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from django.utils import timezone
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from redis_kit.core.client.addresses import aliases
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.text import seconds_of
@@ -435,10 +437,24 @@ class Viewer:
     name: str = ""
 
     @property
+    def connection(self) -> str:
+        """Return the alias that they ask for, else ``default``. Raises InvalidValue if there is no such connection."""
+        asked = self.asked.get("connection", "")
+        if asked and asked not in aliases():
+            raise InvalidValue(gettext("There is no connection with this name."))
+        return asked or ("default" if "default" in aliases() else min(aliases()))
+
+    @property
     def page(self) -> int:
         """Return the number of the page of a list that they ask for: 1 unless it is a number of up to 6 digits."""
         number = self.asked.get("page", "")
         return max(1, int(number)) if number.isdecimal() and len(number) <= 6 else 1
+
+
+def connection_fields() -> list[Field]:
+    """Return the field of a search for a connection, which ``self.viewer.connection`` has then; none for only one."""
+    names = sorted(aliases())
+    return [Field("connection", _("Connection"), names)] if len(names) > 1 else []
 
 
 class Panel:

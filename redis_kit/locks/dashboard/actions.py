@@ -14,42 +14,49 @@ from redis_kit.locks.arguments import LIMIT
 from redis_kit.locks.inspection import HeldLock, find, force_release
 from redis_kit.locks.kinds.semaphore import Semaphore
 
-VALUE = re.compile(r"(lock|fairlock|rwlock|semaphore)/(\d{0,19})/([^/]+(?:/[^/]+)*)", re.ASCII)
+VALUE = re.compile(r"(?:@([^/]+)/)?(lock|fairlock|rwlock|semaphore)/(\d{0,19})/([^/]+(?:/[^/]+)*)", re.ASCII)
 HOLDERS = 5  # named in a sentence
 MOST_LEASES = 10_000
 
 
 class Target(NamedTuple):
-    """A name, its kind, the semaphores that it is within, and the fence of one lease, or None for all."""
+    """A name and its kind, the fence of one lease or None for all, the semaphores it is within, and the connection."""
 
     kind: str
     name: str
     fence: int | None = None
     within: tuple[str, ...] = ()
+    using: str = "default"
 
     @classmethod
     def parse(cls, value: str) -> "Target":
         """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
         if (match := VALUE.fullmatch(value)) is None:
             raise InvalidValue(_("Nothing was done: that is not a lock or semaphore."))
-        kind, fence, names = match.groups()
+        using, kind, fence, names = match.groups()
         *within, name = map(unquote, names.split("/"))
-        return cls(kind, name, int(fence) if fence else None, tuple(within))
+        return cls(kind, name, int(fence) if fence else None, tuple(within), unquote(using or "default"))
 
     @classmethod
-    def semaphore(cls, value: str) -> "Target":
-        """Return the semaphore in the value of a row's button, or the one whose name was typed."""
-        return cls.parse(value) if VALUE.fullmatch(value) else cls("semaphore", value)
+    def semaphore(cls, value: str, using: str = "default") -> "Target":
+        """Return the semaphore in the value of a row's button, or the one of a connection whose name was typed."""
+        return cls.parse(value) if VALUE.fullmatch(value) else cls("semaphore", value, using=using)
 
     @property
     def value(self) -> str:
         """Return the value of a button."""
         names = (quote(name, safe="") for name in (*self.within, self.name))
-        return "/".join((self.kind, "" if self.fence is None else str(self.fence), *names))
+        connection = () if self.using == "default" else (f"@{quote(self.using, safe='')}",)
+        return "/".join((*connection, self.kind, "" if self.fence is None else str(self.fence), *names))
+
+    @property
+    def shown(self) -> str:
+        """Return how confirmations and the log name the target."""
+        return self.name if self.using == "default" else f"{self.name} ({self.using})"
 
     def end(self) -> str:
         """End its leases, and return a message. Raises InvalidValue if they have ended."""
-        holders = force_release(self.name, kind=self.kind, fence=self.fence, within=self.within)
+        holders = force_release(self.name, kind=self.kind, fence=self.fence, within=self.within, using=self.using)
         if not holders:
             raise self._released_before()
         named = _named([(holder.process_text, holder.location, holder.doing) for holder in holders])
@@ -57,7 +64,7 @@ class Target(NamedTuple):
             "%(count)d lease of %(name)s was released, held by %(holders)s.",
             "%(count)d leases of %(name)s were released, held by %(holders)s.",
             len(holders),
-        ) % {"name": self.name, "count": len(holders), "holders": named}
+        ) % {"name": self.shown, "count": len(holders), "holders": named}
 
     def effect_of_end(self) -> str:
         """Return what end() will do. One round trip. Raises InvalidValue if its leases have ended."""
@@ -90,19 +97,21 @@ class Target(NamedTuple):
             raise InvalidValue(_("The limit must be a whole number."))
         self._semaphore().set_limit(int(text) if text else None)
         if text:
-            return _("The limit of %(name)s is %(limit)s now.") % {"name": self.name, "limit": int(text)}
-        return _("The limit of %(name)s is the limit in the code again.") % {"name": self.name}
+            return _("The limit of %(name)s is %(limit)s now.") % {"name": self.shown, "limit": int(text)}
+        return _("The limit of %(name)s is the limit in the code again.") % {"name": self.shown}
 
     def _held(self) -> Any:
-        held = find(self.name, within=self.within, limit=MOST_LEASES)
+        held = find(self.name, within=self.within, limit=MOST_LEASES, using=self.using)
         return next((lock for lock in held if lock.kind == self.kind), None)
 
     def _released_before(self) -> InvalidValue:
-        return InvalidValue(_("Nothing was released: %(name)s was released before.") % {"name": self.name})
+        return InvalidValue(_("Nothing was released: %(name)s was released before.") % {"name": self.shown})
 
     def _semaphore(self) -> Any:
-        outer = reduce(lambda around, name: Semaphore(name, LIMIT[1], within=around), self.within, None)
-        return Semaphore(self.name, LIMIT[1], within=outer)
+        def inner(around: Semaphore | None, name: str) -> Semaphore:
+            return Semaphore(name, LIMIT[1], within=around, using=self.using)
+
+        return reduce(inner, (*self.within, self.name), None)
 
 
 def _named(holders: Sequence[tuple[str, str, str]]) -> str:

@@ -11,6 +11,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.panels import (
     MOST_ROWS,
+    Action,
     Alert,
     Bars,
     Content,
@@ -28,6 +29,7 @@ from redis_kit.core.panels import (
     Table,
     Tile,
     action,
+    connection_fields,
     range_of,
 )
 from redis_kit.core.text import grouped
@@ -48,7 +50,7 @@ HOLDING = (_("Holder"), _("Held for"), _("Lease"))
 
 
 def _name(value: str) -> str:
-    return Target.parse(value).name
+    return Target.parse(value).shown
 
 
 def _effect_of_end(value: str) -> str:
@@ -56,36 +58,37 @@ def _effect_of_end(value: str) -> str:
 
 
 class LocksPanel(Panel):
-    """The locks and semaphores that are held, their holders, their waiters, and buttons to release them."""
+    """The locks and semaphores of a connection that are held, their holders, their waiters, and buttons to release."""
 
     slug = "locks"
     title = _("Locks and semaphores")
 
     def search(self) -> Search:
-        """Return the search by name."""
-        return Search(_("Search"), [Field("name", _("Name contains"), optional=True)])
+        """Return the search by name, and by connection if there are several."""
+        return Search(_("Search"), [*connection_fields(), Field("name", _("Name contains"), optional=True)])
 
     def content(self) -> Iterable[Content]:
         """Return the figures of all names, charts of waits, and a page of names as tables. Three round trips."""
-        asked = {name: text for name in ("name", "range") if (text := self.viewer.asked.get(name, "").strip())}
+        names, using = ("connection", "name", "range"), self.viewer.connection
+        asked = {name: text for name in names if (text := self.viewer.asked.get(name, "").strip())}
         search, chosen = asked.get("name", ""), range_of(asked.get("range", ""))
-        held = read_page(self.viewer.page, search=search, size=MOST_ROWS)
-        most, history = _read_waits(chosen, MOST_CONTENDED)
+        held = read_page(self.viewer.page, search=search, size=MOST_ROWS, using=using)
+        most, history = _read_waits(chosen, MOST_CONTENDED, using)
         yield from _figures(held, most, search)
         if not search:
-            yield from wait_charts(history, chosen)
-        yield from _tables(held, search)
+            yield from wait_charts(history, chosen, asked)
+        yield from _tables(held, search, using)
         if held.pages > 1:
             yield Pages(self.slug, held.number, held.pages, asked)
         yield _contended(most[:CONTENDED])
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return how much is held, the locks for which callers wait, and the waits before. Two round trips."""
-        return {"default": read_summary(MOST_CONTENDED, "default")}
+        return {self.viewer.connection: read_summary(MOST_CONTENDED, self.viewer.connection)}
 
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
         """Return how much is held and how long callers waited. Alerts: locks that block callers, and lost leases."""
-        summary = replies["default"]
+        (summary,) = replies.values()
         figures = [
             Figure(_("Held"), summary.held),
             Figure(_("Waiting now"), summary.waiting),
@@ -93,6 +96,11 @@ class LocksPanel(Panel):
         ]
         alerts = [*_blocking(summary.awaited), *_lost(summary.recent)]
         return Tile(figures, _trend(summary.recent), alerts)
+
+    def effect_of(self, action: Action, value: str) -> Any:
+        """See Panel. A name that was typed is one of the connection that the viewer looks at."""
+        typed = Target.semaphore(value, self.viewer.connection).value
+        return super().effect_of(action, typed if action.asks else value)
 
     @action(
         _("Release"), permission="redis_kit.release_locks", asks=None, named=_name, typed=True, effect=_effect_of_end
@@ -117,13 +125,13 @@ class LocksPanel(Panel):
         _("Set limit"),
         permission="redis_kit.change_limits",
         asks=_("Semaphore"),
-        named=lambda value: Target.semaphore(value).name,
+        named=lambda value: Target.semaphore(value).shown,
         wants=_("Limit (empty: the limit in the code)"),
         effect=lambda value: Target.semaphore(value).effect_of_limit(),
     )
     def set_limit(self, value: str, limit: str) -> str:
         """Set this limit, or let the limit in the code count again."""
-        return Target.semaphore(value).limit(limit)
+        return Target.semaphore(value, self.viewer.connection).limit(limit)
 
 
 def _figures(held: HeldPage, most: Sequence[Contended], search: str) -> Iterable[Figure]:
@@ -148,18 +156,18 @@ def _blocking(locks: Sequence[HeldLock]) -> Iterator[Alert]:
             yield Alert(_("%s is held for") % lock.name, _seconds(lock.held_for), hint, {"name": lock.name})
 
 
-def _tables(held: HeldPage, search: str) -> Iterable[Table]:
+def _tables(held: HeldPage, search: str, using: str) -> Iterable[Table]:
     semaphores = [semaphore for semaphore in held.semaphores if semaphore.kind == "semaphore"]
     read_write = [semaphore for semaphore in held.semaphores if semaphore.kind != "semaphore"]
     part = held.pages > 1 or bool(search)
     if held.locks or not part:
-        yield _locks(held.locks)
+        yield _locks(held.locks, using)
     if semaphores or not part:
-        yield _semaphores(semaphores)
+        yield _semaphores(semaphores, using)
     if read_write:
-        yield _read_write(read_write)
+        yield _read_write(read_write, using)
     if held.semaphores:
-        yield _slots(held.semaphores)
+        yield _slots(held.semaphores, using)
     if search and not held.matching:
         yield Table(_("Locks and semaphores"), (), [], empty=_("Nothing that is held matches the search."))
 
@@ -181,18 +189,18 @@ def _holding(lease: HeldLock | HeldSlot) -> tuple[Any, ...]:
     return Lines((lease.holder, lease.location, lease.doing)), _seconds(lease.held_for), remaining
 
 
-def _locks(locks: Sequence[HeldLock]) -> Table:
+def _locks(locks: Sequence[HeldLock], using: str) -> Table:
     return Table(
         _("Locks"),
         (_("Name"), *HOLDING, _("Waiting"), _("Fence")),
         [(_named(lock), *_holding(lock), lock.waiters, str(lock.fence)) for lock in locks],
         empty=_("No lock is held."),
         actions=("release",),
-        values=[Target(lock.kind, lock.name, lock.fence).value for lock in locks],
+        values=[Target(lock.kind, lock.name, lock.fence, using=using).value for lock in locks],
     )
 
 
-def _semaphores(semaphores: Sequence[HeldSemaphore]) -> Table:
+def _semaphores(semaphores: Sequence[HeldSemaphore], using: str) -> Table:
     return Table(
         _("Semaphores"),
         (_("Name"), _("In use"), _("Waiting"), _("Last lease ends in"), _("Limit set by")),
@@ -208,28 +216,28 @@ def _semaphores(semaphores: Sequence[HeldSemaphore]) -> Table:
         ],
         empty=_("No slot of a semaphore is in use."),
         actions=("set_limit", "release_all"),
-        values=[_target(semaphore) for semaphore in semaphores],
+        values=[_target(semaphore, using) for semaphore in semaphores],
     )
 
 
-def _read_write(locks: Sequence[HeldSemaphore]) -> Table:
+def _read_write(locks: Sequence[HeldSemaphore], using: str) -> Table:
     return Table(
         _("Read/write locks"),
         (_("Name"), _("In use"), _("Waiting"), _("Last lease ends in")),
         [(lock.name, _readers(lock), lock.waiters, _seconds(lock.ends_in)) for lock in locks],
         actions=("release_all",),
-        values=[_target(lock) for lock in locks],
+        values=[_target(lock, using) for lock in locks],
     )
 
 
-def _slots(semaphores: Sequence[HeldSemaphore]) -> Table:
+def _slots(semaphores: Sequence[HeldSemaphore], using: str) -> Table:
     slots = [(semaphore, slot) for semaphore in semaphores for slot in semaphore.holders]
     return Table(
         _("Slots (the 20 of each semaphore that end first)"),
         (_("Name"), *HOLDING, _("Weight"), _("Fence")),
         [(_nested(semaphore), *_holding(slot), _weight(semaphore, slot), str(slot.fence)) for semaphore, slot in slots],
         actions=("release",),
-        values=[_target(semaphore, slot.fence) for semaphore, slot in slots],
+        values=[_target(semaphore, using, slot.fence) for semaphore, slot in slots],
     )
 
 
@@ -250,8 +258,8 @@ def _contended(most: Sequence[Contended]) -> Table:
     )
 
 
-def _target(semaphore: HeldSemaphore, fence: int | None = None) -> str:
-    return Target(semaphore.kind, semaphore.name, fence, semaphore.within).value
+def _target(semaphore: HeldSemaphore, using: str, fence: int | None = None) -> str:
+    return Target(semaphore.kind, semaphore.name, fence, semaphore.within, using).value
 
 
 def _nested(semaphore: HeldSemaphore) -> Any:
@@ -270,18 +278,20 @@ def _weight(semaphore: HeldSemaphore, slot: HeldSlot) -> Any:
     return _("writer") if slot.weight > 1 else _("reader")
 
 
-def _read_waits(chosen: Range, most: int) -> tuple[list[Contended], list[LockWaits]]:
+def _read_waits(chosen: Range, most: int, using: str) -> tuple[list[Contended], list[LockWaits]]:
     """Return the names with the longest waits of a day, and the waits in a range. One round trip."""
     waits = history.read_hours if chosen.by_hour else history.read_minutes
     count = chosen.hours if chosen.by_hour else chosen.minutes
-    both: list[Flow[Any]] = [index.contended(most, "default"), waits(count, "default")]
-    names, numbers = index.Bucket("0").run_flow(gather(both, combine=True))
+    both: list[Flow[Any]] = [index.contended(most, using), waits(count, using)]
+    names, numbers = index.Bucket("0", using=using).run_flow(gather(both, combine=True))
     return names, numbers
 
 
-def wait_charts(waits: Sequence[LockWaits], chosen: Range) -> Iterator[Ranges | StackedBars | Bars | Table]:
+def wait_charts(
+    waits: Sequence[LockWaits], chosen: Range, asked: Mapping[str, str]
+) -> Iterator[Ranges | StackedBars | Bars | Table]:
     """Yield the choice of a range, the waits in it, the longest ones, and lost leases if there are any."""
-    yield chosen.choice("locks", {})
+    yield chosen.choice("locks", asked)
     if not any(each.waits or each.lost for each in waits):
         yield Table(_("Waits that ended"), (), [], empty=_("No caller has waited in this time, and no lease was lost."))
         return

@@ -7,10 +7,19 @@ from typing import Any
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from redis_kit.core.client.addresses import aliases
 from redis_kit.core.component import components
-from redis_kit.core.errors import InvalidValue
-from redis_kit.core.panels import Bytes, Content, Field, Link, Meter, NextPage, Panel, Search, Table, Viewer
+from redis_kit.core.panels import (
+    Bytes,
+    Content,
+    Field,
+    Link,
+    Meter,
+    NextPage,
+    Panel,
+    Search,
+    Table,
+    connection_fields,
+)
 from redis_kit.operations.keys.sample import OTHER_PROGRAMS, ComponentMemory, component_memory
 from redis_kit.operations.keys.search import find_keys
 
@@ -33,12 +42,11 @@ class KeysPanel(Panel):
             Field("component", _("Component"), labels, any=_("All components")),
             Field("text", _("Text in the key; *, ? and [a-z] are wildcards"), optional=True),
         ]
-        field = connections_field()
-        return Search(_("Search"), [field, *fields] if field else fields)
+        return Search(_("Search"), [*connection_fields(), *fields])
 
     def content(self) -> Iterator[Content]:
         """Return a page of keys in three round trips; without a search the components, in two."""
-        asked, using = self.viewer.asked, connection_of(self.viewer)
+        asked, using = self.viewer.asked, self.viewer.connection
         if not {"text", "component", "cursor"} & asked.keys():
             yield memory_table(component_memory(using), linked=True)
             return
@@ -92,17 +100,3 @@ def memory_table(rows: Sequence[ComponentMemory], *, linked: bool) -> Table:
         ],
         empty=_("There are no keys of this project."),
     )
-
-
-def connections_field() -> Field | None:
-    """Return the choice of a connection; None if there is only one."""
-    names = sorted(aliases())
-    return Field("connection", _("Connection"), names) if len(names) > 1 else None
-
-
-def connection_of(viewer: Viewer) -> str:
-    """Return the connection that the viewer asks for. Raises InvalidValue if it does not exist."""
-    asked = viewer.asked.get("connection", "")
-    if asked and asked not in aliases():
-        raise InvalidValue(gettext("There is no connection with this name."))
-    return asked or ("default" if "default" in aliases() else min(aliases()))

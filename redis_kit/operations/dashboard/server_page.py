@@ -6,9 +6,21 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
-from redis_kit.core.panels import MOST_ROWS, Alert, Content, Figure, Lines, Meter, Panel, Search, Table, Tile
+from redis_kit.core.panels import (
+    MOST_ROWS,
+    Alert,
+    Content,
+    Figure,
+    Lines,
+    Meter,
+    Panel,
+    Search,
+    Table,
+    Tile,
+    connection_fields,
+)
 from redis_kit.core.text import byte_size
-from redis_kit.operations.dashboard.keys_page import KeysPanel, connection_of, connections_field, memory_table
+from redis_kit.operations.dashboard.keys_page import KeysPanel, memory_table
 from redis_kit.operations.keys.sample import merged
 from redis_kit.operations.server.advice import Advice, advice, sentinel_advice
 from redis_kit.operations.server.report import ServerReport, server_reports
@@ -28,12 +40,12 @@ class ServerPanel(Panel):
 
     def search(self) -> Search | None:
         """Return the choice of a connection, if there are several."""
-        field = connections_field()
-        return Search(_("Show"), [field]) if field else None
+        fields = connection_fields()
+        return Search(_("Show"), fields) if fields else None
 
     def content(self) -> Iterator[Content]:
         """Return the state of each server. Two round trips to each, and one to each Sentinel."""
-        using = connection_of(self.viewer)
+        using = self.viewer.connection
         sentinels = sentinel_advice(using)
         reports = server_reports(using)
         yield from _state(reports, sentinels)
@@ -45,7 +57,7 @@ class ServerPanel(Panel):
 
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
         """Return a line about the servers, and their advice as alerts. One round trip to each server."""
-        reports = server_reports(connection_of(self.viewer), sample=False)
+        reports = server_reports(self.viewer.connection, sample=False)
         urgent = [each for report in reports for each in advice(report) if each.level != "note"]
         alerts = [Alert(each.message, hint=each.remedy) for each in urgent[:MOST_ALERTS]]
         if len(urgent) > MOST_ALERTS:

@@ -363,14 +363,14 @@ def past(minutes, **numbers):
 
 def test_charts_show_waits_of_the_chosen_range():
     stored = past(360, waits=5, waited=20.0, longest=12.5, timeouts=2)
-    choice, ended, longest = panel.wait_charts(stored, RANGES[6])
+    choice, ended, longest = panel.wait_charts(stored, RANGES[6], {})
     assert (choice.slug, choice.chosen) == ("locks", 6)
     assert [(str(name), values[-1], sum(values)) for name, values in ended.parts] == [
         ("Acquired", 3, 3),
         ("Timed out", 2, 2),
     ]
     assert longest.bars[-1][1].total_seconds() == 12.5
-    (*_, lost) = panel.wait_charts(past(60, lost=3), RANGES[1])
+    (*_, lost) = panel.wait_charts(past(60, lost=3), RANGES[1], {})
     assert (str(lost.title), lost.bars[-2:]) == ("Lost leases", [("15:58", 3), ("15:59", 0)])
 
 
@@ -393,3 +393,26 @@ def test_tile_has_the_waits_of_an_hour_and_warns_of_lost_leases():
     assert (str(found.trend.value), list(found.trend.values)[-2:]) == ("1 wait in an hour", [1, 0])
     (alert,) = found.alerts
     assert (str(alert.text), alert.value) == ("Leases lost in an hour", 3)
+
+
+def test_locks_of_another_connection_are_shown_and_released_there(kit, debian_redis):
+    kit.options(CONNECTIONS={**kit.settings.REDIS_KIT["CONNECTIONS"], "other/2": debian_redis.connection})
+    here, there = Lock("a", timeout=300).acquire(), Lock("a", timeout=300, using="other/2").acquire()
+    Semaphore("s", 3, using="other/2").acquire()
+    assert [field.name for field in LocksPanel().search().fields] == ["connection", "name"]
+    figures, tables = shown(connection="other/2")
+    assert figures["Held"] == 2
+    (value,) = tables["Locks"].values
+    assert LocksPanel().actions()["release"].named(value) == "a (other/2)"
+    assert LocksPanel().release(value).startswith("1 lease of a (other/2) was released")
+    with pytest.raises(LockLost):
+        there.release()
+    here.release()
+    other, typed = asking(connection="other/2"), LocksPanel().actions()["set_limit"]
+    assert other.effect_of(typed, "s").startswith("In use: 1 of 3 slots.")
+    assert other.set_limit("s", "1") == "The limit of s (other/2) is 1 now."
+    assert Semaphore("s", 3, using="other/2").acquire(blocking=False) is None
+    assert Semaphore("s", 3).acquire(blocking=False)
+    with pytest.raises(InvalidValue, match="no connection with this name"):
+        shown(connection="missing")
+    connections.close()
