@@ -13,7 +13,7 @@ from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisFailure
 from redis_kit.core.flow import Flow, single
 from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.text import did_you_mean
-from redis_kit.queues.engine import feature, ids
+from redis_kit.queues.engine import enqueue, feature, ids
 from redis_kit.queues.errors import InvalidSchedule
 from redis_kit.queues.features.schedules import state, target
 from redis_kit.queues.features.schedules import store as store
@@ -116,10 +116,11 @@ def run(name: str) -> tuple[str, str]:
         step = call.step(definition, 0)
     except (RedisKitError, LookupError) as error:
         raise InvalidValue(str(error)) from error
-    queue = Queue(call.queue)
+    queue = Queue(call.shard(name))
     (answer,) = queue.run_flow(store.put([step]))
     if isinstance(answer, RedisFailure):
         raise answer
+    queue.run_flow(enqueue.registered(queue))
     outcome, job = answer
     if outcome not in (store.ADDED, store.RETRIED):
         raise InvalidValue(_("Nothing was added: the job %(job)s of the schedule has not ended.") % {"job": job})
@@ -150,7 +151,7 @@ def _find(name: str) -> StoredSchedule:
     schedules = Schedules("all")
     schedule: StoredSchedule | None = schedules.run_flow(store.find(schedules, name))
     if schedule is None:
-        names = [info.name for info in listed().schedules]
+        names = [info.name for info in listed().schedules if info.name != name]  # a deleted one may be listed yet
         hint = did_you_mean(name, names, _("Workers declare those of the code when they start."))
         raise InvalidValue(_("There is no schedule %(name)s.") % {"name": name} + f" {hint}")
     return schedule

@@ -129,6 +129,8 @@ class Scheduler:
     def _claim(self) -> ClaimedTicks:
         skipped = list(self._unable)[:MOST_UNABLE]
         claimed: ClaimedTicks = self._run_flow(schedules.claim(self._schedules, self._id, self._version, skipped))
+        for schedule in claimed.schedules:
+            self._unable.pop(schedule.name, None)  # it was changed
         return claimed
 
     def _declare_missing(self, claimed: ClaimedTicks) -> bool:

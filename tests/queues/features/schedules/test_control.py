@@ -19,6 +19,7 @@ from redis_kit.queues.features.schedules.definition import made
 from redis_kit.queues.features.schedules.scheduler import load_rows
 from redis_kit.queues.features.schedules.store import Schedules
 from redis_kit.queues.models import Schedule
+from redis_kit.queues.reports import stats
 from redis_kit.queues.tasks import enqueue
 from redis_kit.testing.jobs import drain
 from tests.queues.support.scheduled import declared, due_now, overdue, scheduler, states, tick
@@ -132,6 +133,36 @@ def test_run_adds_a_job_now_unless_one_has_not_ended(kit, shell):
     drain()
     assert done[-1] == "by hand"
     control.run("hourly")
+
+
+def test_queue_that_a_run_uses_first_is_listed(kit, commits):
+    with commits():
+        Schedule.objects.create(name="row", task=TASK, every=3600, queue="fresh", args=[1])
+    control.run("row")
+    assert "fresh" in stats.queue_names()
+
+
+def test_schedule_that_could_not_run_does_so_once_its_row_is_corrected_and_goes_once_it_is_deleted(kit, commits):
+    with commits():
+        row = Schedule.objects.create(name="row", task=TASK, every=3600, queue="x" * 100, args=[1])
+        gone = Schedule.objects.create(name="gone", task="shop.tasks.nope", every=3600)
+    worker = scheduler()
+    tick(worker)
+    for name in ("row", "gone"):
+        due_now(kit, name)
+    tick(worker)
+    assert info("row").problem.startswith("InvalidName: queue_name is")
+    row.queue = ""
+    with commits():
+        row.save()
+        gone.delete()
+    with pytest.raises(InvalidValue, match=r"There is no schedule gone\. Did you mean 'row'\?|Workers declare"):
+        control.pause("gone")
+    tick(worker)
+    assert (info("row").problem, info("row").state.runs, control.listed().total) == ("", 1, 1)
+    due_now(kit, "row")
+    tick(worker)
+    assert states()["row"].runs == 2
 
 
 def test_list_and_next_ticks_are_in_plain_words(kit, shell):

@@ -9,7 +9,7 @@
 -- ARGV[4]     lease     ms after which others may claim them
 -- ARGV[5]     watch     ms for which a supervisor wakes up for ticks
 -- ARGV[6]     most      supervisors that do so
--- ARGV[7...]  skipped   schedules that this supervisor can't run
+-- ARGV[7...]  skipped   schedules that this supervisor can't run, unless they have changed: then they are due since 0
 -- returns     the time in ms, 1 if this one wakes up for ticks, ms to the next one (-1: none), how many schedules there
 --             are, {what `versions` holds}, the claim, then of each claimed schedule its name, when it was due, and
 --             what `code`, `stored` and `state` hold of it, each "" for nothing
@@ -37,7 +37,7 @@ local reply = {now, watches and 1 or 0, -1, redis.call("ZCARD", names), redis.ca
 local found = redis.call("ZRANGEBYSCORE", due, "-inf", now, "WITHSCORES", "LIMIT", 0, limit + #ARGV - 6)
 for at = 1, #found, 2 do
     local name = found[at]
-    if not skipped[name] and limit > 0 then
+    if (not skipped[name] or found[at + 1] == "0") and limit > 0 then
         limit = limit - 1
         redis.call("ZADD", due, claim, name)
         for _, value in ipairs({name, found[at + 1], redis.call("HGET", code, name) or "", redis.call("HGET", stored, name) or "", redis.call("HGET", state, name) or ""}) do
