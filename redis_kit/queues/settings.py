@@ -151,11 +151,9 @@ class QueueSettings(Section):
             )
         for queue in self.NAMES:
             try:
-                encode(queue)
+                check_name(queue)
             except InvalidName as error:
                 yield Problem("E006", f"REDIS_KIT['QUEUES']['NAMES'] holds a name that can't be used. {error}")
-            else:
-                yield from _shard_problems("REDIS_KIT['QUEUES']['NAMES']", queue)
         yield from _queue_problems(self.QUEUE_OPTIONS)
         databases = list(settings.DATABASES) if self.OUTBOX else []
         if self.OUTBOX and self.OUTBOX not in databases:
@@ -191,15 +189,22 @@ def whole(name: str) -> str:
     return queue if separator and queue and bucket in BUCKETS else name
 
 
+def check_name(queue: str) -> None:
+    """Raise InvalidName unless a queue can have this name."""
+    encode(queue)
+    if (of := whole(queue)) != queue:
+        wrong = f"{queue!a} is the name of a shard of the queue {of!a}."
+        raise InvalidName(f"{wrong} Write {of!a}, or give the queue another name.")
+
+
 def _queue_problems(entries: Mapping[str, Any]) -> Iterator[Problem]:
     for queue, given in entries.items():
         where = f"{QUEUE_OPTIONS}[{queue!r}]"
         try:
-            encode(queue)
+            check_name(queue)
         except InvalidName as error:
             yield Problem("E006", f"{QUEUE_OPTIONS} holds a name that can't be used. {error}")
             continue
-        yield from _shard_problems(QUEUE_OPTIONS, queue)
         if not isinstance(given, Mapping):
             hint = f"Write a dict with some of its options: {', '.join(conf.options(QueueOptions))}."
             yield Problem("E002", f"{where} is {conf.described_value(given)}; it must be a dict.", hint)
@@ -207,12 +212,6 @@ def _queue_problems(entries: Mapping[str, Any]) -> Iterator[Problem]:
         yield from conf.mismatches(QueueOptions, where, given)
         for problem in QueueOptions(**conf.without_mismatches(QueueOptions, given)).problems():
             yield problem._replace(message=f"{where}{problem.message}")
-
-
-def _shard_problems(where: str, queue: str) -> Iterator[Problem]:
-    if (of := whole(queue)) != queue:
-        wrong = f"{where} holds {queue!r}, which is the name of a shard of the queue {of!r}."
-        yield Problem("E006", wrong, f"Write {of!r}, or give the queue another name.")
 
 
 def _is_path(text: str, *, parts: int = 2) -> bool:

@@ -41,8 +41,8 @@ from redis_kit.queues.tasks import discovery
         ({"QUEUE_OPTIONS": {"mail": {"SHARD": 8}}}, "E002", "Did you mean 'SHARDS'?"),
         ({"QUEUE_OPTIONS": {"mail": {"SHARDS": 17}}}, "E006", "['mail']['SHARDS'] is 17; it must be 1 to 16."),
         ({"QUEUE_OPTIONS": {"mail": {"SHARDS": "8"}}}, "E006", "['mail']['SHARDS'] is '8'; it must be"),
-        ({"QUEUE_OPTIONS": {"mail#02": {}}}, "E006", "which is the name of a shard of the queue 'mail'. Write 'mail'"),
-        ({"NAMES": ["mail#43"]}, "E006", "NAMES'] holds 'mail#43', which is the name of a shard"),
+        ({"QUEUE_OPTIONS": {"mail#02": {}}}, "E006", "is the name of a shard of the queue 'mail'. Write 'mail'"),
+        ({"NAMES": ["mail#43"]}, "E006", "NAMES'] holds a name that can't be used. 'mail#43' is the name of a shard"),
     ],
     ids=str,
 )

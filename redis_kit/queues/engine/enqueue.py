@@ -21,6 +21,7 @@ from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.engine.unique import PERIOD, PutResult, UniqueKey, key_of_call
 from redis_kit.queues.keys import QueueKeys, names_key
+from redis_kit.queues.settings import check_name
 from redis_kit.queues.validation import Delay
 
 Item = TypeVar("Item")
@@ -113,7 +114,7 @@ def put_payload(
     lane: Lane | None,
 ) -> Flow[PutResult]:
     """Add a job to the part of the queue that it belongs to; see put_one(). Raises InvalidValue."""
-    wait, parts = _milliseconds(delay, priority), spread()
+    wait, parts = _milliseconds(queue, delay, priority), spread()
     name = parts.place(queue.name, lane=lane, key=key, id=id or "")
     home, own = parts.part(queue, name), id is not None
     return put_one(home, job(payload, id, name), key, delay=wait, priority=priority, own=own, lane=lane)
@@ -123,12 +124,13 @@ def put_many(
     queue: Primitive, jobs: list[tuple[str, bytes]], *, delay: Delay, priority: int, lane: Lane | None
 ) -> Flow[list[str]]:
     """Add jobs to the parts of a queue; return their ids. Raises InvalidValue."""
-    wait = _milliseconds(delay, priority)
+    wait = _milliseconds(queue, delay, priority)
     return spread().put_many(queue, jobs, lane, partial(put, delay=wait, priority=priority, lane=lane))
 
 
-def _milliseconds(delay: Delay, priority: int) -> int:
-    """Return a delay in ms, if that and the priority are allowed."""
+def _milliseconds(queue: Primitive, delay: Delay, priority: int) -> int:
+    """Return a delay in ms, if that, the priority and the name of the queue are allowed."""
+    check_name(queue.name)
     whole_number("priority", priority, validation.PRIORITY)
     return validation.milliseconds(delay)
 

@@ -12,14 +12,13 @@ from django.db import DEFAULT_DB_ALIAS
 
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidName, InvalidValue
-from redis_kit.core.keys import encode
 from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.core.values.numbers import seconds, whole_number
 from redis_kit.queues import validation
 from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.feature import lanes, option_class, unique_keys
 from redis_kit.queues.errors import InvalidTask
-from redis_kit.queues.settings import QueueSettings
+from redis_kit.queues.settings import QueueSettings, check_name
 from redis_kit.queues.tasks import expiry, retry
 
 TAGS, LONGEST_TAG = 5, 40  # of a job, and bytes of each: the pages of jobs read the beginning of each message
@@ -117,7 +116,7 @@ def of_features(given: Mapping[str, object], others: Iterable[str], of_calls: Co
 
 def check_options(task: Any) -> None:
     """Raise InvalidName or InvalidValue if an option of a task is wrong."""
-    encode(task.queue_name)
+    check_name(task.queue_name)
     if len(ids.of_queue("", task.queue_name)) > ids.LONGEST_SUFFIX:
         allowed = f"{ids.LONGEST_SUFFIX - 1} of the characters A-Z a-z 0-9 _ -, of which others count for 3 to 12"
         raise InvalidName(f"queue_name is {shortened(task.queue_name)}; for the ids of its jobs it may have {allowed}.")

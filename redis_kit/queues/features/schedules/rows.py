@@ -9,7 +9,9 @@ from django.db import DatabaseError, router, transaction
 from django.utils import timezone
 
 from redis_kit.core.errors import RedisFailure, RedisKitError
+from redis_kit.queues import framework
 from redis_kit.queues.engine.message import Message
+from redis_kit.queues.errors import InvalidSchedule
 from redis_kit.queues.features.schedules import definition, registry, target
 from redis_kit.queues.features.schedules import store as schedules
 from redis_kit.queues.features.schedules.definition import Definition
@@ -53,6 +55,11 @@ def check(row: Schedule) -> None:
     if checked.kind == "task":
         task = tasks.find_for(Message(checked.task, checked.args, checked.kwargs))
         definition.check_overlap(row.overlap or "allow", is_ours=runs_here(task), task=checked.task)
+        if checked.queue:
+            try:
+                task.using(queue_name=checked.queue)
+            except (RedisKitError, framework.InvalidTask) as error:
+                raise InvalidSchedule(str(error), "queue") from error
     else:
         target.celery_send()
 

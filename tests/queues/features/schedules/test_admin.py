@@ -1,5 +1,7 @@
 """The admin of schedules: what its form refuses, and what workers learn of what was saved."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from redis_kit.queues.features.schedules import control
@@ -46,26 +48,50 @@ def test_empty_choice_of_the_overlap_says_what_it_means(kit, boss):
 @pytest.mark.parametrize(
     ("given", "field", "said"),
     [
-        ({}, "every", "has no time. It needs one of every, cron and at"),
-        ({"every": "5", "cron": "* * * * *"}, "every", "exclude each other"),
-        ({"every": "0"}, "every", "every must be 0.1 to"),
+        ({}, "every", "Fill in one of these"),
+        ({"every": "5", "cron": "* * * * *"}, "every", "Fill in one of these"),
+        ({"every": "0"}, "every", "seconds from 0.1 to"),
         ({"cron": "61 * * * *"}, "cron", "cron has five fields"),
         ({"cron": "0 4 * * *", "timezone": "Berlin"}, "timezone", "is not the name of a time zone"),
         ({"every": "5", "task": "shop.nope"}, "task", "unknown task"),
         ({"every": "5", "task": ""}, "task", "names no task"),
-        ({"every": "5", "args": "[1, 2, 3]"}, "task", "arguments do not fit"),
+        ({"every": "5", "args": "[1, 2, 3]"}, "args", "arguments do not fit"),
         ({"every": "5", "args": '{"a": 1}'}, "args", "args must be a list"),
         ({"every": "5", "kwargs": "[1]"}, "kwargs", "kwargs must be a dict"),
         ({"every": "5", "args": "not json"}, "args", "valid JSON"),
-        ({"every": "5", "jitter": "9"}, "jitter", "jitter must be shorter than every"),
-        ({"every": "5", "catch_up": "101"}, "catch_up", "catch_up must be"),
+        ({"every": "5", "args": r'["\ud800"]'}, "args", "halves of surrogate pairs"),
+        ({"every": "5", "args": r'["\\\u0000"]'}, "args", "halves of surrogate pairs"),
+        ({"every": "5", "kwargs": r'{"\u0000": 1}'}, "kwargs", "halves of surrogate pairs"),
+        ({"every": "5", "jitter": "9"}, "jitter", "less than the time between two ticks"),
+        ({"every": "5", "catch_up": "101"}, "catch_up", "from 0 to 100"),
+        ({"at_0": "2020-02-20", "at_1": "20:20"}, "at", "This time has passed."),
+        (
+            {"every": "5", "start_0": "2020-02-20", "start_1": "1:00", "end_0": "2020-02-19", "end_1": "1:00"},
+            "end",
+            "later",
+        ),
         ({"every": "5", "queue": "x" * 513}, "queue", "at most 200 characters"),
+        ({"every": "5", "queue": "x" * 100}, "queue", "for the ids of its jobs"),
+        ({"every": "5", "queue": "mail#02"}, "queue", "is the name of a shard of the queue 'mail'"),
     ],
 )
 def test_wrong_field_is_refused_with_the_reason_beside_it(kit, boss, given, field, said):
     found = errors(boss, **given)
     assert said in found[field]
     assert not Schedule.objects.exists()
+
+
+def test_text_that_looks_like_an_escape_is_saved(kit, boss):
+    assert boss.post(ADD, entered(every="5", args=r'["\\u0000"]')).status_code == 302
+    assert Schedule.objects.get().args == [r"\u0000"]
+
+
+def test_row_that_has_run_can_be_changed(kit, boss):
+    row = Schedule.objects.create(name="report", task=TASK, at=datetime(2020, 2, 20, 20, 20, 20, tzinfo=UTC), args=[1])
+    change = f"/admin/redis_kit/schedule/{row.pk}/change/"
+    given = entered(at_0="2020-02-20", at_1="20:20:20", args="[2]")
+    assert boss.post(change, given).status_code == 302
+    assert boss.post(change, given | {"at_1": "20:20:21"}).status_code == 200
 
 
 def test_missing_package_for_cron_is_named(kit, boss, monkeypatch):

@@ -142,7 +142,7 @@ def test_queue_that_a_run_uses_first_is_listed(kit, commits):
     assert "fresh" in stats.queue_names()
 
 
-def test_schedule_that_could_not_run_does_so_once_its_row_is_corrected_and_goes_once_it_is_deleted(kit, commits):
+def test_schedule_that_could_not_run_does_so_once_its_row_is_corrected(kit, commits):
     with commits():
         row = Schedule.objects.create(name="row", task=TASK, every=3600, queue="x" * 100, args=[1])
         gone = Schedule.objects.create(name="gone", task="shop.tasks.nope", every=3600)

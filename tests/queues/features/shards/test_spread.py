@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from redis_kit.core import conf
-from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisUnavailable
+from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue, RedisUnavailable
 from redis_kit.queues import LeaseLost, Queue, QueueCounts, signals, task
 from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.spread import spread
@@ -95,6 +95,15 @@ def test_shards_are_on_all_nodes_of_a_cluster(cluster):
         for name in ("mail", "default", "a", "b"):
             tags = [name, *(f"{name}#{number}" for number in ("02", "01", "03", "40", "42", "41", "43"))][:count]
             assert len({cluster.owner(f"rk:{{queues:{tag}}}:").port for tag in tags}) >= least
+
+
+def test_name_of_a_shard_is_refused(one_server, twin):
+    for call in (Queue("mail#02").put, Queue("rare#40").put_many):
+        with pytest.raises(InvalidName, match="is the name of a shard of the queue"):
+            twin(call, [1])
+    with pytest.raises(InvalidName, match="Write 'mail'"):
+        remember.using(queue_name="mail#02")
+    assert queue_names() == ["default"]
 
 
 def test_order_holds_within_a_shard(one_server):
