@@ -83,7 +83,8 @@ def _info(now: int, name: bytes, set: bytes, code: bytes, running: int, waiting:
     rate = rest.partition(" ")[2]
     most = int(concurrency) if concurrency.isdigit() else None
     seconds = max(0, start - now) / 1000 if start else 0.0
-    return LimitInfo(name.decode("utf-8", "replace"), most, rate or None, bool(set), running, waiting, seconds)
+    shown = lanes().shown_name(name.decode("utf-8", "replace"))
+    return LimitInfo(shown, most, rate or None, bool(set), running, waiting, seconds)
 
 
 def list_limits(queue: str, *, using: str = "default") -> list[LimitInfo]:

@@ -93,13 +93,16 @@ def check_options(listed: Collection[str]) -> None:
 
 
 def check(names: Collection[str], listed: Collection[str], *, weighed: bool) -> None:
-    """Warn of queues that are not listed and were never used. Raise CommandError for a name that ends with a weight.
+    """Warn of queues that are not listed, have no options and were never used.
+
+    Raise CommandError for a name that ends with a weight.
 
     A worker registers its queues, so even a wrong name is registered after the first start; therefore a queue counts
     as used if a job was ever added. Two round trips if a name is not listed; no check while Redis is unavailable.
     """
     from redis_kit.queues.reports.stats import never_used, queue_names
 
+    listed = {*listed, *conf.section(QueueSettings).QUEUE_OPTIONS}
     unlisted = [name for name in names if name not in listed]
     if not unlisted:
         return

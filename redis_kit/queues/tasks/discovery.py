@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib import import_module, util
 from importlib.machinery import ModuleSpec, PathFinder
 from pkgutil import iter_modules
@@ -64,7 +65,7 @@ def problems() -> Iterator[Problem]:
 
 
 def problems_of_paths() -> Iterator[Problem]:
-    """Yield each ``SINK``, and ``CELERY_APP``, that does not exist, as far as that is known without an import."""
+    """Yield each ``SINK``, and ``CELERY_APP``, that does not exist. Imports the modules of sinks only."""
     options = conf.valid_options(QueueSettings)
     entries = options.QUEUE_OPTIONS.items()
     named = {f"{QUEUE_OPTIONS}[{queue!r}]['SINK']": of.get("SINK") for queue, of in entries if isinstance(of, Mapping)}
@@ -75,7 +76,11 @@ def problems_of_paths() -> Iterator[Problem]:
         if is_path and module not in sys.modules and _spec(module) is None:
             hint = did_you_mean(module, _beside(module), example)
             yield Problem("E017", f"{option} is {path!r}, but no module is named {module!r}.", hint)
-        elif module in sys.modules and not hasattr(sys.modules[module], name):
+            continue
+        if is_path and option in named:
+            with suppress(Exception):  # it may need a package that only workers have
+                import_module(module)
+        if module in sys.modules and not hasattr(sys.modules[module], name):
             hint = did_you_mean(name, vars(sys.modules[module]), example)
             yield Problem("E017", f"{option} is {path!r}, but the module {module!r} has no {name!r}.", hint)
 

@@ -151,11 +151,11 @@ def test_queues_may_be_given_one_by_one(chosen):
         ("qqqq,default", ["Unknown queue 'qqqq': no task uses it and it is empty. Is the name right?"]),
         ("tenant:a", ["Unknown queue 'tenant:a': no task uses it and it is empty. Is the name right?"]),
         ("mail:1,a:b:2", ["Unknown queue 'a:b': no task uses it and it is empty. Is the name right?"]),
-        ("used,used:x,mail,elsewhere", []),
+        ("used,used:x,mail,elsewhere,labels", []),
     ],
 )
 def test_unknown_queue_is_warned_of_once(kit, chosen, caplog, names, told):
-    kit.options(QUEUES={"NAMES": ["mail", "default"]})
+    kit.options(QUEUES={"NAMES": ["mail", "default"], "QUEUE_OPTIONS": {"labels": {"SINK": "shop.sinks.Printer"}}})
     Queue("used").put(1)
     Queue("used:x").put(1)
     call_command("rk_worker", "--queue-name", names)

@@ -104,6 +104,20 @@ def test_misspelt_name_in_a_module_that_is_imported_is_found(kit):
     assert problem.hint == "Did you mean 'app'?"
 
 
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("tests.queues.support.sinks.Nope", "the module 'tests.queues.support.sinks' has no 'Nope'"),
+        ("tests.queues.support.sinks.NotTaken", "is not a subclass of redis_kit.queues.Sink"),
+    ],
+)
+def test_path_that_names_no_sink_fails_the_check(kit, monkeypatch, path, words):
+    monkeypatch.delitem(sys.modules, "tests.queues.support.sinks", raising=False)
+    kit.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"SINK": path}}})
+    (error,) = Queues().checks()
+    assert (error.id, words in error.msg) == ("redis_kit.E017", True)
+
+
 def test_error_inside_a_module_of_the_option_is_raised_as_it_is(kit, stall):
     stall({"stall/services.py": "import module_of_nobody"})
     kit.options(QUEUES={"IMPORTS": ["stall.services"]})

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import shortened
@@ -83,11 +83,18 @@ def task_limit(task: str, values: Mapping[str, Any], allowed: str) -> NamedLimit
 
 
 def limit_name(name: Any) -> str:
-    """Return the name of a limit. Raises InvalidValue for any other text."""
+    """Return the name of a limit as it is stored. Raises InvalidValue for any other text."""
+    if isinstance(name, str) and name.startswith("group=") and name not in ("group=", "group=*"):
+        return group_name(name.removeprefix("group="))
     quoted = quote(name, f"{_SAFE}=&*%.", errors="surrogatepass") if isinstance(name, str) else ""
     if not _NAME.fullmatch(quoted) or len(quoted) > 3 * LONGEST:
         raise InvalidValue(f"The name of a limit is {NAMES}, not {shortened(name)}.")
     return quoted
+
+
+def shown_name(stored: str) -> str:
+    """Return the name of a limit as limit_name() takes it: that of a group is not quoted."""
+    return unquote(stored) if stored.startswith("group=") else stored
 
 
 def declared_name(name: str) -> str:

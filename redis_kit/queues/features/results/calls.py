@@ -109,6 +109,6 @@ class StoredResults:
 def _read(queue: Queue, id: str, reply: list[Any]) -> RedisTaskResult:
     result = codec.read_reply(queue.name, id, reply)
     if result is None:
-        why = "its transaction is not committed yet, or it has expired"
+        why = "its transaction is not committed yet, it has expired, or a sink handed the job over to another system"
         raise TaskResultDoesNotExist(f"There is no result {id}: {why}.")
     return result

@@ -84,6 +84,21 @@ def test_limit_of_zero_holds_a_group_until_it_is_reset(queue):
     assert [job.payload for job in queue.claim(5, worker="w")] == [1]
 
 
+@pytest.mark.parametrize("group", ["日 {x}", "50%", "%E6", "a=b&c"])
+def test_group_is_listed_by_its_name(queue, group):
+    name = f"group={group}"
+    limits.set_limit("default", name, concurrency=0)
+    assert [limit.name for limit in limits.list_limits("default")] == [name]
+    queue.put(1, group=group)
+    assert queue.claim(worker="w") == []
+    assert limits.reset_limit("default", name)
+
+
+def test_group_has_a_name_that_jobs_can_have(queue):
+    with pytest.raises(InvalidValue, match="group must be text of 1 to 200 bytes"):
+        limits.set_limit("default", f"group={'x' * 201}", concurrency=1)
+
+
 @pytest.mark.parametrize("name", ["", "a", "group", "group=", "task=", "task=a b", "queue=1", 7])
 def test_wrong_name_is_an_error_that_names_the_right_ones(queue, name):
     with pytest.raises(InvalidValue, match=r"The name of a limit is 'queue', 'group=\*'"):
