@@ -1,6 +1,7 @@
 """Delays that Redis keeps, so that no worker of Celery holds them and no broker delivers them twice."""
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -33,6 +34,7 @@ logger = logging.getLogger("redis_kit")
 
 OF_BROKER = ("producer", "publisher", "connection")  # options that choose a connection to the broker
 TRIES, PAUSE = 5, 0.5  # of a task that is retried while Redis is unavailable, and seconds between them
+LONGEST_KEY = 300  # bytes
 LONGEST_ID = 100  # characters: the job of a retry has some more
 MAY_BE_STORED = "The answer was lost, so the call may have been stored. A repeat may run it twice, unless it has a key."
 
@@ -102,8 +104,8 @@ class DelayedTask(DjangoTask):
 
     @classmethod
     def _full_key(cls, key: Any) -> str:
-        if not isinstance(key, str) or not key:
-            raise InvalidValue(f"key must be text of 1 to 300 bytes, not {shortened(key)}.")
+        if not isinstance(key, str) or not 0 < len(key.encode("utf-8", "replace")) <= LONGEST_KEY:
+            raise InvalidValue(f"key must be text of 1 to {LONGEST_KEY} bytes, not {shortened(key)}.")
         return f"{cls.name}\0{key}"
 
     def _store(
@@ -207,12 +209,19 @@ def _seconds(app: Any, countdown: float | None, eta: Any) -> float | None:
     """Return in how many seconds a call is due; None for now."""
     if countdown:  # Celery ignores eta beside it
         try:
-            return float(countdown)
+            if not math.isnan(wait := float(countdown)):
+                return wait
         except (TypeError, ValueError):
-            raise InvalidValue(f"countdown must be a number of seconds, not {shortened(countdown)}.") from None
+            pass
+        raise InvalidValue(f"countdown must be a number of seconds, not {shortened(countdown)}.")
     if not eta:
         return None
-    moment = datetime.fromisoformat(eta) if isinstance(eta, str) else eta
+    try:
+        moment = datetime.fromisoformat(eta) if isinstance(eta, str) else eta
+    except ValueError:
+        moment = None
+    if not isinstance(moment, datetime):
+        raise InvalidValue(f"eta must be a datetime, not {shortened(eta)}.")
     return float((maybe_make_aware(moment, app.timezone) - app.now()).total_seconds())
 
 

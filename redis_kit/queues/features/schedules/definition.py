@@ -196,13 +196,15 @@ def made(
         overlap=_one_of("overlap", "skip" if overlap is None else overlap, OVERLAPS),
         catch_up=caught_up(catch_up),
         jitter=_duration("jitter", jitter, 0, LONGEST_JITTER),
-        enabled=bool(enabled),
+        enabled=enabled,
         start=_moment("start", start),
         end=_moment("end", end),
     )
     if overlap:
         check_overlap(overlap, is_ours=kind == "task", task=task)
     _check_jitter(definition)
+    if not isinstance(enabled, bool):
+        raise InvalidSchedule(f"enabled must be True or False, not {shortened(enabled)}.", "enabled")
     if definition.end and definition.end <= definition.start:
         raise InvalidSchedule("end must be later than start.", "end")
     return definition

@@ -19,6 +19,8 @@ AnyTask = TypeVar("AnyTask")
 
 
 def periodic(
+    task: None = None,
+    /,
     *,
     every: float | timedelta | None = None,
     cron: str | None = None,
@@ -48,6 +50,8 @@ def periodic(
 
     Raises InvalidSchedule. Without the package of ``cron`` the check E002 names the schedule, and workers do not start.
     """
+    if task is not None:
+        raise InvalidSchedule("@periodic needs a time: write @periodic(every=5), in seconds, above @task.")
     options: dict[str, Any] = {"every": every, "cron": cron, "timezone": timezone, "args": args, "kwargs": kwargs}
     options |= {
         "overlap": overlap,

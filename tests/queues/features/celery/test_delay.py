@@ -3,7 +3,7 @@
 import json
 import pickle
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from datetime import time as clock
 
 import pytest
@@ -200,7 +200,11 @@ def test_chain_goes_on_after_its_delayed_step(project, queue):
         ({"task_id": "a b"}, InvalidValue, "task_id"),
         ({"task_id": "a" * 101}, InvalidValue, "1 to 100 of the characters"),
         ({"key": 5}, InvalidValue, "key must be text"),
-        ({"key": "k" * 600}, InvalidValue, "1 to 512 bytes"),
+        ({"key": "k" * 301}, InvalidValue, "key must be text of 1 to 300 bytes"),
+        ({"countdown": float("nan")}, InvalidValue, "countdown must be a number of seconds, not nan"),
+        ({"countdown": None, "eta": 5}, InvalidValue, "eta must be a datetime, not 5"),
+        ({"countdown": None, "eta": date(2030, 1, 1)}, InvalidValue, "eta must be a datetime, not datetime.date"),
+        ({"countdown": None, "eta": "soon"}, InvalidValue, "eta must be a datetime, not 'soon'"),
         ({"countdown": 1e12}, InvalidValue, "delay"),
     ],
     ids=lambda value: str(value)[:30],

@@ -57,7 +57,7 @@ def test_policy_that_needs_the_end_of_a_job_is_refused_for_tasks_of_celery(decla
 
 
 def test_decorator_without_parentheses_is_an_error(declared):
-    with pytest.raises(TypeError, match=r"periodic\(\) takes 0 positional arguments"):
+    with pytest.raises(InvalidSchedule, match=r"@periodic needs a time: write @periodic\(every=5\)"):
         periodic(report)
     assert declared == {}
 
@@ -89,6 +89,7 @@ def test_name_of_another_schedule_is_refused(declared):
     [
         ({}, "needs one of every and cron, but it has no time"),
         ({"every": 5, "cron": "* * * * *"}, "every and cron exclude each other"),
+        ({"every": 5, "enabled": "no"}, "enabled must be True or False, not 'no'"),
         ({"every": 0}, r"every must be 0\.1 to 31,622,400 seconds, as a number or a timedelta, not 0"),
         ({"every": -1}, "every must be"),
         ({"every": True}, "every must be"),
