@@ -56,8 +56,8 @@ def _effect_of_cancel(value: str) -> str:
 def _effect_of_retry(value: str) -> str:
     failed = Workflow(value).status().failed
     return ngettext(
-        "%(count)d failed step runs again, and then the steps that wait for it.",
-        "%(count)d failed steps run again, and then the steps that wait for them.",
+        "%(count)d failed or cancelled step runs again, and then the steps that wait for it.",
+        "%(count)d failed or cancelled steps run again, and then the steps that wait for them.",
         failed,
     ) % {"count": failed}
 
@@ -114,12 +114,13 @@ class WorkflowsPanel(Panel):
             raise InvalidValue(_("Nothing was cancelled: the workflow %(id)s has ended.") % {"id": value})
         return _("Cancelled: workflow %(id)s.") % {"id": value}
 
-    @button(gettext_lazy("Retry failed steps"), confirm=True, effect=_effect_of_retry, harmless=True)
+    @button(gettext_lazy("Retry steps"), confirm=True, effect=_effect_of_retry, harmless=True)
     def retry(self, value: str) -> str:
-        """Run the failed steps of a workflow again."""
+        """Run the failed and cancelled steps of a workflow again."""
         count = Workflow(value).retry()
         if not count:
-            raise InvalidValue(_("Nothing was retried: no step of the workflow %(id)s has failed.") % {"id": value})
+            text = _("Nothing was retried: no step of the workflow %(id)s has failed or was cancelled.")
+            raise InvalidValue(text % {"id": value})
         return ngettext("Retried %(count)d step of %(id)s.", "Retried %(count)d steps of %(id)s.", count) % {
             "count": count,
             "id": value,
@@ -151,7 +152,7 @@ def _figures(listing: "Listing") -> Iterator[Figure]:
 
 
 def _table(title: Any, workflows: list[tuple[str, WorkflowStatus]], *, linked: bool) -> Table:
-    columns = (_("Workflow"), _("State"), _("Steps done"), _("Failed"), _("Created"), _("Ended"))
+    columns = (_("Workflow"), _("State"), _("Steps done"), _("Failed or cancelled"), _("Created"), _("Ended"))
     rows = [
         (
             Lines((Link(id, SLUG, {"id": id}) if linked else id, status.name)),
