@@ -104,8 +104,16 @@ def test_claim_that_is_over_confirms_nothing(schedules, kit):
 
 def test_schedules_that_one_supervisor_can_not_run_are_left_to_others(schedules):
     declare(schedules, "v1", a="{}", b="{}")
+    confirm(schedules, claim(schedules), Confirmation("a", 1), Confirmation("b", 1))
     assert names(claim(schedules, "one", "v1", "a", "nope")) == ["b"]
     assert names(claim(schedules, "two")) == ["a"]
+
+
+def test_changed_schedule_is_left_to_nobody(schedules):
+    declare(schedules, "v1", a="{}")
+    confirm(schedules, claim(schedules), Confirmation("a", 1))
+    run(schedules, store.store(schedules, [("a", '{"every":1}')]))
+    assert names(claim(schedules, "one", "v1", "a")) == ["a"]
 
 
 def test_release_that_was_deployed_later_wins_while_it_lives(schedules, kit):
