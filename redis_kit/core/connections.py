@@ -98,8 +98,8 @@ def _server(
 def _breaker(using: str, server: Address, timeouts: dict[str, float]) -> Breaker:
     with _lock:
         if (using, str(server)) not in _breakers:
-            factory = connection_factory.factory(server, timeouts)
-            _breakers[using, str(server)] = Breaker(using, lambda: probe(factory.make))
+            factory, key = connection_factory.factory(server, timeouts), f"{conf.section(KitSettings).PREFIX}:probe"
+            _breakers[using, str(server)] = Breaker(using, lambda: probe(factory.make, key))
         return _breakers[using, str(server)]
 
 

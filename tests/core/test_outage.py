@@ -52,6 +52,19 @@ class Load:
             thread.join()
 
 
+@pytest.fixture
+def recovered():
+    """Return a list of the connections that recovered."""
+    connections = []
+
+    def note(using, **kwargs):
+        connections.append(using)
+
+    redis_recovered.connect(note)
+    yield connections
+    redis_recovered.disconnect(note)
+
+
 def test_frozen_under_load_executes_nothing_twice(own_kit):
     queues = [Queue(f"q{number}") for number in range(3)]
     plain = Throttle("plain", rates="1000000/h", on_failure="closed")
@@ -264,3 +277,31 @@ def test_open_breaker_serves_async_callers_too(own_kit):
         return time.perf_counter() - began
 
     assert asyncio.run(main()) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("trouble", "mended", "reason"),
+    [
+        (
+            ("CONFIG", "SET", "min-replicas-to-write", "1"),
+            ("CONFIG", "SET", "min-replicas-to-write", "0"),
+            "NOREPLICAS",
+        ),
+        (("REPLICAOF", "127.0.0.1", "1"), ("REPLICAOF", "NO", "ONE"), "read only"),
+    ],
+)
+def test_server_that_answers_but_takes_no_writes_has_one_outage(own_kit, recovered, trouble, mended, reason):
+    queue = Queue("q")
+    queue.put("x")
+    own_kit.server.client().execute_command(*trouble)
+    reasons, end = set(), time.monotonic() + 3.5
+    while time.monotonic() < end:
+        with pytest.raises(RedisUnavailable) as raised:
+            queue.put("x")
+        reasons.add(reason in raised.value.reason)
+        time.sleep(0.02)
+    assert (reasons, recovered) == ({True}, [])
+    own_kit.server.client().execute_command(*mended)
+    wait_for(lambda: recovered)
+    queue.put("x")
+    assert queue.counts().ready == 2

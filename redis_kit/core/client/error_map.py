@@ -59,7 +59,7 @@ def translate(error: Exception, *, sent: bool, where: str = "the server") -> Exc
         return KeyConflict(f"A key is not of the kit's type ({where}), something else wrote to it: {text}")
     if text.endswith(NO_FLAGS):
         return CommandFailed(f"The server is too old ({where}): Redis 7.0 or Valkey 7.2 is the oldest that works.")
-    if _cannot_serve(error):
+    if cannot_serve(error):
         return RedisUnavailable(f"Redis can't serve now ({where}): {text}", indeterminate=False)
     if text.startswith("No master found for") and " : " not in text:  # no Sentinel has failed
         text += ". The Sentinels know no primary of this name that works. Is 'SERVICE' right?"
@@ -70,7 +70,7 @@ def translate(error: Exception, *, sent: bool, where: str = "the server") -> Exc
 
 def must_drop(error: BaseException) -> bool:
     """Tell whether the connection can't be used after this error. It can after a plain error reply."""
-    return not isinstance(error, client.ResponseError) or closes(error) or _cannot_serve(error)
+    return not isinstance(error, client.ResponseError) or closes(error) or cannot_serve(error)
 
 
 def closes(error: client.ResponseError) -> bool:
@@ -78,7 +78,7 @@ def closes(error: client.ResponseError) -> bool:
     return str(error).startswith("Protocol error")
 
 
-def _cannot_serve(error: Exception) -> bool:
+def cannot_serve(error: Exception) -> bool:
     """Tell whether the reply means that this connection leads to the wrong server, or to one not ready."""
     if isinstance(error, (client.ReadOnlyError, client.BusyLoadingError, client.ClusterDownError)):
         return True

@@ -22,6 +22,8 @@ from redis_kit.core.client.wire import packed
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.steps import Argument, Command
 
+WRITER = "#!lua flags=allow-oom\nreturn 1"
+
 
 @dataclass(frozen=True)
 class Server:
@@ -296,12 +298,19 @@ class AsyncClient(_Guard):
             reading.cancel()
 
 
-def probe(make: Callable[[], Any]) -> None:
-    """Ask a server whether it serves, over a connection of its own; raises when it does not."""
+def probe(make: Callable[[], Any], key: str) -> None:
+    """Ask a server whether it takes writes, over a connection of its own; raises when it does not.
+
+    The script does nothing. But a server that would refuse to write, such as a replica, refuses to run it, and one of a
+    Cluster that is down refuses the key. Other refusals are answers.
+    """
     connection = make()
     try:
         connection.connect()
-        connection.send_command("PING")
+        connection.send_command("EVAL", WRITER, 1, key)
         connection.read_response(disconnect_on_error=True)
+    except ResponseError as error:
+        if error_map.cannot_serve(error):
+            raise
     finally:
         connection.disconnect()

@@ -60,6 +60,13 @@ def wait_for_file(name: str, path: str) -> None:
     journal(name, "end")
 
 
+@task(timeout=1, max_attempts=1)
+def end_with_a_file(name: str, path: str, *, fails: bool = False) -> None:
+    wait_for_file.call(name, path)
+    if fails:
+        raise ValueError(name)
+
+
 @task
 def take_lock(name: str) -> None:
     journal(name, "begin")

@@ -17,7 +17,7 @@ from tests.fixtures.kit import Kit
 from tests.fixtures.process import is_alive, wait_for
 from tests.queues.support.journal import LASTING, QUICK
 from tests.queues.support.processes import children, stopped
-from tests.queues.support.tasks import die, fail, forge, note, tell_progress, wait_for_file, wait_long
+from tests.queues.support.tasks import die, end_with_a_file, fail, forge, note, tell_progress, wait_for_file, wait_long
 
 pytestmark = pytest.mark.alone(45)
 
@@ -123,6 +123,21 @@ def synced(kit):
     kit.client.bgrewriteaof()
     wait_for(lambda: kit.client.info("persistence")["aof_rewrite_in_progress"] == 0)
     assert kit.client.waitaof(1, 0, 5000)[0] == 1
+
+
+def test_time_limit_ends_with_the_task_and_not_with_an_outage(own_server, own_kit, journal, start_worker, tmp_path):
+    queue = Queue("default")
+    end_with_a_file.enqueue("x", str(tmp_path / "go"), fails=True)
+    worker = start_worker("--threads", 1)
+    wait_for(lambda: journal.lines(step="begin"))
+    own_server.freeze()
+    (tmp_path / "go").touch()
+    wait_for(lambda: journal.lines(step="end"))
+    time.sleep(3)  # the process would be killed a second after the time limit of the task
+    own_server.thaw()
+    wait_for(lambda: queue.counts() == QueueCounts(0, 0, 0, 1))
+    assert queue.peek(state="dead")[0].reason.startswith("ValueError")
+    assert b"TaskTimeout" not in worker.log.read_bytes()
 
 
 def test_frozen_server_does_not_make_a_client_put_twice(own_server, own_kit):

@@ -136,6 +136,7 @@ class WorkflowSteps(Middleware):
         finally:
             current.running.reset(token)
         if ending is SUCCEEDED:
+            self.worker.board.lift(attempt.slot)
             step.finish()
         return ending
 
@@ -148,6 +149,7 @@ class StepResults(Middleware):
     def __call__(self, attempt: Attempt) -> Any:
         """See Middleware."""
         returned = self.call_next(attempt)
+        self.worker.board.lift(attempt.slot)
         attempt.extra.returned(returned, attempt.value)
         return returned
 

@@ -414,6 +414,7 @@ class JobRunner:
             final=ending.final,
             trace=attempt.trace,
         )
+        self.worker.board.lift(attempt.slot)
         self.record(failure)
         del failure, ending  # the error's traceback refers to this frame: in a circle, what the task had would live on
         return []
@@ -438,6 +439,7 @@ class JobRunner:
     def _end(self, attempt: Attempt, ending: Ending) -> list[Done]:
         """Record the ending of an attempt that neither succeeded nor failed, and return the jobs that are done."""
         attempt.jobs = 0
+        self.worker.board.lift(attempt.slot)
         if isinstance(ending, Departure):
             done = ending.carry_out(attempt, self)
             attempt.jobs = len(done)

@@ -19,6 +19,7 @@ MILLION = 1_000_000
 IDLE, WRITING, BUSY = 0, 1, 2  # the lower bits of a slot's word; the others count changes
 _RUNNING = struct.Struct("<dHHH")  # deadline, source, lengths of token and id
 _LENGTH = struct.Struct("<I")
+(_NO_DEADLINE,) = struct.unpack("=Q", struct.pack("<d", math.nan))
 _TEXT = SLOT - 8 - _RUNNING.size
 
 
@@ -70,6 +71,10 @@ class StatusBoard:
         packed = _RUNNING.pack(end, source, len(first), len(second)) + first + second
         self._memory[at + 8 : at + 8 + len(packed)] = packed
         words[word] = change | BUSY
+
+    def lift(self, slot: int) -> None:
+        """Note that the job of a slot has no deadline any more: its task has ended, and it waits for the server."""
+        self._words[(HEAD + slot * SLOT) // 8 + 1] = _NO_DEADLINE
 
     def end(self, slot: int, count: int = 0, seconds: float = 0.0) -> None:
         """Note that the slot's thread runs no job, how many have ended there, and the seconds for which they ran."""

@@ -11,7 +11,7 @@ from tests.fixtures import failpoints
 from tests.fixtures.process import wait_for
 from tests.queues.support.backup import Backup
 from tests.queues.support.journal import LASTING
-from tests.queues.support.tasks import die, never_end, note, note_failures, wait_for_file, wait_long
+from tests.queues.support.tasks import die, end_with_a_file, never_end, note, note_failures, wait_for_file, wait_long
 
 pytestmark = pytest.mark.alone(20)
 
@@ -49,6 +49,19 @@ def test_poison_and_timeout_fail_their_steps_and_the_callback_runs(queue, start_
     wait_for(lambda: journal.names() == ["fine", "callback-2"])
     poison, late, *_ = workflow.steps()
     assert (poison.error, late.error[:11]) == ("poison: 2 processes died in which it ran alone", "TaskTimeout")
+
+
+def test_step_that_has_ended_outlives_an_outage(own_server, own_kit, start_worker, journal, tmp_path):
+    workflow = chain(end_with_a_file.step("a", str(tmp_path / "go")), note.step("b")).enqueue()
+    start_worker("--threads", 1)
+    wait_for(lambda: journal.lines(step="begin"))
+    own_server.freeze()
+    (tmp_path / "go").touch()
+    wait_for(lambda: journal.lines(step="end"))
+    time.sleep(3)  # the process would be killed a second after the time limit of the task
+    own_server.thaw()
+    assert workflow.wait_until_finished(30)
+    assert (workflow.status().state, journal.names()) == ("successful", ["a", "b"])
 
 
 def test_running_steps_of_a_cancelled_workflow_are_stopped(queue, start_worker, journal, tmp_path):
