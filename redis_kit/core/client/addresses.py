@@ -102,12 +102,17 @@ def require_tests(alias: str) -> None:
 
 
 def _tls_problems(alias: str, server: Address) -> Iterator[conf.Problem]:
-    where, of_sentinels = f"REDIS_KIT['CONNECTIONS'][{alias!r}]", server.sentinel_options
-    is_secure = server.url.startswith("rediss:") or bool(server.options.get("ssl"))
+    where = f"REDIS_KIT['CONNECTIONS'][{alias!r}]"
     options = {**dict(parse_qsl(urlsplit(server.url).query)), **server.options}
-    yield from connection_options.tls_problems(where, options, is_secure=is_secure)
-    where += "['SENTINEL_KWARGS']"
-    yield from connection_options.tls_problems(where, of_sentinels, is_secure=bool(of_sentinels.get("ssl")))
+    is_secure = server.url.startswith("rediss:") or bool(server.options.get("ssl"))
+    yield from connection_options.tls_problems(
+        where, options, is_secure=is_secure, remedy=connection_options.TURN_TLS_ON
+    )
+    of_sentinels = server.sentinel_options
+    is_secure = bool(of_sentinels.get("ssl"))
+    yield from connection_options.tls_problems(
+        f"{where}['SENTINEL_KWARGS']", of_sentinels, is_secure=is_secure, remedy="Add 'ssl': True there."
+    )
 
 
 def _remedy(alias: str) -> str:

@@ -92,7 +92,10 @@ SENTINELS = {"SENTINELS": [("h", 1)], "SERVICE": "s"}
         ({"URL": "unix:///run/redis", "SSL_CERT_REQS": None}, f"['SSL_CERT_REQS'] {TLS}"),
         ({"CLUSTER": "valkey://h", "SSL_CIPHERS": "x"}, f"['SSL_CIPHERS'] {TLS}"),
         (SENTINELS | {"SSL_CA_CERTS": __file__}, f"['default']['SSL_CA_CERTS'] {TLS}"),
-        (SENTINELS | {"SENTINEL_KWARGS": {"ssl_keyfile": __file__}}, f"['SENTINEL_KWARGS']['SSL_KEYFILE'] {TLS}"),
+        (
+            SENTINELS | {"SENTINEL_KWARGS": {"ssl_keyfile": __file__}},
+            "['SSL_KEYFILE'] is set, and the connection is one without TLS. Add 'ssl': True there.",
+        ),
         ({"CACHE": "plain"}, f"['SSL_CA_CERTS'] {TLS}"),
         ({"CACHE": "secure"}, "['SSL_CA_CERTS'] is '/nope', which does not exist on this machine."),
         (SECURE | {"SSL_KEYFILE": Path("/nope")}, "['SSL_KEYFILE'] is PosixPath('/nope'), which does not exist"),
