@@ -27,7 +27,9 @@ def test_components_have_the_titles_of_the_menu_in_each_language(filled, boss):
     filled.client.set(f"{filled.prefix}:{{shop:1}}:x", "x")
     with translation.override("zh-hans"):
         found = page(boss.get(f"{ADMIN}server/"))
+        (box,) = page(boss.get(ADMIN)).find("section", class_="rk-attention")
     assert {"队列", "shop"} < set(rows(found))
+    assert "服务器：该服务器没有 AOF 文件" in box.words
 
 
 def test_search_is_continued_by_its_link_and_by_its_refresh(filled, boss, trips):
