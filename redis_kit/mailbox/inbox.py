@@ -55,13 +55,11 @@ class Inbox(Box):
         If there is none, wait for ``timeout`` seconds, 0 to 3,600, at most. A lease is 0.1 s to a day. If the reply is
         lost, the messages come again after their leases. At most 1,000 messages are leased at a time.
         """
-        result: Pulled = self.run_flow(self._pull(limit, timeout, lease))
-        return result
+        return Pulled._make(self.run_flow(self._pull(limit, timeout, lease)))
 
     async def apull(self, limit: int = 10, *, timeout: float = 0, lease: float = 30) -> Pulled:
         """See pull()."""
-        result: Pulled = await self.arun_flow(self._pull(limit, timeout, lease))
-        return result
+        return Pulled._make(await self.arun_flow(self._pull(limit, timeout, lease)))
 
     def ack(self, messages: Messages) -> int:
         """Remove messages, with or without a lease, and return how many were there. May be repeated."""
@@ -89,13 +87,11 @@ class Inbox(Box):
 
     def peek(self, limit: int = 10, *, after: Place | None = None) -> Pulled:
         """Return the first messages that are not acknowledged, or those after one, without leasing them."""
-        result: Pulled = self.run_flow(self.read_flow(limit, after))
-        return result
+        return Pulled._make(self.run_flow(self.read_flow(limit, after)))
 
     async def apeek(self, limit: int = 10, *, after: Place | None = None) -> Pulled:
         """See peek()."""
-        result: Pulled = await self.arun_flow(self.read_flow(limit, after))
-        return result
+        return Pulled._make(await self.arun_flow(self.read_flow(limit, after)))
 
     def read_flow(self, limit: int, after: Place | None, member: str = "") -> Flow[Pulled]:
         """See peek(). There is no ``member``, unlike in Chat."""

@@ -8,6 +8,7 @@ from redis_kit.core.flow import Flow, single
 from redis_kit.core.gather import gather
 from redis_kit.core.keys import BUCKETS
 from redis_kit.core.steps import Batch, Call
+from redis_kit.core.values.sequences import batched
 from redis_kit.mailbox.box import bucket_key, decoded
 from redis_kit.mailbox.chat import Chat
 from redis_kit.mailbox.inbox import Inbox
@@ -63,8 +64,4 @@ def _described(chat: Chat) -> Flow[ChatInfo]:
 
 
 def _pairs(replies: list[list[bytes]]) -> list[tuple[str, float]]:
-    return [
-        (decoded(name.decode()), float(score))
-        for reply in replies
-        for name, score in zip(reply[::2], reply[1::2], strict=True)
-    ]
+    return [(decoded(name.decode()), float(score)) for reply in replies for name, score in batched(reply, 2)]

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.db import connections, transaction
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from django.views import View
 
@@ -41,6 +42,14 @@ class MailboxView(View):
     """
 
     http_method_names = ["get", "post"]
+
+    @classmethod
+    def as_view(cls, **initkwargs: Any) -> Any:
+        """Return the view, for ATOMIC_REQUESTS without a transaction, which a request that waits would hold."""
+        view = super().as_view(**initkwargs)
+        for alias in connections:
+            transaction.non_atomic_requests(alias)(view)
+        return view
 
     def authorize(self, request: HttpRequest, **kwargs: Any) -> Inbox | tuple[Chat, str] | None:
         """Return an Inbox, or a Chat and the name of the member who asks. None, as here, refuses with 403."""

@@ -62,6 +62,8 @@ def _settings_messages() -> Iterator[CheckMessage]:
             id="redis_kit.W027",
         )
     of_connections = list(connection_checks.problems(addresses.aliases()))
+    if not (top or of_connections):
+        of_connections = list(addresses.tls_problems())
     yield from (problem.check_message for problem in of_connections)
     if any("EXTRA_COMPONENTS" in problem.message for problem in top):
         return

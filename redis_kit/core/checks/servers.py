@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from django.utils import translation
 from django.utils.translation import gettext as _
 
 from redis_kit.core import connections
@@ -41,7 +42,8 @@ def problems(alias: str) -> Iterator[Problem]:
         what = "could not be checked for another project with this prefix" if info else "could not be checked"
         yield Problem("W015", f"{where} {what}: {error}")
     if info:
-        yield from info_problems(where, info)
+        with translation.override(None):
+            yield from list(info_problems(where, info))
     if marker:
         prefix = section(KitSettings).PREFIX
         yield Problem(

@@ -1,7 +1,8 @@
 """``REDIS_KIT["CONNECTIONS"]``: the address of each alias, checked without importing a client."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -10,6 +11,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from django.conf import settings
 
 from redis_kit.core import conf
+from redis_kit.core.client import connection_options
 from redis_kit.core.client.connection_checks import (
     OPTIONS,
     SCHEMES,
@@ -48,7 +50,9 @@ class Address:
     def __str__(self) -> str:
         """Name the server for a message, without its password."""
         if self.sentinels:
-            return f"Sentinel service {self.service!r}"
+            return (
+                f"Sentinel service {self.service!r} of {', '.join(f'{host}:{port}' for host, port in self.sentinels)}"
+            )
         return masked(self.url)
 
 
@@ -66,13 +70,22 @@ def address(alias: str) -> Address:
         raise ConfigurationError(problem.text)
     for problem in alias_problems(alias, connections[alias]):
         raise ConfigurationError(problem.text)
-    if not conf.tests_run():
-        return _address(connections[alias])
-    test = connections[alias].get("TEST")
+    test = connections[alias].get("TEST") if conf.tests_run() else True
     server = _address(test if isinstance(test, Mapping) else connections[alias])
+    for problem in _tls_problems(alias, server):
+        raise ConfigurationError(problem.text)
     if not test and "EMBEDDED" not in connections[alias]:
         _warn_of_tests(alias, server)
     return server
+
+
+def tls_problems() -> Iterator[conf.Problem]:
+    """Yield the problems of options for TLS of all connections, if nothing else is wrong with them."""
+    for alias, entry in () if any(top_level_problems()) else aliases().items():
+        for each in (entry, entry.get("TEST")):
+            if isinstance(each, Mapping) and "EMBEDDED" not in each:
+                with suppress(Exception):  # of a cache that its backend can't use either
+                    yield from _tls_problems(alias, _address(each))
 
 
 def require_tests(alias: str) -> None:
@@ -85,6 +98,20 @@ def require_tests(alias: str) -> None:
     raise ConfigurationError(
         f"The connection {alias!r} ({server}) is not marked for tests, so the jobs there are not run: they may be "
         f"those of the site. {_remedy(alias)}"
+    )
+
+
+def _tls_problems(alias: str, server: Address) -> Iterator[conf.Problem]:
+    where = f"REDIS_KIT['CONNECTIONS'][{alias!r}]"
+    options = {**dict(parse_qsl(urlsplit(server.url).query)), **server.options}
+    is_secure = server.url.startswith("rediss:") or bool(server.options.get("ssl"))
+    yield from connection_options.tls_problems(
+        where, options, is_secure=is_secure, remedy=connection_options.TURN_TLS_ON
+    )
+    of_sentinels = server.sentinel_options
+    is_secure = bool(of_sentinels.get("ssl"))
+    yield from connection_options.tls_problems(
+        f"{where}['SENTINEL_KWARGS']", of_sentinels, is_secure=is_secure, remedy="Add 'ssl': True there."
     )
 
 
@@ -107,9 +134,8 @@ def _address(entry: Mapping[str, Any]) -> Address:
     if "CLUSTER" in given:
         return Address(url=_plain(given.pop("CLUSTER")), cluster=True, options=_client_options(given))
     if "SENTINELS" in given:
-        sentinels = tuple((host, int(port)) for host, port in given["SENTINELS"])
         return Address(
-            sentinels=sentinels,
+            sentinels=tuple((host, port) for host, port in given["SENTINELS"]),
             service=given["SERVICE"],
             options=_client_options(given, "ssl", *OPTIONS),
             sentinel_options=_client_options(given.get("SENTINEL_KWARGS") or {}, *OF_SENTINELS),

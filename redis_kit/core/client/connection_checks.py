@@ -10,6 +10,7 @@ from redis_kit.core import conf
 from redis_kit.core.client import connection_options
 from redis_kit.core.client.connection_options import CLIENT, names
 from redis_kit.core.text import did_you_mean
+from redis_kit.core.values.numbers import is_whole
 
 SCHEMES = {"redis": "redis", "rediss": "rediss", "unix": "unix", "valkey": "redis", "valkeys": "rediss"}
 SOURCES = tuple(sorted(option.name for option in connection_options.SOURCES))
@@ -171,13 +172,14 @@ def _url_problems(where: str, url: Any, *, cluster: bool) -> Iterator[conf.Probl
 
 def _sentinel_problems(where: str, given: Mapping[str, Any]) -> Iterator[conf.Problem]:
     try:
-        pairs = [(str(host), int(port)) for host, port in given["SENTINELS"]]
+        are_right = [
+            isinstance(host, str) and is_whole(port) and 0 < port < 65_536 for host, port in given["SENTINELS"]
+        ]
     except (TypeError, ValueError):
-        pairs = []
-    if not pairs:
-        yield conf.Problem(
-            "E003", f"{where}['SENTINELS'] must be a list of (host, port).", "[('10.0.0.1', 26379)], for instance."
-        )
+        are_right = []
+    if not are_right or not all(are_right):
+        wrong = f"{where}['SENTINELS'] must be a list of (host, port), with whole numbers from 1 to 65535 as ports."
+        yield conf.Problem("E003", wrong, "[('10.0.0.1', 26379)], for instance.")
     if not isinstance(given.get("SERVICE"), str) or not given["SERVICE"]:
         yield conf.Problem("E003", f"{where} needs a 'SERVICE': the name that the sentinels know the primary by.")
     if (inner := given.get("SENTINEL_KWARGS")) is not None:

@@ -1,6 +1,8 @@
 """The options of an entry of ``REDIS_KIT["CONNECTIONS"]``: one table, for the checks and for the docs."""
 
+import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from redis_kit.core import conf
@@ -74,6 +76,7 @@ OF_SENTINELS = ("username", "password", "credential_provider", "ssl", *names(TLS
 _GROUPS = {"URL": (CLIENT, TLS), "CLUSTER": (CLIENT, TLS), "SENTINELS": (SENTINEL, CLIENT, TLS)}
 _ALL = {option.name: option for group in (SOURCES, SENTINEL, CLIENT, TLS) for option in group}
 _NO_TLS = (*names(SENTINEL), *names(CLIENT))
+TURN_TLS_ON = "Begin the URL with rediss://. Beside SENTINELS the option is SSL."
 # Names of other clients, and of other settings, with the place where it is said here.
 _ELSEWHERE = {
     **dict.fromkeys(("SOCKET_TIMEOUT", "TIMEOUT"), "Set REDIS_KIT['READ_TIMEOUT'], which holds for all connections."),
@@ -89,9 +92,11 @@ _ELSEWHERE = {
         ("OPTIONS", "CONNECTION_POOL_KWARGS", "CONNECTION_KWARGS", "REDIS_CLIENT_KWARGS", "CLIENT_KWARGS"),
         "Write the options beside the server, in capitals: {'URL': 'redis://...', 'PASSWORD': '...'}.",
     ),
-    **dict.fromkeys(("SSL", "TLS", "USE_TLS"), "Begin the URL with rediss://. Beside SENTINELS the option is SSL."),
+    **dict.fromkeys(("SSL", "TLS", "USE_TLS"), TURN_TLS_ON),
 }
 EXAMPLE = "{'default': {'URL': 'redis://...'}}"
+_FILES = ("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile")
+_CERT_REQS = ("required", "optional", "none")
 
 
 def option_problems(where: str, given: Mapping[Any, Any], source: str) -> Iterator[conf.Problem]:
@@ -117,6 +122,18 @@ def sentinel_option_problems(where: str, given: Any) -> Iterator[conf.Problem]:
             listing = f"Allowed: {', '.join(OF_SENTINELS[:4])}, and for TLS {', '.join(names(TLS))}."
             hint = _belongs_elsewhere(name) or did_you_mean(name, OF_SENTINELS, listing)
             yield conf.Problem("E002", f"{where} has no option {name!r}.", hint)
+
+
+def tls_problems(where: str, options: Mapping[str, Any], *, is_secure: bool, remedy: str) -> Iterator[conf.Problem]:
+    """Yield the problems of a connection's options for TLS, in lower case. ``remedy`` says how to turn TLS on."""
+    for name in filter(options.__contains__, names(TLS)):
+        value, option = options[name], f"{where}['{name.upper()}']"
+        if not is_secure:
+            yield conf.Problem("E002", f"{option} is set, and the connection is one without TLS.", remedy)
+        elif name in _FILES and isinstance(value, (str, os.PathLike)) and not Path(value).exists():
+            yield conf.Problem("E006", f"{option} is {value!r}, which does not exist on this machine.")
+        elif name == "ssl_cert_reqs" and isinstance(value, str) and value not in _CERT_REQS:
+            yield conf.Problem("E006", f"{option} is {value!r}; it must be one of {', '.join(_CERT_REQS)}.")
 
 
 def source_hint(given: Mapping[Any, Any]) -> str:

@@ -61,6 +61,8 @@ def translate(error: Exception, *, sent: bool, where: str = "the server") -> Exc
         return CommandFailed(f"The server is too old ({where}): Redis 7.0 or Valkey 7.2 is the oldest that works.")
     if cannot_serve(error):
         return RedisUnavailable(f"Redis can't serve now ({where}): {text}", indeterminate=False)
+    if text.startswith("No master found for") and " : " not in text:  # no Sentinel has failed
+        text += ". The Sentinels know no primary of this name that works. Is 'SERVICE' right?"
     if isinstance(error, LOST):
         return RedisUnavailable(f"Redis can't be reached ({where}): {text}", indeterminate=sent)
     return CommandFailed(f"Redis failed ({where}): {text}") if isinstance(error, client.RedisError) else error

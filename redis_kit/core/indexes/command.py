@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 from django.core.management.base import CommandError, CommandParser
 from django.db import router
 from django.db.models import QuerySet
+from django.utils import translation
 
 from redis_kit.core import terminal
 from redis_kit.core.errors import InvalidValue, ParameterMismatch, RebuildLost, RebuildRunning
@@ -76,7 +77,8 @@ class IndexCommand(terminal.KitCommand):
 
     def _clear(self, *, name: str, using: str | None, no_input: bool, **options: Any) -> None:
         try:
-            info = self.inventory.find_one(name, using, any_case=True)
+            with translation.override(None):
+                info = self.inventory.find_one(name, using, any_case=True)
         except InvalidValue as error:
             raise CommandError(clean(str(error))) from error
         count = self.inventory.size(info)

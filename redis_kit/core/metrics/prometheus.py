@@ -93,16 +93,17 @@ def _add(family: Any, labels: Sequence[str], value: float | Histogram) -> None:
 
 
 def _read(alias: str, sources: Sequence[tuple[str, MetricSource]]) -> Iterator[Sample]:
-    up = True
+    up, failed = True, {label: False for label, _source in sources}
     for (label, _source), result in zip(sources, _results(alias, sources), strict=True):
-        yield FAILED.sample(isinstance(result, Exception), label)
         if not isinstance(result, Exception):
             yield from result
             continue
+        failed[label] = True
         up = up and not isinstance(result, RedisUnavailable)
         if _log_limit.allows(f"{alias} {label}"):
             logger.error("Metrics of %s can't be read from the connection %a: %s", label, alias, described(result))
     yield UP.sample(up)
+    yield from (FAILED.sample(has_failed, label) for label, has_failed in failed.items())
 
 
 def _results(alias: str, sources: Sequence[tuple[str, MetricSource]]) -> list[Any]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from django.core.management.base import CommandParser
+from django.utils import translation
 
 from redis_kit.core import terminal
 from redis_kit.core.client.addresses import aliases
@@ -47,7 +48,7 @@ class Command(terminal.KitCommand):
 
     def handle(self, *args: Any, using: str | None, **options: Any) -> None:
         """Print the examinations."""
-        with terminal.failing():
+        with terminal.failing(), translation.override(None):
             examinations = [_examine(alias) for alias in ([using] if using else sorted(aliases()))]
         if options["json"]:
             self.write_json([*map(_plain, examinations)])
@@ -83,8 +84,7 @@ def _lines(examination: Examination) -> Iterator[str]:
         yield f"{examination.connection}: {_about(report)}"
         for row in report.memory:
             about = "" if row.share == 1 else "about "
-            keys = f"{row.keys:,} key{'' if row.keys == 1 else 's'}"
-            yield f"    {row.component or OTHER}: {about}{keys}, {size_of(row)}"
+            yield f"    {row.component or OTHER}: {about}{_keys(row.keys)}, {size_of(row)}"
         yield from _advised(of_server)
     if not examination.error and not examination.advice:
         yield "  Nothing to improve was found."
@@ -100,8 +100,12 @@ def _about(report: ServerReport) -> str:
             f"{byte_size(report.number('used_memory'))} used",
         ]
     if report.keys is not None:
-        parts.append(f"{report.keys:,} keys in all")
+        parts.append(f"{_keys(report.keys)} in all")
     return ", ".join(parts)
+
+
+def _keys(count: int) -> str:
+    return f"{count:,} key{'' if count == 1 else 's'}"
 
 
 def _advised(advice: list[Advice]) -> Iterator[str]:

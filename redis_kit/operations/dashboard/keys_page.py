@@ -18,6 +18,7 @@ from redis_kit.core.panels import (
     Panel,
     Search,
     Table,
+    Text,
     connection_fields,
 )
 from redis_kit.operations.keys.sample import OTHER_PROGRAMS, ComponentMemory, component_memory
@@ -37,9 +38,10 @@ class KeysPanel(Panel):
 
     def search(self) -> Search | None:
         """Return the search for a text in names, among the keys of one component or of all."""
-        labels = [component.label for component in components()]
+        titles = titles_of_components()
+        choices, labels = list(titles), list(titles.values())
         fields = [
-            Field("component", _("Component"), labels, any=_("All components")),
+            Field("component", _("Component"), choices, any=_("All components"), labels=labels),
             Field("text", _("Text in the key; *, ? and [a-z] are wildcards"), optional=True),
         ]
         return Search(_("Search"), [*connection_fields(), *fields])
@@ -50,6 +52,7 @@ class KeysPanel(Panel):
         if not {"text", "component", "cursor"} & asked.keys():
             yield memory_table(component_memory(using), linked=True)
             return
+        titles = titles_of_components()
         page = find_keys(
             asked.get("text", "").strip(),
             component=asked.get("component", ""),
@@ -63,7 +66,7 @@ class KeysPanel(Panel):
             [
                 (
                     key.name,
-                    key.component,
+                    titles.get(key.component, key.component),
                     key.type,
                     None if key.size is None else Bytes(key.size),
                     _("never") if key.expires_in is None else timedelta(seconds=key.expires_in),
@@ -81,18 +84,25 @@ class KeysPanel(Panel):
         """Return nothing: the overview does not list keys."""
 
 
+def titles_of_components() -> dict[str, Text]:
+    """Return the titles of components by their labels: those of their first panels."""
+    panels = {component.label: component.load_panels() for component in components()}
+    return {label: each[0].title if each else label for label, each in panels.items()}
+
+
 def memory_table(rows: Sequence[ComponentMemory], *, linked: bool) -> Table:
     """Return the memory of components and their shares of it as a table, whose names link to their keys."""
     total = sum(row.size for row in rows)
     exact = all(row.share == 1 for row in rows)
+    titles = titles_of_components() | OTHERS
     return Table(
         _("Memory by component") if exact else _("Memory by component, estimated from a part of the keys"),
         (_("Component"), _("Keys"), _("Memory")),
         [
             (
-                Link(row.component, KeysPanel.slug, {"component": row.component})
+                Link(titles.get(row.component, row.component), KeysPanel.slug, {"component": row.component})
                 if linked and row.component not in OTHERS
-                else OTHERS.get(row.component, row.component),
+                else titles.get(row.component, row.component),
                 row.keys,
                 Meter(row.size, total, wanted=True, shown=Bytes(row.size)) if row.size else "?",
             )

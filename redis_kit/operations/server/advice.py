@@ -73,7 +73,7 @@ def _access(report: ServerReport) -> Iterator[Advice]:
     if not report.scripts_have_time:
         wrong = _("Scripts cannot run or cannot read the clock: locks, throttles and queues do not work.")
         yield Advice("error", wrong, f"ACL SETUSER {report.user or 'USER'} +eval +evalsha +time")
-    unread = [name for name in report.refused if name not in ("eval", "acl|whoami")]
+    unread = [name for name in report.refused if name != "eval"]
     if unread:
         wrong = _("The user may not run these commands, so parts of this report are missing: %(commands)s.")
         rights = " ".join(f"+{name}" for name in unread)

@@ -1,6 +1,7 @@
 """The live checks of a server: version, eviction policy and persistence."""
 
 import pytest
+from django.utils import translation
 
 from redis_kit.core.checks import servers
 from redis_kit.core.checks.configuration import check_deployment, check_settings
@@ -85,3 +86,10 @@ def test_unreachable_server_is_a_warning(own_kit):
 def test_wrong_settings_are_not_looked_past(settings):
     settings.REDIS_KIT = {"PREFIX": ""}
     assert check_deployment() == []
+
+
+def test_checks_are_english_in_every_language(kit, monkeypatch):
+    monkeypatch.setattr(servers, "information", lambda alias: {**GOOD, "aof_enabled": "0"})
+    with translation.override("zh-hans"):
+        (problem,) = servers.problems("default")
+    assert problem.text.isascii()

@@ -81,7 +81,7 @@ def test_tls_and_credentials_of_djangos_own_cache(settings):
 
     provider = Provider()
     options = {
-        "ssl_ca_certs": "/ca.pem",
+        "ssl_ca_certs": __file__,
         "ssl_cert_reqs": "optional",
         "credential_provider": provider,
         "client_name": "shop",
@@ -91,7 +91,7 @@ def test_tls_and_credentials_of_djangos_own_cache(settings):
     backend = "django.core.cache.backends.redis.RedisCache"
     got = found(settings, {"CACHE": "default"}, BACKEND=backend, LOCATION="rediss://h:1/2", OPTIONS=options)
     assert got.options == {
-        "ssl_ca_certs": "/ca.pem",
+        "ssl_ca_certs": __file__,
         "ssl_cert_reqs": "optional",
         "credential_provider": provider,
         "client_name": "shop",

@@ -1,6 +1,7 @@
 """Mistakes in a connection's entry: each is named at the check and at first use, with what to write instead."""
 
 import warnings
+from pathlib import Path
 
 import pytest
 from django.test.utils import _TestState
@@ -55,8 +56,10 @@ def both(settings, kit, using="default"):
         ({"SENTINELS": [("h", 1)], "SERVICE_NAME": "s"}, "no option 'SERVICE_NAME'. The option is 'SERVICE'"),
         (
             {"SENTINELS": ["h:1"], "SERVICE": "s"},
-            "must be a list of (host, port). [('10.0.0.1', 26379)], for instance.",
+            "must be a list of (host, port), with whole numbers from 1 to 65535 as ports. [('10.0.0.1', 26379)], for",
         ),
+        ({"SENTINELS": [("h", 1), ("h", -1)], "SERVICE": "s"}, "['SENTINELS'] must be a list of (host, port), with"),
+        ({"SENTINELS": [("h", "56323")], "SERVICE": "s"}, "['SENTINELS'] must be a list of (host, port), with"),
         (
             {"SENTINELS": [("h", 1)], "SERVICE": "s", "SENTINEL_KWARGS": {"foo": 1}},
             "['SENTINEL_KWARGS'] has no option 'foo'. Allowed: username, password, credential_provider, ssl, and for",
@@ -73,6 +76,54 @@ def test_wrong_entry_says_what_to_write(settings, entry, text):
     assert text in checks
     assert text in error
     assert "geheim" not in checks + error
+
+
+TLS = "is set, and the connection is one without TLS. Begin the URL with rediss://. Beside SENTINELS the option is SSL."
+SECURE = {"URL": "rediss://h"}
+SENTINELS = {"SENTINELS": [("h", 1)], "SERVICE": "s"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [
+        (URL | {"SSL_CA_CERTS": __file__}, f"['default']['SSL_CA_CERTS'] {TLS}"),
+        (URL | {"SSL_CHECK_HOSTNAME": False}, f"['SSL_CHECK_HOSTNAME'] {TLS}"),
+        ({"URL": "redis://h?ssl_cert_reqs=none"}, f"['SSL_CERT_REQS'] {TLS}"),
+        ({"URL": "unix:///run/redis", "SSL_CERT_REQS": None}, f"['SSL_CERT_REQS'] {TLS}"),
+        ({"CLUSTER": "valkey://h", "SSL_CIPHERS": "x"}, f"['SSL_CIPHERS'] {TLS}"),
+        (SENTINELS | {"SSL_CA_CERTS": __file__}, f"['default']['SSL_CA_CERTS'] {TLS}"),
+        (
+            SENTINELS | {"SENTINEL_KWARGS": {"ssl_keyfile": __file__}},
+            "['SSL_KEYFILE'] is set, and the connection is one without TLS. Add 'ssl': True there.",
+        ),
+        ({"CACHE": "plain"}, f"['SSL_CA_CERTS'] {TLS}"),
+        ({"CACHE": "secure"}, "['SSL_CA_CERTS'] is '/nope', which does not exist on this machine."),
+        (SECURE | {"SSL_KEYFILE": Path("/nope")}, "['SSL_KEYFILE'] is PosixPath('/nope'), which does not exist"),
+        (
+            SECURE | {"SSL_CERT_REQS": "nope"},
+            "['SSL_CERT_REQS'] is 'nope'; it must be one of required, optional, none.",
+        ),
+    ],
+)
+def test_wrong_option_for_tls_says_what_to_write(settings, entry, text):
+    backend, options = "django.core.cache.backends.redis.RedisCache", {"ssl_ca_certs": "/nope"}
+    settings.CACHES = {
+        "plain": {"BACKEND": backend, "LOCATION": "redis://h", "OPTIONS": options},
+        "secure": {"BACKEND": backend, "LOCATION": "rediss://h", "OPTIONS": options},
+    }
+    settings.REDIS_KIT = {"CONNECTIONS": {"default": entry}}
+    (message,) = check_settings()
+    assert text in f"{message.msg} {message.hint or ''}"
+    with pytest.raises(ConfigurationError) as error:
+        address("default")
+    assert text in str(error.value)
+
+
+@pytest.mark.parametrize("location", [None, "", "h", [], Path("h")])
+def test_cache_that_its_backend_can_not_use_does_not_stop_the_check(settings, location):
+    settings.CACHES = {"c": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": location}}
+    settings.REDIS_KIT = {"CONNECTIONS": {"default": {"CACHE": "c"}}}
+    assert check_settings() == []
 
 
 @pytest.mark.parametrize(
@@ -131,7 +182,7 @@ def test_missing_connection_names_those_that_exist(settings):
 
 def test_right_entries_pass(settings):
     entries = {
-        "default": URL | {"DB": "1", "PASSWORD": None, "ssl_ca_certs": "/ca.pem"},
+        "default": {"URL": "rediss://h", "DB": "1", "PASSWORD": None, "ssl_ca_certs": __file__, "SSL_CERT_REQS": None},
         "s": {"SENTINELS": (("h", 1),), "SERVICE": "s", "SSL": True, "SENTINEL_KWARGS": {"SSL": True}, "DB": 3},
         "c": {"CLUSTER": "redis://h", "DB": 0, "SOCKET_KEEPALIVE": True},
     }

@@ -185,6 +185,14 @@ def test_sentinels_are_named_by_address_and_cause(settings, twin, count):
     assert len(text) < 80 + 200 * count, json.dumps(text)
 
 
+def test_misspelt_service_is_named_with_the_sentinels(settings, twin, sentinel):
+    given = sentinel.connection | {"SERVICE": "shopx"}
+    settings.REDIS_KIT = {"CONNECTIONS": {"default": given}}
+    with pytest.raises(RedisUnavailable, match=r"No master found for 'shopx'. The .* Is 'SERVICE' right?") as caught:
+        twin(Queue("q").put, {"number": 1})
+    assert all(f"{host}:{port}" in str(caught.value) for host, port in given["SENTINELS"])
+
+
 @pytest.mark.parametrize("kind", ["valkey", "debian_redis"])
 def test_refusal_in_a_script_for_several_keys_is_one_of_access(request, kit, kind):
     kit.server = request.getfixturevalue(kind)

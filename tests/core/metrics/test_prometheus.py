@@ -20,11 +20,16 @@ from tests.signins.people import saved
 def scraped():
     """Return the value of each sample by its name and labels, without the connection."""
     body, _content_type = exposition()
-    return {
-        (sample.name, *(value for label, value in sorted(sample.labels.items()) if label != "connection")): sample.value
+    samples = [
+        (
+            (sample.name, *(value for label, value in sorted(sample.labels.items()) if label != "connection")),
+            sample.value,
+        )
         for family in text_string_to_metric_families(body.decode())
         for sample in family.samples
-    }
+    ]
+    assert len(dict(samples)) == len(samples)
+    return dict(samples)
 
 
 def all_metrics():

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from django.utils import translation
 
 from redis_kit.core import connections
 
@@ -34,6 +35,15 @@ def test_advice_exits_with_1_and_says_what_to_type(well, shell):
     code, output, _errors = shell("rk_doctor")
     assert code == 1
     assert "    -> CONFIG SET maxmemory-policy noeviction" in output.splitlines()
+
+
+def test_all_is_english(well, shell):
+    well.client.config_set("maxmemory-policy", "allkeys-lru")
+    well.client.set("rk:x", "")
+    with translation.override("zh-hans"):
+        _code, output, _errors = shell("rk_doctor")
+    assert output.isascii()
+    assert ", 1 key in all" in output
 
 
 def test_unreachable_server_exits_with_69_and_the_others_are_shown(well, shell, settings):

@@ -1,6 +1,7 @@
 """The page about keys."""
 
 import pytest
+from django.utils import translation
 
 from tests.dashboard.support.attacks import SAMPLE, harmless_links
 from tests.dashboard.support.html import page
@@ -18,8 +19,17 @@ def test_components_link_to_their_keys(filled, boss, trips):
     trips.clear()
     found = page(boss.get(PAGE))
     assert len(trips) == 2
-    assert rows(found) == ["other programs", "queues", "locks"]
+    assert rows(found) == ["other programs", "Queues", "Locks and semaphores"]
     assert len(rows(page(boss.get(PAGE, {"component": "locks"})))) == 2
+
+
+def test_components_have_the_titles_of_the_menu_in_each_language(filled, boss):
+    filled.client.set(f"{filled.prefix}:{{shop:1}}:x", "x")
+    with translation.override("zh-hans"):
+        found = page(boss.get(f"{ADMIN}server/"))
+        (box,) = page(boss.get(ADMIN)).find("section", class_="rk-attention")
+    assert {"队列", "shop"} < set(rows(found))
+    assert "服务器：该服务器没有 AOF 文件" in box.words
 
 
 def test_search_is_continued_by_its_link_and_by_its_refresh(filled, boss, trips):

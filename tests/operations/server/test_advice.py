@@ -69,6 +69,7 @@ def test_good_server_needs_no_advice():
         (WELL._replace(clock=-3.0), "warning", "chronyc"),
         (WELL._replace(scripts_have_time=False), "error", "ACL SETUSER site +eval"),
         (WELL._replace(refused=("info", "slowlog|get")), "note", "ACL SETUSER site +info +slowlog|get"),
+        (WELL._replace(refused=("eval", "acl|whoami")), "note", "ACL SETUSER site +acl|whoami"),
         (WELL._replace(missing=[MissingRights("locks", "", ("get", "set"))]), "error", "ACL SETUSER site +get +set"),
         (
             WELL._replace(missing=[MissingRights("locks", "~rk:{locks*", ()), MissingRights("queues", "~q", ())]),
