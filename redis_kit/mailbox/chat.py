@@ -1,7 +1,7 @@
 """Group chats (Josiah Carlson: Redis in Action, chapter 6.5.2), without its lock, and with numbers without gaps."""
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from redis_kit.core import scripts
 from redis_kit.core.channels.wait import until_found
@@ -58,11 +58,11 @@ class Chat(Membership):
         If there is none, wait for ``timeout`` seconds, 0 to 3,600, at most. A wait costs one more round trip. An
         ``after`` that the server does not know, as it lost its last seconds, is ignored. Raises NotMember.
         """
-        return Fetched._make(self.run_flow(self.fetch_flow(member, limit, timeout, after)))
+        return cast(Fetched, self.run_flow(self.fetch_flow(member, limit, timeout, after)))
 
     async def afetch(self, member: str, limit: int = 100, *, timeout: float = 0, after: Place | None = None) -> Fetched:
         """See fetch()."""
-        return Fetched._make(await self.arun_flow(self.fetch_flow(member, limit, timeout, after)))
+        return cast(Fetched, await self.arun_flow(self.fetch_flow(member, limit, timeout, after)))
 
     def ack(self, member: str, up_to: Place) -> int:
         """Note that a member has read a message and all before it. Return the number that counts, maybe a later one.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.channels.wait import LONGEST, until_found
@@ -55,11 +55,11 @@ class Inbox(Box):
         If there is none, wait for ``timeout`` seconds, 0 to 3,600, at most. A lease is 0.1 s to a day. If the reply is
         lost, the messages come again after their leases. At most 1,000 messages are leased at a time.
         """
-        return Pulled._make(self.run_flow(self._pull(limit, timeout, lease)))
+        return cast(Pulled, self.run_flow(self._pull(limit, timeout, lease)))
 
     async def apull(self, limit: int = 10, *, timeout: float = 0, lease: float = 30) -> Pulled:
         """See pull()."""
-        return Pulled._make(await self.arun_flow(self._pull(limit, timeout, lease)))
+        return cast(Pulled, await self.arun_flow(self._pull(limit, timeout, lease)))
 
     def ack(self, messages: Messages) -> int:
         """Remove messages, with or without a lease, and return how many were there. May be repeated."""
@@ -87,11 +87,11 @@ class Inbox(Box):
 
     def peek(self, limit: int = 10, *, after: Place | None = None) -> Pulled:
         """Return the first messages that are not acknowledged, or those after one, without leasing them."""
-        return Pulled._make(self.run_flow(self.read_flow(limit, after)))
+        return cast(Pulled, self.run_flow(self.read_flow(limit, after)))
 
     async def apeek(self, limit: int = 10, *, after: Place | None = None) -> Pulled:
         """See peek()."""
-        return Pulled._make(await self.arun_flow(self.read_flow(limit, after)))
+        return cast(Pulled, await self.arun_flow(self.read_flow(limit, after)))
 
     def read_flow(self, limit: int, after: Place | None, member: str = "") -> Flow[Pulled]:
         """See peek(). There is no ``member``, unlike in Chat."""
