@@ -30,6 +30,15 @@ class Call:
         return await client.call(*self.command)
 
 
+def writable(key: str) -> Call:
+    """Return the step that only a server carries out which would take a write. It does nothing.
+
+    A replica, or a primary without enough replicas, refuses a script that may write, and a node of a Cluster that is
+    down refuses the key.
+    """
+    return Call("EVAL", "#!lua flags=allow-oom\nreturn 1", 1, key)
+
+
 class Batch:
     """Several commands or calls of scripts in one round trip; a list of replies. Not atomic: none depends on another.
 

@@ -20,9 +20,7 @@ from redis_kit.core.client.deadlines import Deadline
 from redis_kit.core.client.pools import AsyncPool, Limits, Pool
 from redis_kit.core.client.wire import packed
 from redis_kit.core.errors import RedisUnavailable
-from redis_kit.core.steps import Argument, Command
-
-WRITER = "#!lua flags=allow-oom\nreturn 1"
+from redis_kit.core.steps import Argument, Command, writable
 
 
 @dataclass(frozen=True)
@@ -301,13 +299,12 @@ class AsyncClient(_Guard):
 def probe(make: Callable[[], Any], key: str) -> None:
     """Ask a server whether it takes writes, over a connection of its own; raises when it does not.
 
-    The script does nothing. But a server that would refuse to write, such as a replica, refuses to run it, and one of a
-    Cluster that is down refuses the key. Other refusals are answers.
+    Other refusals, such as those of an ACL, are answers.
     """
     connection = make()
     try:
         connection.connect()
-        connection.send_command("EVAL", WRITER, 1, key)
+        connection.send_command(*writable(key).command)
         connection.read_response(disconnect_on_error=True)
     except ResponseError as error:
         if error_map.cannot_serve(error):

@@ -8,8 +8,12 @@ import time
 import pytest
 import redis
 
-from redis_kit.core.errors import KeyConflict
+from redis_kit.core.errors import KeyConflict, RedisUnavailable
+from redis_kit.core.flow import single
+from redis_kit.core.steps import Call
 from redis_kit.queues import Queue, QueueCounts
+from redis_kit.queues.worker.options import Options
+from redis_kit.queues.worker.supervisor.supervisor import Supervisor
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
 from tests.queues.support.journal import LASTING
@@ -140,6 +144,21 @@ def test_every_trouble_of_the_server_is_outlasted(server, settings, journal, sta
         assert admin.info("clients")["connected_clients"] < 20
         wait_for(lambda: Queue("default").counts() == EMPTY)
         assert worker.poll() is None
+
+
+def test_read_does_not_end_the_outage_of_a_server_without_writes(own_server, own_kit, caplog):
+    supervisor = Supervisor(Options(("default",)))
+    queue = supervisor.queues[0]
+    with own_server.client() as admin:
+        admin.replicaof("127.0.0.1", 1)
+        for _ in range(2):
+            for steps in (single(Call("DEL", queue.key("x"))), single(Call("EXISTS", queue.key("x")))):
+                with pytest.raises(RedisUnavailable):
+                    queue.run_flow(steps)
+        admin.replicaof("NO", "ONE")
+        queue.run_flow(single(Call("EXISTS", queue.key("x"))))
+    said = [record.message.partition(";")[0] for record in caplog.records]
+    assert said == ["Lost connection to Redis", "Reconnected to Redis."]
 
 
 def test_what_the_server_only_drops_reaches_no_caller(own_server, settings, journal, start_worker):

@@ -20,7 +20,7 @@ from redis_kit.core import conf, connections
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
-from redis_kit.core.steps import Batch, Call
+from redis_kit.core.steps import Batch, writable
 from redis_kit.queues.engine import calls, ids
 from redis_kit.queues.engine.feature import Duty, Listener, features
 from redis_kit.queues.queue import Queue
@@ -193,8 +193,8 @@ class Supervisor:
         """Make a call to the server, which a signal to stop ends early, and log the begin and end of an outage."""
         try:
             answer = self._signals.call(call)
-            if self._outage.lasts:  # a flow without a step succeeds meanwhile
-                self._signals.call(self._ping)
+            if self._outage.lasts:  # a flow without a step succeeds meanwhile, and on a replica one that only reads
+                self._signals.call(self._write_nothing)
         except RedisFailure as error:
             self._outage.say(error if isinstance(error, UNAVAILABLE) else None)
             raise
@@ -205,9 +205,9 @@ class Supervisor:
         """See Supervision."""
         self._helper.start(work)
 
-    def _ping(self) -> None:
+    def _write_nothing(self) -> None:
         queue = PatientQueue(self.options.queues[0])
-        queue.run_flow(single(Call("EXISTS", queue.key("ready"))))
+        queue.run_flow(single(writable(queue.key("ready"))))
 
     def _log_end(self) -> None:
         # An operator who stopped it waits for this line; the end of a burst is expected.
