@@ -100,6 +100,17 @@ def die(name: str) -> None:
 
 
 @task(max_attempts=1)
+def fork(path: str, how: str) -> None:
+    """Fork a child that comes back from here."""
+    child = os.fork()
+    Path(path).write_text(str(child or os.getpid()))
+    if child:
+        journal(f"exit-{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}", "end")
+    elif how == "raise":
+        raise ValueError("in the child")
+
+
+@task(max_attempts=1)
 def die_once(name: str) -> None:
     die.call(name)
 

@@ -17,7 +17,17 @@ from tests.fixtures.kit import Kit
 from tests.fixtures.process import is_alive, wait_for
 from tests.queues.support.journal import LASTING, QUICK
 from tests.queues.support.processes import children, stopped
-from tests.queues.support.tasks import die, end_with_a_file, fail, forge, note, tell_progress, wait_for_file, wait_long
+from tests.queues.support.tasks import (
+    die,
+    end_with_a_file,
+    fail,
+    forge,
+    fork,
+    note,
+    tell_progress,
+    wait_for_file,
+    wait_long,
+)
 
 pytestmark = pytest.mark.alone(45)
 
@@ -138,6 +148,20 @@ def test_time_limit_ends_with_the_task_and_not_with_an_outage(own_server, own_ki
     wait_for(lambda: queue.counts() == QueueCounts(0, 0, 0, 1))
     assert queue.peek(state="dead")[0].reason.startswith("ValueError")
     assert b"TaskTimeout" not in worker.log.read_bytes()
+
+
+@pytest.mark.parametrize("how", ["return", "raise"])
+def test_child_that_a_task_forked_does_not_go_on_as_a_worker(queue, journal, start_worker, tmp_path, how):
+    result = fork.enqueue(str(tmp_path / "pid"), how)
+    worker = start_worker("--threads", 1)
+    assert result.wait_until_finished(20)
+    assert (str(result.status), len(result.worker_ids), journal.names()) == ("SUCCESSFUL", 1, ["exit-70"])
+    pid = (tmp_path / "pid").read_text()
+    said = worker.log.read_text()
+    assert f"tests.queues.support.tasks.fork forked process {pid}, which came back from the task." in said
+    assert ("ValueError: in the child" in said) == (how == "raise")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid), 0)
 
 
 def test_frozen_server_does_not_make_a_client_put_twice(own_server, own_kit):

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import copy_context
 from functools import partial
@@ -33,6 +34,7 @@ from redis_kit.queues.errors import (
     WorkerLost,
 )
 from redis_kit.queues.tasks import current_job, expiry, middleware, registry
+from redis_kit.queues.tasks.task import Task
 from redis_kit.queues.worker.run.attempt import (
     ISOLATED,
     SUCCEEDED,
@@ -52,6 +54,16 @@ from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, until_answered
 from redis_kit.queues.worker.shared.worker_queue import Done, done_of
 
 AsyncHandler = Callable[[Attempt], Awaitable[Any]]
+FORKED = 70  # exit code of a process that a task forked, and that came back from the task
+_forks = 0  # between this process and the first one that imported this module
+
+
+def _note_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_note_fork)
 
 
 class Call:
@@ -66,8 +78,13 @@ class Call:
 
     def __call__(self, attempt: Attempt) -> Any:
         """Return what the task returns."""
+        forks = _forks
         try:
-            returned = self._chains[registry.is_coroutine(attempt.task.func)](attempt)
+            try:
+                returned = self._chains[registry.is_coroutine(attempt.task.func)](attempt)
+            finally:
+                if _forks != forks:
+                    _end_child(attempt.task)
         except TaskTimeout as error:
             task = attempt.task
             error.args = error.args or (f"{task.module_path} ran for more than {task.timeout} s",)
@@ -119,6 +136,15 @@ class Call:
             return self._coroutines.run(key, work, timeout=attempt.task.timeout, sync=sync)
 
         return run
+
+
+def _end_child(task: Task[..., Any]) -> None:
+    """End a process that a task forked: going on, it would be a second worker with the same job."""
+    text = "%s forked process %d, which came back from the task. It was ended: end such a process by os._exit()."
+    try:
+        logger.error(text, task.module_path, os.getpid(), exc_info=sys.exc_info()[0] is not None)
+    finally:
+        os._exit(FORKED)
 
 
 def _coroutine_function(handler: AsyncHandler) -> AsyncHandler:
