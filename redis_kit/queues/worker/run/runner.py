@@ -34,7 +34,6 @@ from redis_kit.queues.errors import (
     WorkerLost,
 )
 from redis_kit.queues.tasks import current_job, expiry, middleware, registry
-from redis_kit.queues.tasks.task import Task
 from redis_kit.queues.worker.run.attempt import (
     ISOLATED,
     SUCCEEDED,
@@ -84,7 +83,7 @@ class Call:
                 returned = self._chains[registry.is_coroutine(attempt.task.func)](attempt)
             finally:
                 if _forks != forks:
-                    _end_child(attempt.task)
+                    _end_child(attempt.task.module_path)
         except TaskTimeout as error:
             task = attempt.task
             error.args = error.args or (f"{task.module_path} ran for more than {task.timeout} s",)
@@ -138,11 +137,11 @@ class Call:
         return run
 
 
-def _end_child(task: Task[..., Any]) -> None:
+def _end_child(task: str) -> None:
     """End a process that a task forked: going on, it would be a second worker with the same job."""
     text = "%s forked process %d, which came back from the task. It was ended: end such a process by os._exit()."
     try:
-        logger.error(text, task.module_path, os.getpid(), exc_info=sys.exc_info()[0] is not None)
+        logger.error(text, task, os.getpid(), exc_info=sys.exc_info()[0] is not None)
     finally:
         os._exit(FORKED)
 
