@@ -19,6 +19,7 @@ Named = str | tuple[str, Key] | None
 
 SITE = "(site)"
 OTHER = "(other)"
+NEEDS_NAME = "page() needs a name first, or beacon=True: @page('front')."
 NO_KEY = (None, "")  # of an object that is not saved; a variable of a template that is not there is ""
 
 
@@ -31,10 +32,22 @@ def page(
     Without a name, the page is the URL pattern. With ``beacon=True`` the middleware does not count the page, since the
     script of ``{% page_view_beacon %}`` does. Raises InvalidName for a name that is not allowed.
     """
+    if isinstance(name, type) or (name is ... and not beacon):
+        raise TypeError(NEEDS_NAME)
     if not callable(name) and not isinstance(name, EllipsisType):
         checked(name)
 
-    return lambda view: marked(view, PageMark(name, beacon))
+    def decorate(view: AnyView) -> AnyView:
+        if isinstance(view, HttpRequest):  # of a view that stands in the place of the name
+            raise TypeError(NEEDS_NAME)
+        code = getattr(view, "__code__", None)
+        if code and code.co_varnames[:1] == ("self",) and view.__name__ != "dispatch":
+            raise TypeError(
+                f"page() names views, not the method {view.__qualname__}: put it on the view class, or use PageViewMixin."
+            )
+        return marked(view, PageMark(name, beacon))
+
+    return decorate
 
 
 class PageViewMixin:
