@@ -61,12 +61,12 @@ def text_width(text: str) -> int:
     return len(text) + sum(unicodedata.east_asian_width(character) in "WF" for character in text)
 
 
-def similar(name: Any, allowed: Iterable[str]) -> list[str]:
+def similar(name: Any, allowed: Iterable[str], likeness: float = LIKENESS) -> list[str]:
     """Return at most three names that are like one that does not exist, the likest first. Case does not count."""
     if not isinstance(name, str):
         return []
     folded = {option.casefold()[:LONGEST_NAME]: option for option in allowed}
-    near = get_close_matches(name.casefold()[:LONGEST_NAME], folded, cutoff=LIKENESS)
+    near = get_close_matches(name.casefold()[:LONGEST_NAME], folded, cutoff=likeness)
     return [folded[match] for match in near]
 
 

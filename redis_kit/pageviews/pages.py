@@ -43,7 +43,8 @@ def page(
         code = getattr(view, "__code__", None)
         if code and code.co_varnames[:1] == ("self",) and view.__name__ != "dispatch":
             raise TypeError(
-                f"page() names views, not the method {view.__qualname__}: put it on the view class, or use PageViewMixin."
+                f"page() names views, not the method {view.__qualname__}: "
+                "put it on the view class, or use PageViewMixin."
             )
         return marked(view, PageMark(name, beacon))
 

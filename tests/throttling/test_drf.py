@@ -7,6 +7,7 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import ImproperlyConfigured
 
+from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling import Ban, InvalidRate, Rate, Throttle
 from redis_kit.throttling.http.headers import Verdict
 from redis_kit.throttling.throttles.throttle import registered
@@ -64,6 +65,21 @@ def test_class_is_one_of_the_frameworks_own(name):
     assert issubclass(ours, SimpleRateThrottle)
     assert ours.scope == theirs.scope
     assert ours.THROTTLE_RATES is api_settings.DEFAULT_THROTTLE_RATES
+
+
+@pytest.mark.parametrize("name", ["strategi", "onfailure", "on_failures", "bans", "usin", "shadows"])
+def test_misspelt_option_is_refused_where_the_class_is_made(name):
+    with pytest.raises(InvalidValue, match=f"Limited has no option '{name}'. Did you mean '"):
+        limited(**{name: "closed"})
+
+
+def test_subclass_may_have_attributes_of_its_own():
+    assert limited(rates="5/m", strategies=[], banner="", usage=1)
+
+
+def test_ban_that_is_none_says_how_to_write_one(kit):
+    with pytest.raises(InvalidValue, match=r"such as Ban\(after=5, within=60, seconds=600\), or None, not \(1, 2\)"):
+        limited(ban=(1, 2))().throttle()
 
 
 def test_request_over_the_limit_is_429_with_the_frameworks_message(kit):

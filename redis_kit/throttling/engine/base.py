@@ -80,7 +80,9 @@ class BaseThrottle(Primitive):
         if not (clock is None or callable(clock)):
             raise InvalidValue(f"clock must be a function that returns seconds, or None, not {shortened(clock)}.")
         if not (ban is None or isinstance(ban, Ban)):
-            raise InvalidValue(f"ban must be a Ban or None, not {ban!r}.")
+            raise InvalidValue(
+                f"ban must be a Ban, such as Ban(after=5, within=60, seconds=600), or None, not {shortened(ban)}."
+            )
         self.rates, self.strategy, self.on_failure = parse(rates), strategy, on_failure
         self.shadow, self.ban, self.clock = shadow, ban, clock
         self.counted_rates = [rate for rate in self.rates if rate.limit]

@@ -7,8 +7,9 @@ from time import time
 from typing import Any, ClassVar
 
 from redis_kit.core import conf
-from redis_kit.core.errors import ConfigurationError, InvalidRate
+from redis_kit.core.errors import ConfigurationError, InvalidRate, InvalidValue
 from redis_kit.core.settings import KitSettings
+from redis_kit.core.text import similar
 from redis_kit.core.values.rates import Rate, parse
 from redis_kit.core.web.client_address import INVALID, client_address
 from redis_kit.throttling.http.headers import Verdict
@@ -20,6 +21,8 @@ from redis_kit.throttling.values.decision import Decision
 from redis_kit.throttling.values.identity_shape import Shape
 
 CLOCK = time  # the frameworks' default; a class with another ``timer`` is decided by that timer
+OPTIONS = ("strategy", "on_failure", "shadow", "ban", "using")
+MISSPELT = 0.85  # "strategi" is; "strategies", an attribute of a project's own, is not
 SHAPES: dict[Shape, None] = {(("ident:",),): None, (("key:",),): None}  # of identity()
 
 
@@ -41,6 +44,13 @@ class RateThrottle:
     framework: ClassVar[str]
     decision: Decision | None = None
     _history: Any = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Raise InvalidValue for an attribute that is nearly the name of an option, since it would do nothing."""
+        super().__init_subclass__(**kwargs)
+        for name in dir(cls):
+            if name not in OPTIONS and similar(name, OPTIONS, MISSPELT):
+                raise InvalidValue(conf.unknown(cls.__qualname__, name, [*OPTIONS]).text)
 
     def parse_rate(self, rate: Any) -> Any:
         """Return limit and seconds of the first rate; ``(None, None)`` for no limit."""
@@ -105,13 +115,8 @@ class RateThrottle:
         """Return the throttle that decides. Instances with the same attributes share it."""
         rates = self._rates()
         name = f"{self.framework}.{self.scope or type(self).__qualname__}"
-        options = {
-            "strategy": self.strategy or _default_strategy(rates),
-            "on_failure": self.on_failure,
-            "shadow": self.shadow,
-            "ban": self.ban,
-            "using": self.using,
-        }
+        options = {option: getattr(self, option) for option in OPTIONS}
+        options["strategy"] = self.strategy or _default_strategy(rates)
         if self.timer is CLOCK:
             return _shared_throttle(name, rates, **options)
         return _throttle(name, rates, clock=self.timer, **options)
