@@ -305,3 +305,41 @@ def test_name_can_be_typed_with_the_keyboard_only(visit, stock):
 
     visit(look, start=f"{ADMIN}vault/")
     assert [*vault.DONE] == [("open", "0:gold"), ("resize", "0:gold", "12")]
+
+
+def test_theme_of_few_colours_shows_buttons_and_the_present_page(visit, stock):
+    def look(page):
+        page.emulate_media(forced_colors="active")
+        line = "(element) => getComputedStyle(element).borderBottom"
+        lines = [each.evaluate(line) for each in page.locator(".rk-groups > li > a, .rk-groups summary").all()]
+        assert [each == lines[-1] for each in lines] == [False] * (len(lines) - 1) + [True]
+        assert all(each.endswith("solid rgb(255, 255, 255)") for each in lines[:-1])
+        buttons = [each.evaluate(line) for each in page.locator(".rk .button:visible").all()]
+        assert buttons
+        assert all(each.startswith("1px solid") for each in buttons)
+
+    visit(look, start=f"{ADMIN}stock/")
+
+
+def test_printed_page_has_the_content_alone(visit, stock):
+    def look(page):
+        page.emulate_media(media="print")
+        page.set_viewport_size({"width": 794, "height": 900})
+        assert page.locator("button:visible, select:visible, input:visible, nav:visible").count() == 0
+        assert page.locator(".rk-table:visible, .rk-chart:visible").count() == 2
+        assert page.locator(".rk-page").bounding_box()["width"] > 740
+        assert page.get_by_role("columnheader", name="Actions").count() == 0
+
+    visit(look, start=f"{ADMIN}stock/")
+
+
+def test_labels_in_cards_stand_at_the_start(visit, stock):
+    row = ("nut", 60, "word")
+    parts.MIRROR[:] = [Table("Parts", ("Name", "Sold in the last minute of the day", "Text in the same card"), [row])]
+
+    def look(page):
+        page.set_viewport_size({"width": 794, "height": 900})
+        script = "(element) => getComputedStyle(element, '::before').textAlign"
+        assert [each.evaluate(script) for each in page.locator("td[data-label]").all()] == ["start"] * 2
+
+    visit(look, start=f"{ADMIN}mirror/")
