@@ -19,7 +19,7 @@ from redis_kit.core import text
 from redis_kit.core.client.addresses import aliases
 from redis_kit.core.errors import ConfigurationError, InvalidName, RedisFailure
 from redis_kit.core.keys import encode
-from redis_kit.core.text import clean, number, seconds_of, text_width
+from redis_kit.core.text import clean, did_you_mean, number, seconds_of, text_width
 
 UNAVAILABLE, MISCONFIGURED = 69, 78  # EX_UNAVAILABLE and EX_CONFIG of sysexits.h
 PIPE_CLOSED = 141  # 128 + SIGPIPE, as a shell reports it
@@ -176,7 +176,9 @@ def confirm(question: str, *answers: str, nothing: str) -> None:
 def alias(text: str) -> str:
     """Read an argument that names a connection."""
     if text not in aliases():
-        raise argparse.ArgumentTypeError(f"{text!a} is not a connection; there are {', '.join(sorted(aliases()))}")
+        near = did_you_mean(text, aliases())
+        known = ", ".join(sorted(aliases()))
+        raise argparse.ArgumentTypeError(f"{text!a} is not a connection; there are {known}. {near}".strip())
     return text
 
 

@@ -21,6 +21,8 @@ class SimpleRateThrottle(RateThrottle, throttling.SimpleRateThrottle):
     framework = "ninja"
 
     def __init__(self, rate: Any = None) -> None:
+        if rate is not None and not rate:  # the framework would take the rate of the settings
+            self.read(rate)
         super().__init__(rate)
         if self.num_requests is not None:
             self.throttle()  # raises for wrong options where the API is built, not at the first request

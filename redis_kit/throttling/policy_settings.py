@@ -9,6 +9,7 @@ from redis_kit.core import conf
 from redis_kit.core.conf import Problem, Section
 from redis_kit.core.errors import InvalidName, InvalidValue, RedisKitError
 from redis_kit.core.keys import encode
+from redis_kit.core.text import shortened
 from redis_kit.core.values.rates import parse
 from redis_kit.throttling.strategies import base as strategies
 from redis_kit.throttling.values import ban
@@ -114,6 +115,8 @@ def methods_of(given: str | Iterable[str] | None) -> frozenset[str] | None:
     """Return methods in capital letters; None stands for all of them. GET includes HEAD. Raises InvalidValue."""
     if given is None:
         return None
+    if not isinstance(given, Iterable):
+        raise InvalidValue(f"methods must be a method or several, such as ('POST', 'PUT'), not {shortened(given)}.")
     methods = frozenset(str(method).upper() for method in ([given] if isinstance(given, str) else given))
     if unknown := sorted(methods - METHODS):
         raise InvalidValue(f"methods contains {', '.join(unknown)}; a method is one of {', '.join(sorted(METHODS))}.")

@@ -166,6 +166,12 @@ def test_what_is_wrong_fails_where_the_api_is_built():
         type("Wrong", (AnonRateThrottle,), {"strategy": "gcrb"})("1/m")
 
 
+@pytest.mark.parametrize("rate", [0, "", []])
+def test_empty_rate_is_not_the_rate_of_the_settings(rate):
+    with pytest.raises(InvalidRate, match="never allows"):
+        AnonRateThrottle(rate)
+
+
 def test_several_rates_are_one_decision(kit):
     throttle = AnonRateThrottle("2/m; 3/h")
     throttle.timer = lambda: 0

@@ -154,8 +154,13 @@ class BaseThrottle(Primitive):
         return Decision(False, self._largest_cost, 0, seconds, seconds, self._tightest, reason)
 
     def now(self) -> int | str:
-        """Return the time of the throttle's own clock in microseconds, or "" for the server's clock."""
-        return "" if self.clock is None else round(self.clock() * MICROSECONDS)
+        """Return the time of the throttle's own clock in microseconds, or "" for the server's. Raises InvalidValue."""
+        if self.clock is None:
+            return ""
+        seconds = self.clock()
+        if not math.isfinite(seconds):
+            raise InvalidValue(f"The clock of the throttle {self.name!r} must return seconds, not {seconds}.")
+        return round(seconds * MICROSECONDS)
 
     def take_unreported(self) -> int:
         """Return how many refusals the server has not counted yet, and start again from 0."""

@@ -131,7 +131,7 @@ def _decide_all(calls: Sequence[Call[Any]], *, consume: bool) -> Flow[list[Outco
 
 
 def _now(throttle: BaseThrottle) -> int:
-    return -1 if throttle.clock is None else max(round(throttle.clock() * MICROSECONDS), 0)
+    return -1 if throttle.clock is None else max(int(throttle.now()), 0)
 
 
 def _steps(

@@ -487,6 +487,7 @@ def test_connection_that_is_wrong_is_named(kit, rk_throttle):
     Throttle("login", "1/h")
     code, _, errors = rk_throttle("show", "login", "--using", "x")
     assert (code, "'x' is not a connection; there are default, jobs" in errors) == (2, True), errors
+    assert "Did you mean 'default'?" in rk_throttle("show", "login", "--using", "defualt")[2]
     code, _, errors = rk_throttle("show", "login", "--using", "jobs")
     assert "There is no throttle login on the connection jobs, but there is on default." in errors
 

@@ -252,7 +252,7 @@ def test_key_that_finds_nobody_is_an_error(kit):
         throttle("5/m", key=lambda request: None)(answer)(RequestFactory().get("/"))
 
 
-@pytest.mark.parametrize("methods", ["PSOT", ("POST", "GTE"), ()])
+@pytest.mark.parametrize("methods", ["PSOT", ("POST", "GTE"), (), 5])
 def test_methods_that_no_request_has_are_refused_at_decoration(methods):
     with pytest.raises(InvalidValue, match="methods"):
         throttle("1/m", methods=methods)

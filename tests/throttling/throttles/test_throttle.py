@@ -130,6 +130,14 @@ def test_wrong_option_is_an_error_when_the_throttle_is_built(wrong):
         Throttle("login", "5/m", **wrong)
 
 
+@pytest.mark.parametrize("wrong", [math.nan, math.inf])
+def test_clock_without_a_time_is_named(kit, wrong, twin):
+    limit = Throttle("login", "5/m", clock=lambda: wrong)
+    for method in (limit.hit, limit.peek):
+        with pytest.raises(InvalidValue, match=f"The clock of the throttle 'login' must return seconds, not {wrong}"):
+            twin(method, "joe")
+
+
 @pytest.mark.parametrize("identity", [None, "", {}, {"a": 1}, ("a",), b"joe", True, 1.5])
 def test_identity_that_is_no_text_is_refused(kit, identity, twin):
     limit = Throttle("login", "5/m")
