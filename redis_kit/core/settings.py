@@ -25,6 +25,7 @@ class KitSettings(Section):
         "MAX_CONNECTIONS": (2, 10_000),  # one that may wait on the server, and one for others
     }
 
+    secrets = ("HASH_KEY",)
     examples = {"CONNECTIONS": "Write {'default': {'URL': 'redis://localhost:6379/0'}}."}
 
     #: The beginning of every key: a short word for this project, if several share a server.
