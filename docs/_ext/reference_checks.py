@@ -3,7 +3,8 @@
 MEANINGS = {
     "E001": "A connection takes a cache that is not a Redis cache.",
     "E002": "A name is unknown, an entry has the wrong shape, or a package is missing. A text says what is right.",
-    "E003": "The address of a connection can't be read: a URL, a Sentinel, `EMBEDDED` or `SENTINEL_KWARGS`.",
+    "E003": "The address of a connection can't be read: a URL, a Sentinel, `EMBEDDED` or `SENTINEL_KWARGS`, or "
+    "`LOCATION` or `OPTIONS` of its cache.",
     "E004": "A connection names a database that does not exist.",
     "E005": "`PREFIX` can't be used.",
     "E006": "A value has a wrong type, or is out of range.",

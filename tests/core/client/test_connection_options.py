@@ -11,6 +11,7 @@ from redis_kit.core.checks.configuration import check_settings
 from redis_kit.core.client import addresses, connection_options
 from redis_kit.core.client.addresses import Address, address
 from redis_kit.core.client.connection_factory import async_factory, factory
+from redis_kit.core.component import components
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.terminal import alias
 
@@ -119,11 +120,47 @@ def test_wrong_option_for_tls_says_what_to_write(settings, entry, text):
     assert text in str(error.value)
 
 
-@pytest.mark.parametrize("location", [None, "", "h", [], Path("h")])
-def test_cache_that_its_backend_can_not_use_does_not_stop_the_check(settings, location):
-    settings.CACHES = {"c": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": location}}
-    settings.REDIS_KIT = {"CONNECTIONS": {"default": {"CACHE": "c"}}}
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [
+        ({}, "CACHES['default']['LOCATION'] is ''; it must be a URL. For instance 'redis://localhost:6379/0'."),
+        ({"LOCATION": None}, "['LOCATION'] is None; it must be a URL."),
+        ({"LOCATION": 5}, "['LOCATION'] is a whole number; it must be a URL."),
+        ({"LOCATION": []}, "['LOCATION'] is []; it must be a URL."),
+        ({"LOCATION": [5]}, "['LOCATION'] is a whole number; it must be a URL."),
+        ({"LOCATION": Path("h")}, "['LOCATION'] is a PosixPath; it must be a URL."),
+        ({"LOCATION": "h"}, "['LOCATION'] is 'h'; it must be a server's URL. Schemes: redis://"),
+        ({"LOCATION": "127.0.0.1:6471"}, "['LOCATION'] is '127.0.0.1:6471'; it must be a server's URL."),
+        ({"LOCATION": "redis://h", "OPTIONS": None}, "CACHES['default']['OPTIONS'] is None; it must be a dict."),
+        (
+            {"LOCATION": "redis://h", "OPTIONS": {"SENTINELS": "127.0.0.1:1"}},
+            "CACHES['default']['OPTIONS']['SENTINELS'] must be a list of (host, port), with whole numbers",
+        ),
+    ],
+)
+def test_cache_that_its_backend_can_not_use_is_named(settings, entry, text):
+    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", **entry}}
+    settings.REDIS_KIT = {}
+    (message,) = check_settings()
+    assert message.id == "redis_kit.E003"
+    assert text in f"{message.msg} {message.hint}"
+    with pytest.raises(ConfigurationError) as error:
+        address("default")
+    assert text in str(error.value)
+
+
+def test_cache_that_is_not_a_dict_is_not_redis(settings):
+    settings.CACHES = {"default": None}
+    settings.REDIS_KIT = {}
+    assert [message.id for message in check_settings()] == ["redis_kit.E001"]
+
+
+@pytest.mark.parametrize("name", sorted(component.settings.name for component in components() if component.settings))
+def test_section_without_connections_is_not_taken_for_them(settings, name):
+    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": "redis://h"}}
+    settings.REDIS_KIT = {name: {}}
     assert check_settings() == []
+    assert address("default").url == "redis://h"
 
 
 @pytest.mark.parametrize(
