@@ -23,7 +23,6 @@ from redis_kit.core.text import clean, number, seconds_of, text_width
 
 UNAVAILABLE, MISCONFIGURED = 69, 78  # EX_UNAVAILABLE and EX_CONFIG of sysexits.h
 PIPE_CLOSED = 141  # 128 + SIGPIPE, as a shell reports it
-EVERYWHERE = ("--settings", "--pythonpath")  # options of every command, understood behind an action too
 DURATION = "seconds, or a duration such as 15m, 2h or 7d"  # the help of an argument that seconds() reads
 EXAMPLES = ("30s", "15m", "2h", "7d")  # of durations, in the error of seconds()
 BAR = 30  # characters of a progress bar
@@ -64,6 +63,8 @@ class KitCommand(BaseCommand):
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Run the command. If nobody reads its output any more, as behind ``| head``, it ends as by SIGPIPE."""
         try:
+            with suppress(AttributeError):  # an output in memory has no encoding
+                self.stdout.reconfigure(errors="backslashreplace")
             output = super().execute(*args, **options)
             self.stdout.flush()  # or the interpreter's end would fail
         except BrokenPipeError as error:
@@ -147,9 +148,13 @@ def name(text: str) -> str:
 
 
 def add_everywhere(parser: argparse.ArgumentParser) -> None:
-    """Add the options of every command to the parser of an action."""
-    for option in EVERYWHERE:
-        parser.add_argument(option, help=argparse.SUPPRESS, default=argparse.SUPPRESS)
+    """Add the options that Django gives every command to the parser of an action. Its help does not repeat them."""
+    hidden: dict[str, Any] = {"help": argparse.SUPPRESS, "default": argparse.SUPPRESS}
+    for option in ("--settings", "--pythonpath"):
+        parser.add_argument(option, **hidden)
+    for option in ("--traceback", "--no-color", "--force-color", "--skip-checks"):
+        parser.add_argument(option, action="store_true", **hidden)
+    parser.add_argument("-v", "--verbosity", type=int, choices=range(4), **hidden)
 
 
 def add_no_input(parser: argparse.ArgumentParser) -> None:

@@ -62,8 +62,10 @@ class Closed(io.StringIO):
 class Talk(terminal.KitCommand):
     """A command that prints a line."""
 
+    text = "line"
+
     def handle(self, **options):
-        self.stdout.write("line")
+        self.stdout.write(self.text)
 
 
 def test_command_ends_quietly_if_nobody_reads_its_output():
@@ -97,6 +99,28 @@ def test_command_without_an_action_lists_the_actions(kit, command, name):
     module = importlib.import_module(f"redis_kit.management.commands.{name}")
     lines = errors.splitlines()[-len(module.Command.actions) :]
     assert [line.split(maxsplit=1) for line in lines] == [list(pair) for pair in module.Command.actions.items()]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--no-color"], ["--force-color"], ["--traceback"], ["--skip-checks"], ["--verbosity", "3"], ["-v3"]],
+    ids="".join,
+)
+@pytest.mark.parametrize("name", ["rk_locks", "rk_throttle", "rk_pageviews", "rk_signins", "rk_bloom"])
+def test_options_of_django_may_follow_an_action(name, options):
+    module = importlib.import_module(f"redis_kit.management.commands.{name}")
+    parser = module.Command().create_parser("manage.py", name)
+    action = next(iter(module.Command.actions))
+    assert parser.parse_args([action, *options]) == parser.parse_args([*options, action])
+
+
+def test_text_that_the_output_can_not_encode_is_escaped(monkeypatch):
+    output = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr("sys.stdout", output)
+    talk = Talk()
+    talk.text = "邮件"
+    call_command(talk)
+    assert output.buffer.getvalue() == rb"\u90ae\u4ef6" + b"\n"
 
 
 def test_option_that_may_be_given_once_refuses_a_second_value(capsys):
