@@ -41,5 +41,5 @@ MEANINGS = {
     "W025": "Views leave their page views to the beacon, but no URL leads to it.",
     "W026": "A Bloom filter holds more values than its capacity. Only with `--deploy`.",
     "W027": "`FORWARDED_HEADER` has no effect without `TRUSTED_PROXIES`.",
-    "W028": "`SECRET_KEY_FALLBACKS` is set without `HASH_KEY`, so stored hashes may be of another key. Only with `--deploy`.",
+    "W028": "`SECRET_KEY_FALLBACKS` is set without `HASH_KEY`: hashes of the old key are lost. Only with `--deploy`.",
 }

@@ -55,8 +55,8 @@ def check_deployment(**kwargs: Any) -> list[CheckMessage]:
     if not settings.SECRET_KEY_FALLBACKS or conf.section(KitSettings).HASH_KEY:
         return of_servers
     wrong = (
-        "SECRET_KEY_FALLBACKS is set, and REDIS_KIT['HASH_KEY'] is not. Identities are hashed with SECRET_KEY, so bans, "
-        "counts of throttles and visitors of pages begin again when it changes."
+        "SECRET_KEY_FALLBACKS is set, and REDIS_KIT['HASH_KEY'] is not. Identities are hashed with SECRET_KEY, so "
+        "bans end, and counts of throttles and visitors of pages begin again, when it changes."
     )
     hint = "If you use these, set HASH_KEY to the SECRET_KEY that they were stored with."
     return [Problem("W028", wrong, hint).check_message, *of_servers]
