@@ -86,8 +86,9 @@ def alias_missing(alias: str, connections: Mapping[str, Any]) -> Iterator[conf.P
 def alias_problems(alias: str, given: Any) -> Iterator[conf.Problem]:
     """Yield the problems of one connection."""
     where = f"REDIS_KIT['CONNECTIONS'][{alias!r}]"
-    if not isinstance(alias, str):
-        yield conf.Problem("E002", f"REDIS_KIT['CONNECTIONS'] has the alias {alias!r}; an alias must be text.")
+    if not (isinstance(alias, str) and alias and alias.isprintable()):
+        wrong = f"REDIS_KIT['CONNECTIONS'] has the alias {alias!r}"
+        yield conf.Problem("E002", f"{wrong}; an alias must be printable text that is not empty.")
         return
     if not isinstance(given, Mapping):
         kind, hint = conf.described_value(given), "Write {'URL': 'redis://localhost:6379/0'}."
@@ -158,7 +159,8 @@ def _entry_problems(where: str, given: Mapping[str, Any], *, for_tests: bool = F
         return
     source, value = chosen[0], given[chosen[0]]
     if source in ("URL", "CLUSTER"):
-        yield from _url_problems(f"{where}['{source}']", value, cluster=source == "CLUSTER")
+        beside = [str(option) for name, option in given.items() if str(name).upper() == "DB"]
+        yield from _url_problems(f"{where}['{source}']", value, beside, cluster=source == "CLUSTER")
     elif source == "CACHE" and is_redis_cache(value):
         yield from _cache_problems(f"CACHES[{value!r}]", settings.CACHES[value])
     elif source == "CACHE":
@@ -172,7 +174,7 @@ def _entry_problems(where: str, given: Mapping[str, Any], *, for_tests: bool = F
         yield from _sentinel_problems(where, given)
 
 
-def _url_problems(where: str, url: Any, *, cluster: bool) -> Iterator[conf.Problem]:
+def _url_problems(where: str, url: Any, beside: list[str], *, cluster: bool) -> Iterator[conf.Problem]:
     if wrong := list(_server_problems(where, url)):
         yield from wrong
         return
@@ -181,8 +183,13 @@ def _url_problems(where: str, url: Any, *, cluster: bool) -> Iterator[conf.Probl
         if name not in (*OPTIONS, *TLS, *OF_OTHERS):
             yield conf.unknown(where, name, [*OPTIONS, *TLS])
     path = "" if parts.scheme == "unix" else parts.path.strip("/")
-    for database in filter(None, [path, *parse_qs(parts.query, keep_blank_values=True).get("db", [])]):
-        yield from connection_options.database_problems(where, unquote(database), cluster=cluster)
+    databases = [unquote(path), *parse_qs(parts.query, keep_blank_values=True).get("db", [])]
+    for database in filter(None, databases):
+        yield from connection_options.database_problems(where, database, cluster=cluster)
+    numbers = sorted({int(database) for database in (*databases, *beside) if database.isdecimal()})
+    if len(numbers) > 1:
+        listing = " and ".join(map(str, numbers))
+        yield conf.Problem("E002", f"{where} and DB name different databases: {listing}.", "Leave one of them out.")
 
 
 def _server_problems(where: str, url: Any) -> Iterator[conf.Problem]:
@@ -191,6 +198,7 @@ def _server_problems(where: str, url: Any) -> Iterator[conf.Problem]:
         yield conf.Problem("E003", f"{where} is {shown}; it must be a URL.", "For instance 'redis://localhost:6379/0'.")
         return
     try:
+        url.encode()  # fails for half of a surrogate pair
         parts = urlsplit(url)
         port_is_right = parts.port is None or parts.port > 0
     except ValueError:

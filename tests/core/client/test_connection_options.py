@@ -40,6 +40,9 @@ def both(settings, kit, using="default"):
         (URL | {"OPTIONS": {"db": 1}}, "has no option 'OPTIONS'. Write the options beside the server, in capitals"),
         (URL | {"PORT": 6379}, "has no option 'PORT'. Write the address as 'URL': 'redis://host:6379/0'"),
         (URL | {"DB": 99}, "['DB'] names database '99'; allowed: 0 to 15."),
+        ({"URL": "redis://h/3", "DB": 5}, "['URL'] and DB name different databases: 3 and 5. Leave one of them out."),
+        ({"URL": "redis://h/3?db=6", "db": "3"}, "['URL'] and DB name different databases: 3 and 6."),
+        ({"URL": "redis://\ud800:6379/0"}, "['URL'] is 'redis://\\ud800:6379/0'; it must be a server's URL."),
         (URL | {"DB": 1.5}, "['DB'] is a number; it must be a whole number or text."),
         ({"CLUSTER": "redis://h", "DB": 1}, "['DB'] names database '1'; allowed: 0 with Cluster."),
         (URL | {"SOCKET_KEEPALIVE": "yes"}, "['SOCKET_KEEPALIVE'] is text; it must be True or False or None."),
@@ -200,10 +203,11 @@ def test_misplaced_option_says_what_to_write(settings, kit, text):
     assert "names the cache" not in checks + error
 
 
-def test_alias_that_is_not_text_is_an_error(settings):
-    settings.REDIS_KIT = {"CONNECTIONS": {"default": URL, 5: URL}}
+@pytest.mark.parametrize("alias", [5, "", "a b{}\0", "\ud800"], ids=repr)
+def test_alias_that_is_not_printable_text_is_an_error(settings, alias):
+    settings.REDIS_KIT = {"CONNECTIONS": {"default": URL, alias: URL}}
     assert [message.msg for message in check_settings()] == [
-        "REDIS_KIT['CONNECTIONS'] has the alias 5; an alias must be text."
+        f"REDIS_KIT['CONNECTIONS'] has the alias {alias!r}; an alias must be printable text that is not empty."
     ]
 
 
@@ -219,6 +223,7 @@ def test_missing_connection_names_those_that_exist(settings):
 
 def test_right_entries_pass(settings):
     entries = {
+        "same": {"URL": "redis://h/3", "DB": "3"},
         "default": {"URL": "rediss://h", "DB": "1", "PASSWORD": None, "ssl_ca_certs": __file__, "SSL_CERT_REQS": None},
         "s": {"SENTINELS": (("h", 1),), "SERVICE": "s", "SSL": True, "SENTINEL_KWARGS": {"SSL": True}, "DB": 3},
         "c": {"CLUSTER": "redis://h", "DB": 0, "SOCKET_KEEPALIVE": True},
