@@ -89,7 +89,9 @@ class WorkflowStep:
         announce(self._asked(lambda: transitions.send(self.call.workflow, self.call.number, page)))
         failpoints.reach("step_sent")
         if how != transitions.RECORDED:
-            why = "was cancelled or had failed before" if how == transitions.IGNORED else "the workflow has expired or was lost"
+            why = "the workflow has expired or was lost"
+            if how == transitions.IGNORED:
+                why = "was cancelled or had failed before"
             logger.info("Workflow %s: step %d has succeeded, but %s.", self.call.workflow, self.call.number, why)
 
     def repeatable(self, end: Ack) -> RecordedEnd:
