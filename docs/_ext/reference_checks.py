@@ -18,7 +18,8 @@ MEANINGS = {
     "E014": "The key of a throttle is a dotted path that can't be imported. The message names the view or policy.",
     "E015": "`HANDLER`, `EXEMPT` or `COUNT_WHEN` of throttling is not a function.",
     "E016": "A policy counts by user, but the middleware of users comes after that of throttling.",
-    "E017": "A module in `IMPORTS` of queues, a `MIDDLEWARE`, a `SINK` or the `CELERY_APP` does not exist, or is none.",
+    "E017": "A module in `IMPORTS` of queues, a `MIDDLEWARE`, a `SINK` or the `CELERY_APP` does not exist, or is none. "
+    "Or a `MIDDLEWARE` can't be made.",
     "E018": "`OUTBOX` of queues names no database.",
     "E030": "`METRICS_TOKEN` is too short.",
     "E032": "A panel of `EXTRA_COMPONENTS` does not exist, has no slug or title, or the slug of another one.",

@@ -1,11 +1,13 @@
 """The base of all commands: wrong settings and exit codes."""
 
 import argparse
+import errno
 import importlib
 import io
+import sys
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from redis_kit.core import terminal
 
@@ -72,6 +74,39 @@ def test_command_ends_quietly_if_nobody_reads_its_output():
     with pytest.raises(SystemExit) as end:
         call_command(Talk(stdout=Closed()))
     assert end.value.code == 141
+
+
+class Full(io.StringIO):
+    """An output on a full disk."""
+
+    def flush(self):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_output_that_can_not_be_written_is_an_error_in_one_line(monkeypatch):
+    with pytest.raises(CommandError, match=r"^The output can't be written: No space left on device\.$") as end:
+        call_command(Talk(stdout=Full()))
+    assert end.value.returncode == 74
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(CommandError, match=r"^The output can't be written: Bad file descriptor\.$"):
+        call_command(Talk())
+
+
+def test_other_error_of_the_system_stays_what_it_is():
+    class Lost(Talk):
+        def handle(self, **options):
+            raise FileNotFoundError(errno.ENOENT, "no file")
+
+    with pytest.raises(FileNotFoundError):
+        call_command(Lost())
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("rk_worker", ["--proces", "1"]), ("rk_throttle", ["reset", "x", "y", "--usi", "z"])]
+)
+def test_option_has_no_shorter_name(command, name, arguments):
+    code, _, errors = command(name, *arguments)
+    assert (code, f"unrecognized arguments: {arguments[-2]} {arguments[-1]}" in errors) == (2, True)
 
 
 @pytest.mark.parametrize(
