@@ -3,7 +3,8 @@
 MEANINGS = {
     "E001": "A connection takes a cache that is not a Redis cache.",
     "E002": "A name is unknown, an entry has the wrong shape, or a package is missing. A text says what is right.",
-    "E003": "The address of a connection can't be read: a URL, a Sentinel, `EMBEDDED` or `SENTINEL_KWARGS`.",
+    "E003": "The address of a connection can't be read: a URL, a Sentinel, `EMBEDDED` or `SENTINEL_KWARGS`, or "
+    "`LOCATION` or `OPTIONS` of its cache.",
     "E004": "A connection names a database that does not exist.",
     "E005": "`PREFIX` can't be used.",
     "E006": "A value has a wrong type, or is out of range.",
@@ -17,7 +18,8 @@ MEANINGS = {
     "E014": "The key of a throttle is a dotted path that can't be imported. The message names the view or policy.",
     "E015": "`HANDLER`, `EXEMPT` or `COUNT_WHEN` of throttling is not a function.",
     "E016": "A policy counts by user, but the middleware of users comes after that of throttling.",
-    "E017": "A module in `IMPORTS` of queues, a `MIDDLEWARE`, a `SINK` or the `CELERY_APP` does not exist, or is none.",
+    "E017": "A module in `IMPORTS` of queues, a `MIDDLEWARE`, a `SINK` or the `CELERY_APP` does not exist, or is none. "
+    "Or a `MIDDLEWARE` can't be made.",
     "E018": "`OUTBOX` of queues names no database.",
     "E030": "`METRICS_TOKEN` is too short.",
     "E032": "A panel of `EXTRA_COMPONENTS` does not exist, has no slug or title, or the slug of another one.",
@@ -40,4 +42,5 @@ MEANINGS = {
     "W025": "Views leave their page views to the beacon, but no URL leads to it.",
     "W026": "A Bloom filter holds more values than its capacity. Only with `--deploy`.",
     "W027": "`FORWARDED_HEADER` has no effect without `TRUSTED_PROXIES`.",
+    "W028": "`SECRET_KEY_FALLBACKS` is set without `HASH_KEY`: hashes of the old key are lost. Only with `--deploy`.",
 }

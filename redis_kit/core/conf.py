@@ -49,6 +49,8 @@ class Section:
     ranges: ClassVar[Mapping[str, tuple[float, float]]] = {}
     # option -> what to write, for the message about a value of a wrong type
     examples: ClassVar[Mapping[str, str]] = {}
+    # options whose value no message shows
+    secrets: ClassVar[tuple[str, ...]] = ()
     # value of ON_FAILURE -> what it means for callers, for the log
     policies: ClassVar[Mapping[str, str]] = {}
 
@@ -227,7 +229,7 @@ def _wrong(kind: type[Section], where: str, name: str, value: Any) -> Iterator[P
         if at is not None:
             place, value, allowed = f"{place}[{at}]", value[at], describe(_item_type(value, hint))
         # A dict may hold passwords, and so may what was given in its place.
-        shown = described_value(value) if "a dict" in allowed else repr(value)
+        shown = described_value(value) if "a dict" in allowed or name in kind.secrets else repr(value)
         yield Problem("E006", f"{place} is {shown}; it must be {allowed}.", remedy)
     elif least_most and value is not None and not least_most[0] <= value <= least_most[1]:
         yield Problem("E006", f"{place} is {value!r}; it must be {between}.")

@@ -25,6 +25,7 @@ class KitSettings(Section):
         "MAX_CONNECTIONS": (2, 10_000),  # one that may wait on the server, and one for others
     }
 
+    secrets = ("HASH_KEY",)
     examples = {"CONNECTIONS": "Write {'default': {'URL': 'redis://localhost:6379/0'}}."}
 
     #: The beginning of every key: a short word for this project, if several share a server.
@@ -46,7 +47,8 @@ class KitSettings(Section):
     TRUSTED_PROXIES: int | list[str] | tuple[str, ...] = ()
     #: The header in which those proxies name the client.
     FORWARDED_HEADER: str = "X-Forwarded-For"
-    #: The secret of hashed identities, 32 bytes or more. Without it, one is derived from ``SECRET_KEY``.
+    #: The secret of hashed identities, 32 bytes or more. Without it, one is derived from ``SECRET_KEY``. Before you
+    #: change that, set this option to the old one, or all bans and counts begin again.
     HASH_KEY: str = ""
     #: True records spans of enqueued calls and of jobs by the API of OpenTelemetry.
     TRACING: bool = False

@@ -12,7 +12,13 @@ def with_notes(error: Exception) -> str:
     return " ".join([str(error), *getattr(error, "__notes__", ())])
 
 
-class LockNotAcquired(RedisKitError, LockError):
+class _NamedLockError(RedisKitError, LockError):
+    def __init__(self, message: str, lock_name: str = "") -> None:
+        super().__init__(message, lock_name)
+        self.args = (message,)  # redis-py 6.4 leaves both there, so that the text would be that of a tuple
+
+
+class LockNotAcquired(_NamedLockError):
     """The lock was held by others for as long as the caller waited. ``holder`` names the holder, or is empty."""
 
     def __init__(self, message: str, lock_name: str = "", holder: str = "") -> None:
@@ -20,11 +26,11 @@ class LockNotAcquired(RedisKitError, LockError):
         self.holder = holder
 
 
-class AlreadyHeld(RedisKitError, LockError):
+class AlreadyHeld(_NamedLockError):
     """The caller holds this lock already and would wait for itself, or asks for options that its lease lacks."""
 
 
-class NotHeld(RedisKitError, LockNotOwnedError):
+class NotHeld(_NamedLockError, LockNotOwnedError):
     """The caller does not hold a lease: never acquired, released before, or acquired by another thread or process."""
 
 

@@ -13,6 +13,7 @@ class OperationsSettings(Section):
     """The options of ``REDIS_KIT["OPERATIONS"]``."""
 
     name = "OPERATIONS"
+    secrets = ("METRICS_TOKEN",)
 
     #: The bearer token of the page with metrics, 16 characters or more. Without it only users with the permission
     #: ``view_server`` see the page.

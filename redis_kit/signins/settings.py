@@ -53,8 +53,10 @@ class SignInSettings(Section):
 
     def problems(self) -> Iterator[Problem]:
         """Yield problems of the milestones and of the time zone."""
-        if any(days < 1 for days in self.MILESTONES):
-            yield Problem("E006", "REDIS_KIT['SIGNINS']['MILESTONES'] must hold whole numbers of days, 1 or more.")
+        milestones = self.MILESTONES
+        if any(days < 1 for days in milestones) or len(set(milestones)) < len(milestones):
+            wrong = "REDIS_KIT['SIGNINS']['MILESTONES'] must hold different whole numbers of days, 1 or more."
+            yield Problem("E006", wrong)
         if isinstance(self.TIMEZONE, str) and (wrong := _not_an_attribute(self.TIMEZONE)):
             yield Problem("E006", f"REDIS_KIT['SIGNINS']['TIMEZONE'] is {shortened(self.TIMEZONE)}: {wrong}.", REMEDY)
 

@@ -32,6 +32,13 @@ def test_good_settings_pass(settings):
     assert found(settings, **good) == set()
 
 
+@pytest.mark.parametrize("options", [{"HASH_KEY": b"geheim" * 6}, {"OPERATIONS": {"METRICS_TOKEN": b"geheim" * 6}}])
+def test_secret_of_a_wrong_type_is_not_shown(settings, options):
+    ((identifier, text),) = found(settings, **options)
+    assert identifier == "E006"
+    assert text.endswith(" is bytes; it must be text.")
+
+
 def test_missing_setting_without_a_redis_cache_is_an_error(settings):
     del settings.REDIS_KIT
     (message,) = check_settings()

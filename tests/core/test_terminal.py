@@ -1,11 +1,13 @@
 """The base of all commands: wrong settings and exit codes."""
 
 import argparse
+import errno
 import importlib
 import io
+import sys
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from redis_kit.core import terminal
 
@@ -62,14 +64,49 @@ class Closed(io.StringIO):
 class Talk(terminal.KitCommand):
     """A command that prints a line."""
 
+    text = "line"
+
     def handle(self, **options):
-        self.stdout.write("line")
+        self.stdout.write(self.text)
 
 
 def test_command_ends_quietly_if_nobody_reads_its_output():
     with pytest.raises(SystemExit) as end:
         call_command(Talk(stdout=Closed()))
     assert end.value.code == 141
+
+
+class Full(io.StringIO):
+    """An output on a full disk."""
+
+    def flush(self):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_output_that_can_not_be_written_is_an_error_in_one_line(monkeypatch):
+    with pytest.raises(CommandError, match=r"^The output can't be written: No space left on device\.$") as end:
+        call_command(Talk(stdout=Full()))
+    assert end.value.returncode == 74
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(CommandError, match=r"^The output can't be written: Bad file descriptor\.$"):
+        call_command(Talk())
+
+
+def test_other_error_of_the_system_stays_what_it_is():
+    class Lost(Talk):
+        def handle(self, **options):
+            raise FileNotFoundError(errno.ENOENT, "no file")
+
+    with pytest.raises(FileNotFoundError):
+        call_command(Lost())
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("rk_worker", ["--proces", "1"]), ("rk_throttle", ["reset", "x", "y", "--usi", "z"])]
+)
+def test_option_has_no_shorter_name(command, name, arguments):
+    code, _, errors = command(name, *arguments)
+    assert (code, f"unrecognized arguments: {arguments[-2]} {arguments[-1]}" in errors) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -97,6 +134,28 @@ def test_command_without_an_action_lists_the_actions(kit, command, name):
     module = importlib.import_module(f"redis_kit.management.commands.{name}")
     lines = errors.splitlines()[-len(module.Command.actions) :]
     assert [line.split(maxsplit=1) for line in lines] == [list(pair) for pair in module.Command.actions.items()]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--no-color"], ["--force-color"], ["--traceback"], ["--skip-checks"], ["--verbosity", "3"], ["-v3"]],
+    ids="".join,
+)
+@pytest.mark.parametrize("name", ["rk_locks", "rk_throttle", "rk_pageviews", "rk_signins", "rk_bloom"])
+def test_options_of_django_may_follow_an_action(name, options):
+    module = importlib.import_module(f"redis_kit.management.commands.{name}")
+    parser = module.Command().create_parser("manage.py", name)
+    action = next(iter(module.Command.actions))
+    assert parser.parse_args([action, *options]) == parser.parse_args([*options, action])
+
+
+def test_text_that_the_output_can_not_encode_is_escaped(monkeypatch):
+    output = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr("sys.stdout", output)
+    talk = Talk()
+    talk.text = "邮件"
+    call_command(talk)
+    assert output.buffer.getvalue() == rb"\u90ae\u4ef6" + b"\n"
 
 
 def test_option_that_may_be_given_once_refuses_a_second_value(capsys):

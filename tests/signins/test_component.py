@@ -17,6 +17,7 @@ from tests.signins.people import saved
         {"MILESTONES": (7, 0)},
         {"MILESTONES": [-1]},
         {"MILESTONES": 7},
+        {"MILESTONES": (7, 7)},
         {"DAY_START_HOUR": 24},
         {"TIMEZONE": 3},
         {"ZONE": "UTC"},

@@ -43,12 +43,23 @@ def check_settings(**kwargs: Any) -> list[CheckMessage]:
 
 
 def check_deployment(**kwargs: Any) -> list[CheckMessage]:
-    """Return the problems of the servers: version, eviction, persistence. Two round trips to each server."""
+    """Return the problems of a change of SECRET_KEY, and of the servers: version, eviction, persistence.
+
+    Two round trips to each server.
+    """
     if any(message.is_serious() for message in check_settings()):
         return []
     from redis_kit.core.checks import servers
 
-    return [problem.check_message for alias in addresses.aliases() for problem in servers.problems(alias)]
+    of_servers = [problem.check_message for alias in addresses.aliases() for problem in servers.problems(alias)]
+    if not settings.SECRET_KEY_FALLBACKS or conf.section(KitSettings).HASH_KEY:
+        return of_servers
+    wrong = (
+        "SECRET_KEY_FALLBACKS is set, and REDIS_KIT['HASH_KEY'] is not. Identities are hashed with SECRET_KEY, so "
+        "bans end, and counts of throttles and visitors of pages begin again, when it changes."
+    )
+    hint = "If you use these, set HASH_KEY to the SECRET_KEY that they were stored with."
+    return [Problem("W028", wrong, hint).check_message, *of_servers]
 
 
 def _settings_messages() -> Iterator[CheckMessage]:

@@ -18,6 +18,7 @@ from redis_kit.core.client.connection_checks import (
     TLS,
     alias_missing,
     alias_problems,
+    first_location,
     masked,
     none_given,
     top_level_problems,
@@ -156,8 +157,7 @@ def _warn_of_tests(alias: str, server: Address) -> None:
 
 def _from_cache(alias: str) -> Address:
     entry = settings.CACHES[alias]
-    location = entry.get("LOCATION", "")
-    first = location[0] if isinstance(location, (list, tuple)) else location.replace(";", ",").split(",")[0]
+    first = first_location(entry)
     options = dict(entry.get("OPTIONS", {}))
     extra = _client_options(
         {**options.get("CONNECTION_POOL_KWARGS", {}), **options.get("REDIS_CLIENT_KWARGS", {}), **options},

@@ -57,8 +57,12 @@ def none_given() -> Iterator[conf.Problem]:
 def top_level_problems() -> Iterator[conf.Problem]:
     """Yield the problems of the names at the top of REDIS_KIT that were meant for connections, if none are there."""
     given = conf.configured()
-    if given.get("CONNECTIONS") is None:
-        yield from filter(None, (connection_options.misplaced_option(name, value) for name, value in given.items()))
+    if given.get("CONNECTIONS") is not None:
+        return
+    sections = {section.name for section in conf.Section.__subclasses__()}
+    for name, value in given.items():
+        if name not in sections and (problem := connection_options.misplaced_option(name, value)):
+            yield problem
 
 
 def alias_missing(alias: str, connections: Mapping[str, Any]) -> Iterator[conf.Problem]:
@@ -82,8 +86,9 @@ def alias_missing(alias: str, connections: Mapping[str, Any]) -> Iterator[conf.P
 def alias_problems(alias: str, given: Any) -> Iterator[conf.Problem]:
     """Yield the problems of one connection."""
     where = f"REDIS_KIT['CONNECTIONS'][{alias!r}]"
-    if not isinstance(alias, str):
-        yield conf.Problem("E002", f"REDIS_KIT['CONNECTIONS'] has the alias {alias!r}; an alias must be text.")
+    if not (isinstance(alias, str) and alias and alias.isprintable()):
+        wrong = f"REDIS_KIT['CONNECTIONS'] has the alias {alias!r}"
+        yield conf.Problem("E002", f"{wrong}; an alias must be printable text that is not empty.")
         return
     if not isinstance(given, Mapping):
         kind, hint = conf.described_value(given), "Write {'URL': 'redis://localhost:6379/0'}."
@@ -109,7 +114,8 @@ def is_redis_cache(alias: Any) -> bool:
     """Tell whether an alias of CACHES is a cache of django-redis or Django's own Redis cache."""
     from django.utils.module_loading import import_string
 
-    backend = settings.CACHES.get(alias, {}).get("BACKEND", "") if isinstance(alias, str) else ""
+    entry = settings.CACHES.get(alias) if isinstance(alias, str) else None
+    backend = entry.get("BACKEND", "") if isinstance(entry, Mapping) else ""
     if backend in CACHES:
         return True
     try:
@@ -117,6 +123,23 @@ def is_redis_cache(alias: Any) -> bool:
     except (ImportError, AttributeError):
         return False
     return not kinds.isdisjoint(CACHES)
+
+
+def first_location(cache: Mapping[str, Any]) -> Any:
+    """Return the first server of an entry of CACHES: its primary."""
+    location = cache.get("LOCATION", "")
+    servers = location.replace(";", ",").split(",") if isinstance(location, str) else location
+    return servers[0] if servers and isinstance(servers, (list, tuple)) else location
+
+
+def _cache_problems(where: str, cache: Mapping[str, Any]) -> Iterator[conf.Problem]:
+    yield from _server_problems(f"{where}['LOCATION']", first_location(cache))
+    options = cache.get("OPTIONS", {})
+    if not isinstance(options, Mapping):
+        wrong = f"{where}['OPTIONS'] is {conf.described_value(options)}; it must be a dict."
+        yield conf.Problem("E003", wrong, "Leave it out if the cache has no options.")
+    elif "SENTINELS" in options:
+        yield from _sentinel_list_problems(f"{where}['OPTIONS']", options["SENTINELS"], text_ports=True)
 
 
 def _test_problems(where: str, test: Any) -> Iterator[conf.Problem]:
@@ -136,8 +159,11 @@ def _entry_problems(where: str, given: Mapping[str, Any], *, for_tests: bool = F
         return
     source, value = chosen[0], given[chosen[0]]
     if source in ("URL", "CLUSTER"):
-        yield from _url_problems(f"{where}['{source}']", value, cluster=source == "CLUSTER")
-    elif source == "CACHE" and not is_redis_cache(value):
+        beside = [str(option) for name, option in given.items() if str(name).upper() == "DB"]
+        yield from _url_problems(f"{where}['{source}']", value, beside, cluster=source == "CLUSTER")
+    elif source == "CACHE" and is_redis_cache(value):
+        yield from _cache_problems(f"CACHES[{value!r}]", settings.CACHES[value])
+    elif source == "CACHE":
         yield conf.Problem(
             "E001", f"{where} names the cache {value!r}, which is not a Redis cache in CACHES.", _cache_hint()
         )
@@ -148,12 +174,31 @@ def _entry_problems(where: str, given: Mapping[str, Any], *, for_tests: bool = F
         yield from _sentinel_problems(where, given)
 
 
-def _url_problems(where: str, url: Any, *, cluster: bool) -> Iterator[conf.Problem]:
+def _url_problems(where: str, url: Any, beside: list[str], *, cluster: bool) -> Iterator[conf.Problem]:
+    if wrong := list(_server_problems(where, url)):
+        yield from wrong
+        return
+    parts = urlsplit(url)
+    for name in parse_qs(parts.query, keep_blank_values=True):
+        if name not in (*OPTIONS, *TLS, *OF_OTHERS):
+            yield conf.unknown(where, name, [*OPTIONS, *TLS])
+    path = "" if parts.scheme == "unix" else parts.path.strip("/")
+    databases = [unquote(path), *parse_qs(parts.query, keep_blank_values=True).get("db", [])]
+    for database in filter(None, databases):
+        yield from connection_options.database_problems(where, database, cluster=cluster)
+    numbers = sorted({int(database) for database in (*databases, *beside) if database.isdecimal()})
+    if len(numbers) > 1:
+        listing = " and ".join(map(str, numbers))
+        yield conf.Problem("E002", f"{where} and DB name different databases: {listing}.", "Leave one of them out.")
+
+
+def _server_problems(where: str, url: Any) -> Iterator[conf.Problem]:
     if not isinstance(url, str) or not url:
         shown = conf.described_value(url) if url else repr(url)  # a dict may hold a password
         yield conf.Problem("E003", f"{where} is {shown}; it must be a URL.", "For instance 'redis://localhost:6379/0'.")
         return
     try:
+        url.encode()  # fails for half of a surrogate pair
         parts = urlsplit(url)
         port_is_right = parts.port is None or parts.port > 0
     except ValueError:
@@ -161,29 +206,25 @@ def _url_problems(where: str, url: Any, *, cluster: bool) -> Iterator[conf.Probl
     if not port_is_right or parts.scheme not in SCHEMES or not (parts.netloc or parts.path):
         allowed = ", ".join(f"{scheme}://" for scheme in SCHEMES)
         yield conf.Problem("E003", f"{where} is {masked(url)!r}; it must be a server's URL.", f"Schemes: {allowed}.")
-        return
-    for name in parse_qs(parts.query, keep_blank_values=True):
-        if name not in (*OPTIONS, *TLS, *OF_OTHERS):
-            yield conf.unknown(where, name, [*OPTIONS, *TLS])
-    path = "" if parts.scheme == "unix" else parts.path.strip("/")
-    for database in filter(None, [path, *parse_qs(parts.query, keep_blank_values=True).get("db", [])]):
-        yield from connection_options.database_problems(where, unquote(database), cluster=cluster)
 
 
 def _sentinel_problems(where: str, given: Mapping[str, Any]) -> Iterator[conf.Problem]:
+    yield from _sentinel_list_problems(where, given["SENTINELS"])
+    if not isinstance(given.get("SERVICE"), str) or not given["SERVICE"]:
+        yield conf.Problem("E003", f"{where} needs a 'SERVICE': the name that the sentinels know the primary by.")
+    if (inner := given.get("SENTINEL_KWARGS")) is not None:
+        yield from connection_options.sentinel_option_problems(f"{where}['SENTINEL_KWARGS']", inner)
+
+
+def _sentinel_list_problems(where: str, sentinels: Any, *, text_ports: bool = False) -> Iterator[conf.Problem]:
     try:
-        are_right = [
-            isinstance(host, str) and is_whole(port) and 0 < port < 65_536 for host, port in given["SENTINELS"]
-        ]
+        pairs = [(host, int(port) if text_ports else port) for host, port in sentinels]
+        are_right = [isinstance(host, str) and is_whole(port) and 0 < port < 65_536 for host, port in pairs]
     except (TypeError, ValueError):
         are_right = []
     if not are_right or not all(are_right):
         wrong = f"{where}['SENTINELS'] must be a list of (host, port), with whole numbers from 1 to 65535 as ports."
         yield conf.Problem("E003", wrong, "[('10.0.0.1', 26379)], for instance.")
-    if not isinstance(given.get("SERVICE"), str) or not given["SERVICE"]:
-        yield conf.Problem("E003", f"{where} needs a 'SERVICE': the name that the sentinels know the primary by.")
-    if (inner := given.get("SENTINEL_KWARGS")) is not None:
-        yield from connection_options.sentinel_option_problems(f"{where}['SENTINEL_KWARGS']", inner)
 
 
 def _embedded_problems(where: str, value: Any, *, for_tests: bool) -> Iterator[conf.Problem]:

@@ -49,7 +49,7 @@ class QueueCommand(terminal.KitCommand):
         if name not in names:
             more = "" if len(names) <= SHOWN else f" and {len(names) - SHOWN:,} more"
             hint = did_you_mean(name, names, f"Queues: {', '.join(map(terminal.cut, names[:SHOWN]))}{more}.")
-            raise CommandError(f"There is no queue {clean(name)}. {clean(hint)}")
+            raise CommandError(f"There is no queue {clean(name)!r}. {clean(hint)}")
         return Queue(name, using=using)
 
     def check_no_input(self, *, json: bool, no_input: bool, **options: Any) -> None:

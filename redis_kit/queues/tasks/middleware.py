@@ -91,12 +91,12 @@ def listed() -> str:
 
 
 def problems() -> Iterator[Problem]:
-    """Yield a problem for each path that can't be imported or does not name a middleware. Imports all of them."""
+    """Yield a problem for each path that can't be imported, or whose middleware can't be made. Makes all of them."""
     for path in conf.valid_options(QueueSettings).MIDDLEWARE:
         if "." not in path:
             continue  # the settings report it
         try:
-            _imported(path)
+            made(_imported(path), _refuse)
         except ConfigurationError as error:
             yield Problem("E017", str(error))
 
@@ -113,6 +113,9 @@ def _imported(path: str) -> Factory:
         hint = did_you_mean(name, known, "Write it as in an import, such as 'shop.middleware.TenantMiddleware'.")
         wrong = f"{OPTION} holds {path!r}, which can't be imported: {str(error).rstrip('.')}."
         raise ConfigurationError(f"{wrong} {hint}") from error
+    except Exception as error:
+        wrong = f"{OPTION} holds {path!r}, whose module can't be imported: {described(error)}."
+        raise ConfigurationError(wrong) from error
     if not callable(factory):
         raise ConfigurationError(f"{OPTION} holds {path!r}, which is {shortened(factory)} and not a class or function.")
     if not (getattr(factory, "sync_capable", True) or getattr(factory, "async_capable", False)):

@@ -49,6 +49,13 @@ def test_deployment_check_looks_at_the_real_server(any_kit, settings):
     assert found == ["redis_kit.W011"]
 
 
+def test_secret_key_that_was_changed_without_a_hash_key_is_a_warning(kit, settings):
+    settings.SECRET_KEY_FALLBACKS = ["s" * 50]
+    assert [message.id for message in check_deployment()] == ["redis_kit.W028", "redis_kit.W011"]
+    settings.REDIS_KIT = {**settings.REDIS_KIT, "HASH_KEY": "s" * 50}
+    assert [message.id for message in check_deployment()] == ["redis_kit.W011"]
+
+
 def test_warning_about_the_settings_does_not_hide_the_server(kit, settings):
     settings.MIDDLEWARE = [
         "django.middleware.cache.UpdateCacheMiddleware",

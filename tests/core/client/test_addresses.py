@@ -41,7 +41,7 @@ def test_first_of_several_locations_is_the_primary(settings):
 
 
 def test_sentinels_of_a_cache(settings):
-    options = {"SENTINELS": [("h", 26379)], "CLIENT_CLASS": "django_redis.client.SentinelClient"}
+    options = {"SENTINELS": [("h", "26379")], "CLIENT_CLASS": "django_redis.client.SentinelClient"}
     backend = "django_redis.cache.RedisCache"
     got = found(settings, {"CACHE": "default"}, BACKEND=backend, LOCATION="redis://mymaster/3", OPTIONS=options)
     assert got.sentinels == (("h", 26379),)

@@ -11,6 +11,7 @@ from redis_kit.core.checks.configuration import check_settings
 from redis_kit.core.client import addresses, connection_options
 from redis_kit.core.client.addresses import Address, address
 from redis_kit.core.client.connection_factory import async_factory, factory
+from redis_kit.core.component import components
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.terminal import alias
 
@@ -39,6 +40,9 @@ def both(settings, kit, using="default"):
         (URL | {"OPTIONS": {"db": 1}}, "has no option 'OPTIONS'. Write the options beside the server, in capitals"),
         (URL | {"PORT": 6379}, "has no option 'PORT'. Write the address as 'URL': 'redis://host:6379/0'"),
         (URL | {"DB": 99}, "['DB'] names database '99'; allowed: 0 to 15."),
+        ({"URL": "redis://h/3", "DB": 5}, "['URL'] and DB name different databases: 3 and 5. Leave one of them out."),
+        ({"URL": "redis://h/3?db=6", "db": "3"}, "['URL'] and DB name different databases: 3 and 6."),
+        ({"URL": "redis://\ud800:6379/0"}, "['URL'] is 'redis://\\ud800:6379/0'; it must be a server's URL."),
         (URL | {"DB": 1.5}, "['DB'] is a number; it must be a whole number or text."),
         ({"CLUSTER": "redis://h", "DB": 1}, "['DB'] names database '1'; allowed: 0 with Cluster."),
         (URL | {"SOCKET_KEEPALIVE": "yes"}, "['SOCKET_KEEPALIVE'] is text; it must be True or False or None."),
@@ -119,11 +123,47 @@ def test_wrong_option_for_tls_says_what_to_write(settings, entry, text):
     assert text in str(error.value)
 
 
-@pytest.mark.parametrize("location", [None, "", "h", [], Path("h")])
-def test_cache_that_its_backend_can_not_use_does_not_stop_the_check(settings, location):
-    settings.CACHES = {"c": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": location}}
-    settings.REDIS_KIT = {"CONNECTIONS": {"default": {"CACHE": "c"}}}
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [
+        ({}, "CACHES['default']['LOCATION'] is ''; it must be a URL. For instance 'redis://localhost:6379/0'."),
+        ({"LOCATION": None}, "['LOCATION'] is None; it must be a URL."),
+        ({"LOCATION": 5}, "['LOCATION'] is a whole number; it must be a URL."),
+        ({"LOCATION": []}, "['LOCATION'] is []; it must be a URL."),
+        ({"LOCATION": [5]}, "['LOCATION'] is a whole number; it must be a URL."),
+        ({"LOCATION": Path("h")}, "['LOCATION'] is a PosixPath; it must be a URL."),
+        ({"LOCATION": "h"}, "['LOCATION'] is 'h'; it must be a server's URL. Schemes: redis://"),
+        ({"LOCATION": "127.0.0.1:6471"}, "['LOCATION'] is '127.0.0.1:6471'; it must be a server's URL."),
+        ({"LOCATION": "redis://h", "OPTIONS": None}, "CACHES['default']['OPTIONS'] is None; it must be a dict."),
+        (
+            {"LOCATION": "redis://h", "OPTIONS": {"SENTINELS": "127.0.0.1:1"}},
+            "CACHES['default']['OPTIONS']['SENTINELS'] must be a list of (host, port), with whole numbers",
+        ),
+    ],
+)
+def test_cache_that_its_backend_can_not_use_is_named(settings, entry, text):
+    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", **entry}}
+    settings.REDIS_KIT = {}
+    (message,) = check_settings()
+    assert message.id == "redis_kit.E003"
+    assert text in f"{message.msg} {message.hint}"
+    with pytest.raises(ConfigurationError) as error:
+        address("default")
+    assert text in str(error.value)
+
+
+def test_cache_that_is_not_a_dict_is_not_redis(settings):
+    settings.CACHES = {"default": None}
+    settings.REDIS_KIT = {}
+    assert [message.id for message in check_settings()] == ["redis_kit.E001"]
+
+
+@pytest.mark.parametrize("name", sorted(component.settings.name for component in components() if component.settings))
+def test_section_without_connections_is_not_taken_for_them(settings, name):
+    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": "redis://h"}}
+    settings.REDIS_KIT = {name: {}}
     assert check_settings() == []
+    assert address("default").url == "redis://h"
 
 
 @pytest.mark.parametrize(
@@ -163,10 +203,11 @@ def test_misplaced_option_says_what_to_write(settings, kit, text):
     assert "names the cache" not in checks + error
 
 
-def test_alias_that_is_not_text_is_an_error(settings):
-    settings.REDIS_KIT = {"CONNECTIONS": {"default": URL, 5: URL}}
+@pytest.mark.parametrize("alias", [5, "", "a b{}\0", "\ud800"], ids=repr)
+def test_alias_that_is_not_printable_text_is_an_error(settings, alias):
+    settings.REDIS_KIT = {"CONNECTIONS": {"default": URL, alias: URL}}
     assert [message.msg for message in check_settings()] == [
-        "REDIS_KIT['CONNECTIONS'] has the alias 5; an alias must be text."
+        f"REDIS_KIT['CONNECTIONS'] has the alias {alias!r}; an alias must be printable text that is not empty."
     ]
 
 
@@ -182,6 +223,7 @@ def test_missing_connection_names_those_that_exist(settings):
 
 def test_right_entries_pass(settings):
     entries = {
+        "same": {"URL": "redis://h/3", "DB": "3"},
         "default": {"URL": "rediss://h", "DB": "1", "PASSWORD": None, "ssl_ca_certs": __file__, "SSL_CERT_REQS": None},
         "s": {"SENTINELS": (("h", 1),), "SERVICE": "s", "SSL": True, "SENTINEL_KWARGS": {"SSL": True}, "DB": 3},
         "c": {"CLUSTER": "redis://h", "DB": 0, "SOCKET_KEEPALIVE": True},

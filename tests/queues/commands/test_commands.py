@@ -347,7 +347,7 @@ def test_wrong_arguments_are_refused(mail, command, name, arguments):
 def test_queue_that_nobody_knows_is_not_taken_for_an_empty_one(mail, command, name):
     code, output, errors = command(name, "mial", *NEEDED.get(name, ()))
     assert (code, output) == (1, "")
-    assert "There is no queue mial. Did you mean 'mail'?" in errors
+    assert "There is no queue 'mial'. Did you mean 'mail'?" in errors
 
 
 def test_existing_names_are_listed_once(mail, command):

@@ -173,6 +173,19 @@ def test_middleware_that_can_not_be_made_fails_calls_and_stops_the_worker(use, n
     with pytest.raises(CommandError, match=words) as stop:
         call_command("rk_worker", "--burst")
     assert stop.value.returncode == 78
+    (problem,) = Queues().checks()
+    assert (problem.id, bool(re.search(words, problem.msg))) == ("redis_kit.E017", True)
+
+
+def test_module_that_raises_is_named_with_its_setting(kit, tmp_path, monkeypatch):
+    (tmp_path / "raising_middleware.py").write_text("raise RuntimeError('no address')")
+    monkeypatch.syspath_prepend(tmp_path)
+    kit.options(QUEUES={"MIDDLEWARE": ["raising_middleware.Tenant"]})
+    words = "holds 'raising_middleware.Tenant', whose module can't be imported: RuntimeError: no address."
+    with pytest.raises(ConfigurationError, match=re.escape(words)):
+        tell.enqueue(1)
+    (problem,) = Queues().checks()
+    assert f"REDIS_KIT['QUEUES']['MIDDLEWARE'] {words}" in problem.msg
 
 
 def test_path_without_a_module_is_a_problem_of_the_settings(kit):

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from redis_kit.core import terminal
 from redis_kit.core.errors import InvalidValue, KeyConflict
 from redis_kit.core.terminal import aligned, cut, duration
 from redis_kit.core.text import clean, did_you_mean
@@ -33,7 +34,8 @@ class Command(QueueCommand):
         super().add_arguments(parser)
         about = "name of a limit as it is listed, or such as group=tenant:7"
         parser.add_argument("limit", nargs="?", metavar="LIMIT", help=about)
-        parser.add_argument("--concurrency", type=int, metavar="N", help="jobs that may run at once; 0 for none")
+        whole = terminal.whole(*lanes.CONCURRENCY)
+        parser.add_argument("--concurrency", type=whole, metavar="N", help="jobs that may run at once; 0 for none")
         parser.add_argument("--rate", metavar="RATE", help="rate of starts, such as 10/s")
         parser.add_argument("--unlimited", action="store_true", help="allow everything")
         parser.add_argument("--reset", action="store_true", help="go back to what the code says")

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from django.db import connection
 from django.utils.dateparse import parse_datetime
-from django.utils.timezone import is_naive
+from django.utils.timezone import is_naive, now
 
 from redis_kit.core.errors import ConfigurationError, RedisKitError
 from redis_kit.queues.errors import InvalidSchedule
@@ -18,10 +18,10 @@ from redis_kit.queues.tasks import registry
 PREFIX = "django_celery_beat_"
 KINDS = ("interval", "crontab", "clocked", "solar")
 CRON = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
-LEFT_OUT = ("exchange", "routing_key", "headers", "priority", "expires", "expire_seconds")
+LEFT_OUT = ("exchange", "routing_key", "headers", "priority", "expire_seconds")
 EMPTY = (None, "", "{}", "[]")
 Outcome = Literal["new", "unchanged", "exists", "unsupported"]
-FIELDS = ("task", "kind", "args", "kwargs", "queue", "every", "cron", "timezone", "at", "start", "enabled")
+FIELDS = ("task", "kind", "args", "kwargs", "queue", "every", "cron", "timezone", "at", "start", "end", "enabled")
 
 
 class Entry(NamedTuple):
@@ -67,6 +67,10 @@ def _entry(task: dict[str, Any], times: dict[str, dict[Any, dict[str, Any]]], pr
 def _notes(task: dict[str, Any], row: Schedule) -> Iterator[str]:
     if not row.enabled:
         yield "disabled"
+    if row.end and row.end <= now():
+        yield "has ended"
+    elif row.at and row.at <= now():
+        yield "its time has passed"
     if left := [field for field in LEFT_OUT if task.get(field) not in EMPTY]:
         yield f"left out: {', '.join(left)}"
     try:
@@ -80,13 +84,21 @@ def _fields(task: dict[str, Any], times: dict[str, dict[Any, dict[str, Any]]]) -
     return {
         "task": path,
         "kind": Schedule.Kind.TASK if registry.is_registered(path) else Schedule.Kind.CELERY,
-        "args": json.loads(task["args"] or "[]"),
-        "kwargs": json.loads(task["kwargs"] or "{}"),
+        "args": _json(task, "args", "[]"),
+        "kwargs": _json(task, "kwargs", "{}"),
         "queue": task.get("queue") or "",
         "start": _moment(task.get("start_time")),
+        "end": _moment(task.get("expires")),
         "enabled": bool(task["enabled"]),
         **_when(task, times),
     }
+
+
+def _json(task: dict[str, Any], field: str, empty: str) -> Any:
+    try:
+        return json.loads(task[field] or empty)
+    except ValueError as error:
+        raise InvalidSchedule(f"{field} is not JSON: {error}", field) from error
 
 
 def _when(task: dict[str, Any], times: dict[str, dict[Any, dict[str, Any]]]) -> dict[str, Any]:

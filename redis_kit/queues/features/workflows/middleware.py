@@ -89,8 +89,10 @@ class WorkflowStep:
         announce(self._asked(lambda: transitions.send(self.call.workflow, self.call.number, page)))
         failpoints.reach("step_sent")
         if how != transitions.RECORDED:
-            text = "Workflow %s: step %d has succeeded, but was cancelled or had failed before."
-            logger.info(text, self.call.workflow, self.call.number)
+            why = "the workflow has expired or was lost"
+            if how == transitions.IGNORED:
+                why = "was cancelled or had failed before"
+            logger.info("Workflow %s: step %d has succeeded, but %s.", self.call.workflow, self.call.number, why)
 
     def repeatable(self, end: Ack) -> RecordedEnd:
         """Return the call that records the end of the step again, for a server that lost it.

@@ -90,7 +90,8 @@ def test_unlimited_takes_the_place_of_the_settings(kit, queue):
         (["group=a", "--reset", "--rate", "1/s"], "to change a limit"),
         (["group=a", "--rate", "fast"], "Write a rate as"),
         (["tenant:7", "--concurrency", "1"], "The name of a limit is"),
-        (["group=a", "--concurrency", "-1"], "from 0 to 1,000,000"),
+        (["group=a", "--concurrency", "-1"], "'-1' is not a whole number between 0 and 1000000"),
+        (["group=a", "--concurrency", "nan"], "'nan' is not a whole number between 0 and 1000000"),
     ],
 )
 def test_wrong_arguments_end_with_the_right_ones(queue, arguments, text):
@@ -119,5 +120,5 @@ def test_limit_of_a_task_whose_jobs_are_yet_to_come_is_known(kit, queue, capsys)
 
 
 def test_unknown_queue_is_an_error(queue):
-    with pytest.raises(CommandError, match="There is no queue mial"):
+    with pytest.raises(CommandError, match="There is no queue 'mial'"):
         call_command("rk_limit", "mial")

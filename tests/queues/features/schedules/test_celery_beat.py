@@ -33,7 +33,7 @@ CREATE TABLE django_celery_beat_periodictask (
     crontab_id integer, interval_id integer, solar_id integer, clocked_id integer
 );
 INSERT INTO django_celery_beat_intervalschedule VALUES (1, 10, 'minutes'), (2, 50, 'microseconds');
-INSERT INTO django_celery_beat_clockedschedule VALUES (1, '2030-01-02 03:04:05');
+INSERT INTO django_celery_beat_clockedschedule VALUES (1, '2130-01-02 03:04:05'), (2, '2019-01-02 03:04:05');
 INSERT INTO django_celery_beat_solarschedule VALUES (1, 'sunrise', 52.5, 13.4);
 INSERT INTO django_celery_beat_crontabschedule VALUES
     (1, '0', '4', '*', '*', '*', 'Europe/Berlin'), (2, '*/15', '8-17', 'mon-fri', '*', '*', 'UTC'),
@@ -80,7 +80,7 @@ def test_entries_become_rows_and_a_second_import_changes_nothing(beat, shell):
     assert (nightly.cron, nightly.timezone, nightly.enabled) == ("0 4 * * *", "Europe/Berlin", False)
     assert (found["office"].kind, found["office"].cron) == ("celery", "*/15 8-17 * * mon-fri")
     assert (found["office"].args, found["office"].kwargs) == ([1], {"a": 1})
-    assert found["clocked"].at == datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
+    assert found["clocked"].at == datetime(2130, 1, 2, 3, 4, 5, tzinfo=UTC)
     tick(scheduler())
     assert {info.name: info.paused for info in control.listed().schedules} == {
         **dict.fromkeys(found, False),
@@ -100,6 +100,24 @@ def test_entry_that_could_not_run_is_named_with_its_reason(beat):
 
 
 @pytest.mark.parametrize(
+    ("given", "end", "note"),
+    [
+        ({"interval_id": 1, "expires": "2020-01-02 03:04:05"}, 2020, "has ended"),
+        ({"interval_id": 1, "expires": "2120-01-02 03:04:05", "expire_seconds": 5}, 2120, "left out: expire_seconds"),
+        ({"clocked_id": 2, "one_off": True}, None, "its time has passed"),
+        ({"clocked_id": 2, "one_off": True, "expires": "2020-01-02 03:04:05"}, 2020, "has ended"),
+    ],
+)
+def test_entry_whose_time_is_over_is_named(beat, given, end, note):
+    beat("old", **given)
+    (entry,) = celery_beat.entries()
+    assert (entry.outcome, entry.note) == ("new", note)
+    assert (entry.row.end and entry.row.end.year) == end
+    celery_beat.store([entry])
+    assert celery_beat.entries()[0].outcome == "unchanged"
+
+
+@pytest.mark.parametrize(
     ("given", "said"),
     [
         ({"solar_id": 1}, "solar events are not supported"),
@@ -108,7 +126,8 @@ def test_entry_that_could_not_run_is_named_with_its_reason(beat):
         ({"interval_id": 1, "one_off": True}, "an interval that runs once is not supported"),
         ({}, "it has no time"),
         ({"interval_id": 9}, "it has no time"),
-        ({"interval_id": 1, "args": "not json"}, "Expecting value"),
+        ({"interval_id": 1, "args": "[1,"}, "args is not JSON: Expecting value"),
+        ({"interval_id": 1, "kwargs": "{"}, "kwargs is not JSON: Expecting property name"),
     ],
 )
 def test_what_can_not_be_taken_over_is_named_with_its_reason(beat, given, said):

@@ -2,6 +2,7 @@
 
 import time
 from datetime import timedelta
+from threading import Event
 
 import pytest
 from django.db import transaction
@@ -20,8 +21,10 @@ from redis_kit.queues import (
 )
 from redis_kit.queues.features.workflows import transitions
 from redis_kit.queues.features.workflows.graph import Graph
+from redis_kit.queues.features.workflows.middleware import WorkflowStep
 from redis_kit.queues.features.workflows.parts import Group
 from redis_kit.queues.features.workflows.start import packed
+from redis_kit.queues.features.workflows.step import StepCall
 from redis_kit.queues.framework import BUNDLED
 from redis_kit.queues.tasks import registry
 from redis_kit.testing.jobs import drain
@@ -238,6 +241,21 @@ def test_job_of_a_workflow_that_is_gone_is_dead_and_says_why(kit):
     drain()
     (dead,) = Queue("default").peek(state="dead")
     assert f"workflow {workflow.id} does not exist" in dead.reason
+
+
+@pytest.mark.parametrize(
+    ("lost", "words"),
+    [(True, "the workflow has expired or was lost"), (False, "was cancelled or had failed before")],
+)
+def test_step_that_succeeds_in_vain_says_why(kit, caplog, lost, words):
+    workflow = chain(work.step(1)).enqueue()
+    if lost:
+        kit.client.delete(*kit.client.keys(f"*{workflow.id}*"))
+    else:
+        workflow.cancel()
+    with caplog.at_level("INFO", "redis_kit.worker"):
+        WorkflowStep(Queue("default"), StepCall(workflow.id, 2), Event()).finish()
+    assert caplog.messages == [f"Workflow {workflow.id}: step 2 has succeeded, but {words}."]
 
 
 def test_step_that_waited_for_too_long_fails_and_later_ones_do_not_run(kit):
