@@ -80,7 +80,7 @@ class KitCommand(BaseCommand):
         If nobody reads its output any more, as behind ``| head``, it ends as by SIGPIPE.
         """
         try:
-            with suppress(AttributeError):  # an output in memory has no encoding
+            with suppress(AttributeError, OSError):  # it may be in memory, or have become a pipe
                 self.stdout.reconfigure(errors="backslashreplace")
             output = super().execute(*args, **options)
             self.stdout.flush()  # or the interpreter's end would fail
