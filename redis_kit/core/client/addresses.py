@@ -82,7 +82,9 @@ def address(alias: str) -> Address:
 
 def tls_problems() -> Iterator[conf.Problem]:
     """Yield the problems of options for TLS of all connections, if nothing else is wrong with them."""
-    for alias, entry in () if any(top_level_problems()) else aliases().items():
+    if any(top_level_problems()):
+        return
+    for alias, entry in aliases().items():
         for each in (entry, entry.get("TEST")):
             if isinstance(each, Mapping) and "EMBEDDED" not in each:
                 with suppress(Exception):  # of a cache that its backend can't use either

@@ -6,6 +6,7 @@ from contextlib import suppress
 from importlib import import_module, util
 from importlib.machinery import ModuleSpec, PathFinder
 from pkgutil import iter_modules
+from typing import Any
 
 from django.apps import apps
 from django.utils.module_loading import autodiscover_modules
@@ -66,10 +67,8 @@ def problems() -> Iterator[Problem]:
 
 def problems_of_paths() -> Iterator[Problem]:
     """Yield each ``SINK``, and ``CELERY_APP``, that does not exist. Imports the modules of sinks only."""
-    options = conf.valid_options(QueueSettings)
-    entries = options.QUEUE_OPTIONS.items()
-    named = {f"{QUEUE_OPTIONS}[{queue!r}]['SINK']": of.get("SINK") for queue, of in entries if isinstance(of, Mapping)}
-    for option, path in {"REDIS_KIT['QUEUES']['CELERY_APP']": options.CELERY_APP, **named}.items():
+    app, sinks = conf.valid_options(QueueSettings).CELERY_APP, paths_of_sinks()
+    for option, path in {"REDIS_KIT['QUEUES']['CELERY_APP']": app, **sinks}.items():
         module, _, name = path.rpartition(".") if isinstance(path, str) else ("", "", "")
         is_path = all(part.isidentifier() for part in module.split("."))  # else the settings report it
         example = "Write it as in an import, such as 'shop.sinks.Printer'."
@@ -77,12 +76,18 @@ def problems_of_paths() -> Iterator[Problem]:
             hint = did_you_mean(module, _beside(module), example)
             yield Problem("E017", f"{option} is {path!r}, but no module is named {module!r}.", hint)
             continue
-        if is_path and option in named:
+        if is_path and option in sinks:
             with suppress(Exception):  # it may need a package that only workers have
                 import_module(module)
         if module in sys.modules and not hasattr(sys.modules[module], name):
             hint = did_you_mean(name, vars(sys.modules[module]), example)
             yield Problem("E017", f"{option} is {path!r}, but the module {module!r} has no {name!r}.", hint)
+
+
+def paths_of_sinks() -> dict[str, Any]:
+    """Return the value of each option ``SINK``, by its place in the settings; it may not be a path."""
+    entries = conf.valid_options(QueueSettings).QUEUE_OPTIONS.items()
+    return {f"{QUEUE_OPTIONS}[{queue!r}]['SINK']": of.get("SINK") for queue, of in entries if isinstance(of, Mapping)}
 
 
 def _spec(name: str) -> ModuleSpec | None:

@@ -1,13 +1,13 @@
 """Hand-over: jobs of a queue go to another system, by a sink."""
 
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
 
 from django.core.checks import CheckMessage, Error
+from django.utils.module_loading import import_string
 
-from redis_kit.core import conf
 from redis_kit.queues.engine.feature import Feature, Process, ProcessPart
-from redis_kit.queues.settings import QUEUE_OPTIONS, QueueSettings
 
 
 class HandOvers(Feature):
@@ -18,17 +18,16 @@ class HandOvers(Feature):
     route = ("redis_kit.queues.features.handover.middleware.HandOver",)
 
     def checks(self) -> Iterator[CheckMessage]:
-        """Yield each option that names something else than a sink, if its module was imported."""
+        """Yield each option that names something else than a sink; what does not exist is reported beside it."""
+        from redis_kit.queues.tasks import discovery
         from redis_kit.queues.worker.run.sink import Sink
 
-        for queue, options in conf.valid_options(QueueSettings).QUEUE_OPTIONS.items():
-            path = str(options.get("SINK", "")) if isinstance(options, Mapping) else ""
-            module, _, name = path.rpartition(".")
-            kind = getattr(sys.modules.get(module), name, None)
-            if kind is not None and not (isinstance(kind, type) and issubclass(kind, Sink)):
-                wrong = (
-                    f"{QUEUE_OPTIONS}[{queue!r}]['SINK'] is {path!r}, which is not a subclass of redis_kit.queues.Sink."
-                )
+        for option, path in discovery.paths_of_sinks().items():
+            kind: Any = Sink
+            with suppress(Exception):  # its module may need a package that only workers have
+                kind = import_string(path)
+            if not (isinstance(kind, type) and issubclass(kind, Sink)):
+                wrong = f"{option} is {path!r}, which is not a subclass of redis_kit.queues.Sink."
                 yield Error(wrong, id="redis_kit.E017")
 
     def process_part(self, process: Process) -> ProcessPart | None:
