@@ -80,16 +80,18 @@ def compare(
     rounds: int = ROUNDS,
     seconds: float = SLICE,
     worth: dict[str, int] | None = None,
+    before: Callable[[], object] = bool,
 ) -> dict[str, float]:
     """Print operations a second and p50/p99 of each, with the ratio of its rate to the base's; return the ratios.
 
     On a busy machine, short slices in many rounds give better ratios. A call may be ``worth`` several operations; its
-    times are those of the whole call.
+    times are those of the whole call. ``before`` is called before each slice, such as to remove what others stored.
     """
     rates: dict[str, list[float]] = {name: [] for name in things}
     times: dict[str, list[float]] = {name: [] for name in things}
     for _ in range(rounds):
         for name, thing in things.items():
+            before()
             rates[name].append(_slice(thing, times[name], seconds) * (worth or {}).get(name, 1))
     ratios = {}
     print(f"{'':44}{'ops/s':>9}{'ratio':>8}{'p50 us':>9}{'p99 us':>9}")

@@ -1,8 +1,8 @@
 """The backend of ``django.tasks``: tasks become jobs in queues, and ``rk_worker`` runs them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
@@ -24,7 +24,7 @@ from redis_kit.queues.tasks.task import Task, extended
 
 if TYPE_CHECKING:
     from redis_kit.queues.queue import Queue
-    from redis_kit.queues.tasks.enqueue import Stages
+    from redis_kit.queues.tasks.enqueue import Make, Stages
 
 
 @dataclass(frozen=True)
@@ -204,13 +204,13 @@ class RedisTaskBackend(BaseTaskBackend):
             self.validate_task(task)
         return task if isinstance(task, Task) else extended(task)
 
-    def _stages(self, task: Any, call: Task[..., Any]) -> "tuple[Callable[[str, Any, Any], Any], Stages]":
+    def _stages(self, task: Any, call: Task[..., Any]) -> "tuple[Make, Stages]":
         """Return what makes the results of many calls, and what is done with these."""
         from redis_kit.queues.tasks import enqueue as task_enqueue
 
         if call.store_result and self._results:
-            return self._results.maker(task), self._results.stages
-        return lambda id, args, kwargs: EnqueuedJob(id, call.queue_name), task_enqueue.Stages(type(self))
+            return partial(self._results.new_of_many, task), self._results.stages
+        return partial(_new_jobs, call.queue_name), task_enqueue.Stages(type(self))
 
     @cached_property
     def _results(self) -> Any:
@@ -231,6 +231,10 @@ class RedisTaskBackend(BaseTaskBackend):
             return Queue(ids.queue_of(validation.identifier("result_id", result_id)))
         except (InvalidName, InvalidValue) as error:
             raise TaskResultDoesNotExist(str(error)) from None
+
+
+def _new_jobs(queue: str, ids: Sequence[str], *_calls: Any) -> list[EnqueuedJob]:
+    return [EnqueuedJob(id, queue) for id in ids]
 
 
 def queue_names() -> set[str]:

@@ -36,6 +36,7 @@ from redis_kit.queues.tasks.result import EnqueuedJob, RedisTaskResult
 from redis_kit.queues.tasks.task import Task, arguments
 
 logger = logging.getLogger("redis_kit")
+Make = Callable[[Sequence[str], Sequence[Any], Sequence[Any]], Iterable[Any]]
 _queue = lru_cache(maxsize=1000)(Queue)  # by name: it holds no connection
 MANY = 1000  # calls in one round trip
 LOST = (
@@ -126,10 +127,8 @@ def packed(task: Task[..., Any], args: Any, kwargs: Any) -> PackedCall:
     return PackedCall(body_of(task, args, kwargs), key, lane)
 
 
-def enqueue_many(
-    task: Task[..., Any], calls: Iterable[Any], make: Callable[[str, Any, Any], Any], stages: Stages, *, waits: bool
-) -> list[Any]:
-    """Add jobs, after all calls were checked, and return for each what ``make`` returned. See send_many()."""
+def enqueue_many(task: Task[..., Any], calls: Iterable[Any], make: Make, stages: Stages, *, waits: bool) -> list[Any]:
+    """Add jobs, after all calls were checked, and return what ``make`` returned. See send_many()."""
     calls, is_plain = list(calls), _is_plain(task)
     with _without_collector() if is_plain else nullcontext():
         new = _new_calls(task, calls, make, is_plain=is_plain)
@@ -137,9 +136,7 @@ def enqueue_many(
     return [each.result for each in new]
 
 
-async def aenqueue_many(
-    task: Task[..., Any], calls: Iterable[Any], make: Callable[[str, Any, Any], Any], stages: Stages
-) -> list[Any]:
+async def aenqueue_many(task: Task[..., Any], calls: Iterable[Any], make: Make, stages: Stages) -> list[Any]:
     """See enqueue_many(). The jobs are added now."""
     calls, is_plain = list(calls), _is_plain(task)
     with _without_collector() if is_plain else nullcontext():
@@ -154,10 +151,8 @@ def _is_plain(task: Task[..., Any]) -> bool:
     return not (rare or signals.job_enqueued.receivers or heard(task_enqueued, logging.DEBUG))
 
 
-def _new_calls(
-    task: Task[..., Any], calls: Sequence[Any], make: Callable[[str, Any, Any], Any], *, is_plain: bool
-) -> list[NewCall]:
-    """Return new calls, with what ``make`` returns for the id, the arguments and the named ones. All are checked."""
+def _new_calls(task: Task[..., Any], calls: Sequence[Any], make: Make, *, is_plain: bool) -> list[NewCall]:
+    """Return new calls, with what ``make`` returns for their ids, arguments and named arguments. All are checked."""
     conf.warn_unless_installed()
     dump = message.dumper(task.module_path, expires=expiry.milliseconds(task.expires), tags=tuple(task.tags))
     counts, context = registry.counts(task.func), int(task.takes_context)
@@ -178,7 +173,7 @@ def _new_calls(
         every_kwargs.append(kwargs)
         every_call.append(call)
     names = new_ids(task, every_call)
-    return list(map(NewCall, names, every_call, map(make, names, every_args, every_kwargs)))
+    return list(map(NewCall, names, every_call, make(names, every_args, every_kwargs)))
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from redis_kit.queues.tasks.task import Task
 class StoredResults:
     """The results of the calls of one backend. See RedisTaskBackend for the methods of the same names."""
 
-    maker = staticmethod(codec.maker)
+    new_of_many = staticmethod(codec.new_of_many)
 
     def __init__(self, backend: Any) -> None:
         self._backend = backend
