@@ -38,17 +38,25 @@ CLIENT = (
 #: Options for TLS, beside URL, CLUSTER and SENTINELS. They are redis-py's, which needs rediss:// or SSL.
 TLS = (
     ConnectionOption("SSL_CA_CERTS", Any, "The file of the certificate authorities that are trusted."),
-    ConnectionOption("SSL_CA_PATH", Any, "A folder with files of certificate authorities."),
+    ConnectionOption(
+        "SSL_CA_PATH", Any, "A folder with files of certificate authorities. Async code needs redis-py 7.2."
+    ),
     ConnectionOption("SSL_CA_DATA", Any, "The certificates of the authorities as text."),
     ConnectionOption("SSL_CERT_REQS", Any, "Whether the server's certificate is checked: required, optional or none."),
     ConnectionOption("SSL_CHECK_HOSTNAME", bool | str, "Whether the certificate must be for the host of the URL."),
     ConnectionOption("SSL_CERTFILE", Any, "The file of this client's certificate."),
     ConnectionOption("SSL_KEYFILE", Any, "The file of this client's private key."),
-    ConnectionOption("SSL_PASSWORD", str | bytes | None, "The password of the private key."),
+    ConnectionOption(
+        "SSL_PASSWORD", str | bytes | None, "The password of the private key. Async code needs redis-py 7.2."
+    ),
     ConnectionOption("SSL_MIN_VERSION", Any, "The oldest version of TLS, an ssl.TLSVersion."),
     ConnectionOption("SSL_CIPHERS", str | None, "The ciphers that are allowed, as OpenSSL writes them."),
-    ConnectionOption("SSL_INCLUDE_VERIFY_FLAGS", Any, "Flags of the ssl module to set for the check of certificates."),
-    ConnectionOption("SSL_EXCLUDE_VERIFY_FLAGS", Any, "Flags of the ssl module to clear."),
+    ConnectionOption(
+        "SSL_INCLUDE_VERIFY_FLAGS",
+        Any,
+        "Flags of the ssl module to set for the check of certificates. Needs redis-py 7.",
+    ),
+    ConnectionOption("SSL_EXCLUDE_VERIFY_FLAGS", Any, "Flags of the ssl module to clear. Needs redis-py 7."),
 )
 #: Options beside SENTINELS only.
 SENTINEL = (

@@ -1,10 +1,12 @@
 """Mistakes in a connection's entry: each is named at the check and at first use, with what to write instead."""
 
 import warnings
+from inspect import signature
 from pathlib import Path
 
 import pytest
 from django.test.utils import _TestState
+from redis.asyncio import SSLConnection
 
 from redis_kit.core import conf
 from redis_kit.core.checks.configuration import check_settings
@@ -320,7 +322,9 @@ def test_every_option_has_a_sentence():
 
 @pytest.mark.parametrize("name", connection_options.names(connection_options.CLIENT, connection_options.TLS))
 def test_each_option_is_one_of_both_kinds_of_connections(name):
-    scheme = "rediss" if name.startswith("ssl") else "redis"
-    entry = Address(url=f"{scheme}://h", options={name: None})
+    is_secure = name.startswith("ssl")
+    if is_secure and name not in signature(SSLConnection).parameters:
+        pytest.skip("this redis-py is older than the option, as its description says")
+    entry = Address(url=f"{'rediss' if is_secure else 'redis'}://h", options={name: None})
     for make_factory in (factory, async_factory):
         make_factory(entry, {"socket_timeout": 1.0, "socket_connect_timeout": 1.0}).make()
