@@ -11,16 +11,17 @@ HIDDEN = "***"
 _WORDS = "passw|passphrase|pwd|jwt|token|secret|key|credential|authoriz|cookie|session|signature"
 _NO_SECRET = ("error", "exception", "conflict", "warning", "violation")  # ends of the names of exceptions
 _SECRET = re.compile(rf"(?:{_WORDS})(?!\w*(?:{'|'.join(_NO_SECRET)})$)", re.IGNORECASE)
-# Names, and whole words of names, that hold parts of these words and are harmless. An unknown word is not taken for one.
+# Names and words of names that hold parts of these words and are harmless. Others count as secret.
 _HARMLESS_NAME = re.compile(
     r"keys|sessions|signatures|(?:(?:max|total|prompt|completion|input|output)_)?tokens"
     r"|(?:\w*[_.-])?(?:sort|foreign|partition|group)[_.-]?keys?",
     re.IGNORECASE,
 )
-_HARMLESS_WORDS = frozenset(
-    "author authors authority authorities authored authorized authorised unauthorized unauthorised authenticated "
-    "monkey monkeys turkey turkeys donkey donkeys hockey jockey whiskey hotkey hotkeys keyboard keyboards keyword keywords "
-    "passenger passengers compass passed passes passing bypass passage passive capital rapid therapist secretary".split()
+_HARMLESS_WORD = re.compile(
+    r"(?:un)?authori[sz]ed|authenticated|author(?:s|ed|ity|ities)?"
+    r"|(?:mon|tur|don|hot|joc|whis)keys?|hockey|key(?:board|word)s?"
+    r"|passengers?|compass|pass(?:ed|es|ing|age|ive)|bypass|capital|rapid|therapist|secretary",
+    re.IGNORECASE,
 )
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 # Each of these reads a text without a step back: a text of an attacker must not keep its reader for long. What a group
@@ -89,7 +90,7 @@ def _telling(name: str) -> str:
     """Return a name without its harmless words."""
     if _HARMLESS_NAME.fullmatch(name):
         return ""
-    return _WORD.sub(lambda match: " " if match[0].lower() in _HARMLESS_WORDS else match[0], name)
+    return _WORD.sub(lambda match: " " if _HARMLESS_WORD.fullmatch(match[0]) else match[0], name)
 
 
 def without_secrets(text: str, hides: Callable[[str], bool] = is_secret, *, is_cut: bool = False) -> str:

@@ -7,6 +7,17 @@ import pytest
 from redis_kit.core.logs.masking import is_hidden, is_secret, without_secrets
 
 
+SECRETS = """
+    api_key apikey apiKey API_KEY x-api-key stripe_key STRIPE_KEY_LIVE stripeKeyLive key secret_key
+    SECRET_KEY_BASE private_key privateKey ssh-key primaryKey accessKeyId aws_secret_access_key
+    SecretAccessKey session_key api_keys cache_key auth_token authToken accessToken access_tokens
+    refresh_token id_token csrfmiddlewaretoken token tokens2 SessionToken password PASSWORD PGPASSWORD
+    old_passwords user.password passwd passphrase db_pwd Authorization HTTP_AUTHORIZATION Proxy-Authorization
+    X-AUTHORIZATION author_token authorKey sessionid session JSESSIONID cookie Set-Cookie cookies signature
+    x_signature jwt credentials client_secret secrets
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "masked"),
     [
@@ -56,15 +67,7 @@ def test_values_of_secret_names_are_hidden(text, masked):
 
 
 @pytest.mark.parametrize("hides", [is_secret, is_hidden])
-@pytest.mark.parametrize(
-    "name",
-    "api_key apikey apiKey API_KEY x-api-key stripe_key STRIPE_KEY_LIVE stripeKeyLive key secret_key SECRET_KEY_BASE "
-    "private_key privateKey ssh-key primaryKey accessKeyId aws_secret_access_key SecretAccessKey session_key api_keys cache_key "
-    "auth_token authToken accessToken access_tokens refresh_token id_token csrfmiddlewaretoken token tokens2 SessionToken "
-    "password PASSWORD PGPASSWORD old_passwords user.password passwd passphrase db_pwd "
-    "Authorization HTTP_AUTHORIZATION Proxy-Authorization X-AUTHORIZATION author_token authorKey "
-    "sessionid session JSESSIONID cookie Set-Cookie cookies signature x_signature jwt credentials client_secret secrets".split(),
-)
+@pytest.mark.parametrize("name", SECRETS.split())
 def test_name_suggests_a_secret(name, hides):
     assert hides(name)
     assert without_secrets(f"a {name}=hunter2 b", hides) in (f"a {name}=*** b", f"a {name}=***")  # a header has many
