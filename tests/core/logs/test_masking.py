@@ -6,7 +6,6 @@ import pytest
 
 from redis_kit.core.logs.masking import is_hidden, is_secret, without_secrets
 
-
 SECRETS = """
     api_key apikey apiKey API_KEY x-api-key stripe_key STRIPE_KEY_LIVE stripeKeyLive key secret_key
     SECRET_KEY_BASE private_key privateKey ssh-key primaryKey accessKeyId aws_secret_access_key
