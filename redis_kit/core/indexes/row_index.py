@@ -24,7 +24,7 @@ from django.db.models.signals import class_prepared, m2m_changed, post_save, pre
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.background import BackgroundSender
-from redis_kit.core.errors import InvalidValue, RebuildLost, RebuildRunning, RedisKitError
+from redis_kit.core.errors import InvalidValue, RebuildLost, RebuildRunning, RedisKitError, RedisUnavailable
 from redis_kit.core.flow import single
 from redis_kit.core.indexes.generations import Generation, Generations
 from redis_kit.core.indexes.model_index import NO_VALUE, ModelIndex, indexes
@@ -79,7 +79,7 @@ class RowIndex(ModelIndex):
         """Store documents by primary key, and delete those of the keys in ``gone``.
 
         That concerns all generations, or only that of a rebuild. Each script is given ``writer_key`` and the token.
-        It changes nothing if the key holds another one; then raise WriterLost.
+        It changes nothing if the key holds another one; then raise WriterLost. A repeat must change nothing.
         """
         raise NotImplementedError
 
@@ -265,7 +265,10 @@ class RowIndex(ModelIndex):
                     documents[str(row.pk)] = document
         gone = [pk for pk in pks if pk not in documents and pk not in failed]
         if documents or gone:
-            self.write(documents, gone, writer, rebuild)
+            try:
+                self.write(documents, gone, writer, rebuild)
+            except RedisUnavailable:  # a slow reply of a busy server should not end a rebuild of hours
+                self.write(documents, gone, writer, rebuild)
         return failed
 
     def _keys(self) -> list[str]:

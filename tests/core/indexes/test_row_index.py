@@ -278,6 +278,22 @@ def test_error_of_a_write_gives_the_writers_place_back(index, kit, monkeypatch):
     assert index.rebuild() == 1
 
 
+def test_rebuild_goes_on_after_a_batch_whose_reply_was_lost(index, monkeypatch):
+    write, lost = index.write, []
+
+    def lose_first(*args):
+        write(*args)
+        if not lost:
+            lost.append(args)
+            raise RedisUnavailable("no reply", indeterminate=True)
+
+    for name in "ab":
+        Account.objects.create(name=name)
+    monkeypatch.setattr(index, "write", lose_first)
+    assert index.rebuild() == 2
+    assert (len(lost), index.stored()) == (1, ["a", "b"])
+
+
 def test_writer_whose_reply_was_lost_goes_on(index, kit, monkeypatch):
     """The server took the call of a writer that got no reply: so its place is taken, and its row waits."""
     run = index._run
