@@ -26,7 +26,7 @@ from redis_kit.core import conf, scripts
 from redis_kit.core.background import BackgroundSender
 from redis_kit.core.errors import InvalidValue, RebuildLost, RebuildRunning, RedisKitError, RedisUnavailable
 from redis_kit.core.flow import single
-from redis_kit.core.indexes.generations import Generation, Generations
+from redis_kit.core.indexes.generations import Generation, Generations, several
 from redis_kit.core.indexes.model_index import NO_VALUE, ModelIndex, indexes
 from redis_kit.core.logs.error_text import described
 from redis_kit.core.logs.rate_limit import LogRateLimit
@@ -99,10 +99,10 @@ class RowIndex(ModelIndex):
     def update(self, rows: Iterable[Any]) -> None:
         """Mark rows as changed whose change sends no signal, as that of ``bulk_create()``. They are written soon.
 
-        ``rows`` has instances or primary keys. One round trip. Call it after the commit. Raises InvalidValue for a
-        value that can't be a primary key, such as that of a row that was not saved.
+        ``rows`` has instances or primary keys. One round trip. Call it after the commit. Raises InvalidValue for one
+        value in place of a list, and for one that can't be a primary key, such as that of a row that was not saved.
         """
-        pks = [row.pk if isinstance(row, Model) else row for row in rows]
+        pks = [row.pk if isinstance(row, Model) else row for row in several(rows)]
         for pk in pks:
             if next(self._parsed([pk]), None) is None:
                 raise InvalidValue(f"{shortened(pk)} is not a primary key of {self.model._meta.label}.")

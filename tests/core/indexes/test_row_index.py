@@ -334,6 +334,9 @@ def test_update_takes_keys_of_the_model_only(index):
     for wrong in ("x", None, Account(name="unsaved")):
         with pytest.raises(InvalidValue, match="primary key"):
             index.update([row, wrong])
+    for wrong in (None, 5, "12", row):
+        with pytest.raises(InvalidValue, match="Give a list of values, not "):
+            index.update(wrong)
     assert index.stored() == ["a"]
     index.update([f" {row.pk}"])
     assert index.stored() == ["b"]
