@@ -116,7 +116,7 @@ class RowIndex(ModelIndex):
         deadline = monotonic() + PATIENCE
         while (count := self._drain(token_hex(8))) is None:
             if monotonic() > deadline:
-                raise RebuildRunning(f"Another process writes to {self!r}. Wait for its end.")
+                raise self._busy()
             sleep(PAUSE)
         return count
 
@@ -190,7 +190,7 @@ class RowIndex(ModelIndex):
         deadline = monotonic() + PATIENCE
         while self._drain(writer, stay=True) is None:
             if monotonic() > deadline:
-                raise RebuildRunning(f"Another process writes to {self!r}. Wait for its end.")
+                raise self._busy()
             sleep(PAUSE)
 
     def _batches(self) -> Iterator[list[Any]]:
@@ -270,6 +270,10 @@ class RowIndex(ModelIndex):
             except RedisUnavailable:  # a slow reply of a busy server should not end a rebuild of hours
                 self.write(documents, gone, writer, rebuild)
         return failed
+
+    def _busy(self) -> RebuildRunning:
+        since = f"or died in the last {LEASE_MS // 1000} seconds"
+        return RebuildRunning(f"Another process writes to {self!r}, {since}. Wait for its end.")
 
     def _keys(self) -> list[str]:
         """Return the keys of the changes that are announced, and of those that are committed."""
