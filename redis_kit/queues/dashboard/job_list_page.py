@@ -216,11 +216,13 @@ class JobsPanel(QueueChoicePanel):
 
     def _queues(self) -> Iterator[Content]:
         errors: Errors = {}
-        counts = queue_counts(self.names[:MOST_ROWS], errors=errors)
+        counts = queue_counts(self.names, errors=errors)
         searched = self._texts()
+        listed, pages = self.page_of(counts, busy=any, asked=searched)
         title = _("Choose the queue to search in") if searched else _("Jobs of all queues")
         yield from queues_page.unreadable(errors)
-        yield queues_page.counts(title, counts, searched)
+        yield queues_page.counts(title, listed, searched)
+        yield from pages
 
     def _jobs(self) -> Iterator[Content]:
         wanted, cursor = JobFilter(*map(self.asked, TEXTS)), self.asked("cursor")
