@@ -70,9 +70,7 @@ def test_process_remembers_no_worker_whose_claims_were_answered(queue):
     assert len(claim._unanswered) == before
 
 
-def test_queue_without_room_for_its_name_is_logged_once_and_registered_a_minute_after_there_is_room(
-    kit, commands, monkeypatch, caplog
-):
+def test_queue_without_room_for_its_name_is_logged_and_registered_later(kit, commands, monkeypatch, caplog):
     monkeypatch.setattr(enqueue, "MOST_NAMES", 1)
     clock = [1000.0]
     monkeypatch.setattr(enqueue, "monotonic", lambda: clock[0])

@@ -105,8 +105,8 @@ def figures(reports: Mapping[str, QueueStats]) -> Iterator[Figure]:
     if paused := sum(report.paused is not None for report in reports.values()):
         yield Figure(_("Paused queues"), paused, hint=_("They accept jobs, and workers claim none."))
     if (names := sum(report.shards for report in reports.values())) >= MOST_NAMES:
-        hint = _("No more are registered. Further queues are not shown, unless NAMES in the settings has them.")
-        yield Figure(_("Names of queues"), names, hint=hint, alarm=True)
+        full = _("No more are registered. Further queues are not shown, unless NAMES in the settings has them.")
+        yield Figure(_("Names of queues"), names, hint=full, alarm=True)
 
 
 def refusals(reports: Mapping[str, QueueStats]) -> Iterator[Figure]:

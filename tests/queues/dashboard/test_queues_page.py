@@ -471,7 +471,7 @@ def test_hundred_queues_make_one_page(kit, boss):
     assert not found.find("p", class_="rk-error")
 
 
-def test_figures_are_of_all_queues_and_those_with_jobs_are_on_the_first_page(kit, boss):
+def test_figures_are_of_all_queues_and_busy_ones_are_on_the_first_page(kit, boss):
     kit.client.sadd(names_key(), *(f"a{number:03}" for number in range(120)))
     queue = Queue("zeta")
     queue.put(1)
