@@ -58,7 +58,7 @@ class QueueChoicePanel(Panel):
         """Return the name of the chosen queue, "" for all. Raises InvalidValue for an unknown one."""
         queue = self.asked("queue")
         if queue and queue not in self.names:
-            raise InvalidValue(str(_("There is no queue %(queue)s.") % {"queue": queue}))
+            raise InvalidValue(actions.unknown_queue(queue, self.names))
         return queue
 
     def asked(self, field: str) -> str:
@@ -157,7 +157,7 @@ class QueuesPanel(QueueChoicePanel):
         return replace(tile, alerts=[*tile.alerts, *urgent]) if tile else None
 
     def _looked_up(self, names: list[str], queue: str, id: str) -> Iterator[Content]:
-        unknown = _("There is no queue %(queue)s.") % {"queue": queue}
+        unknown = actions.unknown_queue(queue, names)
         if not id and queue in names:
             yield from self._one_queue(queue)
             return

@@ -10,7 +10,7 @@ from django.utils import timezone, translation
 from redis_kit.core import component, connections
 from redis_kit.core.panels import RANGES
 from redis_kit.queues import Queue, QueueCounts
-from redis_kit.queues.dashboard import queues_page
+from redis_kit.queues.dashboard import actions, queues_page
 from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.job import PauseInfo
 from redis_kit.queues.features.outbox import store as outbox
@@ -469,6 +469,16 @@ def test_hundred_queues_make_one_page(kit, boss):
     found = page(boss.get(PAGE))
     assert len(found.find("button", formaction=URLS["pause"])) == 100
     assert not found.find("p", class_="rk-error")
+
+
+def test_full_list_of_names_is_an_alarm_on_the_page_and_the_overview(mail, boss, monkeypatch):
+    said = "Further queues are not shown, unless NAMES in the settings has them."
+    assert said not in boss.get(PAGE).content.decode()
+    monkeypatch.setattr(queues_page, "MOST_NAMES", 2)
+    for address in (PAGE, ADMIN):
+        assert said in boss.get(address).content.decode()
+    monkeypatch.setattr(actions, "MOST_NAMES", 2)
+    assert "There is no queue nope. It may exist: no further names" in hints(boss, queue="nope")[0]
 
 
 def test_figures_are_of_all_queues_and_busy_ones_are_on_the_first_page(kit, boss):
