@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
-from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Lines, Link, NextPage, Search, Table
+from redis_kit.core.panels import Content, Field, Figure, Lines, Link, NextPage, Search, Table
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import CombinedBatch
@@ -311,7 +311,7 @@ class JobsPanel(QueueChoicePanel):
                     Link(group.cause.task or _("no task"), SLUG, self._like(group)),
                     *queues_page.group_cells(self.queue(), group, linked=True),
                 )
-                for group in page.groups[:MOST_ROWS]
+                for group in page.groups
             ],
         )
 

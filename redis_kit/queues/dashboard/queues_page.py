@@ -14,7 +14,6 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.logs.masking import without_secrets
 from redis_kit.core.panels import (
-    MOST_ROWS,
     Alert,
     Bars,
     Figure,
@@ -187,7 +186,7 @@ def unknown(reports: Mapping[str, QueueStats]) -> Iterator[Table]:
     ]
     if rows:
         columns = (_("Call"), _("Queue"), _("Jobs"), _("Oldest waits for"))
-        yield Table(_("Calls that no worker can run"), columns, rows[:MOST_ROWS])
+        yield Table(_("Calls that no worker can run"), columns, rows)
 
 
 def _call(calls: UnknownCalls) -> Any:
@@ -201,7 +200,7 @@ def unrunnable(report: QueueStats) -> list[UnknownCalls]:
 
 def groups(findings: Findings, dead: int, *, linked: bool) -> Table:
     """Return the groups of dead jobs, ``dead`` in all. If ``linked``, the latest of a group links to its page."""
-    rows = findings.groups[:MOST_ROWS]
+    rows = findings.groups
     return Table(
         group_title(dead, findings.looked_at),
         GROUP_COLUMNS,

@@ -468,6 +468,7 @@ def test_hundred_queues_make_one_page(kit, boss):
         queue.nack(*queue.claim(), max_attempts=1, error=f"E{number}: x")
     found = page(boss.get(PAGE))
     assert len(found.find("button", formaction=URLS["pause"])) == 100
+    assert "10 more rows are not shown here." in hints(boss)  # of errors
     assert not found.find("p", class_="rk-error")
 
 

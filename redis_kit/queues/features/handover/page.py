@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from redis_kit.core import conf
 from redis_kit.core.flow import Flow
 from redis_kit.core.logs.masking import without_secrets
-from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Link, Panel, Table, Tile
+from redis_kit.core.panels import Content, Figure, Lines, Link, Panel, Table, Tile
 from redis_kit.queues.dashboard.job_page import moment
 from redis_kit.queues.dashboard.queues_page import first_names
 from redis_kit.queues.features.handover import inspection
@@ -33,7 +33,7 @@ class HandOversPanel(Panel):
             yield Table(_("Hand-overs"), (), [], empty=_("No queue hands its jobs over to another system."))
             return
         counts = hand_overs(queue_names())
-        rows_by_queue = sorted(counts.items())[:MOST_ROWS]
+        rows_by_queue = sorted(counts.items())
         yield from _figures(counts)
         columns = (_("Queue"), _("To"), _("Handed over"), _("Last one"), _("Not taken"), _("Last failure"))
         rows = [
