@@ -61,7 +61,7 @@ def test_search_forms_do_not_call_a_server(kit, trips):
     for panel in panels():
         panel.viewer = Viewer(lambda permission: True, {})
         forms.append(panel.search())
-    assert len([form for form in forms if form]) == 13
+    assert len([form for form in forms if form]) == 14
     assert not trips
 
 

@@ -70,13 +70,27 @@ def test_process_remembers_no_worker_whose_claims_were_answered(queue):
     assert len(claim._unanswered) == before
 
 
-def test_queue_is_registered_once_there_is_room_for_its_name(kit, monkeypatch):
+def test_queue_without_room_for_its_name_is_logged_and_registered_later(kit, commands, monkeypatch, caplog):
     monkeypatch.setattr(enqueue, "MOST_NAMES", 1)
+    clock = [1000.0]
+    monkeypatch.setattr(enqueue, "monotonic", lambda: clock[0])
     names = enqueue.names_key()
     kit.client.sadd(names, "first")
     Queue("second").put({})
+    (line,) = caplog.messages
+    assert "Queue 'second' works" in line
+    assert "there are 1 names" in line
+    with commands(kit) as sent:
+        Queue("second").put({})
+        Queue("third").put({})
+    assert "SADD" not in sent
+    assert "SCARD" not in sent
+    clock[0] += 61
+    Queue("third").put({})
+    assert len(caplog.messages) == 1
     assert kit.client.smembers(names) == {"first"}
     kit.client.srem(names, "first")
+    clock[0] += 61
     Queue("second").put({})
     assert kit.client.smembers(names) == {"second"}
 

@@ -142,8 +142,8 @@ def _digest(name: bytes) -> str:
 
 
 def _wanted(text: str, component: str) -> _Text:
-    if len(text.encode("utf-8", "surrogatepass")) > LONGEST or "\0" in text:
-        raise InvalidValue(f"text must be at most {LONGEST} bytes without NUL, not {shortened(text)}.")
+    if len(text.encode("utf-8", "replace")) > LONGEST or re.search("[\0\ud800-\udfff]", text):
+        raise InvalidValue(f"text must be at most {LONGEST} bytes of valid Unicode without NUL, not {shortened(text)}.")
     if component and not re.fullmatch("[a-z]{1,40}", component):
         raise InvalidValue(f"component must be the name of a component, such as 'locks', not {shortened(component)}.")
     tokens = [_token(token) for token in GLOB.findall(text.encode())]

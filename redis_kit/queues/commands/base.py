@@ -11,6 +11,7 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import clean, did_you_mean
 from redis_kit.queues import validation
 from redis_kit.queues.commands import queue_names
+from redis_kit.queues.engine.enqueue import MOST_NAMES
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import stats
 from redis_kit.queues.reports.stats import Errors
@@ -49,6 +50,8 @@ class QueueCommand(terminal.KitCommand):
         if name not in names:
             more = "" if len(names) <= SHOWN else f" and {len(names) - SHOWN:,} more"
             hint = did_you_mean(name, names, f"Queues: {', '.join(map(terminal.cut, names[:SHOWN]))}{more}.")
+            full = f" At most {MOST_NAMES:,} names are listed, so it may exist. Add it to NAMES in the settings."
+            hint += full if len(names) >= MOST_NAMES else ""
             raise CommandError(f"There is no queue {clean(name)!r}. {clean(hint)}")
         return Queue(name, using=using)
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 from urllib.parse import quote, unquote
@@ -14,6 +14,7 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.core.panels import duration
 from redis_kit.core.text import grouped
 from redis_kit.queues import limits
+from redis_kit.queues.engine.enqueue import MOST_NAMES
 from redis_kit.queues.engine.message import task_of
 from redis_kit.queues.management import manage
 from redis_kit.queues.queue import Queue
@@ -328,6 +329,13 @@ def retried(count: int, queue: str) -> str:
 
 def existing(name: str) -> Queue:
     """Return a queue that was used or that the settings name. Raises InvalidValue for others. One round trip."""
-    if name not in queue_names():
-        raise InvalidValue(_("There is no queue %(queue)s.") % {"queue": name})
+    names = queue_names()
+    if name not in names:
+        raise InvalidValue(unknown_queue(name, names))
     return Queue(name)
+
+
+def unknown_queue(name: str, names: Sequence[str]) -> str:
+    """Return that there is no queue of this name, as far as names are listed."""
+    full = _("It may exist: no further names of queues are listed.") if len(names) >= MOST_NAMES else ""
+    return f"{_('There is no queue %(queue)s.') % {'queue': name}} {full}".strip()

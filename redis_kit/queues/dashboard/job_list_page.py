@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
-from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Lines, Link, NextPage, Search, Table
+from redis_kit.core.panels import Content, Field, Figure, Lines, Link, NextPage, Search, Table
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import CombinedBatch
@@ -216,11 +216,13 @@ class JobsPanel(QueueChoicePanel):
 
     def _queues(self) -> Iterator[Content]:
         errors: Errors = {}
-        counts = queue_counts(self.names[:MOST_ROWS], errors=errors)
+        counts = queue_counts(self.names, errors=errors)
         searched = self._texts()
+        listed, pages = self.page_of(counts, busy=any, asked=searched)
         title = _("Choose the queue to search in") if searched else _("Jobs of all queues")
         yield from queues_page.unreadable(errors)
-        yield queues_page.counts(title, counts, searched)
+        yield queues_page.counts(title, listed, searched)
+        yield from pages
 
     def _jobs(self) -> Iterator[Content]:
         wanted, cursor = JobFilter(*map(self.asked, TEXTS)), self.asked("cursor")
@@ -309,7 +311,7 @@ class JobsPanel(QueueChoicePanel):
                     Link(group.cause.task or _("no task"), SLUG, self._like(group)),
                     *queues_page.group_cells(self.queue(), group, linked=True),
                 )
-                for group in page.groups[:MOST_ROWS]
+                for group in page.groups
             ],
         )
 

@@ -1,18 +1,20 @@
 """The dashboard's panel of queues."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict, RedisKitError
 from redis_kit.core.flow import Flow
-from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Panel, Search, Table, Tile, action, range_of
+from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Pages, Panel, Search, Table, Tile, action, range_of
 from redis_kit.queues.dashboard import actions, job_page, queues_page
 from redis_kit.queues.dashboard.actions import GroupTarget, JobTarget, LimitTarget, effect_of_retrying_dead
 from redis_kit.queues.engine import ids
+from redis_kit.queues.engine.enqueue import MOST_NAMES
 from redis_kit.queues.engine.feature import features
 from redis_kit.queues.reports import stats
 from redis_kit.queues.reports.failures import inspect
@@ -56,7 +58,7 @@ class QueueChoicePanel(Panel):
         """Return the name of the chosen queue, "" for all. Raises InvalidValue for an unknown one."""
         queue = self.asked("queue")
         if queue and queue not in self.names:
-            raise InvalidValue(str(_("There is no queue %(queue)s.") % {"queue": queue}))
+            raise InvalidValue(actions.unknown_queue(queue, self.names))
         return queue
 
     def asked(self, field: str) -> str:
@@ -66,7 +68,20 @@ class QueueChoicePanel(Panel):
     def choices(self, field: str, names: Sequence[str]) -> list[str]:
         """Return the first names, and the one that the viewer chose, as far as a form can show them."""
         chosen = [name for name in names if name == self.asked(field)]
-        return [name for name in dict.fromkeys([*names[:MOST_ROWS], *chosen]) if name.isprintable()]
+        return [name for name in dict.fromkeys([*names[:MOST_NAMES], *chosen]) if name.isprintable()]
+
+    def page_of(
+        self,
+        by_queue: Mapping[str, Any],
+        *,
+        busy: Callable[[Any], bool],
+        asked: Mapping[str, str] = MappingProxyType({}),
+    ) -> tuple[dict[str, Any], Iterator[Pages]]:
+        """Return the queues of this page, and the links to the others. With several pages, busy queues come first."""
+        number, total = self.viewer.page, len(by_queue)
+        names = sorted(by_queue, key=lambda name: total > MOST_ROWS and not busy(by_queue[name]))
+        shown = names[(number - 1) * MOST_ROWS : number * MOST_ROWS]
+        return {name: by_queue[name] for name in shown}, Pages.of(self.slug, number, total, asked)
 
     @property
     def queue_field(self) -> Field:
@@ -126,7 +141,7 @@ class QueuesPanel(QueueChoicePanel):
                 return
         elif self.asked("queue") or self.asked("id"):
             yield hidden()
-        yield from self._all(names[:MOST_ROWS])
+        yield from self._all(names)
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the numbers of all queues. Two round trips."""
@@ -142,7 +157,7 @@ class QueuesPanel(QueueChoicePanel):
         return replace(tile, alerts=[*tile.alerts, *urgent]) if tile else None
 
     def _looked_up(self, names: list[str], queue: str, id: str) -> Iterator[Content]:
-        unknown = _("There is no queue %(queue)s.") % {"queue": queue}
+        unknown = actions.unknown_queue(queue, names)
         if not id and queue in names:
             yield from self._one_queue(queue)
             return
@@ -182,7 +197,9 @@ class QueuesPanel(QueueChoicePanel):
         dead = {name: report.counts.dead for name, report in reports.items()}
         findings = inspect(dead, errors)
         yield from queues_page.unreadable(errors)
-        yield from queues_page.queues(reports, slug=self.slug if self.viewer.may(MANAGE) else "")
+        listed, pages = self.page_of(reports, busy=queues_page.busy)
+        yield from queues_page.queues(listed, slug=self.slug if self.viewer.may(MANAGE) else "")
+        yield from pages
         yield from queues_page.unknown(reports)
         yield from queues_page.states(reports)
         yield from queues_page.bars(reports)

@@ -14,7 +14,6 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.logs.masking import without_secrets
 from redis_kit.core.panels import (
-    MOST_ROWS,
     Alert,
     Bars,
     Figure,
@@ -35,6 +34,7 @@ from redis_kit.queues.dashboard import job_page
 from redis_kit.queues.dashboard.actions import GroupTarget, LimitTarget
 from redis_kit.queues.dashboard.job_page import moment
 from redis_kit.queues.engine import job
+from redis_kit.queues.engine.enqueue import MOST_NAMES
 from redis_kit.queues.engine.feature import features
 from redis_kit.queues.engine.job import JobInfo, PauseInfo, QueueCounts, State, cause
 from redis_kit.queues.engine.message import task_of
@@ -73,7 +73,7 @@ COLUMNS: dict[State, tuple[Any, ...]] = {
 LATE = 300  # seconds for which a queue's next job has been due, before that is an alert
 FAILING = 0.5  # share of failed attempts from which on that is an alert
 ATTEMPTS = 10  # fewer make no alert, whatever share of them failed
-NAMED = 3  # queues in alerts of one kind
+NAMED = 3  # queues in a hint, and in alerts of one kind
 
 FAILED = _(
     "%(failed)s of the %(attempts)s attempts of the last 30 minutes failed, the latest at most %(minutes)d min ago."
@@ -93,7 +93,7 @@ def figures(reports: Mapping[str, QueueStats]) -> Iterator[Figure]:
     yield Figure(_("Oldest wait"), timedelta(seconds=max(waits)) if waits else None)
     yield from refusals(reports)
     if deserted := [name for name, report in reports.items() if report.deserted]:
-        hint = _("Jobs are due in: %s") % ", ".join(deserted)
+        hint = _("Jobs are due in: %s") % first_names(deserted)
         yield Figure(_("Without a worker"), len(deserted), hint=hint, alarm=True)
     if unknown := [call for report in reports.values() for call in unrunnable(report)]:
         tasks = list(dict.fromkeys(calls.task or str(_call(calls)) for calls in unknown))
@@ -103,12 +103,26 @@ def figures(reports: Mapping[str, QueueStats]) -> Iterator[Figure]:
         yield Figure(_("Jobs that no worker can run"), sum(calls.jobs for calls in unknown), hint=hint, alarm=True)
     if paused := sum(report.paused is not None for report in reports.values()):
         yield Figure(_("Paused queues"), paused, hint=_("They accept jobs, and workers claim none."))
+    if (names := sum(report.shards for report in reports.values())) >= MOST_NAMES:
+        full = _("No more are registered. Further queues are not shown, unless NAMES in the settings has them.")
+        yield Figure(_("Names of queues"), names, hint=full, alarm=True)
 
 
 def refusals(reports: Mapping[str, QueueStats]) -> Iterator[Figure]:
     """Yield for how many queues the server refuses writes, if there are any, and why."""
     if refused := [report.refused for report in reports.values() if report.refused]:
         yield Figure(_("Redis refuses writes"), len(refused), hint=refused[0], alarm=True)
+
+
+def first_names(names: Sequence[str]) -> str:
+    """Return three names, and how many more there are."""
+    more = [str(_("and %d more") % (len(names) - NAMED))] * (len(names) > NAMED)
+    return ", ".join([*names[:NAMED], *more])
+
+
+def busy(report: QueueStats) -> bool:
+    """Return whether a queue has jobs, or something to look at."""
+    return any(report.counts) or any((report.paused, report.unknown, report.refused, any(report.failed)))
 
 
 def queues(reports: Mapping[str, QueueStats], *, slug: str, title: Any = QUEUES) -> Iterator[Table]:
@@ -151,7 +165,7 @@ def counts(title: Any, by_queue: Mapping[str, QueueCounts], searched: Mapping[st
 def unreadable(errors: Mapping[str, Exception]) -> Iterator[Figure | Table]:
     """Yield the errors by queue, if there are any."""
     if errors:
-        yield Figure(_("Queues that can't be read"), len(errors), hint=", ".join(errors), alarm=True)
+        yield Figure(_("Queues that can't be read"), len(errors), hint=first_names(list(errors)), alarm=True)
         rows = [(name, str(error)) for name, error in errors.items()]
         yield Table(_("Queues that can't be read"), (_("Queue"), _("Error")), rows)
 
@@ -172,7 +186,7 @@ def unknown(reports: Mapping[str, QueueStats]) -> Iterator[Table]:
     ]
     if rows:
         columns = (_("Call"), _("Queue"), _("Jobs"), _("Oldest waits for"))
-        yield Table(_("Calls that no worker can run"), columns, rows[:MOST_ROWS])
+        yield Table(_("Calls that no worker can run"), columns, rows)
 
 
 def _call(calls: UnknownCalls) -> Any:
@@ -186,7 +200,7 @@ def unrunnable(report: QueueStats) -> list[UnknownCalls]:
 
 def groups(findings: Findings, dead: int, *, linked: bool) -> Table:
     """Return the groups of dead jobs, ``dead`` in all. If ``linked``, the latest of a group links to its page."""
-    rows = findings.groups[:MOST_ROWS]
+    rows = findings.groups
     return Table(
         group_title(dead, findings.looked_at),
         GROUP_COLUMNS,

@@ -134,7 +134,7 @@ def lost_workers(lost: Sequence[LostWorker]) -> Iterator[Table]:
     """Yield the workers that were lost in the last 24 hours, if there are any."""
     if lost:
         columns = (_("Worker"), _("Host"), _("Queues"), _("Found lost"), _("Jobs that others took"))
-        yield Table(_("Lost workers of the last 24 hours"), columns, [_lost(worker) for worker in lost[:MOST_ROWS]])
+        yield Table(_("Lost workers of the last 24 hours"), columns, [_lost(worker) for worker in lost])
 
 
 def _lost(worker: LostWorker) -> tuple[Any, ...]:
@@ -214,11 +214,11 @@ class WorkersPanel(Panel):
         all_supervisors, linked = supervisors(workers), self.viewer.may(MANAGE)
         yield from figures(workers, all_supervisors, lost)
         yield from queues_page.unreadable(errors)
-        yield supervisors_table(all_supervisors[:MOST_ROWS])
+        yield supervisors_table(all_supervisors)
         yield from worker_processes(all_supervisors, linked=linked)
         yield from lost_workers(lost)
         if alone := [worker for worker in workers if not worker.supervisor]:
-            yield others(alone[:MOST_ROWS], linked=linked)
+            yield others(alone, linked=linked)
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the workers of all queues, and those that were lost. Two round trips."""

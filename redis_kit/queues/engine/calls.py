@@ -43,6 +43,7 @@ class QueueScript:
 
     def __init__(self, name: str, package: str = "redis_kit.queues.engine") -> None:
         self._script = lru_cache(maxsize=256)(partial(self._loaded, package, name))
+        self._names = lru_cache(maxsize=256)(self._named)
         self._keys = lru_cache(maxsize=256)(self._made)
 
     def __call__(
@@ -63,10 +64,12 @@ class QueueScript:
         parts = all_parts() if parts is None else parts
         return scripts.load(package, name, parts, script_hooks(parts))
 
+    def _named(self, parts: Parts) -> list[str]:
+        return _KEY.findall(self._script(parts).source)
+
     def _made(self, base: str, worker: str, job: str, parts: Parts) -> list[str]:
         names = dict.fromkeys(OF_ONE, job) | dict.fromkeys(OF_WORKER, worker)
-        keys = _KEY.findall(self._script(parts).source)
-        return [of_one(base, part, names[part]) if part in names else base + part for part in keys]
+        return [of_one(base, part, names[part]) if part in names else base + part for part in self._names(parts)]
 
 
 PUT = QueueScript("put")

@@ -1,13 +1,16 @@
 """Jobs on their way into a queue, as flows. Each process registers a queue with the first job it puts there."""
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
+from time import monotonic
 from typing import Any, TypeVar
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow, single
+from redis_kit.core.logs.rate_limit import PAUSE
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call, repeated
 from redis_kit.core.values.numbers import whole_number
@@ -24,6 +27,7 @@ from redis_kit.queues.keys import QueueKeys, names_key
 from redis_kit.queues.settings import check_name
 from redis_kit.queues.validation import Delay
 
+logger = logging.getLogger("redis_kit")
 Item = TypeVar("Item")
 CHUNK = 500  # items in one call
 CHUNK_BYTES = 1024 * 1024
@@ -31,6 +35,11 @@ NEW = 2  # the reply for a name that was missing
 MOST_NAMES = 1000
 REGISTER = scripts.load("redis_kit.queues.engine", "register_queue")
 _registered_queues: set[tuple[str, str]] = set()  # connection, and the beginning of the queue's keys
+_full_until: dict[str, float] = {}  # by connection: when to ask the server for room again
+UNLISTED = (
+    "Queue %a works, but the dashboard, rk_queues and the metrics do not show it: there are %s names of queues by now. "
+    "Use fewer queues, such as one with a group for each customer, or add this one to REDIS_KIT['QUEUES']['NAMES']."
+)
 MAY_BE_THERE = (
     "The answer was lost, so the jobs may have been added. A repeat with the same id adds none while the job is in the "
     "queue, but one more if it is done by then. With unique_until=seconds, or @task(unique=seconds), a repeat within "
@@ -182,8 +191,8 @@ def _explain(error: RedisUnavailable) -> None:
 
 
 def registered(queue: Primitive) -> Flow[None]:
-    """Register a queue with the first job that this process puts there."""
-    if (queue.using, queue.key("")) not in _registered_queues and len(_registered_queues) < MOST_NAMES:
+    """Register a queue with the first job that this process puts there, or a minute after its server had no room."""
+    if (queue.using, queue.key("")) not in _registered_queues and monotonic() >= _full_until.get(queue.using, 0):
         yield from register(queue)
 
 
@@ -193,8 +202,12 @@ def register(queue: Primitive) -> Flow[bool]:
         reply = yield REGISTER([names_key()], [queue.name, MOST_NAMES])
     except RedisFailure:
         return False
-    if reply:  # else there are too many names: the next call tries again
+    if reply:
         _registered_queues.add((queue.using, queue.key("")))
+    else:
+        if queue.using not in _full_until:
+            logger.warning(UNLISTED, queue.name, f"{MOST_NAMES:,}")
+        _full_until[queue.using] = monotonic() + PAUSE
     return bool(reply == NEW)
 
 
@@ -232,4 +245,5 @@ def _unused(queues: Sequence[Primitive]) -> Flow[list[tuple[Primitive, int]]]:
     return [(queue, workers) for queue, sequence, jobs, workers in each if sequence in (None, b"0") and not jobs]
 
 
+conf.on_change(_full_until.clear)
 conf.on_change(_registered_queues.clear)  # an alias may lead to another server now

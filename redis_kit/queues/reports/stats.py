@@ -14,6 +14,7 @@ from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Call, CombinedBatch
 from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import whole_number
+from redis_kit.core.values.sequences import batched
 from redis_kit.queues.engine import enqueue
 from redis_kit.queues.engine.calls import QueueScript
 from redis_kit.queues.engine.job import PauseInfo, QueueCounts, pause, summed
@@ -242,18 +243,21 @@ def read_reports(
     replies = yield from of_each(
         queues, using, lambda base: QUEUE_STATS(base, minutes), lenient=errors is not None, most=TOGETHER
     )
-    return {name: read_report(several) for name, several in _readable(queues, replies, errors)}
+    return {name: read_report(several, minutes) for name, several in _readable(queues, replies, errors)}
 
 
-def read_report(replies: Sequence[list[Any]]) -> QueueStats:
+def read_report(replies: Sequence[list[Any]], minutes: int) -> QueueStats:
     """Return the replies of QUEUE_STATS for all shards of a queue as one report."""
-    reports = [_read_reply(reply) for reply in replies]
+    reports = [_read_reply(reply, minutes) for reply in replies]
     return reports[0] if len(reports) == 1 else _merged_reports(reports)
 
 
-def _read_reply(reply: list[Any]) -> QueueStats:
+def _read_reply(reply: list[Any], minutes: int) -> QueueStats:
     wait = None if reply[4] < 0 else reply[4] / 1000
-    done, failed, begun, late, latest = (reply[at::5] for at in range(12, 17))
+    done, failed, begun, late, latest = by_minute = [[0] * minutes for _ in range(5)]
+    for place, *numbers in batched(reply[12:], 6):
+        for each, number in zip(by_minute, numbers, strict=True):
+            each[place] = number
     return QueueStats(
         QueueCounts(*reply[:4]),
         wait,

@@ -14,11 +14,13 @@ from redis_kit.core import conf
 from redis_kit.core.conf import Problem
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.logs.error_text import described
-from redis_kit.core.text import did_you_mean, shortened
+from redis_kit.core.text import did_you_mean, shortened, similar
 from redis_kit.queues.errors import InvalidMiddleware
 from redis_kit.queues.settings import QueueSettings
 
 OPTION = "REDIS_KIT['QUEUES']['MIDDLEWARE']"
+HOOK = "process_enqueue"
+ALIKE = 0.9  # the likeness of a misspelt name; process_request(), of Django, has 0.8
 Factory = Callable[[Callable[..., Any]], Any]
 _hooks: list[list[Callable[["OutgoingCall"], None]]] = []  # none until they are made, then one list
 
@@ -46,6 +48,8 @@ def outgoing(task: Any, args: Any, kwargs: Mapping[str, Any]) -> OutgoingCall | 
             f"{listed()} changed the number or the names of the arguments of {task.module_path}. Workers look at these "
             "before they run it, so change values only, and put the rest into headers."
         )
+    if not isinstance(call.headers, dict):
+        raise InvalidMiddleware(f"{listed()} put {shortened(call.headers)} in place of headers. They are a dict.")
     return call
 
 
@@ -75,7 +79,10 @@ def made(factory: Factory, call_next: Callable[..., Any]) -> Callable[..., Any]:
         raise ConfigurationError(f"{name} returned {shortened(middleware)}. {must}")
     if _is_coroutine(middleware) and not getattr(factory, "async_capable", False):
         raise ConfigurationError(f"{name} is asynchronous. Set async_capable = True, as for a middleware of Django.")
-    if iscoroutinefunction(getattr(middleware, "process_enqueue", None)):
+    names = [each for each in dir(middleware) if not each.startswith("_")]
+    if HOOK not in names and (near := similar(HOOK, names, ALIKE)):
+        raise ConfigurationError(f"{name} has {near[0]}(), which nothing calls. Did you mean {HOOK}()?")
+    if iscoroutinefunction(getattr(middleware, HOOK, None)):
         raise ConfigurationError(f"{name} has an asynchronous process_enqueue(). Write def in place of async def.")
     return middleware  # type: ignore[no-any-return]
 
@@ -131,7 +138,7 @@ def hooks() -> list[Callable[[OutgoingCall], None]]:
     Raises ConfigurationError for a middleware that can't be made.
     """
     made_here = [made(factory, _refuse) for factory in factories()]
-    hooks = [getattr(middleware, "process_enqueue", None) for middleware in made_here]
+    hooks = [getattr(middleware, HOOK, None) for middleware in made_here]
     return [hook for hook in reversed(hooks) if hook]
 
 

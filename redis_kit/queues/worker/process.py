@@ -74,6 +74,7 @@ class WorkerProcess:
         if options.lone_job:
             job = options.lone_job
             self.sources = [WorkerQueue(job.source, worker=self.worker, about=about, lone_job=job)]
+        self._level = logging.DEBUG if options.lone_job else logging.INFO  # the supervisor says which job runs alone
         self._recycling = False  # it has run enough jobs or has grown too large, and is to be replaced
         self._events: EventQueue[str] = EventQueue()
         self._given_up, self._stopping = Event(), Event()
@@ -175,7 +176,7 @@ class WorkerProcess:
         if self._channel:
             self._channel.say("up")
         queues, count = ", ".join(self.options.queues), counted(self.options.threads, "thread")
-        logger.info("Worker %s works on %s with %s.", self.worker, queues, count)
+        logger.log(self._level, "Worker %s works on %s with %s.", self.worker, queues, count)
 
     def _take_commands(self, channel: Channel) -> None:
         for word, *arguments in channel.read():
@@ -247,7 +248,7 @@ class WorkerProcess:
                     source.pass_on()  # the last wake-up may have gone to the listener here, which ends with the process
             except RedisFailure as error:
                 logger.warning("Queue %a: could not sign off: %s", source.name, error)
-        logger.info("Worker %s has stopped.", self.worker)
+        logger.log(self._level, "Worker %s has stopped.", self.worker)
 
 
 class ThreadPool:

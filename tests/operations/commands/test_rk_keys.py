@@ -36,6 +36,8 @@ def test_wrong_arguments_say_what_is_right(filled, shell):
     assert (code, "cursor must be" in errors) == (2, True)
     code, _output, errors = shell("rk_keys", "--cursor", "0.1.200.")
     assert (code, "give the TEXT or the --component of that search" in errors) == (2, True)
+    code, _output, errors = shell("rk_keys", "\udcff")
+    assert (code, "text must be at most 128 bytes of valid Unicode" in errors) == (2, True)
 
 
 def test_no_match_exits_with_1_and_no_server_with_69(filled, shell):

@@ -145,7 +145,7 @@ def test_any_text_is_a_search_or_refused(searchable, text):
     try:
         find_keys(text)
     except InvalidValue as error:
-        assert len(text.encode("utf-8", "surrogatepass")) > 128 or "\0" in text, error  # noqa: PT017
+        assert len(text.encode()) > 128 or "\0" in text, error  # noqa: PT017
 
 
 @pytest.mark.parametrize("wrong", [{"text": "x" * 129}, {"component": "Locks*"}, {"limit": 0}, {"limit": 1001}])

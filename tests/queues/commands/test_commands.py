@@ -10,6 +10,7 @@ import pytest
 
 from redis_kit.core.errors import KeyConflict
 from redis_kit.queues import Queue, QueueCounts
+from redis_kit.queues.commands import base
 from redis_kit.queues.engine import ids as identity
 from redis_kit.queues.inspection import queue_counts, queue_stats
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, send_heartbeats
@@ -348,6 +349,12 @@ def test_queue_that_nobody_knows_is_not_taken_for_an_empty_one(mail, command, na
     code, output, errors = command(name, "mial", *NEEDED.get(name, ()))
     assert (code, output) == (1, "")
     assert "There is no queue 'mial'. Did you mean 'mail'?" in errors
+
+
+def test_queue_beyond_the_names_that_are_listed_may_exist(mail, command, monkeypatch):
+    assert "may exist" not in command("rk_pause", "zzz")[2]
+    monkeypatch.setattr(base, "MOST_NAMES", 2)
+    assert "At most 2 names are listed, so it may exist. Add it to NAMES" in command("rk_pause", "zzz")[2]
 
 
 def test_existing_names_are_listed_once(mail, command):

@@ -10,10 +10,11 @@ from django.utils import timezone, translation
 from redis_kit.core import component, connections
 from redis_kit.core.panels import RANGES
 from redis_kit.queues import Queue, QueueCounts
-from redis_kit.queues.dashboard import queues_page
+from redis_kit.queues.dashboard import actions, queues_page
 from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.job import PauseInfo
 from redis_kit.queues.features.outbox import store as outbox
+from redis_kit.queues.keys import names_key
 from redis_kit.queues.models import OutboxMessage
 from redis_kit.queues.reports.stats import queue_stats
 from redis_kit.testing.jobs import drain
@@ -467,7 +468,37 @@ def test_hundred_queues_make_one_page(kit, boss):
         queue.nack(*queue.claim(), max_attempts=1, error=f"E{number}: x")
     found = page(boss.get(PAGE))
     assert len(found.find("button", formaction=URLS["pause"])) == 100
+    assert "10 more rows are not shown here." in hints(boss)  # of errors
     assert not found.find("p", class_="rk-error")
+
+
+def test_full_list_of_names_is_an_alarm_on_the_page_and_the_overview(mail, boss, monkeypatch):
+    said = "Further queues are not shown, unless NAMES in the settings has them."
+    assert said not in boss.get(PAGE).content.decode()
+    monkeypatch.setattr(queues_page, "MOST_NAMES", 2)
+    for address in (PAGE, ADMIN):
+        assert said in boss.get(address).content.decode()
+    monkeypatch.setattr(actions, "MOST_NAMES", 2)
+    assert "There is no queue nope. It may exist: no further names" in hints(boss, queue="nope")[0]
+
+
+def test_figures_are_of_all_queues_and_busy_ones_are_on_the_first_page(kit, boss):
+    kit.client.sadd(names_key(), *(f"a{number:03}" for number in range(120)))
+    queue = Queue("zeta")
+    queue.put(1)
+    queue.nack(*queue.claim(), max_attempts=1, error="E: x")
+    first, second = (page(boss.get(PAGE, {"page": number})) for number in (1, 2))
+    for shown in (first, second):
+        (dead,) = [one.words for one in shown.find("dl", class_="rk-figures")]
+        assert "Dead 1" in dead
+    rows = [[one.words for one in each.find("th", scope="row") if one.words[:1] in "az"] for each in (first, second)]
+    assert rows[0][0] == "zeta"
+    assert len(rows[0]) == 99  # and the queue "default"
+    assert "zeta" not in rows[1]
+    assert {"a119", "zeta"} <= {one.attributes["value"] for one in first.find("option")}
+    counted = page(boss.get(f"{ADMIN}jobs/"))
+    assert counted.find("th", scope="row")[0].words == "zeta"
+    assert counted.find("nav", class_="rk-pages")
 
 
 def test_page_is_in_the_language_of_its_viewer(mail, boss):

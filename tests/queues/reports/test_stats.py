@@ -4,9 +4,11 @@ import pytest
 
 from redis_kit.core import connections
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.flow import single
 from redis_kit.queues import Queue
 from redis_kit.queues.engine import calls
 from redis_kit.queues.inspection import control_worker, list_workers, queue_counts, queue_stats
+from redis_kit.queues.reports.stats import QUEUE_STATS
 from tests.fixtures.kit import SERVERS
 from tests.fixtures.process import wait_for
 from tests.queues.support.claiming import claim_again
@@ -224,3 +226,13 @@ def test_worker_whose_lease_is_over_is_dead_and_takes_no_command(kit):
     (worker,) = list_workers(["mail"])
     assert (worker.state, len(worker.jobs)) == ("dead", 1)
     assert control_worker("w1", "stop") is False
+
+
+def test_minutes_without_anything_are_no_part_of_a_reply(queue, any_kit):
+    step = QUEUE_STATS(queue.key(""), 60)
+    assert len(queue.run_flow(single(step))) == 12
+    queue.put("a")
+    queue.ack(*queue.claim())
+    assert 12 < len(queue.run_flow(single(step))) <= 24  # two minutes if one has just ended
+    stats = queue_stats(["mail"], minutes=60)["mail"]
+    assert (len(stats.done), sum(stats.done), sum(stats.begun)) == (60, 1, 1)

@@ -137,6 +137,19 @@ class Coroutine:
         return await self.call_next(attempt)
 
 
+class Headless(Tenant):
+    def process_enqueue(self, call):
+        call.headers = None
+
+
+class Misspelt(OnLoop):
+    def process_request(self, request):
+        """Be Django's middleware, too."""
+
+    def proces_enqueue(self, call):
+        """Add headers that never come."""
+
+
 class LateHeaders(Tenant):
     async def process_enqueue(self, call):
         """Add headers once somebody awaits it."""

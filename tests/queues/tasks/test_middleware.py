@@ -139,6 +139,12 @@ def test_call_must_keep_the_number_of_its_arguments(use):
     assert not sum(Queue("default").counts())
 
 
+def test_headers_that_are_no_dict_are_an_error_of_the_call(use):
+    use("Headless")
+    with pytest.raises(InvalidMiddleware, match="put None in place of headers"):
+        tell.enqueue(1)
+
+
 WRONG = {
     "Tennant": "Did you mean 'Tenant'",
     "number": "not a class or function",
@@ -160,6 +166,7 @@ UNFIT = {
     "Broken": "can't be called with call_next: ValueError: no address.",
     "bare": "can't be called with call_next: TypeError: bare() takes 0 positional",
     "Coroutine": "is asynchronous. Set async_capable = True",
+    "Misspelt": "has proces_enqueue(), which nothing calls. Did you mean process_enqueue()?",
     "LateHeaders": "has an asynchronous process_enqueue(). Write def",
 }
 

@@ -9,8 +9,9 @@ from django.utils.translation import gettext_lazy as _
 from redis_kit.core import conf
 from redis_kit.core.flow import Flow
 from redis_kit.core.logs.masking import without_secrets
-from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Link, Panel, Table, Tile
+from redis_kit.core.panels import Content, Figure, Lines, Link, Panel, Table, Tile
 from redis_kit.queues.dashboard.job_page import moment
+from redis_kit.queues.dashboard.queues_page import first_names
 from redis_kit.queues.features.handover import inspection
 from redis_kit.queues.features.handover.inspection import hand_overs
 from redis_kit.queues.features.handover.routes import sinks_of_backends
@@ -32,7 +33,7 @@ class HandOversPanel(Panel):
             yield Table(_("Hand-overs"), (), [], empty=_("No queue hands its jobs over to another system."))
             return
         counts = hand_overs(queue_names())
-        rows_by_queue = sorted(counts.items())[:MOST_ROWS]
+        rows_by_queue = sorted(counts.items())
         yield from _figures(counts)
         columns = (_("Queue"), _("To"), _("Handed over"), _("Last one"), _("Not taken"), _("Last failure"))
         rows = [
@@ -63,7 +64,7 @@ def _figures(counts: Mapping[str, HandOvers]) -> Iterator[Figure]:
     yield Figure(_("Handed over"), sum(count.sent for count in counts.values()))
     yield Figure(_("Not taken"), sum(count.failed for count in counts.values()))
     if failing:
-        yield Figure(_("Failing now"), len(failing), hint=", ".join(failing[:MOST_ROWS]), alarm=True)
+        yield Figure(_("Failing now"), len(failing), hint=first_names(failing), alarm=True)
 
 
 def _any_sink() -> bool:

@@ -75,11 +75,17 @@ def _show_next(command: KitCommand, options: Options) -> None:
         rows = [{"schedule": info.name, "at": at / 1000, "in": (at - listing.now) / 1000} for at, info in ticks]
         command.stdout.write(json.dumps(rows, indent=2))
     elif not ticks:
-        command.stdout.write("No schedule ticks within 24 hours.")
+        command.stdout.write(_why_none_ticks())
     else:
         for line in aligned([("AT", "IN", "SCHEDULE"), *(_tick(listing, at, info) for at, info in ticks)]):
             command.stdout.write(line)
     _fail_if_overdue([listing])
+
+
+def _why_none_ticks() -> str:
+    new = sum(info.new and not info.paused for listing in _all() for info in listing.schedules)
+    which = "1 schedule" if new == 1 else f"{new:,} schedules"
+    return f"No worker has taken over {which} yet: start rk_worker." if new else "No schedule ticks within 24 hours."
 
 
 def _show_all(command: KitCommand, options: Options) -> None:

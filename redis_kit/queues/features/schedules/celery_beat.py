@@ -1,6 +1,7 @@
 """Takes the schedules of django-celery-beat over from its tables, whether the package is still installed or not."""
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NamedTuple
@@ -19,6 +20,7 @@ PREFIX = "django_celery_beat_"
 KINDS = ("interval", "crontab", "clocked", "solar")
 CRON = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
 LEFT_OUT = ("exchange", "routing_key", "headers", "priority", "expire_seconds")
+NARROW = re.compile(r"(?<![\w-])(\w+)-\1/(\d+)")  # a range of one number with a step, in a crontab
 EMPTY = (None, "", "{}", "[]")
 Outcome = Literal["new", "unchanged", "exists", "unsupported"]
 FIELDS = ("task", "kind", "args", "kwargs", "queue", "every", "cron", "timezone", "at", "start", "end", "enabled")
@@ -73,6 +75,8 @@ def _notes(task: dict[str, Any], row: Schedule) -> Iterator[str]:
         yield "its time has passed"
     if left := [field for field in LEFT_OUT if task.get(field) not in EMPTY]:
         yield f"left out: {', '.join(left)}"
+    if narrow := NARROW.search(row.cron or ""):
+        yield f"{narrow[0]} is read as {narrow[1]}/{narrow[2]}, of several times: write {narrow[1]} first"
     try:
         rows.check(row)
     except RedisKitError as error:

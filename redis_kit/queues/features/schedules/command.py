@@ -36,7 +36,7 @@ class Command(terminal.KitCommand):
         self.parser = parser
         about = "; ".join(f"{name}: {text}" for name, text in self.actions.items())
         parser.add_argument("action", nargs="?", default="list", choices=self.actions, metavar="ACTION", help=about)
-        parser.add_argument("name", nargs="?", metavar="NAME", help="name of a schedule")
+        parser.add_argument("name", type=terminal.name, nargs="?", metavar="NAME", help="name of a schedule")
         parser.add_argument(
             "--next", type=terminal.whole(1, 1000), metavar="N", help="show the next N ticks within 24 hours, 1 to 1000"
         )

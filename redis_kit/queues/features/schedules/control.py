@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisFailure, RedisKitError
 from redis_kit.core.flow import Flow, single
-from redis_kit.core.steps import CombinedBatch
+from redis_kit.core.steps import Batch, Call, CombinedBatch
 from redis_kit.core.text import did_you_mean
 from redis_kit.queues.engine import enqueue, feature, ids
 from redis_kit.queues.errors import InvalidSchedule
@@ -35,7 +35,8 @@ UNDECLARED = "undeclared"
 class ScheduleInfo(NamedTuple):
     """A schedule. ``due`` is its next tick in ms, None without one; ``definition`` is None if it can't be read.
 
-    ``source`` is "code", "database" or "both"; ``problem`` says why it does not run, "" if it does.
+    ``source`` is "code", "database" or "both"; ``problem`` says why it does not run, "" if it does. With ``new`` no
+    worker has planned it yet.
     """
 
     name: str
@@ -44,6 +45,7 @@ class ScheduleInfo(NamedTuple):
     due: int | None
     state: State
     problem: str
+    new: bool = False
 
     @property
     def paused(self) -> bool:
@@ -69,6 +71,20 @@ def read(order: Literal["due", "names"], offset: int, limit: int) -> Flow[Listin
     page: Page[StoredSchedule] = yield from store.page(Schedules("all"), order, offset, limit)
     infos = [_info(schedule, page.versions, page.now) for schedule in page.schedules]
     return Page(page.now, page.total, page.active, page.versions, page.watched, infos)
+
+
+def beginning_with(text: str, *, offset: int = 0, limit: int = PAGE) -> Listing:
+    """Return schedules whose names begin with a text, and how many there are. Two round trips."""
+    return Schedules("all").run_flow(_read_beginning(text.encode(), offset, limit))
+
+
+def _read_beginning(text: bytes, offset: int, limit: int) -> Flow[Listing]:
+    key = Schedules("all").key("names")
+    first, last = Call("ZLEXCOUNT", key, "-", b"(" + text), Call("ZLEXCOUNT", key, b"[" + text, b"(" + text + b"\xff")
+    before, total = yield Batch([first, last])
+    count = min(limit, max(0, total - offset))
+    listing = yield from read("names", before + offset, max(1, count))
+    return listing._replace(total=total, schedules=listing.schedules[:count])
 
 
 def next_ticks(listing: Listing, count: int, *, each: int | None = None) -> list[tuple[int, ScheduleInfo]]:
@@ -186,7 +202,8 @@ def _info(schedule: StoredSchedule, versions: Versions, now: int) -> ScheduleInf
     due = became.next if definition and definition.enabled and problem != UNDECLARED else None
     if definition and due is not None:
         due += definition.delay(due)
-    return ScheduleInfo(schedule.name, definition, source, due, became, problem)
+    new = not (schedule.state or schedule.due or problem)
+    return ScheduleInfo(schedule.name, definition, source, due, became, problem, new)
 
 
 def _ticks(info: ScheduleInfo, now: int, until: int, count: int) -> Iterator[tuple[int, ScheduleInfo]]:

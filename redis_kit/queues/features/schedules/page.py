@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -9,14 +10,15 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from redis_kit.core.flow import Flow
-from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Link, Pages, Panel, Table, Tile
-from redis_kit.core.text import duration
+from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Lines, Link, Pages, Panel, Search, Table, Tile
+from redis_kit.core.text import duration, grouped
 from redis_kit.queues.dashboard.job_page import STATUSES
 from redis_kit.queues.dashboard.panel import MANAGE, button
 from redis_kit.queues.features.schedules import control, words
 from redis_kit.queues.features.schedules.control import OVERDUE, UNDECLARED, Listing, ScheduleInfo
 
 SLUG = "schedule"
+NONE = gettext_lazy("There are no schedules. Workers declare those of the code when they start.")
 OF_EACH = 3  # next ticks of a schedule, so that frequent ones leave room for the others
 OUTCOMES = {
     "added": gettext_lazy("job added"),
@@ -33,13 +35,18 @@ class SchedulesPanel(Panel):
     slug = SLUG
     title = gettext_lazy("Schedule")
 
+    def search(self) -> Search:
+        """Return the form that shows some of the schedules."""
+        return Search(_("Search"), (Field("name", _("Beginning of the name"), optional=True),))
+
     def content(self) -> Iterator[Content]:
-        """Yield figures, the schedules by name, and the ticks of the next 24 hours. Three round trips."""
-        coming = control.listed("due", limit=MOST_ROWS)
-        page = control.listed(offset=(self.viewer.page - 1) * MOST_ROWS, limit=MOST_ROWS)
+        """Yield figures, the schedules by name, and the ticks of the next 24 hours. Three round trips, or four."""
+        coming, text = control.listed("due", limit=MOST_ROWS), self.viewer.asked.get("name", "").strip()
+        read = partial(control.beginning_with, text) if text else control.listed
+        page = read(offset=(self.viewer.page - 1) * MOST_ROWS, limit=MOST_ROWS)
         yield from figures(coming)
-        yield schedules_table(page, control.outcomes(page.schedules), linked=self.viewer.may(MANAGE))
-        yield from Pages.of(SLUG, self.viewer.page, page.total)
+        yield schedules_table(page, control.outcomes(page.schedules), linked=self.viewer.may(MANAGE), searched=text)
+        yield from Pages.of(SLUG, self.viewer.page, page.total, {"name": text} if text else {})
         yield next_table(coming, control.next_ticks(coming, MOST_ROWS, each=OF_EACH))
 
     def reads(self) -> dict[str, Flow[Any]]:
@@ -73,7 +80,7 @@ class SchedulesPanel(Panel):
 
 def figures(coming: Listing) -> Iterator[Figure]:
     """Yield how many schedules there are, which of the next ones can't run, and whether ticks are overdue."""
-    hint = _("%d of them tick") % coming.active if coming.active < coming.total else ""
+    hint = _("%s of them tick") % grouped(coming.active) if coming.active < coming.total else ""
     yield Figure(_("Schedules"), coming.total, hint=hint)
     dues = [info.due for info in coming.schedules if info.due is not None and not info.problem]
     first = min(dues, default=None)
@@ -96,17 +103,19 @@ def next_table(coming: Listing, ticks: list[tuple[int, ScheduleInfo]]) -> Table:
         if not info.problem
     ]
     title = _("The next 24 hours: the first %d ticks of each") % OF_EACH
-    return Table(title, columns, rows, empty=_("No schedule ticks within 24 hours."))
+    new = any(info.new and not info.paused for info in coming.schedules)
+    why = _("No worker has taken over new schedules yet: start rk_worker.")
+    return Table(title, columns, rows, empty=why if new else _("No schedule ticks within 24 hours."))
 
 
-def schedules_table(page: Listing, outcomes: dict[str, str], *, linked: bool) -> Table:
+def schedules_table(page: Listing, outcomes: dict[str, str], *, linked: bool, searched: str = "") -> Table:
     """Return the schedules of a page, with their buttons. If ``linked``, jobs link to their pages."""
     columns = (_("Schedule"), _("When"), _("Next tick"), _("Last tick"), _("Outcome"), _("Runs"))
     return Table(
         _("Schedules by name"),
         columns,
         [_row(info, page.now, outcomes.get(info.name, ""), linked=linked) for info in page.schedules],
-        empty=_("There are no schedules. Workers declare those of the code when they start."),
+        empty=_("No name begins with this text.") if searched else NONE,
         actions=("pause", "resume", "run_now"),
         values=[quote(info.name, safe="") for info in page.schedules],
         offered=[("resume", "run_now") if info.paused else ("pause", "run_now") for info in page.schedules],

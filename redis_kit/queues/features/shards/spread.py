@@ -155,7 +155,7 @@ class ShardedQueues(Spread):
         if not older:
             return []
         replies = yield Batch([stats.QUEUE_STATS(base, IDLE) for base in stats.bases(older, using)])
-        reports = {name: stats.read_report([reply]) for name, reply in zip(older, replies, strict=True)}
+        reports = {name: stats.read_report([reply], IDLE) for name, reply in zip(older, replies, strict=True)}
         idle = [name for name, report in reports.items() if not (any(report.counts) or any(report.begun))]
         if idle:
             yield Call("SREM", names_key(), *idle)

@@ -22,6 +22,7 @@ from redis_kit.core.panels import (
     Table,
     label,
 )
+from redis_kit.core.text import grouped
 from redis_kit.queues.dashboard.panel import MANAGE, QueueChoicePanel
 from redis_kit.queues.features.statistics.counts import TaskStats
 from redis_kit.queues.features.statistics.inspection import TaskHistory, stored_runs
@@ -60,7 +61,9 @@ class TasksPanel(QueueChoicePanel):
         stats = [(of, name, each) for of, by_task in runs.stats(task).items() for name, each in by_task.items()]
         stats.sort(key=lambda row: -row[2].total)
         attempts, failures = (sum(getattr(each, name) for *_, each in stats) for name in ("runs", "failures"))
-        yield Figure(_("Attempts"), attempts)
+        counts = {"count": MOST_ROWS, "total": grouped(len(self.names))}
+        part = _("in %(count)s of %(total)s queues: choose one to see others") % counts
+        yield Figure(_("Attempts"), attempts, hint=part if len(self.names) > MOST_ROWS and not queue else "")
         yield Figure(_("Failed"), failures, hint=f"{100 * failures / attempts:.1f} %" if attempts else "")
         yield Ranges(SLUG, RANGES, hours, {name: text for name in ("queue", "task") if (text := self.asked(name))})
         yield self._table(stats, queue, task)

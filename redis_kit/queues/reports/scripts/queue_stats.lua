@@ -9,8 +9,9 @@
 --          or the first one of 100 lanes that wait for a limit has been due, the longest of these (-1: none is); the present minute since 1970; since when it is paused
 --          (-1: it is not), ms to the end of that (-1: none); how many workers are alive, and how many of 100 of these
 --          say that they claim no more; {shape of calls that workers returned, how many jobs, how many ms ago the first
---          of these came, and when a worker could run it last, ...}; why the server refuses writes, or ""; jobs done, attempts failed, jobs begun, ms by which
---          these were late, together and at most, in each minute, the earliest first
+--          of these came, and when a worker could run it last, ...}; why the server refuses writes, or ""; of each minute in which something happened, the
+--          earliest first: its place, 0 for the first, jobs done, attempts failed, jobs begun, ms by which these were
+--          late, together and at most
 
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -40,18 +41,20 @@ local refusal = type(written) == "table" and written.err or ""
 local reason = string.match(refusal, "%u+ ") or ""
 reply[12] = string.find("OOM READONLY MISCONF NOREPLICAS ", reason, 1, true) and refusal or ""
 -- @include _minute_numbers
-local place = #reply
-for first = minute - ARGV[1] + 1, minute, 1000 do  -- a command for each minute would take twice as long
+local place, start = #reply, minute - ARGV[1] + 1
+for first = start, minute, 1000 do  -- a command for each minute would take twice as long
     local fields = {}
     for each = first, math.min(first + 999, minute) do
         for what = 0, 2 do fields[#fields + 1] = 4 * each + what end
     end
     local stored = redis.call("HMGET", minutes, unpack(fields))
     for at = 1, #fields, 3 do
-        local done, failed, begun, late, latest = minute_numbers(stored[at], stored[at + 1], stored[at + 2])
-        reply[place + 1], reply[place + 2], reply[place + 3] = done, failed, begun
-        reply[place + 4], reply[place + 5] = late, latest
-        place = place + 5
+        if stored[at] or stored[at + 1] or stored[at + 2] then
+            local done, failed, begun, late, latest = minute_numbers(stored[at], stored[at + 1], stored[at + 2])
+            reply[place + 1], reply[place + 2] = first - start + (at - 1) / 3, done
+            reply[place + 3], reply[place + 4], reply[place + 5], reply[place + 6] = failed, begun, late, latest
+            place = place + 6
+        end
     end
 end
 return reply

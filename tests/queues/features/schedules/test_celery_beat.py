@@ -37,7 +37,8 @@ INSERT INTO django_celery_beat_clockedschedule VALUES (1, '2130-01-02 03:04:05')
 INSERT INTO django_celery_beat_solarschedule VALUES (1, 'sunrise', 52.5, 13.4);
 INSERT INTO django_celery_beat_crontabschedule VALUES
     (1, '0', '4', '*', '*', '*', 'Europe/Berlin'), (2, '*/15', '8-17', 'mon-fri', '*', '*', 'UTC'),
-    (3, '0', '4', '1', '13', '*', 'UTC');
+    (3, '0', '4', '1', '13', '*', 'UTC'), (4, '1,6-6/4', '4', '*', '*', '*', 'UTC'),
+    (5, '6-16/4,16-16', '4', '*', '*', '*', 'UTC');
 """
 
 
@@ -90,6 +91,13 @@ def test_entries_become_rows_and_a_second_import_changes_nothing(beat, shell):
     assert again["imported"] == 0
     assert {each["outcome"] for each in again["entries"]} == {"unchanged"}
     assert {each["note"] for each in again["entries"]} == {"", "disabled", "left out: priority"}
+
+
+def test_range_of_one_number_with_a_step_is_named(beat):
+    for id in (1, 2, 4, 5):
+        beat(f"entry{id}", crontab_id=id)
+    notes = [entry.note for entry in celery_beat.entries()]
+    assert notes == ["", "", "6-6/4 is read as 6/4, of several times: write 6 first", ""]
 
 
 def test_entry_that_could_not_run_is_named_with_its_reason(beat):

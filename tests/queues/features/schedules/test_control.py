@@ -22,6 +22,7 @@ from redis_kit.queues.models import Schedule
 from redis_kit.queues.reports import stats
 from redis_kit.queues.tasks import enqueue
 from redis_kit.testing.jobs import drain
+from tests.fixtures.dashboard import ADMIN
 from tests.queues.support.scheduled import declared, due_now, overdue, scheduler, states, tick
 from tests.queues.support.tasks import done, fail, remember
 
@@ -113,6 +114,18 @@ def test_pause_is_kept_in_the_database_and_resume_ends_it(kit, commits, shell):
     assert states()["hourly"].runs == 0
 
 
+def test_schedules_that_wait_for_a_first_worker_are_not_missed(kit, boss, shell):
+    assert shell("rk_schedule", "--next", "2")[1] == "No schedule ticks within 24 hours.\n"
+    for number in range(3):
+        declared(TASK, f"hourly{number}", every=3600)
+    declared(TASK, "off", every=3600, enabled=False)
+    assert shell("rk_schedule", "--next", "2")[1] == "No worker has taken over 3 schedules yet: start rk_worker.\n"
+    assert "No worker has taken over new schedules yet" in boss.get(f"{ADMIN}schedule/").content.decode()
+    tick(scheduler())
+    assert "hourly" in shell("rk_schedule", "--next", "2")[1]
+    assert "No worker has taken over" not in boss.get(f"{ADMIN}schedule/").content.decode()
+
+
 def test_unknown_name_gets_the_one_that_was_meant(kit, shell):
     declared(TASK, "hourly", every=3600)
     code, _, errors = shell("rk_schedule", "pause", "hourli")
@@ -122,6 +135,8 @@ def test_unknown_name_gets_the_one_that_was_meant(kit, shell):
     assert shell("rk_schedule", "--next", "0")[0] == 2
     assert "--next belongs to list, not to run" in shell("rk_schedule", "run", "x", "--next", "1")[2]
     assert "--dry-run belongs to prune and import, not to list" in shell("rk_schedule", "--dry-run")[2]
+    code, _, errors = shell("rk_schedule", "run", "a\udcff")
+    assert (code, "is not valid Unicode" in errors) == (2, True)
 
 
 def test_run_adds_a_job_now_unless_one_has_not_ended(kit, shell):

@@ -10,6 +10,7 @@ from redis_kit.queues.features.statistics import counts as run_counts
 from redis_kit.queues.features.statistics import page as tasks_page
 from redis_kit.queues.features.statistics import store as hourly
 from redis_kit.queues.inspection import task_history
+from redis_kit.queues.keys import names_key
 from tests.dashboard.support.attacks import SAMPLE, harmless_links
 from tests.dashboard.support.html import page, rows
 from tests.fixtures.dashboard import ADMIN
@@ -124,6 +125,13 @@ def test_page_takes_two_round_trips_and_writes_nothing(mail, boss, trips, comman
         look(boss, queue="mail")
     assert len(trips) == 2
     assert sorted(sent) == ["EVALSHA", "SMEMBERS"]
+
+
+def test_page_says_of_how_many_queues_its_figures_are(kit, mail, boss):
+    kit.client.sadd(names_key(), *(f"q{number:03}" for number in range(1000)))
+    said = "in 100 of 1,002 queues: choose one to see others"
+    assert said in [one.words for one in look(boss).find("dd", class_="rk-hint")]
+    assert said not in [one.words for one in look(boss, queue="mail").find("dd", class_="rk-hint")]
 
 
 def test_unknown_queue_is_answered(mail, boss):
