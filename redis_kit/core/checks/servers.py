@@ -7,6 +7,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from redis_kit.core import connections
+from redis_kit.core.client.addresses import address
 from redis_kit.core.conf import Problem, section
 from redis_kit.core.errors import ConfigurationError, RedisFailure
 from redis_kit.core.settings import KitSettings
@@ -37,13 +38,14 @@ def problems(alias: str) -> Iterator[Problem]:
     marker = ""
     try:
         info = information(alias)
-        marker = "" if outdated(info) else _claim(alias)  # with a SET that older servers do not have
+        if not outdated(info) and not any(cluster_problems(alias, where, info)):
+            marker = _claim(alias)  # with a SET that older servers do not have
     except (ConfigurationError, RedisFailure) as error:
         what = "could not be checked for another project with this prefix" if info else "could not be checked"
         yield Problem("W015", f"{where} {what}: {error}")
     if info:
         with translation.override(None):
-            yield from list(info_problems(where, info))
+            yield from [*cluster_problems(alias, where, info), *info_problems(where, info)]
     if marker:
         prefix = section(KitSettings).PREFIX
         yield Problem(
@@ -51,6 +53,14 @@ def problems(alias: str) -> Iterator[Problem]:
             f"{where} is used with the prefix {prefix!r} by another project too ({marker!r}), so their data mixes.",
             "Give each project its own REDIS_KIT['PREFIX'] or its own server.",
         )
+
+
+def cluster_problems(alias: str, where: str, info: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield the problem of a connection to one server if that is a node of a Cluster."""
+    if info.get("cluster_enabled") == "1" and not address(alias).cluster:
+        wrong = _("%(where)s is a node of a Cluster, which refuses the keys of other nodes.") % {"where": where}
+        remedy = _("In REDIS_KIT['CONNECTIONS'], write 'CLUSTER' in place of 'URL'.")
+        yield Problem("E019", wrong, remedy)
 
 
 def info_problems(where: str, info: Mapping[str, str]) -> Iterator[Problem]:

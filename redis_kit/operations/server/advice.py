@@ -5,11 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from math import ceil
 from typing import Any, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from redis_kit.core.checks.servers import info_problems, outdated
+from redis_kit.core.checks.servers import cluster_problems, info_problems, outdated
 from redis_kit.core.client import connection_factory
 from redis_kit.core.client.addresses import address
 from redis_kit.core.errors import RedisUnavailable
@@ -44,6 +45,9 @@ class Advice(NamedTuple):
 
 def advice(report: ServerReport) -> list[Advice]:
     """Return the advice about a server, errors first. Calls no server."""
+    if report.error:
+        wrong = _("The server does not answer: %(error)s") % {"error": report.error}
+        return [Advice("error", wrong, _("Start it, or let a replica take over."))]
     if outdated(report.info):
         return [each for each in _settings(report) if each.level == "error"]  # the rest is about servers that work
     rules: tuple[Callable[[ServerReport], Iterator[Advice]], ...] = (
@@ -54,6 +58,7 @@ def advice(report: ServerReport) -> list[Advice]:
         _memory,
         _clients,
         _replication,
+        _slots,
         _clock,
         _slow_commands,
     )
@@ -101,7 +106,8 @@ def _rights(report: ServerReport) -> Iterator[Advice]:
 def _settings(report: ServerReport) -> Iterator[Advice]:
     if not report.info:
         return
-    for problem in info_problems(_("The server"), report.info):
+    where = _("The server")
+    for problem in (*cluster_problems(report.connection, where, report.info), *info_problems(where, report.info)):
         level: Level = "error" if problem.id.startswith("E") else "warning"
         yield Advice(level, problem.message, COMMANDS.get(problem.id) or problem.hint)
     if report.options.get("slowlog-log-slower-than", "").startswith("-"):
@@ -191,6 +197,16 @@ def _replication(report: ServerReport) -> Iterator[Advice]:
             address = f"{replica.get('ip')}:{replica.get('port')}"
             remedy = _("Check the network and the load of the replica.")
             yield Advice("warning", wrong % {"address": address, "lag": lag, "state": replica.get("state")}, remedy)
+
+
+def _slots(report: ServerReport) -> Iterator[Advice]:
+    if report.moved:
+        wrong = _(
+            "The node has at least %(count)d keys of slots that it does not own: slots move now, or an old snapshot "
+            "brought the keys back, and nothing reads them."
+        )
+        remedy = f"redis-cli --cluster check {urlsplit(report.where).netloc.rpartition('@')[2]}"
+        yield Advice("warning", wrong % {"count": report.moved}, remedy)
 
 
 def _clock(report: ServerReport) -> Iterator[Advice]:

@@ -100,3 +100,12 @@ def test_checks_are_english_in_every_language(kit, monkeypatch):
     with translation.override("zh-hans"):
         (problem,) = servers.problems("default")
     assert problem.text.isascii()
+
+
+def test_connection_to_one_server_that_leads_to_a_cluster_is_an_error(kit, cluster):
+    kit.connect({"URL": cluster.url})
+    found = check_deployment()
+    assert [message.id for message in found] == ["redis_kit.E019", "redis_kit.W011"]
+    assert "'CLUSTER' in place of 'URL'" in found[0].hint
+    kit.connect(cluster.connection)
+    assert [message.id for message in check_deployment()] == ["redis_kit.W011"]
