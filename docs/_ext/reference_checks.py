@@ -44,4 +44,5 @@ MEANINGS = {
     "W026": "A Bloom filter holds more values than its capacity. Only with `--deploy`.",
     "W027": "`FORWARDED_HEADER` has no effect without `TRUSTED_PROXIES`.",
     "W028": "`SECRET_KEY_FALLBACKS` is set without `HASH_KEY`: hashes of the old key are lost. Only with `--deploy`.",
+    "W029": "A connection with TLS does not check the certificate of the server. Only with `--deploy`.",
 }

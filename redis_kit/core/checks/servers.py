@@ -1,5 +1,6 @@
 """The live part of the system checks: the version, eviction policy and persistence of each server."""
 
+import ssl
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -34,6 +35,10 @@ def parsed(reply: bytes) -> dict[str, str]:
 def problems(alias: str) -> Iterator[Problem]:
     """Yield the problems of the server behind an alias."""
     where = f"The server of REDIS_KIT['CONNECTIONS'][{alias!r}]"
+    server = address(alias)
+    if server.is_secure and server.all_options.get("ssl_cert_reqs", "required") in (None, "none", ssl.CERT_NONE):
+        wrong = f"REDIS_KIT['CONNECTIONS'][{alias!r}] does not check the server's certificate: any server is accepted."
+        yield Problem("W029", wrong, "Leave out SSL_CERT_REQS, and name the authority in SSL_CA_CERTS.")
     info: dict[str, str] = {}
     marker = ""
     try:

@@ -87,14 +87,17 @@ def _access(report: ServerReport) -> Iterator[Advice]:
 
 def _rights(report: ServerReport) -> Iterator[Advice]:
     user = report.user or "USER"
+    lacking: dict[tuple[str, ...], list[str]] = {}
     for rights in report.missing:
-        if rights.commands:
+        lacking.setdefault(rights.commands, []).append(rights.component)
+    for commands, labels in lacking.items():
+        if commands:
             wrong = _("The user may not run these commands of %(component)s, so some calls fail: %(commands)s.")
-            named = {"component": rights.component, "commands": ", ".join(rights.commands)}
-            granted = " ".join(f"+{name}" for name in rights.commands)
-            if "ssubscribe" in rights.commands:  # also refused if it is the channels that are missing
-                granted += f" &{key_prefix(rights.component)}*"
-            yield Advice("error", wrong % named, f"ACL SETUSER {user} {granted}")
+            named = {"component": ", ".join(labels), "commands": ", ".join(commands)}
+            granted = [f"+{name}" for name in commands]
+            if "ssubscribe" in commands:  # also refused if it is the channels that are missing
+                granted += [f"&{key_prefix(name)}*" for name in labels]
+            yield Advice("error", wrong % named, f"ACL SETUSER {user} {' '.join(granted)}")
     closed = [rights for rights in report.missing if rights.keys]
     if closed:
         wrong = _("The user may not use the keys of these components, so their calls fail: %(components)s.")
