@@ -77,7 +77,7 @@ def describe(index: Primitive) -> Flow[IndexInfo | None]:
             generations.learn(None, reply[2])
     if not shape.active:
         return None
-    complete = isinstance(reply, bytes)
+    complete = isinstance(reply, bytes) or (reply[0] == b"empty" and not counts[0])
     return IndexInfo(
         index.name, index.using, counts[0], counts[1], complete, bool(lease), parameters.decode() == UNIQUE
     )

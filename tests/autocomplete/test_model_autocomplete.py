@@ -53,6 +53,26 @@ def test_committed_rows_are_found(accounts):
     assert names(accounts, "an") == ["Anna Schmidt"]
 
 
+def test_index_of_an_empty_table_is_complete(accounts):
+    accounts.rebuild()
+    assert accounts.index().info().complete
+    assert not accounts.search("an")
+    row = Account.objects.create(name="Anna")
+    assert names(accounts, "an") == ["Anna"]
+    row.delete()
+    assert accounts.index().info().complete
+    Account.objects.create(name="Anton")
+    assert names(accounts, "an") == ["Anton"]
+
+
+def test_index_whose_entries_were_evicted_is_not_complete(accounts, kit):
+    Account.objects.create(name="Anna")
+    accounts.rebuild()
+    [terms] = [key for key in kit.keys() if ":terms:" in key]
+    kit.raw.delete(terms)
+    assert not accounts.index().info().complete
+
+
 def test_row_that_moves_to_another_scope_leaves_the_old_one(kit):
     index = ModelAutocomplete(Account, ["name"], scope="owner")
     first, second = (User.objects.create(username=name) for name in "ab")

@@ -23,8 +23,8 @@ local stored = redis.call("HMGET", KEYS[1], "parameters", "shape", "complete")
 if ARGV[1] ~= "" and (stored[1] or ARGV[1]) ~= ARGV[1] or (stored[2] or "") ~= ARGV[2] then
     return {"stale", stored[1] or "", stored[2] or ""}
 elseif ARGV[3] == "1" then -- complete: a rebuild switched to it, nothing was lost since, and no key was evicted
-    local complete = terms and string.match(ARGV[2], "%w+") .. " " .. read_identity()
-    if stored[3] ~= complete or redis.call("EXISTS", unpack(KEYS)) < 4 then return {"incomplete"} end
+    if stored[3] ~= (terms and string.match(ARGV[2], "%w+") .. " " .. read_identity()) then return {"incomplete"} end
+    if redis.call("EXISTS", unpack(KEYS)) < 4 then return {"empty"} end -- or a key was evicted: the database knows
 end
 local number, levels = string.match(terms and redis.call("HGET", scopes, ARGV[4]) or "", "^(%w+)\1(.*)$")
 local find, sub, others, ids, fields, seen = string.find, string.sub, {unpack(ARGV, 11)}, {}, {}, {}

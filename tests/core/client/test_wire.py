@@ -134,7 +134,7 @@ def test_connection_that_is_closed_or_has_a_late_reply_is_not_usable(connection)
 @pytest.mark.parametrize("answer", [b"", b"*2\r\n$3\r\nabc\r\n"], ids=["none", "half of one"])
 def test_silence_ends_at_the_time_limit(answer):
     with socket.create_server(("127.0.0.1", 0)) as server:
-        found = Connection("127.0.0.1", server.getsockname()[1], socket_timeout=0.2, driver_info=None, protocol=2)
+        found = Connection("127.0.0.1", server.getsockname()[1], socket_timeout=0.2, protocol=2)
         found._sock = socket.create_connection(server.getsockname())
         found._sock.settimeout(0.2)
         found._parser.on_connect(found)

@@ -2,6 +2,7 @@
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
+from redis_kit.core.steps import repeated
 from redis_kit.queues.engine.calls import QueueScript, claim_of
 from redis_kit.queues.engine.job import Job
 
@@ -13,7 +14,8 @@ def store(
 ) -> Flow[bool]:
     """Store position and progress, each for a number of ms; False if the claim on the job was lost.
 
-    If workers died with the job before (``crashed``), these crashes no longer count.
+    If workers died with the job before (``crashed``), these crashes no longer count. A call whose reply is lost is
+    repeated, for it may be the last one before the worker stops.
     """
     parts = (*claim_of(job), number, *position, *progress, int(crashed))
-    return bool((yield STORE_CURSOR(queue.key(""), *parts, job=job.id)))
+    return bool((yield from repeated(STORE_CURSOR(queue.key(""), *parts, job=job.id))))

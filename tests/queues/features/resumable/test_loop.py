@@ -6,9 +6,11 @@ from collections.abc import Iterator
 import pytest
 from django.db import transaction
 
-from redis_kit.core.errors import InvalidValue
+from redis_kit.core import connections
+from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.queues import Queue, resumable, task
 from redis_kit.queues.features.resumable import loop as loops
+from redis_kit.queues.features.resumable import store
 from redis_kit.queues.framework import TaskResultStatus
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.testing.jobs import drain, processor
@@ -186,6 +188,19 @@ def test_worker_that_lost_its_claim_can_not_move_the_loop_back(places, queue, ki
     assert not runner.run(0, 0, job)
     assert taken == [places[:30]]
     assert Worker("c").run() == places[30:]
+
+
+def test_position_whose_reply_is_lost_is_stored_once_more(places, queue, kit):
+    """A worker that stops stores it last, and the next one would do the rows after the one before again."""
+    task(looped).enqueue()
+    (job,) = Worker("a").source.claim(1, worker="a")
+    flow = store.store(queue, job, 0, (b"[7]", 60_000), (b"", 0), crashed=False)
+    flow.send(None)
+    again = flow.throw(RedisUnavailable("the reply was lost", indeterminate=True))
+    with pytest.raises(StopIteration) as end:
+        flow.send(again.run(connections.client()))
+    assert end.value.value is True
+    assert [key for key in kit.keys() if ":cursor:" in key]
 
 
 def test_two_loops_of_a_task_go_on_each_where_it_was(places, queue):
