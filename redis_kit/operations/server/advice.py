@@ -69,7 +69,7 @@ def advice(report: ServerReport) -> list[Advice]:
 
 def _lasting(report: ServerReport, advice: Sequence[Advice]) -> Iterator[Advice]:
     if any(each.remedy.startswith(("CONFIG SET", "ACL SETUSER")) for each in advice):
-        wrong = _("A restart of the server loses the changes by CONFIG SET and ACL SETUSER.")
+        wrong = _("A restart of the server loses what the commands above change.")
         by_hand = _("Write them into the server's configuration.")
         yield Advice("note", wrong, "CONFIG REWRITE" if report.info.get("config_file") else by_hand)
 
