@@ -27,6 +27,10 @@ ACL_HINT = "ACL LOG on the server names the key or command; see docs/howto/acl.m
 UNAUTHENTICATED = "Protocol error: unauthenticated"
 # Scripts begin with a line "#!lua", which servers before Redis 7.0 can't read.
 NO_FLAGS = "unexpected symbol near '#'"
+# Lua code that no data makes right. Other errors of a script may come from what a key holds.
+MISTAKE = re.compile(
+    r"Error compiling script|user_script:\d+: (?:Script attempted to access|attempt to call|Attempt to modify)"
+)
 # No reply came, or it does not follow Redis's protocol.
 LOST = (client.ConnectionError, client.TimeoutError, OSError, client.ClusterError, client.InvalidResponse)
 # Answers for the sender of the command to act on.
@@ -69,6 +73,8 @@ def translate(error: Exception, *, sent: bool, where: str = "the server", in_clu
         return KeyConflict(f"A key is not of the kit's type ({where}), something else wrote to it: {text}")
     if text.endswith(NO_FLAGS):
         return CommandFailed(f"The server is too old ({where}): Redis 7.0 or Valkey 7.2 is the oldest that works.")
+    if MISTAKE.match(text):
+        return ConfigurationError(f"The Lua code of a script is wrong ({where}): {text}")
     if cannot_serve(error):
         return RedisUnavailable(f"Redis can't serve now ({where}): {text}", indeterminate=False)
     if text.startswith("No master found for") and " : " not in text:  # no Sentinel has failed
