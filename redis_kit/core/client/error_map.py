@@ -35,15 +35,24 @@ MISTAKE = re.compile(
 LOST = (client.ConnectionError, client.TimeoutError, OSError, client.ClusterError, client.InvalidResponse)
 # Answers for the sender of the command to act on.
 REDIRECTED = (client.NoScriptError, client.AskError, client.TryAgainError)
+MOVED = client.MovedError
+# Answers of a node of a Cluster to a client that takes it for a server by itself.
+OF_CLUSTER = (client.AskError, client.TryAgainError, client.ClusterCrossSlotError)
 
 
-def translate(error: Exception, *, sent: bool, where: str = "the server") -> Exception:
+def translate(error: Exception, *, sent: bool, where: str = "the server", in_cluster: bool = False) -> Exception:
     """Return the error of redis_kit for one of redis-py; ``sent`` says whether the command had left this process.
 
-    Redirections, a missing script, and errors of other libraries are returned as they are.
+    A missing script, errors of other libraries, and redirections, if the client is part of one ``in_cluster``, are
+    returned as they are.
     """
-    if isinstance(error, (RedisKitError, *REDIRECTED)):
+    if isinstance(error, (RedisKitError, client.NoScriptError)) or (in_cluster and isinstance(error, REDIRECTED)):
         return error
+    if isinstance(error, OF_CLUSTER) and not in_cluster:
+        return ConfigurationError(
+            f"The server ({where}) is a node of a Cluster. In REDIS_KIT['CONNECTIONS'], write 'CLUSTER' in place of "
+            "'URL'."
+        )
     text = (str(error) or type(error).__name__).removeprefix("ERR ")  # left by a script that ran inside another one
     if type(error).__name__ == "MasterNotFoundError" and _DENIED.search(text):
         return AuthenticationFailed(
