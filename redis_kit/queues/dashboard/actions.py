@@ -4,29 +4,78 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Self
-from urllib.parse import quote, unquote
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self, cast
+from urllib.parse import parse_qs, quote, unquote, urlencode
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
 
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.flow import Flow
 from redis_kit.core.panels import duration
+from redis_kit.core.primitive import Primitive
+from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.text import grouped
 from redis_kit.queues import limits
 from redis_kit.queues.engine.enqueue import MOST_NAMES
+from redis_kit.queues.engine.feature import canceller
+from redis_kit.queues.engine.job import JobInfo, State
 from redis_kit.queues.engine.message import task_of
+from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.management import manage
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import failures
 from redis_kit.queues.reports import workers as worker_list
 from redis_kit.queues.reports.failures import Group
+from redis_kit.queues.reports.job_pages import JobFilter, all_matching
 from redis_kit.queues.reports.stats import queue_names
 from redis_kit.queues.reports.workers import Command
 
 JOB = re.compile(r"([^/]+)/([A-Za-z0-9_.-]{1,128})")
 MOST_RETRIED = 1000  # dead jobs of a queue
 NAMED = 5  # jobs or tasks in a sentence
+Step = Callable[[str, str], ScriptCall]  # of the beginning of a queue's keys, and an id
+MOST = 1000  # jobs that one button changes
+TEXTS = ("task", "error", "tag")  # of a filter
+MATCHING = "?"  # begins the value of a button for all that match
+OF_STATES = {
+    "ready": ("cancel", "delete"),
+    "scheduled": ("run_now", "cancel", "delete"),
+    "running": ("cancel",),
+    "dead": ("retry", "delete"),
+}
+EFFECTS = {
+    "retry": ngettext_lazy(
+        "%(count)d dead job becomes ready as if it were new.",
+        "%(count)d dead jobs become ready as if they were new.",
+        "count",
+    ),
+    "run_now": ngettext_lazy(
+        "%(count)d job becomes ready before its time.", "%(count)d jobs become ready before their time.", "count"
+    ),
+    "cancel": ngettext_lazy(
+        "%(count)d job will not run, or is stopped by its worker. Its result will say that it was cancelled.",
+        "%(count)d jobs will not run, or are stopped by their workers. Their results will say that they were "
+        "cancelled.",
+        "count",
+    ),
+    "delete": ngettext_lazy(
+        "%(count)d job is deleted, and can't be retried. Callers that wait for its result get none.",
+        "%(count)d jobs are deleted, and can't be retried. Callers that wait for their results get none.",
+        "count",
+    ),
+}
+OF_ONE = {  # what is said of one job that was changed, and of one that was not
+    "retry": (gettext_lazy("Retried: %(job)s."), gettext_lazy("Nothing was retried: %(job)s is not dead.")),
+    "run_now": (gettext_lazy("Ready: %(job)s."), gettext_lazy("Nothing was done: %(job)s is not scheduled.")),
+    "cancel": (
+        gettext_lazy("Cancelled: %(job)s."),
+        gettext_lazy("Nothing was cancelled: %(job)s is neither waiting nor running."),
+    ),
+    "delete": (gettext_lazy("Deleted: %(job)s."), gettext_lazy("Nothing was deleted: %(job)s is running or gone.")),
+}
 
 
 class Target:
@@ -81,65 +130,135 @@ class JobTarget(Target):
     queue: str
     id: str
 
+
+class JobSelection(NamedTuple):
+    """Jobs of a queue, by their ids, or if there are none all in a state that match the filter."""
+
+    queue: str
+    ids: tuple[str, ...]
+    state: str = ""
+    task: str = ""
+    error: str = ""
+    tag: str = ""
+
+    @classmethod
+    def parse(cls, value: str) -> Self:
+        """Return the selection in the value of a button. Raises InvalidValue for any other text."""
+        if value.startswith(MATCHING):
+            fields = {name: values[-1] for name, values in parse_qs(value[1:]).items()}
+            queue, state = fields.get("queue", ""), fields.get("state", "")
+            if not queue or state not in OF_STATES:
+                raise InvalidValue(_("Nothing was done: this is not a search for jobs."))
+            return cls(queue, (), state, *(fields.get(name, "") for name in TEXTS))
+        targets = [JobTarget.parse(line) for line in value.split("\n")]
+        if len(targets) > MOST or len({target.queue for target in targets}) != 1:
+            raise InvalidValue(_("Nothing was done: select up to %d jobs of one queue.") % MOST)
+        return cls(targets[0].queue, tuple(dict.fromkeys(target.id for target in targets)))
+
+    @property
+    def value(self) -> str:
+        """Return the value of the button for all that match."""
+        return MATCHING + urlencode({name: text for name, text in self._asdict().items() if text and name != "ids"})
+
+    @property
+    def shown(self) -> str:
+        """Return its name for confirmations and the log."""
+        if self.ids:
+            return f"{self.queue}, {', '.join(self.ids[:NAMED])}{', …' * (len(self.ids) > NAMED)}"
+        return ", ".join([self.queue, self.state, *(repr(text) for text in self[3:] if text)])
+
+    @classmethod
+    def name_of(cls, value: str) -> str:
+        """Return the name of the selection in a value."""
+        return cls.parse(value).shown
+
+    @classmethod
+    def effect_of(cls, action: str) -> Callable[[str], str]:
+        """Return the function of a value that tells what an action will do; see effect()."""
+        return lambda value: cls.parse(value).effect(action)
+
+    def effect(self, action: str) -> str:
+        """Return what an action will do: the number of jobs, and their tasks unless the viewer selected several.
+
+        Raises InvalidValue without a job. Two round trips or more for one job and for a search.
+        """
+        if len(self.ids) > 1:
+            return str(EFFECTS[action] % {"count": len(self.ids)})
+        jobs = [info for info in self._read(existing(self.queue)) if action in OF_STATES[info.state]]
+        if not jobs:
+            raise self._refusal(action)
+        tasks = Counter(task_of(info.body) or _("no task") for info in jobs)
+        named = ", ".join(f"{task} ({count})" for task, count in tasks.most_common(NAMED))
+        more = ", …" * (len(tasks) > NAMED)
+        return f"{EFFECTS[action] % {'count': len(jobs)}} " + _("Their tasks: %(tasks)s.") % {"tasks": named + more}
+
     def retry(self) -> str:
-        """Make a dead job ready as if it were new. Raises InvalidValue if it is not dead."""
-        if not existing(self.queue).requeue([self.id]):
-            raise InvalidValue(_("Nothing was retried: %(job)s is not dead.") % {"job": self.shown})
-        return _("Retried: %(job)s.") % {"job": self.shown}
+        """Make its dead jobs ready as if they were new. Raises InvalidValue if there are none."""
+        queue, ids = self._chosen()
+        count = queue.requeue(ids)
+        return self._report("retry", count, retried(count, self.queue))
 
     def run_now(self) -> str:
-        """Make a scheduled job ready now. Raises InvalidValue if it is not scheduled."""
-        if not existing(self.queue).run_now(self.id):
-            raise InvalidValue(_("Nothing was done: %(job)s is not scheduled.") % {"job": self.shown})
-        return _("Ready: %(job)s.") % {"job": self.shown}
-
-    def effect_of_cancel(self) -> str:
-        """Return what cancel() will do. Two round trips. Raises InvalidValue if it is neither waiting nor running."""
-        info = existing(self.queue).get(self.id)
-        if info is None or info.state == "dead":
-            raise self._not_cancelled()
-        if info.state == "running":
-            return _("%(task)s is running on the worker %(worker)s, which will stop it at its next heartbeat.") % {
-                "task": task_of(info.body) or _("The job"),
-                "worker": info.worker,
-            }
-        task = task_of(info.body) or _("The job")
-        return _("%(task)s will not run. Its result will say that it was cancelled.") % {"task": task}
-
-    def effect_of_deletion(self) -> str:
-        """Return what delete() will do. Two round trips. Raises InvalidValue if it is running or gone."""
-        info = existing(self.queue).get(self.id)
-        if info is None or info.state == "running":
-            raise self._not_deleted()
-        task = task_of(info.body) or _("The job")
-        if info.state == "dead":
-            return _("%(task)s is dead after %(count)d attempts. Once deleted, it can't be retried.") % {
-                "task": task,
-                "count": info.attempts,
-            }
-        return _("%(task)s will never run, and callers that wait for its result get none.") % {"task": task}
+        """Make its scheduled jobs ready. Raises InvalidValue if there are none."""
+        queue, ids = self._chosen()
+        count = sum(queue.run_flow(_each(queue, ids, manage.run_now_step)))
+        text = ngettext("Ready: %(count)s job of %(queue)s.", "Ready: %(count)s jobs of %(queue)s.", count)
+        return self._report("run_now", count, text)
 
     def cancel(self) -> str:
-        """Cancel a waiting job now, a running one by its worker. Raises InvalidValue for any other."""
-        queue = existing(self.queue)
-        answer = queue.run_flow(manage.cancel(queue, self.id))
-        if not answer:
-            raise self._not_cancelled()
-        if answer == manage.STOPPING:
+        """Cancel its waiting jobs now, the running ones by their workers. Raises InvalidValue if there are none."""
+        queue, ids = self._chosen()
+        answers = queue.run_flow(_each(queue, ids, canceller()))
+        running = answers.count(manage.STOPPING)
+        count = answers.count(1) + running
+        if running and len(self.ids) == 1:
             return _("Cancelling: the worker will stop %(job)s.") % {"job": self.shown}
-        return _("Cancelled: %(job)s.") % {"job": self.shown}
+        text = ngettext("Cancelled %(count)s job of %(queue)s.", "Cancelled %(count)s jobs of %(queue)s.", count)
+        stopping = " " + _("%s of them are running; their workers stop them.") % grouped(running) if running else ""
+        return self._report("cancel", count, text) + stopping
 
     def delete(self) -> str:
-        """Delete it. Raises InvalidValue if it is running or gone."""
-        if not existing(self.queue).delete(self.id):
-            raise self._not_deleted()
-        return _("Deleted: %(job)s.") % {"job": self.shown}
+        """Delete its jobs that are not running. Raises InvalidValue if there are none."""
+        queue, ids = self._chosen()
+        count = sum(queue.run_flow(_each(queue, ids, manage.delete_step)))
+        text = ngettext("Deleted %(count)s job of %(queue)s.", "Deleted %(count)s jobs of %(queue)s.", count)
+        return self._report("delete", count, text)
 
-    def _not_cancelled(self) -> InvalidValue:
-        return InvalidValue(_("Nothing was cancelled: %(job)s is neither waiting nor running.") % {"job": self.shown})
+    def _report(self, action: str, count: int, text: str) -> str:
+        if not count:
+            raise self._refusal(action)
+        if len(self.ids) == 1:
+            return str(OF_ONE[action][0] % {"job": self.shown})
+        return text % {"count": grouped(count), "queue": self.queue}
 
-    def _not_deleted(self) -> InvalidValue:
-        return InvalidValue(_("Nothing was deleted: %(job)s is running or gone.") % {"job": self.shown})
+    def _refusal(self, action: str) -> InvalidValue:
+        if len(self.ids) == 1:
+            return InvalidValue(OF_ONE[action][1] % {"job": self.shown})
+        return InvalidValue(_("Nothing was done: no job is in this state any more."))
+
+    def _chosen(self) -> tuple[Queue, Sequence[str]]:
+        queue = existing(self.queue)
+        return queue, self.ids or [info.id for info in self._read(queue)]
+
+    def _read(self, queue: Queue) -> list[JobInfo]:
+        if self.ids:
+            return list(filter(None, map(queue.get, self.ids)))
+        wanted = JobFilter(*self[3:])
+        jobs: list[JobInfo] = queue.run_flow(all_matching(queue, cast("State", self.state), wanted, limit=MOST))
+        return [info for info in jobs if info.id.isascii()]
+
+
+def _each(queue: Primitive, ids: Sequence[str], step: Step) -> Flow[list[int]]:
+    by_shard = yield from spread().each(queue, partial(_of_one, ids=ids, step=step))
+    return [answer for answers in by_shard for answer in answers]
+
+
+def _of_one(queue: Primitive, *, ids: Sequence[str], step: Step) -> Flow[list[int]]:
+    answers: list[int] = []
+    for at in range(0, len(ids), manage.CHUNK):
+        steps = [step(queue.key(""), id) for id in ids[at : at + manage.CHUNK]]
+        answers += yield CombinedBatch(steps)
+    return answers
 
 
 @dataclass(frozen=True)

@@ -1,64 +1,28 @@
 """The dashboard's page of jobs: those of a queue in one state, searched and changed many at a time."""
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
-from typing import Any, NamedTuple, Self, cast
-from urllib.parse import parse_qs, urlencode
+from typing import Any, cast
 
-from django.utils.translation import gettext, ngettext, ngettext_lazy
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from redis_kit.core.errors import InvalidValue
-from redis_kit.core.flow import Flow
 from redis_kit.core.panels import Content, Field, Figure, Lines, Link, NextPage, Search, Table
-from redis_kit.core.primitive import Primitive
-from redis_kit.core.scripts import ScriptCall
-from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.text import grouped
 from redis_kit.queues.dashboard import queues_page
-from redis_kit.queues.dashboard.actions import JOB, NAMED, JobTarget, existing, retried
-from redis_kit.queues.dashboard.job_page import OF_STATES, WAITS, error, moment, tags
+from redis_kit.queues.dashboard.actions import JOB, MOST, OF_STATES, TEXTS, JobSelection, JobTarget
+from redis_kit.queues.dashboard.job_page import WAITS, error, moment, tags
 from redis_kit.queues.dashboard.panel import MANAGE, QueueChoicePanel, button
 from redis_kit.queues.engine.done import DoneJob
-from redis_kit.queues.engine.feature import canceller
 from redis_kit.queues.engine.job import JobInfo, State, cause
 from redis_kit.queues.engine.message import tags_of, task_of
-from redis_kit.queues.engine.spread import spread
-from redis_kit.queues.management import manage
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports.failures import Group
-from redis_kit.queues.reports.job_pages import JobFilter, JobPage, all_matching, job_page
+from redis_kit.queues.reports.job_pages import JobFilter, JobPage, job_page
 from redis_kit.queues.reports.stats import Errors, queue_counts
 
 SLUG = "jobs"
-Step = Callable[[str, str], ScriptCall]  # of the beginning of a queue's keys, and an id
-MOST = 1000  # jobs that one button changes
-TEXTS = ("task", "error", "tag")  # of a filter
-MATCHING = "?"  # begins the value of a button for all that match
-EFFECTS = {
-    "retry": ngettext_lazy(
-        "%(count)d dead job becomes ready as if it were new.",
-        "%(count)d dead jobs become ready as if they were new.",
-        "count",
-    ),
-    "run_now": ngettext_lazy(
-        "%(count)d job becomes ready before its time.", "%(count)d jobs become ready before their time.", "count"
-    ),
-    "cancel": ngettext_lazy(
-        "%(count)d job will not run, or is stopped by its worker. Its result will say that it was cancelled.",
-        "%(count)d jobs will not run, or are stopped by their workers. Their results will say that they were "
-        "cancelled.",
-        "count",
-    ),
-    "delete": ngettext_lazy(
-        "%(count)d job is deleted, and can't be retried. Callers that wait for its result get none.",
-        "%(count)d jobs are deleted, and can't be retried. Callers that wait for their results get none.",
-        "count",
-    ),
-}
 KEEPS_NONE = _("No done job is kept. The option DONE_LIMIT of a queue keeps the latest ones.")
 SHOWN = 50  # jobs on a page
 TITLES = {
@@ -75,115 +39,6 @@ BY_STATE = {
 BUTTONS: dict[str, tuple[str, ...]] = {"done": ()} | {
     state: tuple(f"{name}_jobs" for name in names) for state, names in OF_STATES.items()
 }
-
-
-class JobSelection(NamedTuple):
-    """Jobs of a queue, by their ids, or if there are none all in a state that match the filter."""
-
-    queue: str
-    ids: tuple[str, ...]
-    state: str = ""
-    task: str = ""
-    error: str = ""
-    tag: str = ""
-
-    @classmethod
-    def parse(cls, value: str) -> Self:
-        """Return the selection in the value of a button. Raises InvalidValue for any other text."""
-        if value.startswith(MATCHING):
-            fields = {name: values[-1] for name, values in parse_qs(value[1:]).items()}
-            queue, state = fields.get("queue", ""), fields.get("state", "")
-            if not queue or state not in OF_STATES:
-                raise InvalidValue(gettext("Nothing was done: this is not a search for jobs."))
-            return cls(queue, (), state, *(fields.get(name, "") for name in TEXTS))
-        targets = [JobTarget.parse(line) for line in value.split("\n")]
-        if len(targets) > MOST or len({target.queue for target in targets}) != 1:
-            raise InvalidValue(gettext("Nothing was done: select up to %d jobs of one queue.") % MOST)
-        return cls(targets[0].queue, tuple(dict.fromkeys(target.id for target in targets)))
-
-    @property
-    def value(self) -> str:
-        """Return the value of the button for all that match."""
-        return MATCHING + urlencode({name: text for name, text in self._asdict().items() if text and name != "ids"})
-
-    @property
-    def shown(self) -> str:
-        """Return its name for confirmations and the log."""
-        if self.ids:
-            return f"{self.queue}, {', '.join(self.ids[:NAMED])}{', …' * (len(self.ids) > NAMED)}"
-        return ", ".join([self.queue, self.state, *(repr(text) for text in self[3:] if text)])
-
-    def effect(self, sentence: Any) -> str:
-        """Return what will happen, with the number of jobs and their tasks. Raises InvalidValue without a job."""
-        if self.ids:
-            return str(sentence % {"count": len(self.ids)})
-        jobs = self._matching(existing(self.queue))
-        if not jobs:
-            raise _no_jobs()
-        tasks = Counter(task_of(info.body) or gettext("no task") for info in jobs)
-        named = ", ".join(f"{task} ({count})" for task, count in tasks.most_common(NAMED))
-        more = ", …" * (len(tasks) > NAMED)
-        return f"{sentence % {'count': len(jobs)}} " + gettext("Their tasks: %(tasks)s.") % {"tasks": named + more}
-
-    def retry(self) -> str:
-        """Make its dead jobs ready as if they were new. Raises InvalidValue if there are none."""
-        queue, ids = self._chosen()
-        return retried(_some(queue.requeue(ids)), self.queue)
-
-    def run_now(self) -> str:
-        """Make its scheduled jobs ready. Raises InvalidValue if there are none."""
-        queue, ids = self._chosen()
-        count = _some(sum(queue.run_flow(_each(queue, ids, manage.run_now_step))))
-        return ngettext("Ready: %(count)s job of %(queue)s.", "Ready: %(count)s jobs of %(queue)s.", count) % {
-            "count": grouped(count),
-            "queue": self.queue,
-        }
-
-    def cancel(self) -> str:
-        """Cancel its waiting jobs now, the running ones by their workers. Raises InvalidValue if there are none."""
-        queue, ids = self._chosen()
-        answers = queue.run_flow(_each(queue, ids, canceller()))
-        running = answers.count(manage.STOPPING)
-        count = _some(answers.count(1) + running)
-        text = ngettext("Cancelled %(count)s job of %(queue)s.", "Cancelled %(count)s jobs of %(queue)s.", count)
-        stopping = (
-            " " + gettext("%s of them are running; their workers stop them.") % grouped(running) if running else ""
-        )
-        return text % {"count": grouped(count), "queue": self.queue} + stopping
-
-    def delete(self) -> str:
-        """Delete its jobs that are not running. Raises InvalidValue if there are none."""
-        queue, ids = self._chosen()
-        count = _some(sum(queue.run_flow(_each(queue, ids, manage.delete_step))))
-        text = ngettext("Deleted %(count)s job of %(queue)s.", "Deleted %(count)s jobs of %(queue)s.", count)
-        return text % {"count": grouped(count), "queue": self.queue}
-
-    def _chosen(self) -> tuple[Queue, Sequence[str]]:
-        queue = existing(self.queue)
-        return queue, self.ids or [info.id for info in self._matching(queue)]
-
-    def _matching(self, queue: Queue) -> list[JobInfo]:
-        wanted = JobFilter(*self[3:])
-        jobs: list[JobInfo] = queue.run_flow(all_matching(queue, cast("State", self.state), wanted, limit=MOST))
-        return [info for info in jobs if info.id.isascii()]
-
-
-def _some(count: int) -> int:
-    if not count:
-        raise _no_jobs()
-    return count
-
-
-def _no_jobs() -> InvalidValue:
-    return InvalidValue(gettext("Nothing was done: no job is in this state any more."))
-
-
-def _name(value: str) -> str:
-    return JobSelection.parse(value).shown
-
-
-def _effect(action: str) -> Callable[[str], str]:
-    return lambda value: JobSelection.parse(value).effect(EFFECTS[action])
 
 
 class JobsPanel(QueueChoicePanel):
@@ -240,22 +95,24 @@ class JobsPanel(QueueChoicePanel):
         if page.groups and not cursor:
             yield self._groups(page)
 
-    @button(_("Retry"), named=_name, confirm=True, effect=_effect("retry"), harmless=True)
+    @button(_("Retry"), named=JobSelection.name_of, confirm=True, effect=JobSelection.effect_of("retry"), harmless=True)
     def retry_jobs(self, value: str) -> str:
         """Make dead jobs ready as if they were new."""
         return JobSelection.parse(value).retry()
 
-    @button(_("Run now"), named=_name, confirm=True, effect=_effect("run_now"), harmless=True)
+    @button(
+        _("Run now"), named=JobSelection.name_of, confirm=True, effect=JobSelection.effect_of("run_now"), harmless=True
+    )
     def run_now_jobs(self, value: str) -> str:
         """Make scheduled jobs ready."""
         return JobSelection.parse(value).run_now()
 
-    @button(_("Cancel jobs"), named=_name, confirm=True, effect=_effect("cancel"))
+    @button(_("Cancel jobs"), named=JobSelection.name_of, confirm=True, effect=JobSelection.effect_of("cancel"))
     def cancel_jobs(self, value: str) -> str:
         """Cancel jobs that wait or run."""
         return JobSelection.parse(value).cancel()
 
-    @button(_("Delete"), named=_name, confirm=True, effect=_effect("delete"))
+    @button(_("Delete"), named=JobSelection.name_of, confirm=True, effect=JobSelection.effect_of("delete"))
     def delete_jobs(self, value: str) -> str:
         """Delete jobs that are not running."""
         return JobSelection.parse(value).delete()
@@ -343,16 +200,3 @@ def _row(queue: str, info: JobInfo | DoneJob) -> tuple[Any, ...]:
         begun = None if info.begun is None else moment(info.begun)
         return named, moment(info.due), begun, info.attempts, Link(info.worker or "?", "workers")
     return named, moment(info.due), info.attempts, info.priority
-
-
-def _each(queue: Primitive, ids: Sequence[str], step: Step) -> Flow[list[int]]:
-    by_shard = yield from spread().each(queue, partial(_of_one, ids=ids, step=step))
-    return [answer for answers in by_shard for answer in answers]
-
-
-def _of_one(queue: Primitive, *, ids: Sequence[str], step: Step) -> Flow[list[int]]:
-    answers: list[int] = []
-    for at in range(0, len(ids), manage.CHUNK):
-        steps = [step(queue.key(""), id) for id in ids[at : at + manage.CHUNK]]
-        answers += yield CombinedBatch(steps)
-    return answers

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from redis_kit.core.logs import error_text
 from redis_kit.core.logs.masking import HIDDEN, is_secret, without_secrets
 from redis_kit.core.panels import MOST_ROWS, Content, Lines, Link, Listing, Meter, Table, Words
-from redis_kit.queues.dashboard.actions import JobTarget
+from redis_kit.queues.dashboard.actions import OF_STATES, JobTarget
 from redis_kit.queues.engine import message
 from redis_kit.queues.engine import payload as serializers
 from redis_kit.queues.engine.feature import features
@@ -26,12 +26,6 @@ LONG = 200  # characters of a cell
 LONGEST = 20_000  # characters of a traceback, whose end tells most
 STATES = {"ready": _("ready"), "scheduled": _("scheduled"), "running": _("running"), "dead": _("dead")}
 STATUSES = {"READY": _("waiting"), "RUNNING": _("running"), "SUCCESSFUL": _("successful"), "FAILED": _("failed")}
-OF_STATES = {
-    "ready": ("cancel", "delete"),
-    "scheduled": ("run_now", "cancel", "delete"),
-    "running": ("cancel",),
-    "dead": ("retry", "delete"),
-}
 UNTIL = {"done": _("until the job is done"), "queued": _("until the job begins")}
 LONGEST_TEXT = 200  # characters of a text in the arguments
 MOST_CHARACTERS = 2000  # characters of all

@@ -12,7 +12,7 @@ from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict, RedisK
 from redis_kit.core.flow import Flow
 from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Pages, Panel, Search, Table, Tile, action, range_of
 from redis_kit.queues.dashboard import actions, job_page, queues_page
-from redis_kit.queues.dashboard.actions import GroupTarget, JobTarget, LimitTarget, effect_of_retrying_dead
+from redis_kit.queues.dashboard.actions import GroupTarget, JobSelection, LimitTarget, effect_of_retrying_dead
 from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.enqueue import MOST_NAMES
 from redis_kit.queues.engine.feature import features
@@ -226,25 +226,25 @@ class QueuesPanel(QueueChoicePanel):
         """Let a limit allow again what the code says."""
         return LimitTarget.parse(value).reset()
 
-    @button(_("Retry"), named=JobTarget.shown_of)
+    @button(_("Retry"), named=JobSelection.name_of)
     def retry(self, value: str) -> str:
         """Make a dead job ready as if it were new."""
-        return JobTarget.parse(value).retry()
+        return JobSelection.parse(value).retry()
 
-    @button(_("Run now"), named=JobTarget.shown_of)
+    @button(_("Run now"), named=JobSelection.name_of)
     def run_now(self, value: str) -> str:
         """Make a scheduled job ready."""
-        return JobTarget.parse(value).run_now()
+        return JobSelection.parse(value).run_now()
 
-    @button(_("Cancel the job"), named=JobTarget.shown_of, confirm=True, effect=JobTarget.effect_of("cancel"))
+    @button(_("Cancel the job"), named=JobSelection.name_of, confirm=True, effect=JobSelection.effect_of("cancel"))
     def cancel(self, value: str) -> str:
         """Cancel a waiting or running job; its result says so."""
-        return JobTarget.parse(value).cancel()
+        return JobSelection.parse(value).cancel()
 
-    @button(_("Delete"), named=JobTarget.shown_of, confirm=True, effect=JobTarget.effect_of("deletion"))
+    @button(_("Delete"), named=JobSelection.name_of, confirm=True, effect=JobSelection.effect_of("delete"))
     def delete(self, value: str) -> str:
         """Delete a job that is not running."""
-        return JobTarget.parse(value).delete()
+        return JobSelection.parse(value).delete()
 
     @button(_("Retry 1"), named=GroupTarget.shown_of)
     def retry_one(self, value: str) -> str:

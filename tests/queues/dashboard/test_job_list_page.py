@@ -7,7 +7,7 @@ from django.contrib.admin.models import LogEntry
 
 from redis_kit.core import component
 from redis_kit.queues import Queue
-from redis_kit.queues.dashboard import job_list_page
+from redis_kit.queues.dashboard import actions, job_list_page
 from tests.dashboard.support.attacks import FEW, harmless_links
 from tests.dashboard.support.html import page, rows, said
 from tests.fixtures.dashboard import ADMIN, layout_problems
@@ -221,7 +221,7 @@ def test_each_state_has_its_buttons(mail, boss):
     assert offered("scheduled") == ["Run now…", "Cancel jobs…", "Delete…"]
     assert offered("running") == ["Cancel jobs…"]
     assert offered("dead") == ["Retry…", "Delete…"]
-    assert said(press(boss, "run_now_jobs", "mail/later")) == ["Ready: 1 job of mail."]
+    assert said(press(boss, "run_now_jobs", "mail/later")) == ["Ready: mail, later."]
     assert said(press(boss, "cancel_jobs", "mail/ready", "mail/running")) == [
         "Cancelled 2 jobs of mail. 1 of them are running; their workers stop them."
     ]
@@ -250,7 +250,8 @@ def test_all_jobs_that_match_are_changed_together(mail, boss):
         (["?queue=mail&state=done"], "Nothing was done: this is not a search for jobs."),
         (["?state=dead"], "Nothing was done: this is not a search for jobs."),
         (["none/d0"], "There is no queue none."),
-        (["mail/gone"], "Nothing was done: no job is in this state any more."),
+        (["mail/gone"], "Nothing was deleted: mail, gone is running or gone."),
+        (["mail/gone\nmail/lost"], "Nothing was done: no job is in this state any more."),
     ],
 )
 def test_other_values_change_nothing(values, answer, mail, boss):
@@ -261,7 +262,7 @@ def test_other_values_change_nothing(values, answer, mail, boss):
 
 
 def test_a_button_changes_no_more_than_it_says(mail, boss, monkeypatch):
-    monkeypatch.setattr(job_list_page, "MOST", 2)
+    monkeypatch.setattr(actions, "MOST", 2)
     assert said(press(boss, "delete_jobs", "?queue=mail&state=dead")) == ["Deleted 2 jobs of mail."]
 
 

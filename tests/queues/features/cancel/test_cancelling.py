@@ -7,7 +7,7 @@ import pytest
 
 from redis_kit.core import connections, flow
 from redis_kit.queues import Cancelled, Queue, QueueCounts, framework, task
-from redis_kit.queues.dashboard.actions import JobTarget
+from redis_kit.queues.dashboard.actions import JobSelection
 from redis_kit.queues.engine import ids, liveness
 from redis_kit.queues.engine.feature import canceller
 from redis_kit.queues.inspection import control_worker
@@ -91,11 +91,11 @@ def test_cancelled_job_without_a_result_leaves_none(queue, any_kit):
     pytest.importorskip("redis_kit.queues.features.results.feature")
     handle = forget.enqueue()
     assert any_kit.client.exists(queue.key("jobs"))
-    JobTarget("mail", handle.id).cancel()
+    JobSelection("mail", (handle.id,)).cancel()
     assert queue.counts() == QueueCounts(0, 0, 0, 0)
     assert not any_kit.client.exists(queue.key(f"result:{handle.id}"))
     kept = hold_mail.enqueue("kept")
-    JobTarget("mail", kept.id).cancel()
+    JobSelection("mail", (kept.id,)).cancel()
     kept.refresh()
     assert kept.status == "FAILED"
 
