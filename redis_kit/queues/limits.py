@@ -8,7 +8,7 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.values.sequences import batched
-from redis_kit.queues.engine.feature import has, lanes
+from redis_kit.queues.engine.feature import has, provided
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.queue import Queue
 
@@ -46,7 +46,7 @@ def listed(queue: Primitive) -> Flow[list[LimitInfo]]:
 
 
 def _listed(queue: Primitive) -> Flow[list[LimitInfo]]:
-    now, *reply = yield lanes().LIST_LIMITS(queue.key(""), "")
+    now, *reply = yield provided("lanes").LIST_LIMITS(queue.key(""), "")
     return [_info(now, *parts) for parts in batched(reply, 6)]
 
 
@@ -61,8 +61,8 @@ def change(queue: Primitive, name: str, concurrency: int | None, rate: str | Non
 
     Raises InvalidValue for the limit of a whole queue with shards.
     """
-    allowed = lanes().allowed(concurrency, rate)
-    text = lanes().EVERYTHING if allowed == lanes().NOTHING else allowed
+    allowed = provided("lanes").allowed(concurrency, rate)
+    text = provided("lanes").EVERYTHING if allowed == provided("lanes").NOTHING else allowed
     if name == "queue" and len(spread().names(queue.name)) > 1:
         raise InvalidValue(f"The queue {queue.name!r} has SHARDS, so only its groups and tasks can have limits.")
     return (yield from _set(queue, name, text))
@@ -70,12 +70,12 @@ def change(queue: Primitive, name: str, concurrency: int | None, rate: str | Non
 
 def _set(queue: Primitive, name: str, text: str = "") -> Flow[bool]:
     """Set what a limit allows; without a text, go back to what the code says."""
-    parts = {"name": lanes().limit_name(name), "text": text or lanes().NOTHING}
+    parts = {"name": provided("lanes").limit_name(name), "text": text or provided("lanes").NOTHING}
     return any((yield from spread().each(queue, partial(_set_in_one, **parts))))
 
 
 def _set_in_one(queue: Primitive, *, name: str, text: str) -> Flow[bool]:
-    return bool((yield lanes().SET_LIMIT(queue.key(""), name, text)))
+    return bool((yield provided("lanes").SET_LIMIT(queue.key(""), name, text)))
 
 
 def _info(now: int, name: bytes, set: bytes, code: bytes, running: int, waiting: int, start: int) -> LimitInfo:
@@ -83,7 +83,7 @@ def _info(now: int, name: bytes, set: bytes, code: bytes, running: int, waiting:
     rate = rest.partition(" ")[2]
     most = int(concurrency) if concurrency.isdigit() else None
     seconds = max(0, start - now) / 1000 if start else 0.0
-    shown = lanes().shown_name(name.decode("utf-8", "replace"))
+    shown = provided("lanes").shown_name(name.decode("utf-8", "replace"))
     return LimitInfo(shown, most, rate or None, bool(set), running, waiting, seconds)
 
 

@@ -9,7 +9,7 @@ from redis_kit.core.primitive import Primitive, with_own_init
 from redis_kit.queues import signals
 from redis_kit.queues.engine import claim, enqueue, liveness
 from redis_kit.queues.engine.claim import Claimed
-from redis_kit.queues.engine.feature import lane_of, pausing, unique_keys
+from redis_kit.queues.engine.feature import lane_of, provided
 from redis_kit.queues.engine.job import Job, JobInfo, PauseInfo, QueueCounts, State
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.engine.unique import PutResult, UniqueKey, Until
@@ -264,27 +264,27 @@ class Queue(Primitive):
         A paused queue accepts jobs and gives out none; running jobs end as usual, and workers sleep. If the queue is
         paused already, this changes the end of the pause.
         """
-        self.run_flow(pausing().pause(self, seconds))
+        self.run_flow(provided("pausing").pause(self, seconds))
 
     async def apause(self, seconds: Delay | None = None) -> None:
         """See pause()."""
-        await self.arun_flow(pausing().pause(self, seconds))
+        await self.arun_flow(provided("pausing").pause(self, seconds))
 
     def resume(self) -> bool:
         """End the pause at once; False if the queue was not paused. One round trip."""
-        return self.run_flow(pausing().resume(self))
+        return self.run_flow(provided("pausing").resume(self))
 
     async def aresume(self) -> bool:
         """See resume()."""
-        return await self.arun_flow(pausing().resume(self))
+        return await self.arun_flow(provided("pausing").resume(self))
 
     def paused(self) -> PauseInfo | None:
         """Return when the queue was paused and when the pause ends; None if it is not paused. One round trip."""
-        return self.run_flow(pausing().paused(self))
+        return self.run_flow(provided("pausing").paused(self))
 
     async def apaused(self) -> PauseInfo | None:
         """See paused()."""
-        return await self.arun_flow(pausing().paused(self))
+        return await self.arun_flow(provided("pausing").paused(self))
 
     def _each(self, flow: Callable[..., Flow[Result]], worker: str | None) -> Flow[list[Result]]:
         return spread().each(self, partial(flow, worker=worker))
@@ -310,5 +310,5 @@ class Queue(Primitive):
 def _key(unique: str | None, until: Until, replace: bool) -> UniqueKey | None:
     if unique is None and replace is False:
         return None
-    key: UniqueKey | None = unique_keys().chosen(unique, until, replace)
+    key: UniqueKey | None = provided("unique_keys").chosen(unique, until, replace)
     return key

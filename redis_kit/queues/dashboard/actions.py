@@ -20,7 +20,7 @@ from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.text import grouped
 from redis_kit.queues import limits
 from redis_kit.queues.engine.enqueue import MOST_NAMES
-from redis_kit.queues.engine.feature import canceller
+from redis_kit.queues.engine.feature import provided
 from redis_kit.queues.engine.job import JobInfo, State
 from redis_kit.queues.engine.message import task_of
 from redis_kit.queues.engine.spread import spread
@@ -208,7 +208,7 @@ class JobSelection(NamedTuple):
     def cancel(self) -> str:
         """Cancel its waiting jobs now, the running ones by their workers. Raises InvalidValue if there are none."""
         queue, ids = self._chosen()
-        answers = queue.run_flow(_each(queue, ids, canceller()))
+        answers = queue.run_flow(_each(queue, ids, provided("canceller")))
         running = answers.count(manage.STOPPING)
         count = answers.count(1) + running
         if running and len(self.ids) == 1:

@@ -19,7 +19,7 @@ from redis_kit.queues.engine import calls
 from redis_kit.queues.engine import ids as identity
 from redis_kit.queues.engine import payload as serializers
 from redis_kit.queues.engine.calls import NewJob
-from redis_kit.queues.engine.feature import unique_keys
+from redis_kit.queues.engine.feature import provided
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.engine.unique import PERIOD, PutResult, UniqueKey, key_of_call
@@ -167,12 +167,12 @@ def put_one(
     if is_of_call := key == key_of_call(job[0]):
         step = calls.put(base, [job], **options, own=own, lane=lane, once=key.key, ttl_ms=PERIOD)
     else:
-        step = unique_keys().put(base, job, key, **options, own=own, lane=lane)
+        step = provided("unique_keys").put(base, job, key, **options, own=own, lane=lane)
     reply = yield from _explained(repeated(step) if again else single(step))
     yield from registered(queue)
     if is_of_call:
         return PutResult(job[0], again or reply == 1)
-    placed: PutResult = unique_keys().result(reply)
+    placed: PutResult = provided("unique_keys").result(reply)
     return placed
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import make_dataclass
 from functools import cache
 from importlib import import_module
+from pkgutil import resolve_name
 from threading import Event
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -131,27 +132,21 @@ class Feature:
     bits: ClassVar[Mapping[int, str]] = {}
     #: Further parts of scripts, which calls ask for. Scripts of calls that ask for none have those of all features.
     parts: ClassVar[tuple[str, ...]] = ()
-    #: The module of unique keys: chosen(), put(), check() and key_of_call().
-    unique_keys: ClassVar[str] = ""
-    #: The module of lanes: lane_of(), check(), lane_of_call() and the scripts of limits.
-    lanes: ClassVar[str] = ""
-    #: The function that returns the step which cancels a job, as a dotted path.
-    canceller: ClassVar[str] = ""
-    #: The module that pauses queues: pause(), resume() and paused(), as flows.
-    pausing: ClassVar[str] = ""
+    #: Dotted paths of modules, classes and functions, each by a name that one feature has. ``unique_keys`` is the
+    #: module with chosen(), put(), check() and key_of_call(), ``lanes`` that with lane_of(), check(), lane_of_call()
+    #: and the scripts of limits, ``pausing`` that with the flows pause(), resume() and paused(), and ``transport`` that
+    #: which stores calls in a database until they are sent. ``canceller`` returns the step that cancels a job,
+    #: ``step_class`` makes those of Task.step(), and ``spread`` is the subclass of engine.spread.Spread.
+    provides: ClassVar[Mapping[str, str]] = {}
     #: Options that this feature adds to ``@task``, with their defaults; see declare(). Middleware reads them as
     #: ``attempt.options``, which is None for a task that has none.
     task_options: ClassVar[Mapping[str, Any]] = {}
     #: Dotted paths of panels of the dashboard.
     panels: ClassVar[tuple[str, ...]] = ()
-    #: The module that stores calls in a database until they are sent; see tasks.enqueue.
-    transport: ClassVar[str] = ""
     #: Sinks that are named by a word, as dotted paths.
     sinks: ClassVar[Mapping[str, str]] = {}
     #: The field that this feature adds to messages, by their version.
     message_fields: ClassVar[Mapping[int, str]] = {}
-    #: The subclass of engine.spread.Spread that says where the jobs of a queue are, as a dotted path.
-    spread: ClassVar[str] = ""
     #: Whether this feature stores results of jobs, and has the methods of features.results for that.
     stores_results: ClassVar[bool] = False
     #: Middleware around attempts of jobs, as dotted paths. By ``route`` a job may leave this worker, ``begin`` is
@@ -165,8 +160,6 @@ class Feature:
     queue_view: ClassVar[str] = ""
     #: Dotted paths of subclasses of MetricSource.
     metrics: ClassVar[tuple[str, ...]] = ()
-    #: The class of calls of a task that are parts of something larger, as a dotted path; see Task.step().
-    step_class: ClassVar[str] = ""
     #: Functions that send a call to another system, by the name of that system, as dotted paths.
     senders: ClassVar[Mapping[str, str]] = {}
 
@@ -250,7 +243,7 @@ def all_parts() -> frozenset[str]:
 @cache
 def pause_parts() -> frozenset[str]:
     """Return the parts of scripts for pauses, which a put needs that wakes workers."""
-    return frozenset(part for feature in features() if feature.pausing for part in feature.bits.values())
+    return frozenset(part for feature in features() if "pausing" in feature.provides for part in feature.bits.values())
 
 
 @cache
@@ -297,42 +290,27 @@ def call_context(task: Any) -> Mapping[str, str] | None:
     return next(filter(None, (feature.call_context(task) for feature in features())), None)
 
 
-def unique_keys() -> Any:
-    """Return the module of unique keys. Raises ConfigurationError without a feature that has them."""
-    return import_module(_path("unique_keys", "has unique keys"))
-
-
+@cache
 def has(part: str) -> bool:
-    """Return whether a feature brings a part, given as the name of an attribute of Feature."""
-    return any(getattr(feature, part) for feature in features())
+    """Return whether a feature provides a part; see Feature.provides."""
+    return any(part in feature.provides for feature in features())
 
 
-def lanes() -> Any:
-    """Return the module of lanes. Raises ConfigurationError without a feature that has them."""
-    return import_module(_path("lanes", "has groups and limits"))
+@cache
+def provided(part: str) -> Any:
+    """Return the module, class or function that a feature provides. Raises ConfigurationError if none does."""
+    for feature in features():
+        if part in feature.provides:
+            return resolve_name(feature.provides[part])
+    raise ConfigurationError(f"No feature of redis_kit.queues provides {part}.")
 
 
 def lane_of(queue: str, group: Any = None) -> Lane | None:
     """Return the lane of a job; None if it has neither a group nor limits of its queue. Raises InvalidValue."""
     if group is None and (options_of(queue) is DEFAULTS or not has("lanes")):
         return None
-    lane: Lane | None = lanes().lane_of(queue, group)
+    lane: Lane | None = provided("lanes").lane_of(queue, group)
     return lane
-
-
-def canceller() -> Any:
-    """Return what returns the step that cancels a job. Raises ConfigurationError without a feature that does."""
-    return import_string(_path("canceller", "cancels jobs"))
-
-
-def pausing() -> Any:
-    """Return the module that pauses queues. Raises ConfigurationError without a feature that does."""
-    return import_module(_path("pausing", "pauses queues"))
-
-
-def transport() -> Any:
-    """Return what stores calls until they are sent. Raises ConfigurationError without a feature that does."""
-    return import_module(_path("transport", "has an outbox"))
 
 
 @cache
@@ -351,11 +329,6 @@ def middleware(place: str) -> list[Any]:
     return [import_string(path) for feature in features() for path in getattr(feature, place)]
 
 
-def step_class() -> Any:
-    """Return the class of steps. Raises ConfigurationError without a feature that has one."""
-    return import_string(_path("step_class", "makes steps of tasks"))
-
-
 def named_sinks() -> dict[str, str]:
     """Return the dotted paths of the sinks that are named by a word."""
     return {name: path for feature in features() for name, path in feature.sinks.items()}
@@ -367,9 +340,3 @@ def sender(system: str) -> Any:
     if system not in paths:
         raise ImportError(f"no feature sends calls to {system!r}")
     return import_string(paths[system])
-
-
-def _path(name: str, does: str) -> str:
-    for path in filter(None, (getattr(feature, name) for feature in features())):
-        return str(path)
-    raise ConfigurationError(f"No feature of redis_kit.queues {does}.")

@@ -4,13 +4,11 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import TypeVar
 
-from django.utils.module_loading import import_string
-
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.queues.engine import claim
 from redis_kit.queues.engine.claim import Claimed
-from redis_kit.queues.engine.feature import features
+from redis_kit.queues.engine.feature import has, provided
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.unique import UniqueKey
@@ -77,7 +75,5 @@ class Spread:
 @cache
 def spread() -> Spread:
     """Return how jobs are spread."""
-    paths = [feature.spread for feature in features() if feature.spread]
-    kind = import_string(paths[0]) if paths else Spread
-    found: Spread = kind()
+    found: Spread = provided("spread")() if has("spread") else Spread()
     return found

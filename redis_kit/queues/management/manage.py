@@ -14,7 +14,7 @@ from redis_kit.core.values.sequences import batched
 from redis_kit.queues import validation
 from redis_kit.queues.engine import job, message
 from redis_kit.queues.engine.calls import QueueScript
-from redis_kit.queues.engine.feature import all_parts, canceller
+from redis_kit.queues.engine.feature import all_parts, provided
 from redis_kit.queues.engine.job import JobInfo, State
 from redis_kit.queues.engine.spread import spread
 
@@ -114,7 +114,7 @@ def cancel(queue: Primitive, id: str, ttl_ms: int | None = None) -> Flow[int]:
 
 
 def _cancel(queue: Primitive, *, id: str, ttl_ms: int | None) -> Flow[int]:
-    answer: int = yield canceller()(queue.key(""), id, ttl_ms=ttl_ms)
+    answer: int = yield provided("canceller")(queue.key(""), id, ttl_ms=ttl_ms)
     return answer
 
 

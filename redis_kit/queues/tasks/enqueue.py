@@ -21,7 +21,7 @@ from redis_kit.core.values.sequences import batched
 from redis_kit.queues import signals, validation
 from redis_kit.queues.engine import enqueue as flows
 from redis_kit.queues.engine import ids, message
-from redis_kit.queues.engine.feature import call_context, has, lanes, transport, unique_keys
+from redis_kit.queues.engine.feature import call_context, has, provided
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.message import Extra
 from redis_kit.queues.engine.spread import spread
@@ -122,7 +122,7 @@ def packed(task: Task[..., Any], args: Any, kwargs: Any) -> PackedCall:
     """Return a call as it is stored. Raises InvalidArguments, NotSerializable, PayloadTooLarge, InvalidValue."""
     conf.warn_unless_installed()
     check_call(task, args, kwargs)
-    key = None if task.unique is False else unique_keys().key_of_call(task, args, kwargs)
+    key = None if task.unique is False else provided("unique_keys").key_of_call(task, args, kwargs)
     lane = lane_of_call(task, args, kwargs) if _may_have_lane(task) else None
     return PackedCall(body_of(task, args, kwargs), key, lane)
 
@@ -231,7 +231,7 @@ def lane_of_call(task: Task[..., Any], args: Any, kwargs: Any) -> Lane | None:
     """Return the lane of a call; None without a group and limits. Raises InvalidValue."""
     if not _may_have_lane(task):
         return None
-    lane: Lane | None = lanes().lane_of_call(task, args, kwargs)
+    lane: Lane | None = provided("lanes").lane_of_call(task, args, kwargs)
     return lane
 
 
@@ -265,7 +265,7 @@ def send(
     """
     alias = outbox_of(task) if task.outbox or conf.section(QueueSettings).OUTBOX else ""
     if alias:
-        transport().send(alias, task, id, call(), sent)
+        provided("transport").send(alias, task, id, call(), sent)
     elif waits and waits_for_commit(task):
         transaction.on_commit(WaitingCall(lambda: sent(put(task, id, call())), partial(described, task)))
     else:
@@ -278,7 +278,7 @@ def send_many(task: Task[..., Any], new: Sequence[NewCall], stages: Stages, *, w
     if not new:
         return
     if alias:
-        transport().send_many(alias, task, new, stages)
+        provided("transport").send_many(alias, task, new, stages)
     elif waits and waits_for_commit(task):
         transaction.on_commit(WaitingCall(partial(_send_all, task, new, stages), partial(described, task)))
     else:
@@ -368,7 +368,7 @@ def _created_ids(added: Sequence[PutResult | Exception]) -> list[str]:
 async def asend(task: Task[..., Any], id: str, call: PackedCall, sent: Callable[[PutResult], None]) -> bool:
     """Add a job now, and pass on which one there is; False if it stays in the outbox."""
     if alias := outbox_of(task):
-        stored: bool = await transport().asend(alias, task, id, call, sent)
+        stored: bool = await provided("transport").asend(alias, task, id, call, sent)
         return stored
     sent(await aput(task, id, call))
     return True

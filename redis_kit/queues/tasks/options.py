@@ -16,7 +16,7 @@ from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.core.values.numbers import seconds, whole_number
 from redis_kit.queues import validation
 from redis_kit.queues.engine import ids
-from redis_kit.queues.engine.feature import lanes, option_class, unique_keys
+from redis_kit.queues.engine.feature import option_class, provided
 from redis_kit.queues.errors import InvalidTask
 from redis_kit.queues.settings import QueueSettings, check_name
 from redis_kit.queues.tasks import expiry, retry
@@ -145,11 +145,11 @@ def check_options(task: Any) -> None:
         raise InvalidValue(f"outbox is {shortened(task.outbox)}, but DATABASES has no alias of that name. {hint}")
     expiry.milliseconds(task.expires)
     if task.limits != () or not task.group is task.concurrency is task.rate is None:
-        lanes().check(task)
+        provided("lanes").check(task)
     check_tags(task.tags)
     retry.check(task.backoff)
     if task.unique is not False or task.unique_by is not None or task.replace is not False:
-        unique_keys().check(task)
+        provided("unique_keys").check(task)
 
 
 def check_tags(tags: Any) -> None:

@@ -169,7 +169,7 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
 
     def step(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> "Step":
         """Return a call of the task for a workflow; see chain() and group(). Nothing is sent."""
-        made: Step = feature.step_class()(self, args, kwargs)
+        made: Step = feature.provided("step_class")(self, args, kwargs)
         return made
 
     def get_backend(self) -> Any:

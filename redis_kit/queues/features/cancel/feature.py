@@ -8,4 +8,4 @@ class Cancellation(Feature):
 
     name = "cancel"
     bits = {4: "marks"}
-    canceller = "redis_kit.queues.features.cancel.store.cancel"
+    provides = {"canceller": "redis_kit.queues.features.cancel.store.cancel"}

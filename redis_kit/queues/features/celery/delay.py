@@ -20,7 +20,7 @@ from redis_kit.core.steps import Call
 from redis_kit.core.text import shortened
 from redis_kit.queues import validation
 from redis_kit.queues.engine import enqueue
-from redis_kit.queues.engine.feature import unique_keys
+from redis_kit.queues.engine.feature import provided
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.engine.unique import UniqueKey
 from redis_kit.queues.features.celery.stored_message import StoredMessage
@@ -98,7 +98,7 @@ class DelayedTask(DjangoTask):
 
         Two round trips.
         """
-        unique = unique_keys().chosen(cls._full_key(key), "queued", False)
+        unique = provided("unique_keys").chosen(cls._full_key(key), "queued", False)
         queue = Queue(spread().place(cls.delay_queue, key=unique) or cls.delay_queue)
         return bool(queue.run_flow(_delete(queue, unique))) if unique else False
 
@@ -122,7 +122,7 @@ class DelayedTask(DjangoTask):
         is_retry: bool,
     ) -> Any:
         """Have Celery make the message and send its signals, store that, and return the result of the call."""
-        unique = None if key is None else unique_keys().chosen(self._full_key(key), "queued", True)
+        unique = None if key is None else provided("unique_keys").chosen(self._full_key(key), "queued", True)
         job_id = _job_id(validation.identifier("task_id", id, LONGEST_ID), given)
         put = partial(self._put, unique=unique, wait=wait, is_retry=is_retry)
         options = {name: value for name, value in given.items() if name not in OF_BROKER}

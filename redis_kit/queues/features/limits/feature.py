@@ -8,4 +8,4 @@ class Limits(Feature):
 
     name = "limits"
     bits = {1: "lanes", 64: "rules"}
-    lanes = "redis_kit.queues.features.limits.lanes"
+    provides = {"lanes": "redis_kit.queues.features.limits.lanes"}

@@ -10,7 +10,7 @@ class Outbox(Feature):
     """Tasks with an outbox are sent through the database, and worker processes send what is left there."""
 
     name = "outbox"
-    transport = "redis_kit.queues.features.outbox.transport"
+    provides = {"transport": "redis_kit.queues.features.outbox.transport"}
 
     def process_duties(self, process: Process) -> Iterable[Duty]:
         """Return the relay, if a task of this process has an outbox."""

@@ -8,4 +8,4 @@ class Pauses(Feature):
 
     name = "pause"
     bits = {16: "paused"}
-    pausing = "redis_kit.queues.features.pause.store"
+    provides = {"pausing": "redis_kit.queues.features.pause.store"}

@@ -7,4 +7,4 @@ class Shards(Feature):
     """The option ``SHARDS`` of queues."""
 
     name = "shards"
-    spread = "redis_kit.queues.features.shards.spread.ShardedQueues"
+    provides = {"spread": "redis_kit.queues.features.shards.spread.ShardedQueues"}

@@ -8,4 +8,4 @@ class UniqueKeys(Feature):
 
     name = "unique"
     bits = {2: "unique"}
-    unique_keys = "redis_kit.queues.features.unique.keys"
+    provides = {"unique_keys": "redis_kit.queues.features.unique.keys"}

@@ -15,7 +15,7 @@ class Workflows(Feature):
     message_fields = {2: "workflow"}
     begin = ("redis_kit.queues.features.workflows.middleware.WorkflowSteps",)
     task = ("redis_kit.queues.features.workflows.middleware.StepResults",)
-    step_class = "redis_kit.queues.features.workflows.parts.Step"
+    provides = {"step_class": "redis_kit.queues.features.workflows.parts.Step"}
 
     def death_hook(self, source: Any, body: bytes) -> Callable[[str], object] | None:
         """Return the call that reports the failure of a step; None for another job."""

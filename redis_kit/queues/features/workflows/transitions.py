@@ -15,7 +15,7 @@ from redis_kit.core.steps import Batch, Call
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues.engine import calls as queue_calls
 from redis_kit.queues.engine import enqueue, history
-from redis_kit.queues.engine.feature import canceller, has
+from redis_kit.queues.engine.feature import has, provided
 from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.features.workflows import calls
 from redis_kit.queues.features.workflows.calls import Node, StepJob
@@ -109,7 +109,7 @@ def cancel(id: str) -> Flow[int]:
     while heads:
         jobs = [job for head in heads if (job := calls.read_node(b"0", head).job)]
         if has("canceller"):  # else they find out as they begin
-            yield Batch([canceller()(base_of(job.queue), job.id, **options) for job in jobs], lenient=True)
+            yield Batch([provided("canceller")(base_of(job.queue), job.id, **options) for job in jobs], lenient=True)
         _, *heads = yield calls.cancel(id, begins=True)
     return int(how)
 

@@ -9,7 +9,7 @@ from redis_kit.core import connections, flow
 from redis_kit.queues import Cancelled, Queue, QueueCounts, framework, task
 from redis_kit.queues.dashboard.actions import JobSelection
 from redis_kit.queues.engine import ids, liveness
-from redis_kit.queues.engine.feature import canceller
+from redis_kit.queues.engine.feature import provided
 from redis_kit.queues.inspection import control_worker
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process import WorkerProcess
@@ -84,7 +84,7 @@ def mark(queue, id):
 
 
 def flows_of_cancel(queue, id):
-    return (yield canceller()(queue.key(""), id, error="", ttl_ms=1))
+    return (yield provided("canceller")(queue.key(""), id, error="", ttl_ms=1))
 
 
 def test_cancelled_job_without_a_result_leaves_none(queue, any_kit):
