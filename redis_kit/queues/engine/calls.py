@@ -12,14 +12,12 @@ from redis_kit.queues.engine import ids as identity
 from redis_kit.queues.engine.done import Ack
 from redis_kit.queues.engine.feature import all_parts, pause_parts, results, script_hooks, script_parts, whole
 from redis_kit.queues.engine.job import Job, member
-from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.keys import OF_JOB, OF_ONE, OF_WORKER, of_one
 from redis_kit.queues.settings import QueueSettings
 
 REASON = 1000  # characters
 _KEY = re.compile(r"^-- KEYS\[\d+\]\s+(\w+)", re.MULTILINE)
 NewJob = tuple[str, bytes]  # id and body
-InLane = Lane | None
 Parts = frozenset[str] | None  # of a script; None for those of all features
 
 
@@ -96,7 +94,7 @@ def put(
     due: int,
     priority: int,
     own: bool = False,
-    lane: InLane = None,
+    lane: str = "",
     once: str = "",
     ttl_ms: int = 0,
 ) -> ScriptCall:
@@ -110,7 +108,7 @@ def put(
         parts |= all_parts()
     elif lane:
         parts = whole(parts | {"lanes"})
-    args = (when(delay, due), priority, lane.text if lane else "", ttl_ms or "")
+    args = (when(delay, due), priority, lane, ttl_ms or "")
     return PUT(base, *args, *chain.from_iterable(jobs), job=once, parts=parts)
 
 

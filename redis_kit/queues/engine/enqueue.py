@@ -20,7 +20,6 @@ from redis_kit.queues.engine import ids as identity
 from redis_kit.queues.engine import payload as serializers
 from redis_kit.queues.engine.calls import NewJob
 from redis_kit.queues.engine.feature import provided
-from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.engine.unique import PERIOD, PutResult, UniqueKey, key_of_call
 from redis_kit.queues.keys import QueueKeys, names_key
@@ -84,7 +83,7 @@ def put(
     due: int = 0,
     priority: int = 0,
     own: bool = False,
-    lane: Lane | None = None,
+    lane: str = "",
 ) -> Flow[list[str]]:
     """Add jobs, due after a delay or at a time in ms; return their ids, or none where an ``own`` id was in use.
 
@@ -120,7 +119,7 @@ def put_payload(
     *,
     delay: Delay,
     priority: int,
-    lane: Lane | None,
+    lane: str,
 ) -> Flow[PutResult]:
     """Add a job to the part of the queue that it belongs to; see put_one(). Raises InvalidValue."""
     wait, parts = _milliseconds(queue, delay, priority), spread()
@@ -130,7 +129,7 @@ def put_payload(
 
 
 def put_many(
-    queue: Primitive, jobs: list[tuple[str, bytes]], *, delay: Delay, priority: int, lane: Lane | None
+    queue: Primitive, jobs: list[tuple[str, bytes]], *, delay: Delay, priority: int, lane: str
 ) -> Flow[list[str]]:
     """Add jobs to the parts of a queue; return their ids. Raises InvalidValue."""
     wait = _milliseconds(queue, delay, priority)
@@ -153,7 +152,7 @@ def put_one(
     due: int = 0,
     priority: int = 0,
     own: bool = False,
-    lane: Lane | None = None,
+    lane: str = "",
     again: bool = False,
 ) -> Flow[PutResult]:
     """Add a job, unless there is one of the same unique key; return which job there is now.

@@ -16,7 +16,6 @@ from django.core.checks import CheckMessage
 from django.utils.module_loading import import_string
 
 from redis_kit.core.errors import ConfigurationError
-from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.settings import DEFAULTS, options_of
 
 FEATURES = "redis_kit.queues.features"
@@ -305,11 +304,11 @@ def provided(part: str) -> Any:
     raise ConfigurationError(f"No feature of redis_kit.queues provides {part}.")
 
 
-def lane_of(queue: str, group: Any = None) -> Lane | None:
-    """Return the lane of a job; None if it has neither a group nor limits of its queue. Raises InvalidValue."""
+def lane_of(queue: str, group: Any = None) -> str:
+    """Return the lane of a job; "" if it has neither a group nor limits of its queue. Raises InvalidValue."""
     if group is None and (options_of(queue) is DEFAULTS or not has("lanes")):
-        return None
-    lane: Lane | None = provided("lanes").lane_of(queue, group)
+        return ""
+    lane: str = provided("lanes").lane_of(queue, group)
     return lane
 
 

@@ -10,7 +10,6 @@ from redis_kit.queues.engine import claim
 from redis_kit.queues.engine.claim import Claimed
 from redis_kit.queues.engine.feature import has, provided
 from redis_kit.queues.engine.job import Job
-from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.unique import UniqueKey
 
 Result = TypeVar("Result")
@@ -26,7 +25,7 @@ class Spread:
         """Return the names of the parts that get jobs."""
         return (queue,)
 
-    def place(self, queue: str, *, lane: Lane | None = None, key: UniqueKey | None = None, id: str = "") -> str:
+    def place(self, queue: str, *, lane: str = "", key: UniqueKey | None = None, id: str = "") -> str:
         """Return the name of the part for a new job, "" for a queue with one part; ``id`` if the caller chose it."""
         return ""
 
@@ -59,7 +58,7 @@ class Spread:
         """Return the part from which a job was claimed."""
         return queue
 
-    def put_many(self, queue: Primitive, jobs: list[tuple[str, bytes]], lane: Lane | None, put: Put) -> Flow[list[str]]:
+    def put_many(self, queue: Primitive, jobs: list[tuple[str, bytes]], lane: str, put: Put) -> Flow[list[str]]:
         """Add new jobs by this flow, those with a lane to one part; return their ids."""
         return put(queue, jobs)
 

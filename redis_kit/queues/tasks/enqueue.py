@@ -22,7 +22,6 @@ from redis_kit.queues import signals, validation
 from redis_kit.queues.engine import enqueue as flows
 from redis_kit.queues.engine import ids, message
 from redis_kit.queues.engine.feature import call_context, has, provided
-from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.message import Extra
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.engine.unique import PutResult, UniqueKey, key_of_call
@@ -50,7 +49,7 @@ class PackedCall(NamedTuple):
 
     body: bytes
     key: UniqueKey | None
-    lane: Lane | None = None
+    lane: str = ""
 
 
 class NewCall(NamedTuple):
@@ -123,7 +122,7 @@ def packed(task: Task[..., Any], args: Any, kwargs: Any) -> PackedCall:
     conf.warn_unless_installed()
     check_call(task, args, kwargs)
     key = None if task.unique is False else provided("unique_keys").key_of_call(task, args, kwargs)
-    lane = lane_of_call(task, args, kwargs) if _may_have_lane(task) else None
+    lane = lane_of_call(task, args, kwargs) if _may_have_lane(task) else ""
     return PackedCall(body_of(task, args, kwargs), key, lane)
 
 
@@ -227,11 +226,11 @@ def check_call(task: Task[..., Any], args: Any, kwargs: Any) -> None:
         raise InvalidArguments(f"{task.module_path}{task.signature}: {mismatch}. {hint}".strip())
 
 
-def lane_of_call(task: Task[..., Any], args: Any, kwargs: Any) -> Lane | None:
-    """Return the lane of a call; None without a group and limits. Raises InvalidValue."""
+def lane_of_call(task: Task[..., Any], args: Any, kwargs: Any) -> str:
+    """Return the lane of a call; "" without a group and limits. Raises InvalidValue."""
     if not _may_have_lane(task):
-        return None
-    lane: Lane | None = provided("lanes").lane_of_call(task, args, kwargs)
+        return ""
+    lane: str = provided("lanes").lane_of_call(task, args, kwargs)
     return lane
 
 

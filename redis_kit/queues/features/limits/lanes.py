@@ -15,7 +15,6 @@ from redis_kit.core.values import rates
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.queues.engine import payload
 from redis_kit.queues.engine.calls import QueueScript
-from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.unique import digest
 from redis_kit.queues.settings import DEFAULTS, QueueOptions, options_of
 from redis_kit.queues.tasks.options import Limit, bound, hint_of_names, parameters
@@ -44,21 +43,24 @@ class NamedLimit(NamedTuple):
     allowed: str
 
 
-def lane_of(queue: str, group: Any = None, limits: Iterable[NamedLimit] = ()) -> Lane | None:
-    """Return the lane of a job; None if it has neither a group nor limits. Raises InvalidValue, ConfigurationError."""
+def lane_of(queue: str, group: Any = None, limits: Iterable[NamedLimit] = ()) -> str:
+    """Return the lane of a job; "" if it has neither a group nor limits. Raises InvalidValue, ConfigurationError.
+
+    Scripts expect a line with the names of its limits, then two for each: its name, and what the code allows.
+    """
     options, of_job = options_of(queue), list(limits)
     if options is DEFAULTS and group is None and not of_job:
-        return None
+        return ""
     if group is not None:
         of_group = allowed(options.GROUP_CONCURRENCY, options.GROUP_RATE)
         of_job.insert(0, NamedLimit(group_name(group), "group=*", of_group))
     of_job += of_queue(options)
     if not of_job:
-        return None
+        return ""
     lines = [" ".join(limit.name for limit in of_job)]
     for limit in of_job:
         lines += (limit.declared, limit.allowed)
-    return Lane("\n".join(lines))
+    return "\n".join(lines)
 
 
 def of_queue(options: QueueOptions) -> list[NamedLimit]:
@@ -166,8 +168,8 @@ def declared_names(queue: str, tasks: "Iterable[AnyTask]") -> list[str]:
     return [*of_tasks, *(limit.name for limit in of_queue(options_of(queue)))]
 
 
-def lane_of_call(task: "AnyTask", args: Any, kwargs: Any) -> Lane | None:
-    """Return the lane of a call: that of its group, and of the limits of its task and queue. None without any."""
+def lane_of_call(task: "AnyTask", args: Any, kwargs: Any) -> str:
+    """Return the lane of a call: that of its group, and of the limits of its task and queue. "" without any."""
     return lane_of(task.queue_name, task.group, _named(task, args, kwargs))
 
 

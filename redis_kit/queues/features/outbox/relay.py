@@ -20,7 +20,6 @@ from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import signals
 from redis_kit.queues.engine import enqueue
-from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.unique import PERIOD, PutResult, UniqueKey, key_of_call
 from redis_kit.queues.features.outbox import store
 from redis_kit.queues.features.outbox.store import has_older, rows
@@ -185,8 +184,8 @@ def _send(alias: str, batch: Sequence[Any], refused: set[str]) -> tuple[set[int]
 
 def _put(queue: Queue, row: Any) -> PutResult:
     key = _key(row)
-    job, lane = (row.job, row.body.encode()), Lane(row.lane) if row.lane else None
-    put = enqueue.put_one(queue, job, key, due=row.due, priority=row.priority, own=True, lane=lane)
+    job = (row.job, row.body.encode())
+    put = enqueue.put_one(queue, job, key, due=row.due, priority=row.priority, own=True, lane=row.lane)
     added: PutResult = queue.run_flow(put)
     return added
 

@@ -100,5 +100,5 @@ def _row(task: Task[..., Any], id: str, call: PackedCall, key: UniqueKey) -> Any
         unique_key=key.key,
         unique_until=key.until,
         replace=key.replace,
-        lane=call.lane.text if call.lane else "",
+        lane=call.lane,
     )

@@ -10,7 +10,6 @@ from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues.engine.calls import QueueScript
-from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.unique import UniqueKey
 from redis_kit.queues.settings import QueueSettings
 
@@ -167,13 +166,11 @@ def put_tick(
     tick: int,
     overlap: str,
     priority: int,
-    lane: Lane | None = None,
+    lane: str = "",
 ) -> ScriptCall:
     """Return the step that adds the job of a schedule's tick; ``tick`` is 0 for a run that somebody asked for."""
     key, until = (unique.key, unique.until) if unique else ("", "")
-    return PUT_TICK(
-        base, schedule, tick, overlap, priority, *job, key, until, lane.text if lane else "", job=key or "-"
-    )
+    return PUT_TICK(base, schedule, tick, overlap, priority, *job, key, until, lane, job=key or "-")
 
 
 def page(schedules: Primitive, order: Literal["due", "names"], offset: int, limit: int) -> Flow[Page[StoredSchedule]]:

@@ -15,7 +15,6 @@ from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues.engine import feature, history, ids, message
 from redis_kit.queues.engine.feature import lane_of
-from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.engine.unique import UniqueKey
@@ -41,7 +40,7 @@ class ScheduledCall(NamedTuple):
     priority: int = 0
     backend: str = ""
     relayed: Definition | None = None
-    lane: Lane | None = None
+    lane: str = ""
 
     def shard(self, name: str) -> str:
         """Return the queue, or the shard of it, that gets the jobs of the schedule of this name."""

@@ -19,7 +19,6 @@ from redis_kit.core.steps import Batch, Call
 from redis_kit.queues.engine import claim, ids
 from redis_kit.queues.engine.claim import Claimed
 from redis_kit.queues.engine.job import Job
-from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.spread import OfOne, Put, Spread, UpTo
 from redis_kit.queues.engine.unique import UniqueKey
 from redis_kit.queues.keys import names_key
@@ -44,7 +43,7 @@ class ShardedQueues(Spread):
         count = options_of(queue).SHARDS if _may_have_shards(queue) else 1
         return (queue, *(f"{queue}{SHARD}{bucket}" for bucket in BUCKETS[1:count]))
 
-    def place(self, queue: str, *, lane: Lane | None = None, key: UniqueKey | None = None, id: str = "") -> str:
+    def place(self, queue: str, *, lane: str = "", key: UniqueKey | None = None, id: str = "") -> str:
         """See Spread. Raises ConfigurationError for two limits.
 
         Jobs of the same lane are in one shard, so that its limits hold; then those of the same unique key; then those
@@ -111,7 +110,7 @@ class ShardedQueues(Spread):
         """See Spread."""
         return self.part(queue, getattr(job, "shard", ""))
 
-    def put_many(self, queue: Primitive, jobs: list[tuple[str, bytes]], lane: Lane | None, put: Put) -> Flow[list[str]]:
+    def put_many(self, queue: Primitive, jobs: list[tuple[str, bytes]], lane: str, put: Put) -> Flow[list[str]]:
         """See Spread. Shards get jobs in turn, and the ids name them."""
         names = self.names(queue.name)
         if len(names) == 1:
@@ -191,8 +190,8 @@ def _registered() -> Flow[list[str]]:
     return sorted(name.decode("utf-8", "replace") for name in (yield Call("SMEMBERS", names_key())))
 
 
-def _only_limit(queue: str, lane: Lane) -> str:
-    limits = lane.text.partition("\n")[0]
+def _only_limit(queue: str, lane: str) -> str:
+    limits = lane.partition("\n")[0]
     if " " in limits:
         raise ConfigurationError(
             f"A job of the queue {queue!r} has several limits: {limits.replace(' ', ', ')}. With SHARDS it can have "

@@ -12,7 +12,6 @@ from redis_kit.core.text import shortened
 from redis_kit.queues import validation
 from redis_kit.queues.engine import payload
 from redis_kit.queues.engine.calls import NewJob, QueueScript, when
-from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.unique import PutResult, UniqueKey, digest
 from redis_kit.queues.tasks.options import bound, hint_of_names, parameters
 
@@ -40,12 +39,11 @@ def put(
     due: int,
     priority: int,
     own: bool = False,
-    lane: Lane | None = None,
+    lane: str = "",
 ) -> ScriptCall:
     """Return the step that adds a job unless its unique key is in use; see engine.calls.put()."""
     name, until, replace = key
-    text = lane.text if lane else ""
-    return PUT_UNIQUE(base, when(delay, due), priority, *job, name, until, int(replace), int(own), text, job=name)
+    return PUT_UNIQUE(base, when(delay, due), priority, *job, name, until, int(replace), int(own), lane, job=name)
 
 
 def result(reply: Sequence[Any]) -> PutResult:

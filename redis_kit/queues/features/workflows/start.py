@@ -81,8 +81,8 @@ def _job(vertex: Vertex, step: Step, workflow: str) -> StepJob:
     lane = lane_of_call(task, args, kwargs)
     queue = spread().place(task.queue_name, lane=lane) or task.queue_name
     id = ids.of_step(workflow, vertex.number, queue)
-    alias, line = backend if task.store_result else None, lane.text if lane else ""
-    return StepJob(id, queue, task.priority, _due(task), alias, line, body)
+    alias = backend if task.store_result else None
+    return StepJob(id, queue, task.priority, _due(task), alias, lane, body)
 
 
 def _check_limits(task: Task[..., Any], step: Step) -> None:

@@ -16,7 +16,6 @@ from redis_kit.core.values.sequences import batched
 from redis_kit.queues.engine import calls as queue_calls
 from redis_kit.queues.engine import enqueue, history
 from redis_kit.queues.engine.feature import has, provided
-from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.features.workflows import calls
 from redis_kit.queues.features.workflows.calls import Node, StepJob
 from redis_kit.queues.features.workflows.keys import WorkflowLists
@@ -170,7 +169,7 @@ def _put(job: StepJob) -> Any:
         due=0 if relative else due,
         priority=job.priority,
         own=True,
-        lane=Lane(job.lane) if job.lane else None,
+        lane=job.lane,
     )
 
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from redis_kit.queues import Queue
 from redis_kit.queues.engine import calls, claim, enqueue
 from redis_kit.queues.engine.job import member
-from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.features.limits.lanes import SET_LIMIT
 from redis_kit.queues.features.unique.keys import chosen
 
@@ -44,13 +43,13 @@ class Model:
 
     def put(self, lane, priority):
         job = enqueue.job("x")
-        steps = enqueue.put_one(self.queue, job, priority=priority, lane=named(lane))
+        steps = enqueue.put_one(self.queue, job, priority=priority, lane=lane)
         self.run(steps)
         self.lanes[job[0]], self.places[job[0]] = lane, (-priority, next(self.order))
 
     def put_unique(self, lane, key):
         job = enqueue.job("x")
-        placed = self.run(enqueue.put_one(self.queue, job, chosen(key, "done", True), lane=named(lane)))
+        placed = self.run(enqueue.put_one(self.queue, job, chosen(key, "done", True), lane=lane))
         if placed.created or placed.replaced:
             moved = placed.created or self.lanes[placed.id] != lane or self.places[placed.id][0]
             self.lanes[placed.id] = lane
@@ -182,10 +181,6 @@ class Model:
         assert self.queue.counts() == (len(self.away), len(self.waiting()), len(self.running), len(self.dead))
         states = {id: self.queue.get(id).state for id in self.lanes}
         assert all(states[id] == "ready" for id in self.waiting())
-
-
-def named(lane):
-    return Lane(lane) if lane else None
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -10,16 +10,15 @@ from redis_kit.core.errors import KeyConflict
 from redis_kit.queues import Queue
 from redis_kit.queues.engine.claim import snooze
 from redis_kit.queues.engine.feature import has
-from redis_kit.queues.engine.lane import Lane
 from redis_kit.queues.engine.unique import UniqueKey, digest
 from redis_kit.queues.features.schedules import store as store
 from redis_kit.queues.features.schedules.store import Confirmation, Schedules
 from tests.fixtures.process import wait_for
 
 OLD = 10**6  # ms: what was seen as long before now counts as gone
-LANES = [None]
+LANES = [""]
 if has("lanes"):
-    LANES += [Lane("group=g\ngroup=*\n-"), Lane("group=g task=t\ngroup=*\n-\ntask=t\n1 -")]
+    LANES += ["group=g\ngroup=*\n-", "group=g task=t\ngroup=*\n-\ntask=t\n1 -"]
 
 
 @pytest.fixture
@@ -189,7 +188,7 @@ def test_more_schedules_than_one_call_takes(schedules):
     assert run(schedules, store.page(schedules, "names", 440, 100)).schedules[-1].name == "s449"
 
 
-def step(number, *, id=None, overlap="skip", key=None, lane=None):
+def step(number, *, id=None, overlap="skip", key=None, lane=""):
     about = {"schedule": "s", "tick": number, "overlap": overlap, "priority": 0, "lane": lane}
     return store.put_tick(Queue("mail").key(""), (id or f"j{number}", b"1"), key, **about)
 
