@@ -1,11 +1,10 @@
 """The limits of a queue at run time: list, change, reset."""
 
-from functools import partial
 from itertools import chain, islice
 from typing import NamedTuple
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, single
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues.engine.feature import has, provided
@@ -61,8 +60,9 @@ def change(queue: Primitive, name: str, concurrency: int | None, rate: str | Non
 
     Raises InvalidValue for the limit of a whole queue with shards.
     """
-    allowed = provided("lanes").allowed(concurrency, rate)
-    text = provided("lanes").EVERYTHING if allowed == provided("lanes").NOTHING else allowed
+    lanes = provided("lanes")
+    allowed = lanes.allowed(concurrency, rate)
+    text = lanes.EVERYTHING if allowed == lanes.NOTHING else allowed
     if name == "queue" and len(spread().names(queue.name)) > 1:
         raise InvalidValue(f"The queue {queue.name!r} has SHARDS, so only its groups and tasks can have limits.")
     return (yield from _set(queue, name, text))
@@ -70,12 +70,9 @@ def change(queue: Primitive, name: str, concurrency: int | None, rate: str | Non
 
 def _set(queue: Primitive, name: str, text: str = "") -> Flow[bool]:
     """Set what a limit allows; without a text, go back to what the code says."""
-    parts = {"name": provided("lanes").limit_name(name), "text": text or provided("lanes").NOTHING}
-    return any((yield from spread().each(queue, partial(_set_in_one, **parts))))
-
-
-def _set_in_one(queue: Primitive, *, name: str, text: str) -> Flow[bool]:
-    return bool((yield provided("lanes").SET_LIMIT(queue.key(""), name, text)))
+    lanes = provided("lanes")
+    args = lanes.limit_name(name), text or lanes.NOTHING
+    return any((yield from spread().each(queue, lambda part: single(lanes.SET_LIMIT(part.key(""), *args)))))
 
 
 def _info(now: int, name: bytes, set: bytes, code: bytes, running: int, waiting: int, start: int) -> LimitInfo:

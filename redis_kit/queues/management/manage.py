@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, single
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.text import shortened
@@ -42,11 +42,8 @@ def peek(queue: Primitive, limit: int, state: State) -> Flow[list[JobInfo]]:
     """Read jobs of one state."""
     whole_number("limit", limit, validation.LIMIT)
     validation.one_of("state", state, STATES)
-    return merged(state, (yield from spread().each(queue, partial(_peek, limit=limit, state=state))), limit)
-
-
-def _peek(queue: Primitive, *, limit: int, state: State) -> Flow[list[JobInfo]]:
-    return page(state, (yield peek_step(queue, limit, state)))
+    replies = yield from spread().each(queue, lambda part: single(peek_step(part, limit, state)))
+    return merged(state, [page(state, reply) for reply in replies], limit)
 
 
 def merged(state: State, jobs: Sequence[list[JobInfo]], limit: int) -> list[JobInfo]:
@@ -93,11 +90,8 @@ def job_info(reply: list[bytes]) -> JobInfo | None:
 
 def delete(queue: Primitive, id: str) -> Flow[bool]:
     """Remove a job that no worker has."""
-    return (yield from spread().of_id(queue, id, partial(_delete, id=validation.identifier("id", id))))
-
-
-def _delete(queue: Primitive, *, id: str) -> Flow[bool]:
-    return bool((yield delete_step(queue.key(""), id)))
+    validation.identifier("id", id)
+    return bool((yield from spread().of_id(queue, id, lambda part: single(delete_step(part.key(""), id)))))
 
 
 def delete_step(base: str, id: str) -> ScriptCall:
@@ -110,21 +104,16 @@ def cancel(queue: Primitive, id: str, ttl_ms: int | None = None) -> Flow[int]:
 
     Return 0 if it neither waited nor ran, and STOPPING if its worker has yet to stop it.
     """
-    return (yield from spread().of_id(queue, id, partial(_cancel, id=validation.identifier("id", id), ttl_ms=ttl_ms)))
-
-
-def _cancel(queue: Primitive, *, id: str, ttl_ms: int | None) -> Flow[int]:
-    answer: int = yield provided("canceller")(queue.key(""), id, ttl_ms=ttl_ms)
+    validation.identifier("id", id)
+    step = provided("canceller")
+    answer: int = yield from spread().of_id(queue, id, lambda part: single(step(part.key(""), id, ttl_ms=ttl_ms)))
     return answer
 
 
 def run_now(queue: Primitive, id: str) -> Flow[bool]:
     """Make a scheduled job ready."""
-    return (yield from spread().of_id(queue, id, partial(_run_now, id=validation.identifier("id", id))))
-
-
-def _run_now(queue: Primitive, *, id: str) -> Flow[bool]:
-    return bool((yield run_now_step(queue.key(""), id)))
+    validation.identifier("id", id)
+    return bool((yield from spread().of_id(queue, id, lambda part: single(run_now_step(part.key(""), id)))))
 
 
 def run_now_step(base: str, id: str) -> ScriptCall:

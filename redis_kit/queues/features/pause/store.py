@@ -1,8 +1,6 @@
 """Pauses of a queue, as flows."""
 
-from functools import partial
-
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, single
 from redis_kit.core.primitive import Primitive
 from redis_kit.queues import validation
 from redis_kit.queues.engine import job
@@ -18,16 +16,12 @@ RESUME = -1  # in place of a time
 def pause(queue: Primitive, seconds: Delay | None) -> Flow[None]:
     """Pause the queue."""
     time = 0 if seconds is None else validation.milliseconds(seconds, "seconds", positive=True)
-    yield from spread().each(queue, partial(_pause, time=time))
+    yield from spread().each(queue, lambda part: single(PAUSE(part.key(""), time)))
 
 
 def resume(queue: Primitive) -> Flow[bool]:
     """End the pause of the queue."""
-    return any((yield from spread().each(queue, partial(_pause, time=RESUME))))
-
-
-def _pause(queue: Primitive, *, time: int) -> Flow[bool]:
-    return bool((yield PAUSE(queue.key(""), time)))
+    return any((yield from spread().each(queue, lambda part: single(PAUSE(part.key(""), RESUME)))))
 
 
 def paused(queue: Primitive) -> Flow[PauseInfo | None]:
