@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import date
 from itertools import accumulate
 from typing import Any, Literal
 
@@ -105,8 +106,8 @@ class KitCommand(BaseCommand):
             self.stdout.write(line)
 
     def write_json(self, data: Any) -> None:
-        """Print indented JSON."""
-        self.stdout.write(json.dumps(data, indent=2))
+        """Print indented JSON. Times are written as in ISO 8601, and other values that JSON lacks as their text."""
+        self.stdout.write(json.dumps(data, indent=2, default=_plain))
 
     def check(self, *args: Any, **options: Any) -> None:
         """Run the checks that this command needs. The exit code for errors is 78, as for all wrong settings."""
@@ -301,3 +302,7 @@ def progress_bar(stream: Any, total: int) -> Callable[[int], None]:
             )
 
     return draw
+
+
+def _plain(value: Any) -> str:
+    return value.isoformat() if isinstance(value, date) else str(value)

@@ -1,6 +1,5 @@
 """The base of commands that list indexes, clear them, and rebuild those of models."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -64,13 +63,12 @@ class IndexCommand(terminal.KitCommand):
     def _list(self, *, using: str | None, limit: int, **options: Any) -> None:
         total, indexes = self.read(using, limit)
         if options["json"]:
-            self.stdout.write(json.dumps([index._asdict() for index in indexes], indent=2, default=str))
+            self.write_json([index._asdict() for index in indexes])
         elif not indexes:
             self.stdout.write(self.empty)
         else:
             rows = [self.titles, *map(self.cells, indexes)]
-            for line in terminal.aligned(rows, right=range(1, len(self.titles) - 1)):
-                self.stdout.write(line)
+            self.write_lines(terminal.aligned(rows, right=range(1, len(self.titles) - 1)))
             if total > limit:
                 shown = "them" if total <= MOST else f"at most {MOST:,}"
                 self.stdout.write(f"{total - limit:,} more; --limit shows {shown}.")

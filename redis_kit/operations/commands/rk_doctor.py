@@ -136,7 +136,7 @@ def _plain(examination: Examination) -> dict[str, Any]:
                 "refused": report.refused,
                 "missing": [each._asdict() for each in report.missing],
                 "memory": [row._asdict() for row in report.memory],
-                "slow": [entry._asdict() | {"at": entry.at.isoformat()} for entry in report.slow],
+                "slow": [entry._asdict() for entry in report.slow],
                 "advice": [each._asdict() for each in of_server],
             }
             for report, of_server in examination.servers

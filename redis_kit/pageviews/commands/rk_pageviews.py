@@ -86,7 +86,7 @@ class Command(terminal.KitCommand):
             raise CommandError("--key needs --page, the page that it is an object of", returncode=2)
         days = history(_views(page, key), *_range(start, end))
         if options["json"]:
-            self.write_json([{**day._asdict(), "day": day.day.isoformat()} for day in days])
+            self.write_json([day._asdict() for day in days])
             return
         writer = CSVWriter(self.stdout, lineterminator="\n")
         writer.writerows([Day._fields, *days])
@@ -95,7 +95,7 @@ class Command(terminal.KitCommand):
         days = periods.days(*_range(start, end))
         rows = list(zip(days, PageViews.site(on_failure="raise").run_flow(numbers.dropped(days)), strict=True))
         if options["json"]:
-            self.write_json([{"day": str(day), "dropped": count} for day, count in rows])
+            self.write_json([{"day": day, "dropped": count} for day, count in rows])
         else:
             CSVWriter(self.stdout, lineterminator="\n").writerows([("day", "dropped"), *rows])
 

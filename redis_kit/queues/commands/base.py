@@ -1,7 +1,7 @@
 """The base of the commands about queues: the name of a queue, JSON output, and exit codes."""
 
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -67,11 +67,6 @@ class QueueCommand(terminal.KitCommand):
         if errors:
             many = f"{len(errors):,} of {len(names):,} queues"
             raise CommandError(f"{many} can't be read.", returncode=terminal.UNAVAILABLE)
-
-    def write(self, lines: Iterable[str]) -> None:
-        """Print lines."""
-        for line in lines:
-            self.stdout.write(line)
 
 
 def unreadable(errors: Errors) -> Iterator[str]:

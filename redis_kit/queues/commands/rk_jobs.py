@@ -1,6 +1,5 @@
 """``manage.py rk_jobs``: the first jobs of queues, by state."""
 
-import json
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -65,22 +64,21 @@ class Command(QueueCommand):
         queues = [Queue(queue, using=using) for queue in counts]
         listed = [part for queue in queues for part in _listed(queue, counts[queue.name], wanted, **options)]
         if options["json"]:
-            rows = [_plain(part.queue, info) for part in listed for info in part.jobs]
-            self.stdout.write(json.dumps(rows, indent=2))
+            self.write_json([_plain(part.queue, info) for part in listed for info in part.jobs])
         else:
-            self.write(_text(listed, wanted))
+            self.write_lines(_text(listed, wanted))
         self.fail_for(errors, names)
 
     def _list_done(self, queues: Sequence[Queue], wanted: Wanted, *, limit: int, **options: Any) -> None:
         rows = [(queue.name, info) for queue in queues for info in queue.run_flow(latest_done(queue, limit, wanted))]
         if options["json"]:
-            self.stdout.write(json.dumps([{"queue": name, **info._asdict()} for name, info in rows], indent=2))
+            self.write_json([{"queue": name, **info._asdict()} for name, info in rows])
         elif rows:
             table = [DONE_COLUMNS, *(_done_row(queue, info) for queue, info in rows)]
-            self.write(aligned(table, right=(4, 5, 6)))
+            self.write_lines(aligned(table, right=(4, 5, 6)))
         else:
             matching = "No done job matches." if wanted != ANY else "No done job is kept."
-            self.write([f"{matching} The option DONE_LIMIT of a queue keeps the latest ones."])
+            self.stdout.write(f"{matching} The option DONE_LIMIT of a queue keeps the latest ones.")
 
 
 def _listed(

@@ -50,8 +50,10 @@ class Command(QueueCommand):
         if not watch:
             errors: Errors = {}
             reports = queue_stats(names, minutes=MINUTES, using=using, errors=errors)
-            text = [json.dumps(_plain(reports, errors), indent=2)] if options["json"] else _text(reports, errors)
-            self.write(text if options["json"] else [*text, *_warnings(names, using)])
+            if options["json"]:
+                self.write_json(_plain(reports, errors))
+            else:
+                self.write_lines([*_text(reports, errors), *_warnings(names, using)])
             self.fail_for(errors, names, named=True)
             if any(report.refused for report in reports.values()):
                 raise CommandError("Redis refuses writes.", returncode=terminal.UNAVAILABLE)
@@ -72,7 +74,7 @@ class Command(QueueCommand):
             lines = [json.dumps({"error": str(error)})] if as_json else [f"Redis is unavailable: {clean(str(error))}"]
         if self.stdout.isatty() and not as_json:
             self.stdout.write(CLEAR, ending="")
-        self.write(lines)
+        self.write_lines(lines)
         self.stdout.flush()
 
 

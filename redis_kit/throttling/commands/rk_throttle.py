@@ -138,7 +138,7 @@ class Command(terminal.KitCommand):
                 "offenders": [row._asdict() | {"shown": name_of(row.shown, plain=plain)} for row in most],
             }
             if hours:
-                lists["hours"] = [each._asdict() | {"start": each.start.isoformat()} for each in by_hour]
+                lists["hours"] = [each._asdict() for each in by_hour]
             self.write_json(plain_throttle(throttle, *sums) | lists)
             return
         period = f"{hours:,} h" if hours else "30 minutes"
@@ -387,7 +387,7 @@ def plain_throttle(throttle: Throttle, allowed: int, refused: int) -> dict[str, 
     return {
         "name": throttle.name,
         "using": throttle.using,
-        "rates": [str(rate) for rate in throttle.rates],
+        "rates": throttle.rates,
         "strategy": throttle.strategy,
         "shadow": throttle.shadow,
         "allowed": allowed,
@@ -399,23 +399,14 @@ def plain_rule(given: Rule | None, *, plain: bool) -> dict[str, Any] | None:
     """Return a rule."""
     if given is None:
         return None
-    return given._asdict() | {"shown": name_of(given.shown, plain=plain), "until": given.until.isoformat()}
+    return given._asdict() | {"shown": name_of(given.shown, plain=plain)}
 
 
 def plain_decision(answer: Decision) -> dict[str, Any]:
     """Return a decision; infinite times are null."""
-    plain = {name: None if value == math.inf else value for name, value in answer._asdict().items()}
-    return plain | {"rate": _plain_rate(answer.rate)}
+    return {name: None if value == math.inf else value for name, value in answer._asdict().items()}
 
 
 def plain_report(given: ShadowReport) -> dict[str, Any]:
     """Return a report."""
-    return given._asdict() | {
-        "rate": _plain_rate(given.rate),
-        "proposed": _plain_rate(given.proposed),
-        "share": given.share,
-    }
-
-
-def _plain_rate(rate: object) -> str | None:
-    return str(rate) if rate else None
+    return given._asdict() | {"share": given.share}

@@ -1,6 +1,5 @@
 """``manage.py rk_cancel``: cancel jobs by their ids."""
 
-import json
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -53,9 +52,9 @@ class Command(QueueCommand):
             self.queue(queue, using)
         outcomes = [_cancelled(id, queue, using) for id in dict.fromkeys(ids)]
         if options["json"]:
-            self.stdout.write(json.dumps([job._asdict() for job in outcomes], indent=2))
+            self.write_json([job._asdict() for job in outcomes])
         else:
-            self.write(TEXTS[job.outcome].format(id=job.id, queue=clean(job.queue)) for job in outcomes)
+            self.write_lines(TEXTS[job.outcome].format(id=job.id, queue=clean(job.queue)) for job in outcomes)
         if not any(job.outcome in (REMOVED, STOPPING) for job in outcomes):
             missing = queue is None and any(job.outcome == NOT_FOUND for job in outcomes)
             hint = " For jobs of another queue, give --queue." if missing else ""

@@ -1,6 +1,5 @@
 """``manage.py rk_limit``: list the limits of queues, change one, or reset it."""
 
-import json
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -60,11 +59,11 @@ class Command(QueueCommand):
             except KeyConflict as error:
                 errors[queue] = error
         if as_json:
-            self.stdout.write(json.dumps([{"queue": queue, **info._asdict()} for queue, info in rows], indent=2))
+            self.write_json([{"queue": queue, **info._asdict()} for queue, info in rows])
         elif rows:
-            self.write(aligned([COLUMNS, *(_row(queue, info) for queue, info in rows)], right=(2, 4, 5)))
+            self.write_lines(aligned([COLUMNS, *(_row(queue, info) for queue, info in rows)], right=(2, 4, 5)))
         elif not errors:
-            self.write([f"{clean(name)} has no limits." if name else "No queue has limits."])
+            self.stdout.write(f"{clean(name)} has no limits." if name else "No queue has limits.")
         self.fail_for(errors, names)
 
     def _change(

@@ -1,6 +1,5 @@
 """The actions of ``rk_schedule``, and their output."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -59,11 +58,10 @@ def take_over(command: KitCommand, options: Options) -> None:
     count = len([each for each in entries if each.outcome == "new"]) if dry_run else celery_beat.store(entries)
     if options["json"]:
         listed = [{"schedule": each.name, "outcome": each.outcome, "note": each.note} for each in entries]
-        command.stdout.write(json.dumps({"imported": count, "dry_run": dry_run, "entries": listed}, indent=2))
+        command.write_json({"imported": count, "dry_run": dry_run, "entries": listed})
         return
     table = [(cut(clean(each.name)), each.outcome, _described(each), clean(each.note)) for each in entries]
-    for line in aligned([("SCHEDULE", "OUTCOME", "WHEN", "NOTE"), *table]):
-        command.stdout.write(line)
+    command.write_lines(aligned([("SCHEDULE", "OUTCOME", "WHEN", "NOTE"), *table]))
     command.stdout.write(f"{'Would import' if dry_run else 'Imported'}: {count}.")
 
 
@@ -73,12 +71,11 @@ def _show_next(command: KitCommand, options: Options) -> None:
     ticks = control.next_ticks(listing, count)
     if options["json"]:
         rows = [{"schedule": info.name, "at": at / 1000, "in": (at - listing.now) / 1000} for at, info in ticks]
-        command.stdout.write(json.dumps(rows, indent=2))
+        command.write_json(rows)
     elif not ticks:
         command.stdout.write(_why_none_ticks())
     else:
-        for line in aligned([("AT", "IN", "SCHEDULE"), *(_tick(listing, at, info) for at, info in ticks)]):
-            command.stdout.write(line)
+        command.write_lines(aligned([("AT", "IN", "SCHEDULE"), *(_tick(listing, at, info) for at, info in ticks)]))
     _fail_if_overdue([listing])
 
 
@@ -92,8 +89,7 @@ def _show_all(command: KitCommand, options: Options) -> None:
     listings = list(_all())
     infos = [info for listing in listings for info in listing.schedules]
     if options["json"]:
-        plain = [_plain(info, listing.now) for listing in listings for info in listing.schedules]
-        command.stdout.write(json.dumps(plain, indent=2))
+        command.write_json([_plain(info, listing.now) for listing in listings for info in listing.schedules])
     elif not infos:
         command.stdout.write("There are no schedules. Workers declare those of the code when they start.")
     else:
@@ -104,8 +100,7 @@ def _show_all(command: KitCommand, options: Options) -> None:
 def _write_table(command: KitCommand, listings: Sequence[Listing]) -> None:
     infos = [info for listing in listings for info in listing.schedules]
     rows = [_row(info, listing.now) for listing in listings for info in listing.schedules]
-    for line in aligned([COLUMNS, *rows], right=range(5, 8)):
-        command.stdout.write(line)
+    command.write_lines(aligned([COLUMNS, *rows], right=range(5, 8)))
     for info in infos:
         if info.problem not in ("", control.UNDECLARED):
             command.stdout.write(f"{clean(info.name)} can't run: {clean(info.problem)}")

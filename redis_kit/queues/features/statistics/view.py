@@ -1,6 +1,5 @@
 """``manage.py rk_queues --tasks``: how often tasks ran, and for how long."""
 
-import json
 from typing import Any
 
 from redis_kit.core import terminal
@@ -39,12 +38,11 @@ def show(command: QueueCommand, names: list[str], hours: int, using: str, *, as_
         for task, each in sorted(by_task.items(), key=lambda pair: -pair[1].total)
     ]
     if as_json:
-        rows = [{"queue": queue, "task": task, **_plain_task(each)} for queue, task, each in by_time]
-        command.stdout.write(json.dumps(rows, indent=2))
+        command.write_json([{"queue": queue, "task": task, **_plain_task(each)} for queue, task, each in by_time])
     else:
         table = [TASK_COLUMNS, *(_task_row(*task) for task in by_time)]
         lines = aligned(table, right=range(2, len(TASK_COLUMNS)))
-        command.write(lines if by_time else ["No task ran in this time."])
+        command.write_lines(lines if by_time else ["No task ran in this time."])
 
 
 def _task_row(queue: str, task: str, stats: TaskStats) -> tuple[str, ...]:
