@@ -206,8 +206,16 @@ def of_each(
     names = yield from spread().existing(queues)
     parts = [names[queue] for queue in queues]
     steps = [step(base) for base in bases(chain.from_iterable(parts), using)]
-    replies = iter((yield CombinedBatch(steps, lenient=lenient, most=most)))
+    replies = iter((yield CombinedBatch(steps, lenient=lenient, most=most)) if steps else ())
     return [list(islice(replies, len(several))) for several in parts]
+
+
+def of_all(
+    queues: Sequence[str], using: str, step: Callable[[str], ScriptCall], *, most: int = 25
+) -> Flow[list[tuple[str, Any]]]:
+    """Return the reply or the error of each shard, with the name of its queue."""
+    replies = yield from of_each(queues, using, step, lenient=True, most=most)
+    return [(queue, reply) for queue, several in zip(queues, replies, strict=True) for reply in several]
 
 
 def _is_name(name: str) -> bool:

@@ -3,21 +3,20 @@
 import json
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 from redis_kit.core.errors import KeyConflict, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.logs.rate_limit import LogRateLimit
-from redis_kit.core.steps import Batch, CombinedBatch
+from redis_kit.core.steps import Batch
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues import validation
 from redis_kit.queues.engine.calls import QueueScript, lease
 from redis_kit.queues.engine.message import task_of
-from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.reports.stats import TOGETHER, Errors, bases, of_each, over, read_chosen
+from redis_kit.queues.reports.stats import TOGETHER, Errors, bases, of_all, over, read_chosen
 
 logger = logging.getLogger("redis_kit")
 _log_limit = LogRateLimit()
@@ -160,14 +159,10 @@ def read_workers_and_lost(
     return workers, lost
 
 
-def read_lost(queues: Iterable[str], using: str) -> Flow[list[LostWorker]]:
+def read_lost(queues: Sequence[str], using: str) -> Flow[list[LostWorker]]:
     """Read the lost workers of queues, the latest first. Queues with a damaged key are left out. One round trip."""
-    names = yield from spread().existing(queues)
-    places = [(queue, name) for queue, several in names.items() for name in several]
-    steps = [LIST_LOST_WORKERS(Queue(name, using=using).key("")) for _, name in places]
-    replies = (yield CombinedBatch(steps, lenient=True, most=TOGETHER)) if steps else []
     by_id: dict[str, LostWorker] = {}
-    for (queue, _), reply in zip(places, replies, strict=True):
+    for queue, reply in (yield from of_all(queues, using, LIST_LOST_WORKERS, most=TOGETHER)):
         for parts in () if isinstance(reply, RedisFailure) else batched(reply, 3):
             if worker := _lost_worker(queue, *parts):
                 by_id[worker.id] = _merged_lost(by_id[worker.id], worker) if worker.id in by_id else worker
@@ -197,16 +192,11 @@ def read_workers(
     queues: Iterable[str] | None, using: str, errors: Errors | None = None, *, most_bytes: int = MOST_BYTES
 ) -> Flow[list[WorkerInfo]]:
     """See list_workers(). With no bytes, the tasks and ages of jobs are not read."""
-    looked_at = yield from read_chosen(queues)
-    replies = yield from of_each(
-        looked_at,
-        using,
-        lambda base: LIST_WORKERS(base, MOST_WORKERS, most_bytes),
-        lenient=True,
-        most=TOGETHER,
-    )
+    names = yield from read_chosen(queues)
     by_id: dict[str, WorkerInfo] = {}
-    for name, reply in [(name, reply) for name, several in zip(looked_at, replies, strict=True) for reply in several]:
+    for name, reply in (
+        yield from of_all(names, using, lambda base: LIST_WORKERS(base, MOST_WORKERS, most_bytes), most=TOGETHER)
+    ):
         if isinstance(reply, RedisFailure):
             _left_out(name, reply, errors)
             continue

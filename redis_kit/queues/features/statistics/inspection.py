@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
-from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.values.numbers import whole_number
-from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.features.statistics import counts as counts_of
 from redis_kit.queues.features.statistics import store
 from redis_kit.queues.features.statistics.counts import TaskStats
 from redis_kit.queues.queue import Queue
+from redis_kit.queues.reports.stats import of_all
 
 ByTask = dict[tuple[str, str], TaskStats]  # by queue and task
 
@@ -89,13 +88,9 @@ def stored_runs(queues: Sequence[str], hours: int, using: str = "default") -> St
 def read_runs(queues: Iterable[str], hours: int, using: str) -> Flow[StoredRuns]:
     """See stored_runs(). Those of a damaged key are left out."""
     whole_number("hours", hours, (1, store.HOURS))
-    names = yield from spread().existing(queues)
-    places = [(queue, name) for queue, several in names.items() for name in several]
-    steps = [store.LIST_RUNS(Queue(name, using=using).key(""), hours) for _, name in places]
-    replies = (yield CombinedBatch(steps, lenient=True)) if steps else []
     present = 0
-    blocks: dict[str, dict[str, list[bytes]]] = {queue: {} for queue in names}
-    for (queue, _), reply in zip(places, replies, strict=True):
+    blocks: dict[str, dict[str, list[bytes]]] = {queue: {} for queue in queues}
+    for queue, reply in (yield from of_all(list(blocks), using, lambda base: store.LIST_RUNS(base, hours))):
         if isinstance(reply, RedisFailure):
             continue
         present = max(present, reply[0])
