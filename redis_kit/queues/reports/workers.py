@@ -24,7 +24,6 @@ Command = Literal["quiet", "resume", "stop"]
 LIST_WORKERS, LIST_LOST_WORKERS, SEND_COMMAND = (
     QueueScript(name, __package__) for name in ("list_workers", "list_lost_workers", "send_command")
 )
-STORED_COMMANDS = {"resume": "work"}  # as workers of earlier releases read it
 COMMAND_TTL = 60_000  # ms
 MOST_WORKERS = 100
 MOST_BYTES = 4 * 1024 * 1024  # of jobs' records, read for one queue
@@ -220,8 +219,7 @@ def _control(worker: str, command: str, using: str) -> Flow[bool]:
     validation.one_of("command", command, get_args(Command))
     workers = [info for info in (yield from read_workers(None, using)) if worker in (info.id, info.supervisor)]
     places = [(base, info.id) for info in workers for base in bases(info.queues, using)]
-    stored = STORED_COMMANDS.get(command, command)
-    steps = [SEND_COMMAND(base, id, stored, COMMAND_TTL) for base, id in places]
+    steps = [SEND_COMMAND(base, id, command, COMMAND_TTL) for base, id in places]
     return any((yield Batch(steps))) if steps else False
 
 

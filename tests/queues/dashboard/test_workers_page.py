@@ -120,7 +120,7 @@ def test_buttons_fit_the_state_and_a_quiet_supervisor_can_resume(four_workers, b
     one, two = "web1, process 5", "web2, process 6"
     assert labels == {("Quiet", one), ("Stop", one), ("Resume", two), ("Stop", two)}
     assert said(boss.post(URLS["resume"], {"row": "web2/6/s2"})) == [f"Resumed: {two} claims jobs again."]
-    assert heartbeat("w3", supervisor="s2") == "work"
+    assert heartbeat("w3", supervisor="s2") == "resume"
 
 
 def test_dead_supervisor_has_no_buttons(four_workers, boss, kit):

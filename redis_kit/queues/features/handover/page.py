@@ -39,7 +39,7 @@ class HandOversPanel(Panel):
         rows = [
             (
                 Link(name, "queues", {"queue": name}),
-                count.to or options_of(name).SINK or registry.sink_of(name),
+                count.to,
                 count.sent,
                 moment(count.sent_at) if count.sent_at else "",
                 count.failed,

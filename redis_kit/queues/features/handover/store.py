@@ -16,7 +16,7 @@ class HandOvers(NamedTuple):
     """How many jobs of a queue another system took, how often it did not take one, and the last error.
 
     ``sent_at`` and ``failed_at`` are the times of the last ones, in seconds since 1970; None if there was none.
-    ``to`` is the sink of the last one: "celery", or a dotted path; "" if only an earlier release counted.
+    ``to`` is the sink of the last one: "celery", or a dotted path.
     """
 
     sent: int

@@ -133,7 +133,7 @@ class Parent(Protocol):
         """Return whether the children are told to claim no jobs."""
 
     def execute(self, command: str) -> None:
-        """Execute a command that somebody sent to this worker: "quiet", "work" or "stop"."""
+        """Execute a command that somebody sent to this worker: "quiet", "resume" or "stop"."""
 
 
 class Heartbeat:

@@ -288,7 +288,7 @@ class Supervisor:
             self._stop()
         elif command == "quiet" and not self.quiet:
             self._claim_no_more()
-        elif command == "work":
+        elif command == "resume":
             self._resume()
 
     def _request_stacks(self) -> None:

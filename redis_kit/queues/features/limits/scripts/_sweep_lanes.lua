@@ -1,6 +1,5 @@
--- Note for the next claim what lanes and limits should look like but do not: no script leaves them like that, but a worker of an
--- earlier release does, which knows no lanes, or a key that was damaged. At most 100 of each kind are looked at, by chance.
--- Returns whether anything was noted.
+-- Note for the next claim what lanes and limits should look like but do not. No script leaves them like that, but a damaged key
+-- may. At most 100 of each kind are looked at, by chance. Returns whether anything was noted.
 -- @keys lanes, turns, limits, parked, sequence, jobs, scheduled
 -- needs  now, first_parked, waiting_of, set_waiting
 -- gives  sweep_lanes
