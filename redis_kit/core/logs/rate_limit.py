@@ -1,5 +1,6 @@
 """Log lines about something that fails with each try: one a minute."""
 
+from collections.abc import Callable
 from time import monotonic
 
 PAUSE = 60.0  # seconds between two lines about the same subject
@@ -18,3 +19,8 @@ class LogRateLimit:
             return False
         self._next[subject] = now + PAUSE
         return True
+
+    def log(self, write: Callable[..., None], subject: str, text: str, *details: object) -> None:
+        """Log a line about a subject by ``write``, a method of a logger, if allows() says so."""
+        if self.allows(subject):
+            write(text, *details, stacklevel=2)

@@ -29,8 +29,7 @@ def sent(task: str, queue: str) -> dict[str, str]:
         with _tracer().start_as_current_span(f"send {queue}", kind=SpanKind.PRODUCER, attributes=attributes):
             _propagator.inject(carrier)
     except Exception:  # of a sampler or processor of the project: the call goes out all the same
-        if _log_limit.allows("sent"):
-            logger.exception("The span of an enqueued call failed.")
+        _log_limit.log(logger.exception, "sent", "The span of an enqueued call failed.")
     return {name: value for name, value in carrier.items() if len(value) <= LONGEST}
 
 

@@ -69,14 +69,14 @@ class OutboxRelay:
         except (RedisUnavailable, AuthenticationFailed):
             raise
         except RedisFailure as error:
-            _complain("The outbox can't be looked at: %s", error)
+            _log_limit.log(logger.error, "", "The outbox can't be looked at: %s", error)
         self.due = monotonic() + INTERVAL
 
     def _relay(self, alias: str) -> None:
         try:
             relayed = relay(alias)
         except (DatabaseError, ConnectionDoesNotExist) as error:
-            _complain("The outbox of database %a can't be read: %s", alias, error)
+            _log_limit.log(logger.error, alias, "The outbox of database %a can't be read: %s", alias, error)
             return
         finally:
             if alias in connections:
@@ -85,11 +85,6 @@ class OutboxRelay:
             calls = "1 waiting call" if relayed.sent == 1 else f"{relayed.sent} waiting calls"
             logger.info("Outbox of database %a: sent %s.", alias, calls)
         self._report((now() - relayed.oldest).total_seconds() if relayed.oldest else 0.0)
-
-
-def _complain(text: str, *details: object) -> None:
-    if _log_limit.allows(text):
-        logger.error(text, *details)
 
 
 def relay(alias: str) -> Relayed:

@@ -104,8 +104,7 @@ def has_older(alias: str, number: int, key: UniqueKey, *, sent: Collection[int] 
 
 def note_failure(alias: str, error: RedisFailure) -> None:
     """Log that a call stays in the outbox."""
-    if _log_limit.allows(alias):
-        logger.warning("Calls wait in the outbox of database %a: %s", alias, error)
+    _log_limit.log(logger.warning, alias, "Calls wait in the outbox of database %a: %s", alias, error)
 
 
 def waiting(alias: str) -> tuple[int, datetime | None]:

@@ -64,7 +64,7 @@ class Caretaker:
             self.due = 0.0
             raise
         except RedisFailure as error:
-            self._complain("", error)
+            self._log_limit.log(logger.error, "", "Workflows can't be read: %s", error)
             return
         if many_expired or len(ids) == calls.CHECKED_WORKFLOWS:
             self.due = monotonic() + SOON
@@ -74,11 +74,7 @@ class Caretaker:
             except UNAVAILABLE:
                 raise
             except (RedisFailure, ValueError) as error:
-                self._complain(id, error)
-
-    def _complain(self, id: str, error: Exception) -> None:
-        if self._log_limit.allows(id):
-            logger.error("Workflow %s can't be read: %s" if id else "Workflows can't be read%s: %s", id, error)
+                self._log_limit.log(logger.error, id, "Workflow %s can't be read: %s", id, error)
 
 
 def _log(repaired: Repaired) -> None:

@@ -48,8 +48,7 @@ class Outage:
     def say(self, error: RedisUnavailable | AuthenticationFailed | None) -> None:
         """Note how the last call went."""
         if isinstance(error, AuthenticationFailed):
-            if self._log_limit.allows("access"):
-                logger.error("Redis refuses the worker's credentials; retrying: %s", error)
+            self._log_limit.log(logger.error, "access", "Redis refuses the worker's credentials; retrying: %s", error)
         elif error and not self.lasts:
             logger.error("Lost connection to Redis; retrying: %s", error)
         elif self.lasts and not error:

@@ -158,7 +158,7 @@ class Heartbeat:
         self.error = ""
         self._unanswered: dict[str, RedisFailure] = {}  # errors of queues in the last heartbeat
         self._unswept: dict[str, RedisFailure] = {}  # and in the last sweep
-        self._log_limit = LogRateLimit()
+        self._log_limit = LogRateLimit()  # errors come again with each heartbeat
         self.clock = ServerClock()
         self._loss = DataLoss()
 
@@ -202,7 +202,7 @@ class Heartbeat:
             wait = min(wait, AGAIN)
             raise
         except RedisFailure as error:
-            self._complain("", "Heartbeat failed; retrying: %s", error)
+            self._log_limit.log(logger.error, "", "Heartbeat failed; retrying: %s", error)
         except Exception:
             logger.exception("Heartbeat failed; retrying.")
         finally:
@@ -260,7 +260,7 @@ class Heartbeat:
         except UNAVAILABLE:
             raise
         except RedisFailure as error:
-            self._complain("names", "Names of queues could not be saved: %s", error)
+            self._log_limit.log(logger.error, "names", "Names of queues could not be saved: %s", error)
 
     def forget_unused(self) -> None:
         """Take the queues off the list of names that nobody uses: no job was ever added, and no other worker is there.
@@ -280,12 +280,7 @@ class Heartbeat:
 
     def _log_broken(self, errors: Mapping[str, RedisFailure]) -> None:
         for name, error in errors.items():
-            self._complain(name, "Queue %a gets no heartbeat or can't be read: %s", name, error)
-
-    def _complain(self, subject: str, text: str, *details: object) -> None:
-        """Log an error, at most once a minute for each subject: it comes again with each heartbeat."""
-        if self._log_limit.allows(subject):
-            logger.error(text, *details)
+            self._log_limit.log(logger.error, name, "Queue %a gets no heartbeat or can't be read: %s", name, error)
 
     def _pass_on(self, child: Child, source: WorkerQueue, answer: HeartbeatReply) -> None:
         index = child.sources.index(source)

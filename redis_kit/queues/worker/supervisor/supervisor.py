@@ -184,8 +184,7 @@ class Supervisor:
                 return  # a signal to stop comes first, or this is the end
             except Exception:  # no memory for a fork, no descriptors: all that may pass, and the other steps are done
                 failed = True
-                if self._log_limit.allows(step.__qualname__):
-                    logger.exception("The supervisor failed; it continues.")
+                self._log_limit.log(logger.exception, step.__qualname__, "The supervisor failed; it continues.")
         if failed:
             sleep(AGAIN)
 
