@@ -1,6 +1,6 @@
 """The features of the queues, as dotted paths. This module imports nothing.
 
-Middleware, panels and figures come in this order.
+Middleware, panels and figures come in this order. A folder of functions alone, such as once(), has no line.
 """
 
 FEATURES = (
@@ -16,8 +16,6 @@ FEATURES = (
     "redis_kit.queues.features.at_most_once.feature.AtMostOnce",
     "redis_kit.queues.features.results.feature.Results",
     "redis_kit.queues.features.outbox.feature.Outbox",
-    "redis_kit.queues.features.resumable.feature.Resumable",
-    "redis_kit.queues.features.once.feature.OnceKeys",
     "redis_kit.queues.features.shards.feature.Shards",
     "redis_kit.queues.features.logs.feature.Logs",
     "redis_kit.queues.features.traces.feature.Traces",
