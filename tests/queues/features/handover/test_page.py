@@ -49,7 +49,7 @@ def test_page_of_a_project_without_sinks_asks_nothing(kit, trips, monkeypatch):
 def test_queues_show_what_was_taken_and_the_last_error(kit):
     kit.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"SINK": "celery"}}})
     count("mail", sent=5)
-    count("mail", sent=2, failed=1, error="OperationalError: <down>")
+    count("mail", sent=2, failed=1, error="OperationalError: <down>", to="celery")
     count("news", sent=1)
     count("news", failed=3, error="x")
     figures, table = shown()
