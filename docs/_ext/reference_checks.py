@@ -21,6 +21,7 @@ MEANINGS = {
     "E017": "A module in `IMPORTS` of queues, a `MIDDLEWARE`, a `SINK` or the `CELERY_APP` does not exist, or is none. "
     "Or a `MIDDLEWARE` can't be made.",
     "E018": "`OUTBOX` of queues names no database.",
+    "E019": "A connection to one server leads to a node of a Cluster. Only with `--deploy`.",
     "E030": "`METRICS_TOKEN` is too short.",
     "E032": "A panel of `EXTRA_COMPONENTS` does not exist, has no slug or title, or the slug of another one.",
     "E031": "`TRACING` is on, and the package `opentelemetry-api` is not installed.",
@@ -43,4 +44,5 @@ MEANINGS = {
     "W026": "A Bloom filter holds more values than its capacity. Only with `--deploy`.",
     "W027": "`FORWARDED_HEADER` has no effect without `TRUSTED_PROXIES`.",
     "W028": "`SECRET_KEY_FALLBACKS` is set without `HASH_KEY`: hashes of the old key are lost. Only with `--deploy`.",
+    "W029": "A connection with TLS does not check the certificate of the server. Only with `--deploy`.",
 }

@@ -8,7 +8,7 @@ These modules are the interface for authors of components; docs/howto/component.
 - ``flow``, ``steps``, ``scripts``, ``gather``: logic that talks to Redis, its steps, Lua scripts, flows side by side
 - ``connections``: clients of the servers
 - ``errors``, ``signals``: those that cross components
-- ``keys``, ``dates``, ``text``: names in keys, days as arguments, text for messages
+- ``keys``, ``dates``, ``values.numbers``, ``text``: names in keys, days and numbers as arguments, text for messages
 - ``terminal``, ``logs``: output of management commands, and safe logs
 - ``activity``: the job that runs now, for the holder of a lock
 - ``lazy``: public names that are imported at their first use

@@ -77,14 +77,19 @@ def _build(
         return plain(_server(using, profile, server, factory))
 
     def connect(node: tuple[str, int]) -> Any:
-        return plain(_server(using, profile, connection_factory.node(server, *node), factory))
+        return plain(_server(using, profile, connection_factory.node(server, *node), factory, in_cluster=True))
 
     parts = urlsplit(server.url)
     return cluster((parts.hostname or "localhost", parts.port or 6379), connect)
 
 
 def _server(
-    using: str, profile: Profile, server: Address, factory: Callable[..., connection_factory.ConnectionFactory]
+    using: str,
+    profile: Profile,
+    server: Address,
+    factory: Callable[..., connection_factory.ConnectionFactory],
+    *,
+    in_cluster: bool = False,
 ) -> Server:
     options = conf.section(KitSettings)
     connect, read = (options.CONNECT_TIMEOUT, options.READ_TIMEOUT) if profile == "request" else (WORKER, WORKER)
@@ -92,7 +97,7 @@ def _server(
     breaker = _breaker(using, server, timeouts) if profile == "request" else None
     wait = options.POOL_TIMEOUT if breaker else WORKER_WAIT
     limits = Limits(max(options.MAX_CONNECTIONS, _least), wait, connect, read)
-    return Server(str(server), factory(server, timeouts), limits, read, breaker)
+    return Server(str(server), factory(server, timeouts), limits, read, breaker, in_cluster)
 
 
 def _breaker(using: str, server: Address, timeouts: dict[str, float]) -> Breaker:

@@ -77,7 +77,7 @@ class ParameterMismatch(RedisKitError):
 
 
 class RebuildRunning(RedisKitError):
-    """Another process rebuilds this index. Nothing was changed."""
+    """Another process rebuilds this index, or died less than 60 seconds ago. Nothing was changed."""
 
 
 class RebuildLost(RedisKitError):

@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from inspect import Parameter, signature
+from itertools import filterfalse
 from typing import Any, Unpack, get_args, get_origin
 
 from django.utils import formats
@@ -163,5 +164,7 @@ def _rounded_up(value: float) -> str:
 
 def folded(text: str) -> str:
     """Return what is equal for texts that differ in case, accents, width or spaces at the end only."""
+    if text.isascii():
+        return text.lower().rstrip()  # the same, without a look at each of what may be millions of characters
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
-    return "".join(character for character in plain if not unicodedata.combining(character)).rstrip()
+    return "".join(filterfalse(unicodedata.combining, plain)).rstrip()

@@ -129,7 +129,7 @@ def read_common(hours: int, limit: int, start: int = 0) -> Flow[tuple[int, list[
 
 def read_fingerprint(fingerprint: str, *, required: bool = True) -> Flow[tuple[Message, list[int]]]:
     """See Logs.fingerprint(). Records beyond the limit of an hour, or older than 48 hours, have an unknown message."""
-    calls = [Call("ZSCORE", key(keys.COUNTS, hour), fingerprint) for hour in last_hours(RETENTION)]
+    calls = [Call("ZSCORE", key(keys.COUNTS, hour), str(fingerprint)) for hour in last_hours(RETENTION)]
     stored, *scores = yield Batch([Call("HMGET", key(keys.MESSAGE, fingerprint), "first", "record"), *calls])
     counts = [int(float(score or 0)) for score in scores]
     if required and not any((*stored, *counts)):

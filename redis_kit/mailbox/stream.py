@@ -73,17 +73,16 @@ class EventStream:
         return None
 
     def _look(self) -> Flow[bytes]:
-        box = self.box
-        result: Any = yield from in_turn(box.read_flow(PAGE, self._after, self.member))
+        result: Any = yield from in_turn(self.box.read_flow(PAGE, self._after, self.member))
         self._must_look = len(result.messages) == PAGE
         events = []
-        if result.missed and (isinstance(box, Chat) or result.missed != self._missed):
+        if result.missed and (isinstance(self.box, Chat) or result.missed != self._missed):
             events.append(_event({"missed": result.missed}, name="missed"))
         self._missed = result.missed
         events += [_event(message.as_json(), id=message.id) for message in result.messages]
         if result.messages:
             self._after, self._number = result.messages[-1].id, result.messages[-1].number
-        elif isinstance(box, Chat) and (self._after is None or result.last != self._number):
+        elif isinstance(self.box, Chat) and (self._after is None or result.last != self._number):
             self._after = self._number = result.last
         return b"".join(events)
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,7 @@ from django.db import connections, transaction
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from django.views import View
 
-from redis_kit.core.channels.wait import in_turn, until_found
+from redis_kit.core.channels.wait import PASSING, in_turn, until_found
 from redis_kit.core.errors import InvalidName, InvalidValue, PoolExhausted, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.text import shortened
@@ -93,8 +94,9 @@ def _answer(request: HttpRequest, box: Chat | Inbox, member: str) -> Flow[dict[s
     timeout = min(POLL, _number(query, "timeout", 0))
     if "text/event-stream" in request.headers.get("Accept", ""):
         after = request.headers.get("Last-Event-ID") or after
-        # A client that may not read gets a status, after which it does not connect again.
-        yield from in_turn(box.read_flow(1, after, member))
+        # After a status an EventSource does not connect again: one that may not read gets it, and none in an outage.
+        with suppress(*PASSING):
+            yield from in_turn(box.read_flow(1, after, member))
         return EventStream(box, member, after)
     if isinstance(box, Inbox):
         pulled = yield from until_found(box.using, box.wake, partial(box.read_flow, limit, after), timeout)

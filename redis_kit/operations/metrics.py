@@ -56,7 +56,8 @@ def _server(report: ServerReport) -> Iterator[Sample]:
         yield LAG.sample(max((float(replica.get("lag", 0)) for replica in replicas), default=0), where)
     if report.keys is not None:
         yield KEYS.sample(report.keys, where)
-    yield CLOCK.sample(report.clock, where)
+    if not report.error:
+        yield CLOCK.sample(report.clock, where)
     levels = [each.level for each in advice(report)]
     for level in ("error", "warning", "note"):
         yield ADVICE.sample(levels.count(level), where, level)

@@ -8,7 +8,7 @@ BY_FIELD = {
     "documents": Metric("redis_kit_search_documents", "gauge", "Documents in an index.", ("index",)),
     "words": Metric("redis_kit_search_words", "gauge", "Different words and values in an index.", ("index",)),
     "memory": Metric("redis_kit_search_memory_bytes", "gauge", "Estimated size of an index.", ("index",)),
-    "complete": Metric("redis_kit_search_complete", "gauge", "1 if it has all changes for sure.", ("index",)),
+    "complete": Metric("redis_kit_search_complete", "gauge", "1 if no process has reported a lost change.", ("index",)),
     "waiting": Metric("redis_kit_search_waiting", "gauge", "Changed rows that are not written yet.", ("index",)),
     "searches": Metric("redis_kit_search_searches_total", "counter", "Searches.", ("index",)),
     "empty": Metric("redis_kit_search_empty_total", "counter", "Searches without a result.", ("index",)),

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.signals import setting_changed
 
 from redis_kit.core import conf
+from redis_kit.core.client.connection_checks import test_problems, url_problems
 from redis_kit.core.errors import ConfigurationError, RedisFailure
 
 URL_VARIABLE = "REDIS_KIT_TEST_URL"
@@ -44,9 +45,11 @@ class Isolation:
         """Lead all connections to the server for tests, until as many calls of stop().
 
         ``url`` returns the server's URL, and is called if a connection needs it. Raises ConfigurationError
-        if the environment names no server and an embedded one can't be started. With ``lazy`` the server starts, or
-        the error is raised, when ``REDIS_KIT`` is first read.
+        if the environment names a wrong URL, or if it names no server and an embedded one can't be started. With
+        ``lazy`` that server starts, or the error is raised, when ``REDIS_KIT`` is first read.
         """
+        if not self._depth and url is None:
+            url_of_environment()
         self._depth += 1
         if self._depth > 1:
             return
@@ -113,6 +116,8 @@ class Isolation:
 
     def _entry(self, entry: Any) -> Any:
         test = entry.get("TEST") if isinstance(entry, Mapping) else None
+        if any(test_problems("", test)):
+            return entry  # which names them
         if isinstance(test, Mapping):
             return {**test, "TEST": True}
         return entry if test is True else {"URL": self._url(), "TEST": True}
@@ -148,14 +153,24 @@ class Isolation:
         from redis_kit.core import connections
         from redis_kit.core.client import addresses
 
-        servers = {str(addresses.address(alias)): alias for alias in addresses.aliases()}
-        for url, alias in servers.items():
-            if self._server is not None and url == self._server.url:
-                continue  # the keys end with it
-            client = connections.client(alias, "worker")
-            with suppress(RedisFailure):  # a test may have stopped it
+        servers: set[str] = set()
+        for alias in addresses.aliases():
+            with suppress(ConfigurationError, RedisFailure):  # a test may have stopped the server
+                url = str(addresses.address(alias))
+                if url in servers or (self._server is not None and url == self._server.url):
+                    continue  # the keys end with it
+                servers.add(url)
+                client = connections.client(alias, "worker")
                 for node in client.primaries() if hasattr(client, "primaries") else [client]:
                     _remove(node, f"test-{self._run}-*")
+
+
+def url_of_environment() -> str:
+    """Return ``REDIS_KIT_TEST_URL``, "" if it is not set. Raises ConfigurationError."""
+    url = os.environ.get(URL_VARIABLE, "")
+    for problem in url_problems(f"{URL_VARIABLE} in the environment", url) if url else ():
+        raise ConfigurationError(problem.text)
+    return url
 
 
 def start_server() -> Any:

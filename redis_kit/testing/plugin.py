@@ -4,7 +4,6 @@ pytest loads it if redis_kit is installed. If ``TEST_RUNNER`` is RedisKitRunner 
 server for tests, as with ``manage.py test``; else those that use one of the fixtures. The first use starts the server.
 """
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -28,9 +27,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
     is_xdist_controller = config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput")
     if _has_runner() and not is_xdist_controller:
+        from redis_kit.core.errors import ConfigurationError
         from redis_kit.testing.isolation import isolation
 
-        isolation.start(lazy=True)
+        try:
+            isolation.start(lazy=True)
+        except ConfigurationError as error:
+            raise pytest.UsageError(str(error)) from error
         config.stash[_all_tests] = True
 
 
@@ -54,7 +57,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def _has_runner() -> bool:
-    """Return whether Django is set up, as by pytest-django, and ``TEST_RUNNER`` is ours or derived from it."""
+    """Return whether Django is set up, as by pytest-django, and ``TEST_RUNNER`` is ours or derived from it.
+
+    Raises UsageError for a path of redis_kit that does not exist.
+    """
     modules = [sys.modules.get(name) for name in ("django.conf", "django.apps")]
     if not all(modules):
         return False
@@ -64,6 +70,10 @@ def _has_runner() -> bool:
 
     if not (settings.configured and apps.ready) or settings.TEST_RUNNER == global_settings.TEST_RUNNER:
         return False
+    from redis_kit.core.checks.configuration import path_problems
+
+    for problem in path_problems("TEST_RUNNER"):
+        raise pytest.UsageError(problem.text)
     with suppress(ImportError):  # pytest does not need the runner
         from redis_kit.testing.runner import RedisKitRunner
 
@@ -75,12 +85,12 @@ def _has_runner() -> bool:
 @pytest.fixture(scope="session")
 def redis_kit_server(pytestconfig: pytest.Config) -> Iterator[str]:
     """Return ``REDIS_KIT_TEST_URL``, or the URL of an embedded server that stops with the session."""
-    from redis_kit.testing.isolation import URL_VARIABLE, isolation, start_server
+    from redis_kit.testing.isolation import isolation, start_server, url_of_environment
 
     if pytestconfig.stash.get(_all_tests, False):
         yield isolation.url
         return
-    if url := os.environ.get(URL_VARIABLE):
+    if url := url_of_environment():
         yield url
         return
     with start_server() as server:

@@ -15,8 +15,8 @@ class Throttling(Component):
     settings = ThrottlingSettings
     commands = (
         "append del exists expire get getrange hdel hget hgetall hincrby hlen hmget hset incr pexpire "
-        "pexpiretime set strlen zadd zcard zcount zincrby zpopmin zrange zrangebyscore zrem zremrangebyrank "
-        "zremrangebyscore zrevrange zscore"
+        "pexpiretime set strlen zadd zcard zcount zincrby zpopmin zrangebyscore zrem zremrangebyrank "
+        "zremrangebyscore zrevrange zscan zscore"
     )
     panels = ("redis_kit.throttling.dashboard.panel.ThrottlesPanel",)
     metrics = ("redis_kit.throttling.metrics.ThrottleMetrics",)

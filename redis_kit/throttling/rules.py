@@ -213,11 +213,11 @@ class Rules:
 
         Ends an automatic ban too, and resets the count that makes the next ban longer. One round trip.
         """
-        return bool(self.throttle.run_flow(self._lift(self._subject(identity, identity_hash)[0])))
+        return bool(self.throttle.run_flow(self._lift(*self._subject(identity, identity_hash))))
 
     async def alift(self, identity: str | int | None = None, *, identity_hash: str = "") -> bool:
         """See lift()."""
-        return bool(await self.throttle.arun_flow(self._lift(self._subject(identity, identity_hash)[0])))
+        return bool(await self.throttle.arun_flow(self._lift(*self._subject(identity, identity_hash))))
 
     def of(self, identity: str | int | None = None, *, identity_hash: str = "") -> Rule | None:
         """Return the rule of an identity, or without one the override for all. One round trip."""
@@ -278,10 +278,10 @@ class Rules:
         _forget(throttle, identity_hash)
         return Rule(KINDS[rule[0]], identity_hash, stored.decode()[HASH_LENGTH + 1 :], _datetime(ends), rates)
 
-    def _lift(self, identity_hash: str) -> Flow[bool]:
+    def _lift(self, identity_hash: str, entry: str) -> Flow[bool]:
         throttle, keys = self.throttle, self.throttle.keys_of(identity_hash)
         if identity_hash:
-            lifted = yield LIFT([keys.state, keys.standing, keys.rules], [throttle.now(), identity_hash])
+            lifted = yield LIFT([keys.state, keys.standing, keys.rules], [throttle.now(), identity_hash, entry])
         else:
             lifted = yield Call("DEL", keys.override)
         _forget(throttle, identity_hash)

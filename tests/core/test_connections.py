@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from redis_kit.core import connections, flow
-from redis_kit.core.errors import KeyConflict, OutOfMemory, PermissionDenied, RedisUnavailable
+from redis_kit.core.errors import ConfigurationError, KeyConflict, OutOfMemory, PermissionDenied, RedisUnavailable
 from redis_kit.core.scripts import Script
 from redis_kit.core.steps import Batch, Call, Pop
 from tests.fixtures.kit import Kit
@@ -310,6 +310,15 @@ def test_batch_follows_a_slot_on_its_way(cluster, settings, do):
 
         _migrate(cluster, slot, source, target, meanwhile)
         _migrate(cluster, slot, target, source, lambda: None)
+
+
+def test_node_of_a_cluster_in_place_of_the_cluster_is_named(cluster, settings, do):
+    with contextlib.closing(Kit(cluster, settings)) as kit:
+        kit.connect({"URL": cluster.url})
+        keys = [f"{kit.prefix}:{{{name}}}" for name in "abcdef"]
+        for step in (Batch([COUNT([key]) for key in keys], lenient=True), Call("MGET", *keys)):
+            with pytest.raises(ConfigurationError, match=r"is a node of a Cluster.*'CLUSTER' in place of 'URL'"):
+                do(step)
 
 
 def _migrate(cluster, slot, source, target, meanwhile):

@@ -160,6 +160,7 @@ def test_breaker_opens_at_the_third_failure_in_a_second_and_not_before():
         breaker.refuse()
     assert not caught.value.indeterminate
     assert (caught.value.using, caught.value.reason) == ("x", "5")
+    assert str(caught.value).endswith(" each second. 5")
     breaker.retire()
 
 

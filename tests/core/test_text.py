@@ -8,6 +8,7 @@ from redis_kit.core.text import (
     did_you_mean,
     duration,
     estimate,
+    folded,
     number,
     seconds_of,
     shortened,
@@ -144,3 +145,8 @@ def test_times_are_in_the_active_language():
         assert estimate(90) == "~1.5 分钟"
         assert whole_units(20) == "20 秒"
         assert terminal.duration(1058) == "17 min 38 s"
+
+
+@pytest.mark.parametrize("text", ["", "Ada Lovelace", "A" * 100, *map(chr, range(128)), "a \x1c\x1f\t\n "])
+def test_ascii_is_folded_as_any_text_is(text):
+    assert folded(text) == folded(f"\u0301{text}")  # a mark that is left out

@@ -56,8 +56,9 @@ def test_wrong_level_limit_and_fingerprint_are_refused(kit, twin, limit):
     for method in (Logs().recent, Logs().common):
         with pytest.raises(InvalidValue, match="limit must be a whole number from 1 to 10,000"):
             twin(method, limit=limit)
-    with pytest.raises(InvalidValue, match="No message of the last 48 hours has the fingerprint 'nope'"):
-        twin(Logs().fingerprint, "nope")
+    for wrong in ("nope", None, 5):
+        with pytest.raises(InvalidValue, match=f"No message of the last 48 hours has the fingerprint {wrong!r}"):
+            twin(Logs().fingerprint, wrong)
 
 
 def test_record_that_cannot_be_read_is_left_out(kit, log):

@@ -104,7 +104,18 @@ def test_atomic_requests_do_not_hold_a_transaction(kit, browser, monkeypatch):
 def test_outage_is_503(own_kit, browser):
     own_kit.server.stop()
     assert browser.get("/inbox/")[0] == 503
-    assert browser.get("/inbox/", accept="text/event-stream")[0] == 503
+    assert browser.post("/inbox/", {"ack": []})[0] == 200  # nothing to ask for
+    assert browser.post("/inbox/", {"ack": [1]})[0] == 503
+
+
+def test_stream_that_is_opened_in_an_outage_goes_on_after_it(own_kit, browser):
+    own_kit.server.stop()
+
+    def recover():
+        own_kit.server.start()
+        Inbox("anna").push("after")
+
+    assert [data["body"] for _, _, data in browser.events("/inbox/", 1, then=[recover])] == ["after"]
 
 
 @pytest.mark.django_db  # the end of a request closes old connections

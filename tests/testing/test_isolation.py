@@ -1,10 +1,14 @@
 """The memory of a process: nothing that one test left there changes another."""
 
+import re
+
 import pytest
 from django.test import override_settings
 
 from redis_kit.core import connections
+from redis_kit.core.checks.configuration import check_settings
 from redis_kit.core.client.addresses import address
+from redis_kit.core.errors import ConfigurationError
 from redis_kit.locks import Lock
 from redis_kit.pageviews import PageViews, batch
 from redis_kit.pageviews.buffer import buffer
@@ -81,3 +85,18 @@ def test_connections_lead_to_tests_until_the_last_stop(isolation, settings, valk
     settings.REDIS_KIT = {"CONNECTIONS": {"default": {"URL": "redis://r", "TEST": {"URL": "redis://t"}}}}
     assert address("default").url == "redis://t"
     kit.connect(kit.server.connection)
+
+
+@pytest.mark.parametrize(
+    ("test", "text"),
+    [
+        ("yes", "['TEST'] is text; it must be True, False or a dict."),
+        ({"URL": "nope"}, "['TEST']['URL'] is 'nope'; it must be a server's URL."),
+    ],
+)
+def test_wrong_option_for_tests_is_named(isolation, settings, test, text):
+    settings.REDIS_KIT = {"CONNECTIONS": {"default": {"URL": "redis://real", "TEST": test}}}
+    (message,) = check_settings()
+    assert message.msg == f"REDIS_KIT['CONNECTIONS']['default']{text}"
+    with pytest.raises(ConfigurationError, match=re.escape(text)):
+        address("default")

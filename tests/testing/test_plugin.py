@@ -160,3 +160,19 @@ def test_a_server_of_the_environment_is_used_and_left_clean(run, own_server):
     done = run(REDIS_KIT_TEST_URL=own_server.url)
     assert "4 passed" in done.stdout, done.stdout + done.stderr
     assert own_server.client().keys("*") == ["foreign"]
+
+
+def test_a_misspelt_runner_ends_the_run(run):
+    done = run(settings="TEST_RUNNER = 'redis_kit.testing.runner.RedisKitRuner'")
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "TEST_RUNNER has 'redis_kit.testing.runner.RedisKitRuner', which can't be imported" in done.stderr
+    assert "Did you mean 'redis_kit.testing.runner.RedisKitRunner'?" in done.stderr
+
+
+@pytest.mark.parametrize("settings", ["", "TEST_RUNNER = 'redis_kit.testing.runner.RedisKitRunner'"])
+def test_wrong_server_of_the_environment_is_named(run, settings):
+    done = run(settings=settings, REDIS_KIT_TEST_URL="nope")
+    said = done.stdout + done.stderr
+    assert "REDIS_KIT_TEST_URL in the environment is 'nope'; it must be a server's URL." in said
+    assert "CONNECTIONS" not in said
+    assert "INTERNALERROR" not in said

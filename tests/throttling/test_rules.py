@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from redis_kit.core.errors import InvalidName, InvalidValue, RedisUnavailable
+from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict, RedisUnavailable
 from redis_kit.core.keys import hashed
 from redis_kit.throttling import Ban, InvalidRate, Throttle, rules
 from redis_kit.throttling.engine import refusal_cache
@@ -288,6 +288,44 @@ def test_index_is_bounded_and_forgets_what_ends_first(kit, twin):
     assert kit.client.zcard(limit.key("rules")) == 10_000
     assert kit.client.zscore(limit.key("rules"), f"{0:022} x") is None
     assert [rule.shown for rule in twin(limit.rules.list, 10_000)] == ["joe"]
+
+
+def test_rule_of_a_named_identity_is_set_without_going_through_all_rules(kit, twin):
+    limit = Throttle("login", "1/h")
+    kit.client.config_resetstat()
+    for rule in (limit.rules.ban, limit.rules.exempt):
+        twin(rule, "joe", 60)
+    assert twin(limit.rules.lift, "joe")
+    assert {"cmdstat_zscan", "cmdstat_zrange"}.isdisjoint(kit.client.info("commandstats"))
+
+
+def test_identity_is_found_among_many_by_its_hash(kit, twin):
+    limit = Throttle("login", "1/h")
+    kit.client.zadd(limit.key("rules"), {f"{number:022} x": 2e15 + number for number in range(9000)})
+    limit.rules.ban("joe", 5000)
+    assert twin(limit.rules.of, identity_hash=hashed("joe")).shown == "joe"
+    assert twin(limit.rules.exempt, identity_hash=hashed("joe"), seconds=60).shown == "joe"
+    assert twin(limit.rules.lift, identity_hash=hashed("joe"))
+    assert kit.client.zcard(limit.key("rules")) == 9000
+
+
+def test_rule_replaces_an_entry_from_another_setting(kit, twin):
+    limit = Throttle("login", "1/h")
+    for shown in ("plain", "masked", "hashed"):
+        kit.options(THROTTLING={"OFFENDERS": shown})
+        twin(limit.rules.ban, "user:12345", 60)
+        assert len(index(kit, limit)) == 1
+    kit.options(THROTTLING={"OFFENDERS": "plain"})
+    assert twin(limit.rules.lift, "user:12345")
+    assert index(kit, limit) == []
+
+
+def test_rule_that_can_not_be_listed_is_not_set(kit, twin):
+    limit = Throttle("login", "1/h")
+    kit.client.set(limit.key("rules"), "x")
+    with pytest.raises(KeyConflict, match="rules"):
+        twin(limit.rules.ban, "joe", 60)
+    assert not kit.client.exists(limit.keys("joe").standing)
 
 
 def test_many_rules_are_listed(kit, twin):

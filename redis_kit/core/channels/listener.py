@@ -33,6 +33,7 @@ class Session:
     """A connection to one server, the commands without a reply yet, and its channels."""
 
     def __init__(self, client: Any) -> None:
+        self.client = client
         self.connection = client.dedicated()
         self.connection.connect()
         self.pending: deque[tuple[str, str]] = deque()
@@ -228,10 +229,12 @@ class Listener:
             if channel in session.channels:  # else a SUNSUBSCRIBE is on its way
                 self._live.add(channel)
             self._deliver(channel, None)
-        elif isinstance(reply, error_map.REDIRECTED):
-            return self._dropped(session, channel)
         elif isinstance(reply, Exception):
-            self._report([self._dropped(session, channel)], error_map.translate(reply, sent=True))
+            self._dropped(session, channel)
+            error = session.client.translated(reply, sent=True)
+            if isinstance(error, error_map.REDIRECTED):
+                return channel
+            self._report([channel], error)
         return ""
 
     def _dropped(self, session: Session, channel: str) -> str:

@@ -143,9 +143,14 @@ def _using(kind: type[conf.Section]) -> Iterator[conf.Problem]:
         yield problem._replace(message=f"REDIS_KIT[{kind.name!r}]['USING'] is {alias!r}. {problem.message}")
 
 
-def path_problems() -> Iterator[Problem]:
-    """Yield the dotted paths of the kit that can't be imported. Imports none of the paths that are right."""
+def path_problems(*names: str) -> Iterator[Problem]:
+    """Yield the dotted paths of the kit that can't be imported, in all settings or in those named.
+
+    Imports none of the paths that are right.
+    """
     for setting, right in CLASSES.items():
+        if names and setting[0] not in names:
+            continue
         given = _setting_value(*setting)
         for path in [given] if isinstance(given, str) else given or ():
             if isinstance(path, str) and path.startswith("redis_kit.") and path not in right:

@@ -1,5 +1,6 @@
 """The live part of the system checks: the version, eviction policy and persistence of each server."""
 
+import ssl
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -7,6 +8,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from redis_kit.core import connections
+from redis_kit.core.client.addresses import address
 from redis_kit.core.conf import Problem, section
 from redis_kit.core.errors import ConfigurationError, RedisFailure
 from redis_kit.core.settings import KitSettings
@@ -33,17 +35,22 @@ def parsed(reply: bytes) -> dict[str, str]:
 def problems(alias: str) -> Iterator[Problem]:
     """Yield the problems of the server behind an alias."""
     where = f"The server of REDIS_KIT['CONNECTIONS'][{alias!r}]"
+    server = address(alias)
+    if server.is_secure and server.all_options.get("ssl_cert_reqs", "required") in (None, "none", ssl.CERT_NONE):
+        wrong = f"REDIS_KIT['CONNECTIONS'][{alias!r}] does not check the server's certificate: any server is accepted."
+        yield Problem("W029", wrong, "Leave out SSL_CERT_REQS, and name the authority in SSL_CA_CERTS.")
     info: dict[str, str] = {}
     marker = ""
     try:
         info = information(alias)
-        marker = "" if outdated(info) else _claim(alias)  # with a SET that older servers do not have
+        if not outdated(info) and not any(cluster_problems(alias, where, info)):
+            marker = _claim(alias)  # with a SET that older servers do not have
     except (ConfigurationError, RedisFailure) as error:
         what = "could not be checked for another project with this prefix" if info else "could not be checked"
         yield Problem("W015", f"{where} {what}: {error}")
     if info:
         with translation.override(None):
-            yield from list(info_problems(where, info))
+            yield from [*cluster_problems(alias, where, info), *info_problems(where, info)]
     if marker:
         prefix = section(KitSettings).PREFIX
         yield Problem(
@@ -51,6 +58,14 @@ def problems(alias: str) -> Iterator[Problem]:
             f"{where} is used with the prefix {prefix!r} by another project too ({marker!r}), so their data mixes.",
             "Give each project its own REDIS_KIT['PREFIX'] or its own server.",
         )
+
+
+def cluster_problems(alias: str, where: str, info: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield the problem of a connection to one server if that is a node of a Cluster."""
+    if info.get("cluster_enabled") == "1" and not address(alias).cluster:
+        wrong = _("%(where)s is a node of a Cluster, which refuses the keys of other nodes.") % {"where": where}
+        remedy = _("In REDIS_KIT['CONNECTIONS'], write 'CLUSTER' in place of 'URL'.")
+        yield Problem("E019", wrong, remedy)
 
 
 def info_problems(where: str, info: Mapping[str, str]) -> Iterator[Problem]:

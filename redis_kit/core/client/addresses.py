@@ -48,6 +48,16 @@ class Address:
             return ""
         return self.options.get("username") or unquote(urlsplit(self.url).username or "") or "default"
 
+    @property
+    def all_options(self) -> dict[str, Any]:
+        """Return the options, with those of the URL."""
+        return {**dict(parse_qsl(urlsplit(self.url).query)), **self.options}
+
+    @property
+    def is_secure(self) -> bool:
+        """Tell whether the connection is one with TLS."""
+        return self.url.startswith("rediss:") or bool(self.options.get("ssl"))
+
     def __str__(self) -> str:
         """Name the server for a message, without its password."""
         if self.sentinels:
@@ -106,10 +116,8 @@ def require_tests(alias: str) -> None:
 
 def _tls_problems(alias: str, server: Address) -> Iterator[conf.Problem]:
     where = f"REDIS_KIT['CONNECTIONS'][{alias!r}]"
-    options = {**dict(parse_qsl(urlsplit(server.url).query)), **server.options}
-    is_secure = server.url.startswith("rediss:") or bool(server.options.get("ssl"))
     yield from connection_options.tls_problems(
-        where, options, is_secure=is_secure, remedy=connection_options.TURN_TLS_ON
+        where, server.all_options, is_secure=server.is_secure, remedy=connection_options.TURN_TLS_ON
     )
     of_sentinels = server.sentinel_options
     is_secure = bool(of_sentinels.get("ssl"))

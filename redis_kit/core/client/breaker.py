@@ -42,7 +42,7 @@ class Breaker:
             return
         error = RedisUnavailable(
             f"The Redis connection {self.alias!r} is unavailable: its circuit breaker is open, and tries again each "
-            "second."
+            f"second. {self.reason}"
         )
         self.sign(error, self.reason)
         raise error

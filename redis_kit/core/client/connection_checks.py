@@ -1,6 +1,6 @@
 """The problems of ``REDIS_KIT["CONNECTIONS"]``, each with a way out."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit, urlunsplit
 
@@ -94,7 +94,7 @@ def alias_problems(alias: str, given: Any) -> Iterator[conf.Problem]:
         kind, hint = conf.described_value(given), "Write {'URL': 'redis://localhost:6379/0'}."
         yield conf.Problem("E002", f"{where} is {kind}; it must be a dict with one of {', '.join(SOURCES)}.", hint)
         return
-    yield from _test_problems(where, given.get("TEST"))
+    yield from test_problems(where, given.get("TEST"))
     yield from _entry_problems(where, given)
 
 
@@ -142,7 +142,7 @@ def _cache_problems(where: str, cache: Mapping[str, Any]) -> Iterator[conf.Probl
         yield from _sentinel_list_problems(f"{where}['OPTIONS']", options["SENTINELS"], text_ports=True)
 
 
-def _test_problems(where: str, test: Any) -> Iterator[conf.Problem]:
+def test_problems(where: str, test: Any) -> Iterator[conf.Problem]:
     """Yield the problems of the entry that tests use in the place of another."""
     if isinstance(test, Mapping):
         yield from _entry_problems(f"{where}['TEST']", test, for_tests=True)
@@ -160,7 +160,7 @@ def _entry_problems(where: str, given: Mapping[str, Any], *, for_tests: bool = F
     source, value = chosen[0], given[chosen[0]]
     if source in ("URL", "CLUSTER"):
         beside = [str(option) for name, option in given.items() if str(name).upper() == "DB"]
-        yield from _url_problems(f"{where}['{source}']", value, beside, cluster=source == "CLUSTER")
+        yield from url_problems(f"{where}['{source}']", value, beside, cluster=source == "CLUSTER")
     elif source == "CACHE" and is_redis_cache(value):
         yield from _cache_problems(f"CACHES[{value!r}]", settings.CACHES[value])
     elif source == "CACHE":
@@ -174,7 +174,8 @@ def _entry_problems(where: str, given: Mapping[str, Any], *, for_tests: bool = F
         yield from _sentinel_problems(where, given)
 
 
-def _url_problems(where: str, url: Any, beside: list[str], *, cluster: bool) -> Iterator[conf.Problem]:
+def url_problems(where: str, url: Any, beside: Sequence[str] = (), *, cluster: bool = False) -> Iterator[conf.Problem]:
+    """Yield the problems of a URL, with the numbers of databases that are given ``beside`` it."""
     if wrong := list(_server_problems(where, url)):
         yield from wrong
         return

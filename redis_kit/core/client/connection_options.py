@@ -1,6 +1,7 @@
 """The options of an entry of ``REDIS_KIT["CONNECTIONS"]``: one table, for the checks and for the docs."""
 
 import os
+import ssl
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,7 +43,9 @@ TLS = (
         "SSL_CA_PATH", Any, "A folder with files of certificate authorities. Async code needs redis-py 7.2."
     ),
     ConnectionOption("SSL_CA_DATA", Any, "The certificates of the authorities as text."),
-    ConnectionOption("SSL_CERT_REQS", Any, "Whether the server's certificate is checked: required, optional or none."),
+    ConnectionOption(
+        "SSL_CERT_REQS", Any, "Whether the server's certificate is checked: required, optional or none, or None."
+    ),
     ConnectionOption("SSL_CHECK_HOSTNAME", bool | str, "Whether the certificate must be for the host of the URL."),
     ConnectionOption("SSL_CERTFILE", Any, "The file of this client's certificate."),
     ConnectionOption("SSL_KEYFILE", Any, "The file of this client's private key."),
@@ -140,7 +143,10 @@ def tls_problems(where: str, options: Mapping[str, Any], *, is_secure: bool, rem
             yield conf.Problem("E002", f"{option} is set, and the connection is one without TLS.", remedy)
         elif name in _FILES and isinstance(value, (str, os.PathLike)) and not Path(value).exists():
             yield conf.Problem("E006", f"{option} is {value!r}, which does not exist on this machine.")
-        elif name == "ssl_cert_reqs" and isinstance(value, str) and value not in _CERT_REQS:
+        elif name == "ssl_min_version" and not isinstance(value, ssl.TLSVersion | None):
+            wrong = f"{option} is {value!r}; it must be a version of the module ssl."
+            yield conf.Problem("E006", wrong, "For instance ssl.TLSVersion.TLSv1_3.")
+        elif name == "ssl_cert_reqs" and not isinstance(value, ssl.VerifyMode | None) and value not in _CERT_REQS:
             yield conf.Problem("E006", f"{option} is {value!r}; it must be one of {', '.join(_CERT_REQS)}.")
 
 

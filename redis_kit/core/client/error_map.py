@@ -8,6 +8,7 @@ from redis_kit.core.errors import (
     NO_NUMBER,
     AuthenticationFailed,
     CommandFailed,
+    ConfigurationError,
     KeyConflict,
     OutOfMemory,
     PermissionDenied,
@@ -26,19 +27,32 @@ ACL_HINT = "ACL LOG on the server names the key or command; see docs/howto/acl.m
 UNAUTHENTICATED = "Protocol error: unauthenticated"
 # Scripts begin with a line "#!lua", which servers before Redis 7.0 can't read.
 NO_FLAGS = "unexpected symbol near '#'"
+# Lua code that no data makes right. Other errors of a script may come from what a key holds.
+MISTAKE = re.compile(
+    r"Error compiling script|user_script:\d+: (?:Script attempted to access|attempt to call|Attempt to modify)"
+)
 # No reply came, or it does not follow Redis's protocol.
 LOST = (client.ConnectionError, client.TimeoutError, OSError, client.ClusterError, client.InvalidResponse)
 # Answers for the sender of the command to act on.
 REDIRECTED = (client.NoScriptError, client.AskError, client.TryAgainError)
+MOVED = client.MovedError
+# Answers of a node of a Cluster to a client that takes it for a server by itself.
+OF_CLUSTER = (client.AskError, client.TryAgainError, client.ClusterCrossSlotError)
 
 
-def translate(error: Exception, *, sent: bool, where: str = "the server") -> Exception:
+def translate(error: Exception, *, sent: bool, where: str = "the server", in_cluster: bool = False) -> Exception:
     """Return the error of redis_kit for one of redis-py; ``sent`` says whether the command had left this process.
 
-    Redirections, a missing script, and errors of other libraries are returned as they are.
+    A missing script, errors of other libraries, and redirections, if the client is part of one ``in_cluster``, are
+    returned as they are.
     """
-    if isinstance(error, (RedisKitError, *REDIRECTED)):
+    if isinstance(error, (RedisKitError, client.NoScriptError)) or (in_cluster and isinstance(error, REDIRECTED)):
         return error
+    if isinstance(error, OF_CLUSTER) and not in_cluster:
+        return ConfigurationError(
+            f"The server ({where}) is a node of a Cluster. In REDIS_KIT['CONNECTIONS'], write 'CLUSTER' in place of "
+            "'URL'."
+        )
     text = (str(error) or type(error).__name__).removeprefix("ERR ")  # left by a script that ran inside another one
     if type(error).__name__ == "MasterNotFoundError" and _DENIED.search(text):
         return AuthenticationFailed(
@@ -59,6 +73,8 @@ def translate(error: Exception, *, sent: bool, where: str = "the server") -> Exc
         return KeyConflict(f"A key is not of the kit's type ({where}), something else wrote to it: {text}")
     if text.endswith(NO_FLAGS):
         return CommandFailed(f"The server is too old ({where}): Redis 7.0 or Valkey 7.2 is the oldest that works.")
+    if MISTAKE.match(text):
+        return ConfigurationError(f"The Lua code of a script is wrong ({where}): {text}")
     if cannot_serve(error):
         return RedisUnavailable(f"Redis can't serve now ({where}): {text}", indeterminate=False)
     if text.startswith("No master found for") and " : " not in text:  # no Sentinel has failed

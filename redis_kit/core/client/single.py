@@ -32,6 +32,7 @@ class Server:
     limits: Limits
     read: float
     breaker: Breaker | None
+    in_cluster: bool = False  # its client is part of one that follows redirections
 
 
 class _Guard:
@@ -42,7 +43,7 @@ class _Guard:
 
     def __init__(self, server: Server) -> None:
         self.where, self.breaker, self._read = server.where, server.breaker, server.read
-        self._wait = server.limits.wait
+        self._wait, self._in_cluster = server.limits.wait, server.in_cluster
 
     def within(self, seconds: float) -> Self:
         """Return this client, whose calls then wait for a connection for some seconds at most."""
@@ -50,7 +51,7 @@ class _Guard:
             return self
         hurried = object.__new__(type(self))
         hurried.where, hurried.breaker, hurried._pool = self.where, self.breaker, self._pool
-        hurried._read, hurried._wait = self._read, seconds
+        hurried._read, hurried._wait, hurried._in_cluster = self._read, seconds, self._in_cluster
         return hurried
 
     def check(self) -> None:
@@ -60,7 +61,7 @@ class _Guard:
 
     def translated(self, error: Exception, *, sent: bool, counts: bool = True) -> Exception:
         """Return the error of redis_kit for one of redis-py. The breaker counts it, unless another call will tell."""
-        translated = error_map.translate(error, sent=sent, where=self.where)
+        translated = error_map.translate(error, sent=sent, where=self.where, in_cluster=self._in_cluster)
         if self.breaker and isinstance(translated, RedisUnavailable) and translated is not error:
             if counts:
                 self.breaker.failed(translated)

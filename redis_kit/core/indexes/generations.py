@@ -285,7 +285,8 @@ class Generations:
         return Call("ZADD", names(self.index.component), 0, self.index.name)
 
     def _running(self) -> RebuildRunning:
-        return RebuildRunning(f"Another process rebuilds {self.index!r}. Wait for its end.")
+        since = f"or died in the last {LEASE_MS // 1000} seconds"
+        return RebuildRunning(f"Another process rebuilds {self.index!r}, {since}. Wait for its end.")
 
     def _bits(self, generation: Generation) -> int:
         return sum(self.keys(generation, self.parameters).values())

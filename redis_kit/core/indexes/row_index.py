@@ -24,9 +24,9 @@ from django.db.models.signals import class_prepared, m2m_changed, post_save, pre
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.background import BackgroundSender
-from redis_kit.core.errors import InvalidValue, RebuildLost, RebuildRunning, RedisKitError
+from redis_kit.core.errors import InvalidValue, RebuildLost, RebuildRunning, RedisKitError, RedisUnavailable
 from redis_kit.core.flow import single
-from redis_kit.core.indexes.generations import Generation, Generations
+from redis_kit.core.indexes.generations import Generation, Generations, several
 from redis_kit.core.indexes.model_index import NO_VALUE, ModelIndex, indexes
 from redis_kit.core.logs.error_text import described
 from redis_kit.core.logs.rate_limit import LogRateLimit
@@ -79,7 +79,7 @@ class RowIndex(ModelIndex):
         """Store documents by primary key, and delete those of the keys in ``gone``.
 
         That concerns all generations, or only that of a rebuild. Each script is given ``writer_key`` and the token.
-        It changes nothing if the key holds another one; then raise WriterLost.
+        It changes nothing if the key holds another one; then raise WriterLost. A repeat must change nothing.
         """
         raise NotImplementedError
 
@@ -99,10 +99,10 @@ class RowIndex(ModelIndex):
     def update(self, rows: Iterable[Any]) -> None:
         """Mark rows as changed whose change sends no signal, as that of ``bulk_create()``. They are written soon.
 
-        ``rows`` has instances or primary keys. One round trip. Call it after the commit. Raises InvalidValue for a
-        value that can't be a primary key, such as that of a row that was not saved.
+        ``rows`` has instances or primary keys. One round trip. Call it after the commit. Raises InvalidValue for one
+        value in place of a list, and for one that can't be a primary key, such as that of a row that was not saved.
         """
-        pks = [row.pk if isinstance(row, Model) else row for row in rows]
+        pks = [row.pk if isinstance(row, Model) else row for row in several(rows)]
         for pk in pks:
             if next(self._parsed([pk]), None) is None:
                 raise InvalidValue(f"{shortened(pk)} is not a primary key of {self.model._meta.label}.")
@@ -116,7 +116,7 @@ class RowIndex(ModelIndex):
         deadline = monotonic() + PATIENCE
         while (count := self._drain(token_hex(8))) is None:
             if monotonic() > deadline:
-                raise RebuildRunning(f"Another process writes to {self!r}. Wait for its end.")
+                raise self._busy()
             sleep(PAUSE)
         return count
 
@@ -190,7 +190,7 @@ class RowIndex(ModelIndex):
         deadline = monotonic() + PATIENCE
         while self._drain(writer, stay=True) is None:
             if monotonic() > deadline:
-                raise RebuildRunning(f"Another process writes to {self!r}. Wait for its end.")
+                raise self._busy()
             sleep(PAUSE)
 
     def _batches(self) -> Iterator[list[Any]]:
@@ -265,8 +265,15 @@ class RowIndex(ModelIndex):
                     documents[str(row.pk)] = document
         gone = [pk for pk in pks if pk not in documents and pk not in failed]
         if documents or gone:
-            self.write(documents, gone, writer, rebuild)
+            try:
+                self.write(documents, gone, writer, rebuild)
+            except RedisUnavailable:  # a slow reply of a busy server should not end a rebuild of hours
+                self.write(documents, gone, writer, rebuild)
         return failed
+
+    def _busy(self) -> RebuildRunning:
+        since = f"or died in the last {LEASE_MS // 1000} seconds"
+        return RebuildRunning(f"Another process writes to {self!r}, {since}. Wait for its end.")
 
     def _keys(self) -> list[str]:
         """Return the keys of the changes that are announced, and of those that are committed."""

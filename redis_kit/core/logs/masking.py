@@ -9,7 +9,21 @@ from redis_kit.core import conf
 
 HIDDEN = "***"
 _WORDS = "passw|passphrase|pwd|jwt|token|secret|key|credential|authoriz|cookie|session|signature"
-_SECRET = re.compile(rf"(?:{_WORDS})(?!\w*error$)", re.IGNORECASE)
+_NO_SECRET = ("error", "exception", "conflict", "warning", "violation")  # ends of the names of exceptions
+_SECRET = re.compile(rf"(?:{_WORDS})(?!\w*(?:{'|'.join(_NO_SECRET)})$)", re.IGNORECASE)
+# Names and words of names that hold parts of these words and are harmless. Others count as secret.
+_HARMLESS_NAME = re.compile(
+    r"keys|sessions|signatures|(?:(?:max|total|prompt|completion|input|output)_)?tokens"
+    r"|(?:\w*[_.-])?(?:sort|foreign|partition|group)[_.-]?keys?",
+    re.IGNORECASE,
+)
+_HARMLESS_WORD = re.compile(
+    r"(?:un)?authori[sz]ed|authenticated|author(?:s|ed|ity|ities)?"
+    r"|(?:mon|tur|don|hot|joc|whis)keys?|hockey|key(?:board|word)s?"
+    r"|passengers?|compass|pass(?:ed|es|ing|age|ive)|bypass|capital|rapid|therapist|secretary",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 # Each of these reads a text without a step back: a text of an attacker must not keep its reader for long. What a group
 # repeats possessively fails at its first character: Python 3.11.0 to 3.11.4 go on where it failed.
 _NAMED = re.compile(
@@ -53,7 +67,7 @@ _IN_ADDRESS = re.compile(r"(://)([^/\s:@\"']*+:)?[^/\s\"']*@")
 
 def is_secret(name: str) -> bool:
     """Tell whether a name suggests a secret, such as ``api_key``."""
-    return bool(_SECRET.search(name))
+    return bool(_SECRET.search(_telling(name)))
 
 
 @lru_cache(maxsize=4096)
@@ -61,13 +75,22 @@ def is_hidden(name: str) -> bool:
     """Tell whether a name suggests a secret, or the project's filter of Django's error reports hides its value."""
     if is_secret(name):
         return True
-    from django.views.debug import get_exception_reporter_filter
+    from django.views.debug import SafeExceptionReporterFilter, get_exception_reporter_filter
 
     try:  # a class of the project's may fail, or its path may be wrong
-        shown: object = get_exception_reporter_filter(None).cleanse_setting(name, HIDDEN * 2)
+        reporter_filter = get_exception_reporter_filter(None)
+        is_djangos = type(reporter_filter) is SafeExceptionReporterFilter
+        shown: object = reporter_filter.cleanse_setting(_telling(name) if is_djangos else name, HIDDEN * 2)
     except Exception:
         return True
-    return shown != HIDDEN * 2 and not name.lower().endswith("error")
+    return shown != HIDDEN * 2 and not name.lower().endswith(_NO_SECRET)
+
+
+def _telling(name: str) -> str:
+    """Return a name without its harmless words."""
+    if _HARMLESS_NAME.fullmatch(name):
+        return ""
+    return _WORD.sub(lambda match: " " if _HARMLESS_WORD.fullmatch(match[0]) else match[0], name)
 
 
 def without_secrets(text: str, hides: Callable[[str], bool] = is_secret, *, is_cut: bool = False) -> str:

@@ -94,14 +94,18 @@ def _add(family: Any, labels: Sequence[str], value: float | Histogram) -> None:
 
 def _read(alias: str, sources: Sequence[tuple[str, MetricSource]]) -> Iterator[Sample]:
     up, failed = True, {label: False for label, _source in sources}
+    labels: dict[str, list[str]] = {}  # of the sources that failed, by the text of the error
     for (label, _source), result in zip(sources, _results(alias, sources), strict=True):
         if not isinstance(result, Exception):
             yield from result
             continue
         failed[label] = True
         up = up and not isinstance(result, RedisUnavailable)
-        if _log_limit.allows(f"{alias} {label}"):
-            logger.error("Metrics of %s can't be read from the connection %a: %s", label, alias, described(result))
+        labels.setdefault(described(result), []).append(label)
+    for text, (first, *others) in labels.items():
+        if _log_limit.allows(f"{alias} {first}"):
+            names = ", ".join([first, *others])
+            logger.error("Metrics of %s can't be read from the connection %a: %s", names, alias, text)
     yield UP.sample(up)
     yield from (FAILED.sample(has_failed, label) for label, has_failed in failed.items())
 

@@ -71,7 +71,7 @@ def _examine(alias: str) -> Examination:
 
 
 def _code(examination: Examination) -> int:
-    if examination.error:
+    if examination.error or any(report.error for report, _advice in examination.servers):
         return terminal.UNAVAILABLE
     return ADVICE if any(each.level != "note" for each in examination.advice) else WELL
 
@@ -81,7 +81,7 @@ def _lines(examination: Examination) -> Iterator[str]:
         yield f"{examination.connection}: {examination.error}"
     yield from _advised(examination.sentinels)
     for report, of_server in examination.servers:
-        yield f"{examination.connection}: {_about(report)}"
+        yield f"{examination.connection}: {report.where if report.error else _about(report)}"
         for row in report.memory:
             about = "" if row.share == 1 else "about "
             yield f"    {row.component or OTHER}: {about}{_keys(row.keys)}, {size_of(row)}"
@@ -123,6 +123,7 @@ def _plain(examination: Examination) -> dict[str, Any]:
         "servers": [
             {
                 "server": report.where,
+                "error": report.error,
                 "kind": report.kind,
                 "version": report.version,
                 "role": report.info.get("role"),

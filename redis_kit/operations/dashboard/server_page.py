@@ -51,7 +51,7 @@ class ServerPanel(Panel):
         yield from _state(reports, sentinels)
         memory = merged([report.memory for report in reports])
         yield memory_table(memory, linked=self.viewer.may(KeysPanel.permission))
-        for report in reports:
+        for report in (report for report in reports if not report.error):
             yield Table(_("Server %s") % report.where, (_("Property"), _("Value")), _facts(report))
         yield _slow_log(reports)
 
@@ -66,7 +66,7 @@ class ServerPanel(Panel):
 
 
 def _health(reports: Sequence[ServerReport]) -> Iterator[Figure]:
-    info = reports[0].info
+    info = next((report.info for report in reports if report.info), reports[0].info)
     if len(reports) > 1:
         yield Figure(_("Servers"), len(reports))
     elif info:

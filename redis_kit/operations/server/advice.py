@@ -5,11 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from math import ceil
 from typing import Any, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from redis_kit.core.checks.servers import info_problems, outdated
+from redis_kit.core.checks.servers import cluster_problems, info_problems, outdated
 from redis_kit.core.client import connection_factory
 from redis_kit.core.client.addresses import address
 from redis_kit.core.errors import RedisUnavailable
@@ -44,6 +45,9 @@ class Advice(NamedTuple):
 
 def advice(report: ServerReport) -> list[Advice]:
     """Return the advice about a server, errors first. Calls no server."""
+    if report.error:
+        wrong = _("The server does not answer: %(error)s") % {"error": report.error}
+        return [Advice("error", wrong, _("Start it, or let a replica take over."))]
     if outdated(report.info):
         return [each for each in _settings(report) if each.level == "error"]  # the rest is about servers that work
     rules: tuple[Callable[[ServerReport], Iterator[Advice]], ...] = (
@@ -54,6 +58,7 @@ def advice(report: ServerReport) -> list[Advice]:
         _memory,
         _clients,
         _replication,
+        _slots,
         _clock,
         _slow_commands,
     )
@@ -64,7 +69,7 @@ def advice(report: ServerReport) -> list[Advice]:
 
 def _lasting(report: ServerReport, advice: Sequence[Advice]) -> Iterator[Advice]:
     if any(each.remedy.startswith(("CONFIG SET", "ACL SETUSER")) for each in advice):
-        wrong = _("A restart of the server loses the changes by CONFIG SET and ACL SETUSER.")
+        wrong = _("A restart of the server loses what the commands above change.")
         by_hand = _("Write them into the server's configuration.")
         yield Advice("note", wrong, "CONFIG REWRITE" if report.info.get("config_file") else by_hand)
 
@@ -82,14 +87,17 @@ def _access(report: ServerReport) -> Iterator[Advice]:
 
 def _rights(report: ServerReport) -> Iterator[Advice]:
     user = report.user or "USER"
+    lacking: dict[tuple[str, ...], list[str]] = {}
     for rights in report.missing:
-        if rights.commands:
+        lacking.setdefault(rights.commands, []).append(rights.component)
+    for commands, labels in lacking.items():
+        if commands:
             wrong = _("The user may not run these commands of %(component)s, so some calls fail: %(commands)s.")
-            named = {"component": rights.component, "commands": ", ".join(rights.commands)}
-            granted = " ".join(f"+{name}" for name in rights.commands)
-            if "ssubscribe" in rights.commands:  # also refused if it is the channels that are missing
-                granted += f" &{key_prefix(rights.component)}*"
-            yield Advice("error", wrong % named, f"ACL SETUSER {user} {granted}")
+            named = {"component": ", ".join(labels), "commands": ", ".join(commands)}
+            granted = [f"+{name}" for name in commands]
+            if "ssubscribe" in commands:  # also refused if it is the channels that are missing
+                granted += [f"&{key_prefix(name)}*" for name in labels]
+            yield Advice("error", wrong % named, f"ACL SETUSER {user} {' '.join(granted)}")
     closed = [rights for rights in report.missing if rights.keys]
     if closed:
         wrong = _("The user may not use the keys of these components, so their calls fail: %(components)s.")
@@ -101,7 +109,8 @@ def _rights(report: ServerReport) -> Iterator[Advice]:
 def _settings(report: ServerReport) -> Iterator[Advice]:
     if not report.info:
         return
-    for problem in info_problems(_("The server"), report.info):
+    where = _("The server")
+    for problem in (*cluster_problems(report.connection, where, report.info), *info_problems(where, report.info)):
         level: Level = "error" if problem.id.startswith("E") else "warning"
         yield Advice(level, problem.message, COMMANDS.get(problem.id) or problem.hint)
     if report.options.get("slowlog-log-slower-than", "").startswith("-"):
@@ -191,6 +200,16 @@ def _replication(report: ServerReport) -> Iterator[Advice]:
             address = f"{replica.get('ip')}:{replica.get('port')}"
             remedy = _("Check the network and the load of the replica.")
             yield Advice("warning", wrong % {"address": address, "lag": lag, "state": replica.get("state")}, remedy)
+
+
+def _slots(report: ServerReport) -> Iterator[Advice]:
+    if report.moved:
+        wrong = _(
+            "The node has at least %(count)d keys of slots that it does not own: slots move now, or an old snapshot "
+            "brought the keys back, and nothing reads them."
+        )
+        remedy = f"redis-cli --cluster check {urlsplit(report.where).netloc.rpartition('@')[2]}"
+        yield Advice("warning", wrong % {"count": report.moved}, remedy)
 
 
 def _clock(report: ServerReport) -> Iterator[Advice]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import redis_kit
 from redis_kit.core import conf, connections, flow, scripts
 from redis_kit.core.checks.servers import parsed
-from redis_kit.core.client import addresses
+from redis_kit.core.client import addresses, error_map
 from redis_kit.core.component import components
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow
@@ -64,6 +64,8 @@ class ServerReport(NamedTuple):
     - ``refused``: the commands that the server refused, as in an ACL: ``info``, ``slowlog|get``.
     - ``missing``: the rights that the user lacks for components.
     - ``memory``: the estimated memory of each component, the largest first.
+    - ``moved``: how many of these keys are in slots that the node of a Cluster does not own.
+    - ``error``: why a node of a Cluster could not be read. Then all fields above are empty.
     """
 
     connection: str
@@ -79,6 +81,8 @@ class ServerReport(NamedTuple):
     refused: tuple[str, ...]
     missing: list[MissingRights]
     memory: list[ComponentMemory]
+    moved: int = 0
+    error: str = ""
 
     @property
     def kind(self) -> str:
@@ -110,11 +114,24 @@ def server_reports(
 
     One round trip to each server, and one more with a ``sample`` of the memory of components: that of up to 20,000
     keys, in the order of SCAN, by MEMORY USAGE with 5 samples each, so that no value is read as a whole. Raises
-    RedisUnavailable.
+    RedisUnavailable, for a Cluster if none of its primaries answers.
     """
     client = connections.client(using, profile)
     nodes = client.primaries() if client.is_cluster else [client]
-    return [flow.run(_report(using, node.where, sample), node) for node in nodes]
+    reports, failures = [], []
+    for node in nodes:
+        try:
+            reports.append(flow.run(_report(using, node.where, sample), node))
+        except RedisUnavailable as error:
+            failures.append(error)
+            reports.append(_unread(using, node.where, error.reason or str(error)))
+    if len(failures) == len(nodes):
+        raise failures[0]
+    return reports
+
+
+def _unread(using: str, where: str, error: str) -> ServerReport:
+    return ServerReport(using, where, {}, {}, None, 0.0, 0.0, False, "", [], (), [], [], error=error)
 
 
 def _report(using: str, where: str, sample: bool) -> Flow[ServerReport]:
@@ -130,7 +147,7 @@ def _report(using: str, where: str, sample: bool) -> Flow[ServerReport]:
     replies = {name: _or_none(reply) for name, reply in zip(READ, answers, strict=False)}
     info = parsed(replies["info"] or b"")
     missing = missing_rights({name: _or_none(reply) for name, reply in zip(rights, answers[len(READ) :], strict=False)})
-    memory = []
+    memory, moved = [], 0
     page = _or_none(answers[-1]) if sample else None
     if page:
         keys = by_component(page)
@@ -138,6 +155,7 @@ def _report(using: str, where: str, sample: bool) -> Flow[ServerReport]:
         refused += ("memory|usage",) if refusal(keys, sizes) else ()
         used = float(info.get("used_memory", 0))
         memory = measured(page, keys, sizes, replies["dbsize"] or 0, used)
+        moved = sum(isinstance(size, error_map.MOVED) for size in sizes)
     elif sample:
         refused += ("scan",)
     seconds, micros = map(int, replies["time"] or (0, 0))
@@ -157,6 +175,7 @@ def _report(using: str, where: str, sample: bool) -> Flow[ServerReport]:
         refused,
         missing,
         memory,
+        moved,
     )
 
 

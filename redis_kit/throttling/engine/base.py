@@ -9,6 +9,7 @@ from typing import Any, Never, TypeVar
 from redis_kit.core import conf
 from redis_kit.core.errors import (
     CommandFailed,
+    ConfigurationError,
     InvalidName,
     InvalidRate,
     InvalidValue,
@@ -21,6 +22,7 @@ from redis_kit.core.keys import hashed
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.text import shortened
+from redis_kit.core.values.numbers import is_whole
 from redis_kit.core.values.rates import MICROSECONDS, parse
 from redis_kit.throttling.engine import refusal_cache
 from redis_kit.throttling.engine.local_buckets import LocalBuckets, buckets
@@ -108,6 +110,9 @@ class BaseThrottle(Primitive):
         self._kind = blake2b(kind.encode(), digest_size=3).hexdigest()
         self.id = f"{self.using} {self._kind} {self.encoded}"
         numbers = self.algorithm.numbers
+        if not all(map(is_whole, numbers)):
+            owner = type(self.algorithm).__name__
+            raise ConfigurationError(f"{owner}.numbers must be whole numbers, not {shortened(numbers)}.")
         ban = self.ban.text if self.ban else ""
         self.script = strategies.decide_one(self.algorithm.lua, len(numbers))
         # For decide.lua: the part of its argument between the numbers of a call and the entry of the identity.

@@ -1,7 +1,7 @@
 """The throttles of ``DEFAULT_THROTTLE_CLASSES`` and of the routes, found without a request, and their problems."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
 from itertools import chain
@@ -15,7 +15,7 @@ from django.utils.module_loading import import_string
 from redis_kit.core.client.addresses import aliases
 from redis_kit.core.client.connection_checks import alias_missing
 from redis_kit.core.conf import Problem
-from redis_kit.core.errors import ConfigurationError
+from redis_kit.core.errors import ConfigurationError, InvalidValue
 from redis_kit.core.text import shortened
 from redis_kit.throttling.http.decorator import guards_of, method_throttles
 from redis_kit.throttling.http.policies import policies
@@ -68,10 +68,11 @@ def problems() -> Iterator[Problem]:
 
 
 def _all_classes() -> list[ThrottleClass]:
-    classes: dict[tuple[Any, str], ThrottleClass] = {}
+    classes: dict[tuple[Any, Any], ThrottleClass] = {}
     views = loaded_views() if "rest_framework" in sys.modules else ()
     for each in chain(defaults(), *map(_of_view, views)):
-        classes.setdefault((each.kind, each.scope), each)
+        scope = each.scope if isinstance(each.scope, Hashable) else each.place
+        classes.setdefault((each.kind, scope), each)
     return list(classes.values())
 
 
@@ -108,6 +109,8 @@ def _classes() -> list[Any]:
 
 
 def _of_scope(kind: Any, scope: str) -> Any:
+    if not isinstance(scope, Hashable):
+        raise InvalidValue(f"{kind.scope_attr} is {shortened(scope)}; it must be one name of {RATES}.")
     built = kind()
     built.scope = scope
     built.rate = built.get_rate()

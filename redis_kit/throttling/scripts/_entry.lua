@@ -2,10 +2,16 @@
 -- needs  nothing
 -- gives  entry_of
 
-local function entry_of(key, identity_hash)
-    for _, entry in ipairs(redis.call("ZRANGE", key, 0, -1)) do
-        if string.sub(entry, 1, #identity_hash) == identity_hash then
-            return entry
-        end
+-- ``likely`` is an entry to look for first: without it, or if the list has another text of the identity, the server goes
+-- through the list.
+local function entry_of(key, identity_hash, likely)
+    if likely and redis.call("ZSCORE", key, likely) then
+        return likely
     end
+    local cursor, found = "0", nil
+    repeat
+        local reply = redis.call("ZSCAN", key, cursor, "MATCH", identity_hash .. " *", "COUNT", 1000)
+        cursor, found = reply[1], reply[2][1]
+    until found or cursor == "0"
+    return found
 end

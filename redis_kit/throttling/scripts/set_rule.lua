@@ -18,7 +18,11 @@ local MOST, DAY = 10000, 86400
 local rule, ttl, clock = ARGV[4], tonumber(ARGV[5]), redis.call("TIME")
 local now = tonumber(ARGV[1]) or clock[1] * 1000000 + clock[2]
 local start, key_ttl = math.floor(now / 1000), ttl
-local old, listed, entry = redis.call("GET", KEYS[2]) or "", entry_of(KEYS[3], ARGV[2]), ARGV[3]
+local old, listed, entry = redis.call("GET", KEYS[2]) or "", nil, ARGV[3]
+-- @check_types rules
+if string.find(old, "^[xrb]") then
+    listed = entry_of(KEYS[3], ARGV[2], entry)
+end
 if entry == "" then
     entry = listed or entry_of(KEYS[4], ARGV[2]) or ARGV[2] .. " "
 end

@@ -1,5 +1,6 @@
 """Strategies: how a throttle counts. Each has three functions on the server, and reads their figures."""
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -11,7 +12,7 @@ from django.utils.module_loading import import_string
 from redis_kit.core.errors import ConfigurationError, InvalidValue
 from redis_kit.core.scripts import Script
 from redis_kit.core.scripts import load as load_script
-from redis_kit.core.text import did_you_mean
+from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.core.values.rates import Rate
 from redis_kit.throttling.values.decision import Decision
 
@@ -77,7 +78,11 @@ class Strategy:
         if len(self.rates) > 1:
             states = [decisive, *(self.state(index, now, figures, cost) for index in range(1, len(self.rates)))]
             decisive = min(states, key=_remaining) if allowed else max(states, key=_wait)
-        rate, limit, remaining, wait, reset = decisive
+        try:
+            rate, limit, remaining, wait, reset = decisive
+        except (TypeError, ValueError) as error:
+            what = f"{type(self).__name__}.state() must return (rate, limit, remaining, wait, reset)"
+            raise ConfigurationError(f"{what}, not {shortened(decisive)}.") from error
         seconds = 0.0 if allowed else max(wait, 1) / 1_000_000
         return Decision(allowed, limit, max(remaining, 0), seconds, reset / 1_000_000, rate)
 
@@ -111,7 +116,7 @@ def settle(lua: str) -> Script:
 
 def _script(name: str, mark: str, lua: str, count: int = 0) -> Script:
     plain = load_script("redis_kit.throttling", name)
-    return Script(plain.name, plain.source.replace(mark, lua, 1).replace("@numbers", "d" * count, 1))
+    return Script(plain.name, plain.source.replace(mark, f"{lua}\n", 1).replace("@numbers", "d" * count, 1))
 
 
 def load(name: str) -> type[Strategy]:
@@ -127,4 +132,9 @@ def load(name: str) -> type[Strategy]:
         raise ConfigurationError(f"The strategy {name!r} can't be imported: {error}") from error
     if not (isinstance(strategy, type) and issubclass(strategy, Strategy)):
         raise ConfigurationError(f"The strategy {name!r} is not a subclass of redis_kit.throttling.Strategy.")
+    kind = getattr(strategy, "kind", None)
+    if not isinstance(kind, str) or not re.fullmatch(r"[A-Za-z0-9_]+", kind):
+        raise ConfigurationError(
+            f"The kind of the strategy {name!r} must be letters, digits and '_', not {shortened(kind)}."
+        )
     return strategy

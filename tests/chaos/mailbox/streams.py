@@ -62,8 +62,9 @@ class Client:
             path = f"/{self.chat}/?member={self.member}"
             writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n{last}\r\n".encode())
             status = await reader.readline()
-            if b" 200 " not in status:
+            if not status:  # the site was killed
                 return
+            assert b" 200 " in status, f"after {status!r} an EventSource does not connect again"
             self.connects += 1
             id_ = ""
             while not self.numbers or self.numbers[-1] < wanted:

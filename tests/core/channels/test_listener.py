@@ -210,6 +210,18 @@ def test_slot_that_moves_takes_its_channels_along(cluster, settings):
         kit.close()
 
 
+def test_subscriber_at_a_node_that_does_not_have_the_slot_is_told(cluster, settings):
+    kit = Kit(cluster, settings)
+    kit.connect({"URL": cluster.url})
+    channel = next(name for name in "abcdef" if cluster.owner(name) is not cluster.nodes[0])
+    try:
+        with subscribed("default", channel) as subscription:
+            wait_for(lambda: subscription.error)
+            assert "is a node of a Cluster" in str(subscription.error)
+    finally:
+        kit.close()
+
+
 def test_thread_that_cannot_start_is_tried_again(kit, monkeypatch):
     def refuse(thread):
         raise RuntimeError("can't start new thread")

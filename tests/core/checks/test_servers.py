@@ -1,5 +1,7 @@
 """The live checks of a server: version, eviction policy and persistence."""
 
+import ssl
+
 import pytest
 from django.utils import translation
 
@@ -100,3 +102,21 @@ def test_checks_are_english_in_every_language(kit, monkeypatch):
     with translation.override("zh-hans"):
         (problem,) = servers.problems("default")
     assert problem.text.isascii()
+
+
+def test_connection_to_one_server_that_leads_to_a_cluster_is_an_error(kit, cluster):
+    kit.connect({"URL": cluster.url})
+    found = check_deployment()
+    assert [message.id for message in found] == ["redis_kit.E019", "redis_kit.W011"]
+    assert "'CLUSTER' in place of 'URL'" in found[0].hint
+    kit.connect(cluster.connection)
+    assert [message.id for message in check_deployment()] == ["redis_kit.W011"]
+
+
+@pytest.mark.parametrize("option", [None, "none", ssl.CERT_NONE])
+def test_connection_that_checks_no_certificate_is_a_warning(kit, option):
+    entry = {"URL": "rediss://127.0.0.1:1", "SSL_CERT_REQS": option}
+    kit.connect(entry)
+    assert [message.id for message in check_deployment()] == ["redis_kit.W029", "redis_kit.W015"]
+    kit.connect(entry | {"SSL_CERT_REQS": "required"})
+    assert [message.id for message in check_deployment()] == ["redis_kit.W015"]

@@ -109,6 +109,9 @@ SENTINELS = {"SENTINELS": [("h", 1)], "SERVICE": "s"}
             SECURE | {"SSL_CERT_REQS": "nope"},
             "['SSL_CERT_REQS'] is 'nope'; it must be one of required, optional, none.",
         ),
+        (SECURE | {"SSL_CERT_REQS": True}, "['SSL_CERT_REQS'] is True; it must be one of required, optional, none."),
+        (SECURE | {"SSL_MIN_VERSION": "TLSv1_3"}, "['SSL_MIN_VERSION'] is 'TLSv1_3'; it must be a version of the"),
+        ({"URL": "rediss://h?ssl_min_version=TLSv1_3"}, "For instance ssl.TLSVersion.TLSv1_3."),
     ],
 )
 def test_wrong_option_for_tls_says_what_to_write(settings, entry, text):

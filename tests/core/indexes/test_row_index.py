@@ -278,6 +278,22 @@ def test_error_of_a_write_gives_the_writers_place_back(index, kit, monkeypatch):
     assert index.rebuild() == 1
 
 
+def test_rebuild_goes_on_after_a_batch_whose_reply_was_lost(index, monkeypatch):
+    write, lost = index.write, []
+
+    def lose_first(*args):
+        write(*args)
+        if not lost:
+            lost.append(args)
+            raise RedisUnavailable("no reply", indeterminate=True)
+
+    for name in "ab":
+        Account.objects.create(name=name)
+    monkeypatch.setattr(index, "write", lose_first)
+    assert index.rebuild() == 2
+    assert (len(lost), index.stored()) == (1, ["a", "b"])
+
+
 def test_writer_whose_reply_was_lost_goes_on(index, kit, monkeypatch):
     """The server took the call of a writer that got no reply: so its place is taken, and its row waits."""
     run = index._run
@@ -318,6 +334,9 @@ def test_update_takes_keys_of_the_model_only(index):
     for wrong in ("x", None, Account(name="unsaved")):
         with pytest.raises(InvalidValue, match="primary key"):
             index.update([row, wrong])
+    for wrong in (None, 5, "12", row):
+        with pytest.raises(InvalidValue, match="Give a list of values, not "):
+            index.update(wrong)
     assert index.stored() == ["a"]
     index.update([f" {row.pk}"])
     assert index.stored() == ["b"]

@@ -4,7 +4,17 @@ import time
 
 import pytest
 
-from redis_kit.core.logs.masking import is_hidden, without_secrets
+from redis_kit.core.logs.masking import is_hidden, is_secret, without_secrets
+
+SECRETS = """
+    api_key apikey apiKey API_KEY x-api-key stripe_key STRIPE_KEY_LIVE stripeKeyLive key secret_key
+    SECRET_KEY_BASE private_key privateKey ssh-key primaryKey accessKeyId aws_secret_access_key
+    SecretAccessKey session_key api_keys cache_key auth_token authToken accessToken access_tokens
+    refresh_token id_token csrfmiddlewaretoken token tokens2 SessionToken password PASSWORD PGPASSWORD
+    old_passwords user.password passwd passphrase db_pwd Authorization HTTP_AUTHORIZATION Proxy-Authorization
+    X-AUTHORIZATION author_token authorKey sessionid session JSESSIONID cookie Set-Cookie cookies signature
+    x_signature jwt credentials client_secret secrets
+"""
 
 
 @pytest.mark.parametrize(
@@ -53,6 +63,34 @@ from redis_kit.core.logs.masking import is_hidden, without_secrets
 )
 def test_values_of_secret_names_are_hidden(text, masked):
     assert without_secrets(text) == masked
+
+
+@pytest.mark.parametrize("hides", [is_secret, is_hidden])
+@pytest.mark.parametrize("name", SECRETS.split())
+def test_name_suggests_a_secret(name, hides):
+    assert hides(name)
+    assert without_secrets(f"a {name}=hunter2 b", hides) in (f"a {name}=*** b", f"a {name}=***")  # a header has many
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Unauthorized: /api/orders/17/",
+        "KeyConflict: The key 'rk:{locks:a}:holder' is a string in place of a hash",
+        "redis_kit.core.errors.KeyConflict: The key 'x' is wrong",
+        "ForeignKeyViolation: insert or update",
+        "KeyError: 'abc'",
+        "author=Ann, authors: 3, authority=x, authorName=Ann, AUTHOR=Ann, post.author=Ann, authorized=True",
+        "monkeys=5, turkey: TR, hotkey=x, keywords=a, keyboard=de",
+        "passengers=4, compass=north, passed=5, passing: yes, bypass=1",
+        "sort_key=name, sortKey=name, table.sort_key=name, partition_key=7",
+        "tokens: 512 used, max_tokens=4, total_tokens: 9, keys=5, sessions=8",
+        "capital=Rome, rapid=1",
+    ],
+)
+def test_harmless_name_hides_nothing(text):
+    assert without_secrets(text) == text
+    assert without_secrets(text, is_hidden) == text
 
 
 def test_filter_of_django_hides_more():

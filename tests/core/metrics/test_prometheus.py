@@ -8,6 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from redis_kit.core import connections
 from redis_kit.core.component import components
+from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.metrics import prometheus
 from redis_kit.core.metrics.families import MINUTES, Metric, since_block
 from redis_kit.core.metrics.prometheus import RedisKitCollector, exposition
@@ -106,11 +107,15 @@ def test_names_of_queues_are_bounded(kit, monkeypatch):
     assert samples["redis_kit_queues_omitted",] == 8
 
 
-def test_unavailable_server_is_a_sample_and_no_error(own_kit):
+def test_unavailable_server_is_a_sample_and_no_error(own_kit, monkeypatch, caplog):
+    monkeypatch.setattr(prometheus, "_log_limit", LogRateLimit())
     scraped()
     own_kit.server.stop()
     connections.close()
     samples = scraped()
+    scraped()
+    (line,) = [record.getMessage() for record in caplog.records if record.name == "redis_kit.metrics"]
+    assert line.startswith("Metrics of locks, throttling, queues, ")
     assert samples["redis_kit_up",] == 0
     assert samples["redis_kit_scrape_failed", "queues"] == 1
 

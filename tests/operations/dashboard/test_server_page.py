@@ -34,6 +34,20 @@ def test_page_has_the_advice_about_sentinels(kit, sentinel, boss):
     assert cells[at + 1 : at + 3] == [remedy, "Sentinels"]
 
 
+def test_page_has_the_nodes_of_a_cluster_that_answer(kit, cluster, boss):
+    kit.server = cluster
+    kit.connect(cluster.connection)
+    boss.get(PAGE)  # and the nodes are known
+    cluster.nodes[0].freeze()
+    found = page(boss.get(PAGE))
+    cluster.nodes[0].thaw()
+    wait_for(lambda: all(map(cluster.is_whole, cluster.nodes)))
+    headings = [one.words for one in found.find("h2")]
+    assert len([heading for heading in headings if heading.startswith("Server redis://")]) == 2
+    text = " ".join(one.words for one in found.find("td"))
+    assert f"The server does not answer: Redis can't be reached (redis://127.0.0.1:{cluster.nodes[0].port})" in text
+
+
 def test_page_costs_two_round_trips_and_little_time(filled, boss, trips):
     boss.get(PAGE)
     trips.clear()

@@ -87,6 +87,13 @@ def test_fault_has_its_advice(report, level, remedy):
     assert [each.remedy for each in others] == (["CONFIG REWRITE"] if first.remedy.startswith(COMMANDS) else [])
 
 
+def test_command_that_several_components_lack_is_one_advice():
+    missing = [MissingRights(name, "", ("zadd",)) for name in ("locks", "queues")]
+    first, note = advice(WELL._replace(missing=[*missing, MissingRights("search", "", ("get",))]))[::2]
+    assert "of locks, queues, so some" in first.message
+    assert (first.remedy, note.remedy) == ("ACL SETUSER site +zadd", "CONFIG REWRITE")
+
+
 @pytest.mark.parametrize("used", ["950000000", "1000000001"])
 @pytest.mark.parametrize(("policy", "effect"), [("noeviction", "refuses writes"), ("allkeys-lru", "evicts keys")])
 def test_memory_that_runs_out_has_the_effect_of_the_policy(policy, effect, used):

@@ -3,8 +3,9 @@
 import pytest
 
 from redis_kit.core.errors import RedisUnavailable
-from redis_kit.operations import server_reports
+from redis_kit.operations import advice, component_memory, find_keys, server_reports
 from redis_kit.operations.server.report import MissingRights
+from tests.fixtures.process import wait_for
 from tests.operations.conftest import fill
 
 
@@ -99,3 +100,64 @@ def test_unavailable_server_is_named(own_kit):
     with pytest.raises(RedisUnavailable) as raised:
         server_reports()
     assert raised.value.using == "default"
+
+
+@pytest.fixture
+def cluster_kit(kit, cluster):
+    """The kit on a Cluster."""
+    kit.server = cluster
+    kit.connect(cluster.connection)
+    return kit
+
+
+@pytest.fixture
+def stray(cluster_kit):
+    """A node of a Cluster that has a key of a slot which it does not own, as after its return from an old snapshot."""
+    key = f"{cluster_kit.prefix}:{{locks:a}}:holder"
+    owner = cluster_kit.server.owner(key)
+    node = next(node for node in cluster_kit.server.nodes if node is not owner)
+    with node.client() as client:
+        slot = client.cluster("KEYSLOT", key)
+        client.execute_command("CLUSTER", "SETSLOT", slot, "IMPORTING", cluster_kit.server.id(owner))
+        client.execute_command("ASKING")
+        client.set(key, "x")
+        client.execute_command("CLUSTER", "SETSLOT", slot, "STABLE")
+        yield node
+        client.flushdb()
+
+
+def test_keys_of_slots_that_a_node_does_not_own_are_advised(stray, shell):
+    found = {report.where: report.moved for report in server_reports()}
+    assert [where for where, moved in found.items() if moved] == [f"redis://127.0.0.1:{stray.port}"]
+    assert {row.component: (row.keys, row.size) for row in component_memory()} == {"locks": (1, 0)}
+    assert [key.component for key in find_keys("holder").keys] == ["locks"]
+    assert shell("rk_keys")[0] == 0
+    code, output, _errors = shell("rk_doctor")
+    assert code == 1
+    assert "WARNING: The node has at least 1 key" in output
+    assert f"-> redis-cli --cluster check 127.0.0.1:{stray.port}\n" in output
+
+
+def test_node_of_a_cluster_that_does_not_answer_is_a_report_of_its_own(cluster_kit, cluster, shell):
+    server_reports()  # and the nodes are known
+    cluster.nodes[1].freeze()
+    reports = server_reports()
+    code, output, _errors = shell("rk_doctor")
+    cluster.nodes[1].thaw()
+    wait_for(lambda: all(map(cluster.is_whole, cluster.nodes)))
+    where = f"redis://127.0.0.1:{cluster.nodes[1].port}"
+    (down,) = [report for report in reports if report.error]
+    assert (down.where, down.version) == (where, "")
+    assert [each.level for each in advice(down)] == ["error"]
+    assert code == 69
+    assert output.count("default: valkey 9.") == 2
+    assert f"default: {where}\n  ERROR: The server does not answer: Redis can't be reached" in output
+
+
+def test_node_of_a_cluster_in_place_of_the_cluster_is_advised(cluster_kit, shell):
+    cluster_kit.connect({"URL": cluster_kit.url})
+    cluster_kit.client.mset_nonatomic({f"{cluster_kit.prefix}:{{locks:{name}}}:holder": "x" for name in "abcdef"})
+    code, output, _errors = shell("rk_doctor")
+    assert code == 1
+    assert "ERROR: The server is a node of a Cluster" in output
+    assert "-> In REDIS_KIT['CONNECTIONS'], write 'CLUSTER' in place of 'URL'." in output

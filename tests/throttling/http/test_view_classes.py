@@ -115,6 +115,11 @@ class Dear(APIView):
     throttle_scope = "dear"
 
 
+class Several(APIView):
+    throttle_classes = [drf.ScopedRateThrottle]
+    throttle_scope = ["uploads"]
+
+
 class DatabaseThrottle(drf.UserRateThrottle):
     scope = "stored"
 
@@ -128,10 +133,13 @@ class Stored(APIView):
 
 def test_wrong_rates_of_views_are_errors_of_the_check(routes, monkeypatch):
     routes.urlpatterns += [path("dear/", Dear.as_view()), path("dear/2/", Dear.as_view()), path("s/", Stored.as_view())]
+    routes.urlpatterns += [path("several/", Several.as_view())]
     monkeypatch.setitem(sys.modules, routes.__name__, routes)
-    wrong, dear = [message for message in check_settings() if message.id == "redis_kit.E006"]
+    wrong, dear, several = [message for message in check_settings() if message.id == "redis_kit.E006"]
     assert wrong.msg.startswith(f"{__name__}.WrongThrottle: The rate 'x' is not valid.")
     assert dear.msg == f"{__name__}.Dear: No default throttle rate set for 'dear' scope"
+    rates = "REST_FRAMEWORK['DEFAULT_THROTTLE_RATES']"
+    assert several.msg == f"{__name__}.Several: throttle_scope is ['uploads']; it must be one name of {rates}."
 
 
 def test_wrong_rates_of_default_classes_are_reported_once(routes, settings, monkeypatch):

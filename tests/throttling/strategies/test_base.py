@@ -45,6 +45,65 @@ class Wide(Strategy):
         return self.rates[place], len(figures), len(figures) - 1, 0, 0
 
 
+class Misspelt(Wide):
+    """Calls a function that there is not."""
+
+    kind = "misspelt"
+    lua = Wide.lua.replace("function take(", "function tkae(")
+
+
+class Broken(Wide):
+    """Can't be compiled."""
+
+    kind = "broken"
+    lua = Wide.lua.replace("return true, figures", "return true figures")
+
+
+class NoGive(Wide):
+    """Counts, and can't refund."""
+
+    kind = "no_give"
+    lua = Wide.lua.replace("#figures", "figures.nosuch()")
+
+
+class Remark(Wide):
+    """Ends in a comment without the end of its line."""
+
+    kind = "remark"
+    lua = f"{Wide.lua.rstrip()} -- the end"
+
+
+class TwoWords(Wide):
+    """Its kind would be two."""
+
+    kind = "two words"
+
+
+class NoKind(Wide):
+    """Has none."""
+
+    kind = None
+
+
+class Fractions(Wide):
+    """Has numbers that are not whole."""
+
+    kind = "fractions"
+
+    def __init__(self, rates):
+        super().__init__(rates)
+        self.numbers = (1.5, 2)
+
+
+class ShortState(Wide):
+    """Leaves out figures."""
+
+    kind = "short_state"
+
+    def state(self, place, now, figures, cost):
+        return self.rates[place], 1
+
+
 class NoStrategy:
     """Not a strategy."""
 
@@ -74,6 +133,47 @@ def test_strategy_of_a_project_may_have_any_number_of_figures(kit):
     assert [one.limit for one in hit_all([(limit, "joe"), (Throttle("other", "3/h"), "joe")])] == [40, 3]
     limit.reserve("joe", cost=2).settle(1)
     assert kit.client.get(limit.keys("joe").state) == "40"
+
+
+@pytest.mark.parametrize("policy", ["open", "closed", "local"])
+@pytest.mark.parametrize(("name", "part"), [("Misspelt", "variable 'take'"), ("Broken", "near 'figures'")])
+def test_mistake_in_lua_is_no_outage(kit, name, part, policy, twin):
+    limit = Throttle("own", "3/h", strategy=f"{__name__}.{name}", on_failure=policy)
+    with pytest.raises(ConfigurationError, match=f"The Lua code of a script is wrong.*{part}"):
+        twin(limit.hit, "joe")
+    with pytest.raises(ConfigurationError, match=part):
+        hit_all([(limit, "joe"), (Throttle("other", "3/h"), "joe")])
+
+
+def test_mistake_in_a_refund_is_no_outage(kit, twin):
+    reservation = Throttle("own", "3/h", strategy=f"{__name__}.NoGive").reserve("joe", cost=2)
+    with pytest.raises(ConfigurationError, match="attempt to call field 'nosuch'"):
+        twin(reservation.settle, 1)
+
+
+def test_lua_may_end_in_a_comment(kit):
+    limit = Throttle("own", "3/h", strategy=f"{__name__}.Remark")
+    assert limit.hit("joe").limit == 40
+    limit.reserve("joe", cost=2).settle(1)
+    assert [each.limit for each in hit_all([(limit, "joe"), (Throttle("other", "3/h"), "joe")])] == [40, 3]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("TwoWords", "kind of the strategy '.*TwoWords' must be letters, digits and '_', not 'two words'"),
+        ("NoKind", "kind .* must be letters, digits and '_', not None"),
+        ("Fractions", r"Fractions.numbers must be whole numbers, not \(1.5, 2\)"),
+    ],
+)
+def test_members_are_checked_where_a_throttle_is_built(name, message):
+    with pytest.raises(ConfigurationError, match=message):
+        Throttle("own", "3/h", strategy=f"{__name__}.{name}")
+
+
+def test_state_of_a_wrong_shape_is_named(kit):
+    with pytest.raises(ConfigurationError, match=r"ShortState.state\(\) must return \(rate, .*, reset\), not "):
+        Throttle("own", "3/h", strategy=f"{__name__}.ShortState").hit("joe")
 
 
 def test_strategy_is_found_by_its_path(kit):
