@@ -87,35 +87,6 @@ def test_jobs_that_run_alone_have_their_places_in_limits(queue, kit, journal, st
     assert not kit.client.zrangebylex(queue.key("parked"), "[run\n", "(run\x0b")
 
 
-def test_no_more_jobs_run_alone_at_once_than_the_worker_has_processes(queue, journal, start_worker):
-    worker = start_worker("--threads", 4)
-    names = [f"n{number}" for number in range(4)]
-    for name in names:
-        note_slowly.enqueue(name, 0.4)
-    wait_for(lambda: len(journal.names("begin")) == 4)
-    os.kill(children(worker)[0], signal.SIGKILL)
-    wait_for(lambda: sorted(journal.names()) == names)
-    alone = [line for line in journal.lines() if line.step in ("begin", "end")][4:]
-    assert [line.step for line in alone] == ["begin", "end"] * 4
-    assert len({line.pid for line in alone}) == 4
-    assert worker.log.read_bytes().count(b"runs alone in child") == 4
-
-
-def test_worker_that_stops_returns_the_jobs_that_wait_to_run_alone(queue, journal, start_worker, tmp_path):
-    worker = start_worker("--threads", 3)
-    for name in "abc":
-        wait_for_file.enqueue(name, str(tmp_path / "go"))
-    wait_for(lambda: len(journal.names("begin")) == 3)
-    os.kill(children(worker)[0], signal.SIGKILL)
-    wait_for(lambda: len(journal.names("begin")) == 4)
-    worker.send_signal(signal.SIGTERM)
-    wait_for(lambda: b"Stopping: 1 job is running" in worker.log.read_bytes())
-    (tmp_path / "go").touch()
-    assert worker.wait(20) == 0
-    assert len(journal.names()) == 1
-    assert queue.counts() == QueueCounts(0, 2, 0, 0)
-
-
 def test_worker_that_stops_lets_a_job_that_runs_alone_end(queue, journal, start_worker, tmp_path):
     worker = start_worker("--threads", 2)
     wait_for_file.enqueue("long", str(tmp_path / "go"))

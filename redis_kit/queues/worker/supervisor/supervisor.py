@@ -173,8 +173,8 @@ class Supervisor:
             self._stop_children,
             self._request_stacks,
             self._read_channels,
-            self._reap_children,
             self._fork_lone_jobs,
+            self._reap_children,
             self._duties.run,
             self._answer_probes,  # in an outage a duty takes seconds
         ):
@@ -233,13 +233,8 @@ class Supervisor:
             working += 1
 
     def _fork_lone_jobs(self) -> None:
-        """Fork a child for each job that is to run alone, while the child lives that has claimed it.
-
-        The others wait. If all ran at once after a lack of memory, they would soon lack it again.
-        """
+        """Fork a child for each job that is to run alone, while the child lives that has claimed it."""
         while self._lone_jobs and not self._stopping and self._lone_backoff.over():
-            if sum(bool(child.lone_job) for child in self.children) >= self.options.processes:
-                return
             job = self._lone_jobs[0]
             if self._holder(job):
                 child = self._fork(self.options.alone(job))
