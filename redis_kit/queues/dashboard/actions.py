@@ -190,7 +190,7 @@ class JobSelection(NamedTuple):
         tasks = Counter(task_of(info.body) or _("no task") for info in jobs)
         named = ", ".join(f"{task} ({count})" for task, count in tasks.most_common(NAMED))
         more = ", …" * (len(tasks) > NAMED)
-        return f"{EFFECTS[action] % {'count': len(jobs)}} " + _("Their tasks: %(tasks)s.") % {"tasks": named + more}
+        return f"{EFFECTS[action] % {'count': len(jobs)}} " + _("Tasks: %(tasks)s.") % {"tasks": named + more}
 
     def retry(self) -> str:
         """Make its dead jobs ready as if they were new. Raises InvalidValue if there are none."""

@@ -56,6 +56,7 @@ def test_retry_of_a_part_says_how_many_there_are(mail, monkeypatch):
 def test_cancellation_and_deletion_depend_on_the_state(mail):
     for state in ("running", "ready"):
         assert effect("cancel", of(mail, state)).startswith("1 job will not run, or is stopped by its worker.")
+    assert effect("cancel", of(mail, "ready")).endswith(" Tasks: no task (1).")
     for state in ("dead", "scheduled"):
         assert effect("delete", of(mail, state)).startswith("1 job is deleted, and can't be retried.")
     for name, state in (("cancel", "dead"), ("delete", "running")):

@@ -235,7 +235,7 @@ def test_all_jobs_that_match_are_changed_together(mail, boss):
     url, value = button.attributes["formaction"], button.attributes["value"]
     asked = page(boss.post(url, {"row": value}))
     effect = "2 jobs are deleted, and can't be retried. Callers that wait for their results get none."
-    assert f"{effect} Their tasks: {SEND} (2)." in [one.words for one in asked.find("p")]
+    assert f"{effect} Tasks: {SEND} (2)." in [one.words for one in asked.find("p")]
     assert said(boss.post(url, {"row": value, "confirmed": "1"})) == ["Deleted 2 jobs of mail."]
     assert [info.id for info in mail.peek(10, state="dead")] == ["d2"]
     assert said(boss.post(url, {"row": value}))[1:] == ["Nothing was done: no job is in this state any more."]
