@@ -6,7 +6,7 @@ from redis_kit.queues.features import FEATURES
 from tests.queues.support import without
 
 
-def test_list_has_each_folder_with_a_feature_once_and_features_are_named_after_them():
+def test_list_has_each_feature_once_and_they_are_named_after_folders():
     assert sorted(path.split(".")[3] for path in FEATURES) == [
         name for name in without.NAMES if (without.FEATURES / name / "feature.py").exists()
     ]

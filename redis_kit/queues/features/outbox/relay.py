@@ -69,14 +69,14 @@ class OutboxRelay:
         except (RedisUnavailable, AuthenticationFailed):
             raise
         except RedisFailure as error:
-            _log_limit.log(logger.error, "", "The outbox can't be looked at: %s", error)
+            _log_limit.log(logger.error, "turn", "The outbox can't be looked at: %s", error)
         self.due = monotonic() + INTERVAL
 
     def _relay(self, alias: str) -> None:
         try:
             relayed = relay(alias)
         except (DatabaseError, ConnectionDoesNotExist) as error:
-            _log_limit.log(logger.error, alias, "The outbox of database %a can't be read: %s", alias, error)
+            _log_limit.log(logger.error, "unreadable", "The outbox of database %a can't be read: %s", alias, error)
             return
         finally:
             if alias in connections:
