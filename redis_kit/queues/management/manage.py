@@ -145,13 +145,10 @@ def requeue(
         return sum((yield from spread().each(queue, partial(_requeue, ids=chosen))))
     if (task, error, tag) == (None, None, None):
         most = whole_number("limit", validation.LIMIT[1] if limit is None else limit, validation.LIMIT)
-        return (yield from spread().until(queue, most, _requeue_oldest))
+        return (
+            yield from spread().until(queue, most, lambda part, count: single(REQUEUE(part.key(""), "dead", count)))
+        )
     return (yield from spread().until(queue, limit, partial(_requeue_matching, task=task, error=error, tag=tag)))
-
-
-def _requeue_oldest(queue: Primitive, limit: int | None) -> Flow[int]:
-    moved: int = yield REQUEUE(queue.key(""), "dead", limit)
-    return moved
 
 
 def _requeue_matching(queue: Primitive, limit: int | None, **wanted: str | None) -> Flow[int]:

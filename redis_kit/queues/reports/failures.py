@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from redis_kit.core.errors import RedisFailure
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, single
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import CombinedBatch
 from redis_kit.queues.engine.job import Cause, JobInfo, cause
@@ -36,12 +36,8 @@ def groups(jobs: Iterable[JobInfo]) -> list[Group]:
 
 def latest(queue: Primitive) -> Flow[list[Group]]:
     """Return the groups of the latest 1000 dead jobs. One round trip."""
-    by_shard = yield from spread().each(queue, _latest)
-    return groups(manage.merged("dead", by_shard, manage.PAGE))
-
-
-def _latest(queue: Primitive) -> Flow[list[JobInfo]]:
-    return manage.page("dead", (yield manage.heads_step(queue, manage.PAGE)))
+    replies = yield from spread().each(queue, lambda part: single(manage.heads_step(part, manage.PAGE)))
+    return groups(manage.merged("dead", [manage.page("dead", reply) for reply in replies], manage.PAGE))
 
 
 class Findings(NamedTuple):
