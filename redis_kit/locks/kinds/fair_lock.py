@@ -2,7 +2,6 @@
 
 from functools import cached_property
 
-from redis_kit.core.primitive import with_own_init
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.locks.acquiring.attempt import Attempt, Refusal
 from redis_kit.locks.errors import LockNotAcquired
@@ -68,7 +67,6 @@ class BaseFairLock(BaseLock[SlotKeys]):
         return slots.Levels((self,))
 
 
-@with_own_init
 class FairLock(BaseFairLock):
     """A lock that its waiters get in the order in which they came, in all processes.
 
