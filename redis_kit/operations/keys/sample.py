@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from redis_kit.core import conf, connections, flow
 from redis_kit.core.checks.servers import parsed
-from redis_kit.core.errors import RedisFailure, RedisUnavailable
+from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.steps import Batch, Call, TolerantBatch
@@ -103,15 +103,11 @@ def by_component(page: Sequence[Any]) -> dict[str, list[bytes]]:
 def measuring(keys: Mapping[str, Sequence[bytes]]) -> Flow[list[Any]]:
     """Return the sizes of keys, in their order: None if a key is gone, and an error if the user may not ask.
 
-    It is an error as well if the node does not own the slot of the key: the slot has moved, or moves now.
+    It is an error as well if a node of a Cluster does not own the slot of the key, or the Cluster is down.
     """
     names = [key for of_component in keys.values() for key in of_component]
     calls = [Call("MEMORY", "USAGE", key, "SAMPLES", SAMPLES) for key in names]
-    sizes = (yield TolerantBatch(calls)) if calls else []
-    for size in sizes:
-        if isinstance(size, RedisUnavailable):
-            raise size
-    return sizes
+    return (yield TolerantBatch(calls)) if calls else []
 
 
 def refusal(keys: Mapping[str, Sequence[bytes]], sizes: Sequence[Any]) -> RedisFailure | None:

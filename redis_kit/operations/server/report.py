@@ -13,7 +13,7 @@ from redis_kit.core import conf, connections, flow, scripts
 from redis_kit.core.checks.servers import parsed
 from redis_kit.core.client import addresses, error_map
 from redis_kit.core.component import components
-from redis_kit.core.errors import RedisFailure, RedisUnavailable
+from redis_kit.core.errors import PermissionDenied, RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.steps import Call, TolerantBatch
@@ -152,7 +152,8 @@ def _report(using: str, where: str, sample: bool) -> Flow[ServerReport]:
     if page:
         keys = by_component(page)
         sizes = yield from measuring(keys)
-        refused += ("memory|usage",) if refusal(keys, sizes) else ()
+        is_refused = isinstance(refusal(keys, sizes), PermissionDenied)
+        refused += ("memory|usage",) if is_refused else ()
         used = float(info.get("used_memory", 0))
         memory = measured(page, keys, sizes, replies["dbsize"] or 0, used)
         moved = sum(isinstance(size, error_map.MOVED) for size in sizes)
