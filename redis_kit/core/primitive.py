@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from types import FunctionType
 from typing import Any, ClassVar, TypeVar
 
 from redis_kit.core import conf, connections, flow
@@ -13,10 +14,24 @@ from redis_kit.core.signals import failure_policy_applied, send_safely
 from redis_kit.core.text import unexpected
 
 logger = logging.getLogger("redis_kit")
+Kind = TypeVar("Kind", bound=type)
 Result = TypeVar("Result")
 NOTHING: Mapping[str, Any] = {}
 _unavailable: set[tuple[str, str]] = set()  # components and connections for which a policy is answering now
 _log_limit = LogRateLimit()
+
+
+def with_own_init(kind: Kind) -> Kind:
+    """Decorate a class that inherits ``__init__``: it gets a copy, so errors about arguments name this class.
+
+    Python takes the name from the function. A copy costs a call nothing, as a wrapper would.
+    """
+    old: Any = kind.__init__  # type: ignore[misc]
+    new = FunctionType(old.__code__, old.__globals__, old.__name__, old.__defaults__, old.__closure__)
+    new.__kwdefaults__, new.__annotations__, new.__doc__ = old.__kwdefaults__, old.__annotations__, old.__doc__
+    new.__module__, new.__qualname__ = kind.__module__, f"{kind.__qualname__}.__init__"
+    kind.__init__ = new  # type: ignore[misc]
+    return kind
 
 
 class Primitive:

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from redis_kit.core.flow import Flow
-from redis_kit.core.primitive import Primitive
+from redis_kit.core.primitive import Primitive, with_own_init
 from redis_kit.queues import signals
 from redis_kit.queues.engine import claim, enqueue, liveness
 from redis_kit.queues.engine.claim import Claimed
@@ -20,6 +20,7 @@ from redis_kit.queues.validation import Delay
 Result = TypeVar("Result")
 
 
+@with_own_init
 class Queue(Primitive):
     """Jobs in order of priority, first in first out within one, delivered at least once.
 

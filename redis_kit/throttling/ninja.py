@@ -5,6 +5,7 @@ from typing import Any
 
 from ninja import throttling
 
+from redis_kit.core.primitive import with_own_init
 from redis_kit.throttling.http.rate_throttle import RateThrottle
 from redis_kit.throttling.values.decision import Decision
 
@@ -44,13 +45,16 @@ class SimpleRateThrottle(RateThrottle, throttling.SimpleRateThrottle):
         return vars(self).setdefault("_of_thread", threading.local())
 
 
+@with_own_init
 class AnonRateThrottle(throttling.AnonRateThrottle, SimpleRateThrottle):
     """A limit per address, for requests without ``request.auth``; scope ``anon``."""
 
 
+@with_own_init
 class AuthRateThrottle(throttling.AuthRateThrottle, SimpleRateThrottle):
     """A limit per ``request.auth``, or per address for requests without it; scope ``auth``."""
 
 
+@with_own_init
 class UserRateThrottle(throttling.UserRateThrottle, SimpleRateThrottle):
     """A limit per user, or per address for requests without a user; scope ``user``."""

@@ -2,6 +2,7 @@
 
 from functools import cached_property
 
+from redis_kit.core.primitive import with_own_init
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.locks.acquiring.attempt import Attempt, Refusal
 from redis_kit.locks.errors import LockNotAcquired
@@ -67,6 +68,7 @@ class BaseFairLock(BaseLock[SlotKeys]):
         return slots.Levels((self,))
 
 
+@with_own_init
 class FairLock(BaseFairLock):
     """A lock that its waiters get in the order in which they came, in all processes.
 

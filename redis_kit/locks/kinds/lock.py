@@ -2,6 +2,7 @@
 
 from redis_kit.core import scripts
 from redis_kit.core.flow import Flow
+from redis_kit.core.primitive import with_own_init
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Argument, Call
 from redis_kit.locks.acquiring.attempt import Attempt, Refusal
@@ -17,6 +18,7 @@ RELEASE = scripts.load("redis_kit.locks", "release")
 EXTEND = scripts.load("redis_kit.locks", "extend")
 
 
+@with_own_init
 class Lock(BaseLock[LockKeys]):
     """One holder at a time, in every process, for ``timeout`` seconds (0.1 s to 24 h) unless it is extended.
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
+from redis_kit.core.primitive import with_own_init
 from redis_kit.locks.acquiring.attempt import Refusal
 from redis_kit.locks.arguments import LIMIT, under_name
 from redis_kit.locks.errors import AlreadyHeld
@@ -36,6 +37,7 @@ class ReadWriteLock:
         return f"<ReadWriteLock {self.name!r}>"
 
 
+@with_own_init
 class ReadLock(BaseFairLock):
     """The readers' side of a ReadWriteLock."""
 
@@ -52,6 +54,7 @@ class ReadLock(BaseFairLock):
         return (yield from super().acquire_flow(seconds))
 
 
+@with_own_init
 class WriteLock(ReadLock):
     """The writers' side of a ReadWriteLock: it acquires all slots."""
 

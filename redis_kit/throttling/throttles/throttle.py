@@ -7,6 +7,7 @@ from time import monotonic
 from typing import NoReturn
 
 from redis_kit.core.errors import RedisFailure
+from redis_kit.core.primitive import with_own_init
 from redis_kit.core.steps import Sleep
 from redis_kit.core.values.numbers import seconds
 from redis_kit.throttling import rules
@@ -24,6 +25,7 @@ JITTER = 0.1  # seconds
 MOST_REGISTERED = 1000  # throttles that the dashboard can list; beyond that the oldest one is dropped
 
 
+@with_own_init
 class Throttle(BaseThrottle):
     """A limit on how often each identity may do something, shared by all processes.
 
