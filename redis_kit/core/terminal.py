@@ -33,7 +33,6 @@ BAR = 30  # characters of a progress bar
 MINUTES = 120.0  # seconds from which on rounded_duration() is in minutes
 WIDEST = 60  # letters of the usual width in a column
 OWN_CHECKS = ["redis_kit"]  # tags
-UNKNOWN = "unrecognized arguments: "  # how argparse begins its error
 NO_ACTION = "the following arguments are required: ACTION"  # its error without one
 
 
@@ -53,8 +52,6 @@ class KitCommand(BaseCommand):
         "Exit codes: 0 done, 1 nothing has this name or nothing to do, 2 wrong arguments, 69 Redis is unavailable, "
         "78 wrong settings."
     )
-    #: The options of this command, by those of other programs.
-    other_options: Mapping[str, str] = {}
     #: What each action does, for the error without one.
     actions: Mapping[str, str] = {}
 
@@ -70,7 +67,7 @@ class KitCommand(BaseCommand):
             if message == NO_ACTION:
                 width = max(map(len, self.actions), default=0)
                 message += "".join(f"\n  {name:{width}}  {about}" for name, about in self.actions.items())
-            plain_error(f"{message}{hint_for(message, self.other_options)}")
+            plain_error(message)
 
         parser.error = error  # type: ignore[method-assign]
         return parser
@@ -120,19 +117,6 @@ class KitCommand(BaseCommand):
             if options.get("tags") != OWN_CHECKS and not isinstance(error, ConfigurationError):
                 self.check(tags=OWN_CHECKS)  # if they know the cause, they have a hint
             raise CommandError(clean(str(error)), returncode=MISCONFIGURED) from error
-
-
-def hint_for(message: str, options: Mapping[str, str]) -> str:
-    """Return the option to use in place of the first unknown argument, with its value; "" if the table has none."""
-    words = message.removeprefix(UNKNOWN).split()
-    if not words or not message.startswith(UNKNOWN):
-        return ""
-    name, _, value = words[0].partition("=")
-    if name not in options:
-        return ""
-    if not value and len(words) > 1 and not words[1].startswith("-"):
-        value = words[1]
-    return f". Use {options[name]} {value}".rstrip()
 
 
 class Once(argparse.Action):

@@ -16,13 +16,15 @@ MARGIN = "    | "  # of each further line: none of them looks like one that a pr
 LIKENESS = 0.5  # of 1: "mial" and "mail" are alike, "mial" and "default" are not
 DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?([a-z]*)", re.ASCII | re.IGNORECASE)
 UNITS = {
-    1: ("", "s", "sec", "second"),
+    1: ("s", "sec", "second"),
     60: ("m", "min", "minute"),
     3600: ("h", "hr", "hour"),
     86_400: ("d", "day"),
     604_800: ("w", "wk", "week"),
 }
-SECONDS = {spelling: unit for unit, names in UNITS.items() for name in names for spelling in (name, f"{name}s")}
+# A letter has no plural: "ms" is not a minute.
+SECONDS = {name: unit for unit, names in UNITS.items() for name in names}
+SECONDS |= {f"{name}s": unit for name, unit in SECONDS.items() if len(name) > 1} | {"": 1}
 LONGEST_NAME = 100  # characters that are compared, as the time grows with their square
 
 

@@ -3,45 +3,33 @@
 from typing import TYPE_CHECKING
 
 from redis_kit.core.lazy import lazily
-from redis_kit.pageviews.pages import OTHER, PageViewMixin, page
+from redis_kit.pageviews.pages import OTHER as OTHER
+from redis_kit.pageviews.pages import PageViewMixin as PageViewMixin
+from redis_kit.pageviews.pages import page as page
 
 if TYPE_CHECKING:
-    from redis_kit.pageviews.buffer import aflush, dropped, flush
-    from redis_kit.pageviews.counter import PageViews
-    from redis_kit.pageviews.database.annotation import awith_views, with_views
-    from redis_kit.pageviews.database.history import ahistory, history
-    from redis_kit.pageviews.database.snapshots import asnapshot, snapshot
-    from redis_kit.pageviews.http.beacon import page_token
-    from redis_kit.pageviews.http.popular import PopularView, popular
+    from redis_kit.pageviews.buffer import aflush as aflush
+    from redis_kit.pageviews.buffer import dropped as dropped
+    from redis_kit.pageviews.buffer import flush as flush
+    from redis_kit.pageviews.counter import PageViews as PageViews
+    from redis_kit.pageviews.database.annotation import awith_views as awith_views
+    from redis_kit.pageviews.database.annotation import with_views as with_views
+    from redis_kit.pageviews.database.history import ahistory as ahistory
+    from redis_kit.pageviews.database.history import history as history
+    from redis_kit.pageviews.database.snapshots import asnapshot as asnapshot
+    from redis_kit.pageviews.database.snapshots import snapshot as snapshot
+    from redis_kit.pageviews.http.beacon import page_token as page_token
+    from redis_kit.pageviews.http.popular import PopularView as PopularView
+    from redis_kit.pageviews.http.popular import popular as popular
 
-__all__ = [
-    "OTHER",
-    "PageViewMixin",
-    "PageViews",
-    "PopularView",
-    "aflush",
-    "ahistory",
-    "asnapshot",
-    "awith_views",
-    "dropped",
-    "flush",
-    "history",
-    "page",
-    "page_token",
-    "popular",
-    "snapshot",
-    "with_views",
-]
-
-__getattr__, __dir__ = lazily(
-    __name__,
-    {
-        "database.annotation": ("awith_views", "with_views"),
-        "buffer": ("aflush", "dropped", "flush"),
-        "counter": ("PageViews",),
-        "database.history": ("ahistory", "history"),
-        "database.snapshots": ("asnapshot", "snapshot"),
-        "http.beacon": ("page_token",),
-        "http.popular": ("PopularView", "popular"),
-    },
-)
+_PUBLIC: dict[str, tuple[str, ...]] = {
+    "database.annotation": ("awith_views", "with_views"),
+    "buffer": ("aflush", "dropped", "flush"),
+    "counter": ("PageViews",),
+    "database.history": ("ahistory", "history"),
+    "database.snapshots": ("asnapshot", "snapshot"),
+    "http.beacon": ("page_token",),
+    "http.popular": ("PopularView", "popular"),
+}
+__all__ = ["OTHER", "PageViewMixin", "page", *(name for names in _PUBLIC.values() for name in names)]
+__getattr__, __dir__ = lazily(__name__, _PUBLIC)

@@ -20,7 +20,6 @@ from redis_kit.throttling.http.headers import Verdict
 from redis_kit.throttling.http.responses import refuse, with_fields
 from redis_kit.throttling.http.views import is_async_view, maybe_await, view_path
 from redis_kit.throttling.policy_settings import methods_of
-from redis_kit.throttling.strategies.base import OVERRUN
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values import identity as identity_keys
 from redis_kit.throttling.values.decision import Decision
@@ -28,6 +27,7 @@ from redis_kit.throttling.values.identity import IdentityKey
 
 ALL = (None,)
 UNSAFE = ["DELETE", "PATCH", "POST", "PUT"]
+OVERRUN = "redis_kit.throttling.strategies.windows.Overrun"
 POLICIES = {True: "open", False: "closed"}  # the failure policy by RATELIMIT_FAIL_OPEN
 
 View = TypeVar("View", bound=Callable[..., Any])

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from redis_kit.core.errors import InvalidRate
-from redis_kit.core.text import shortened
+from redis_kit.core.text import SECONDS, shortened
 from redis_kit.core.values.numbers import is_number, is_whole
 
 GRAMMAR = (
@@ -20,18 +20,7 @@ EXACT = 2**52  # a level and a cost up to this add up exactly in the server's 53
 LARGEST = 10**9  # calls; up to this number EXACT reduces a rate by at most 2 in 10 million
 MICROSECONDS = 1_000_000
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800, "month": 2_592_000, "year": 31_536_000}
-_NAMES = {
-    "s": ("sec", "second"),
-    "m": ("min", "minute"),
-    "h": ("hr", "hour"),
-    "d": ("day",),
-    "w": ("wk", "week"),
-    "month": (),
-    "year": (),
-}
-_SECONDS = {spelling: _UNITS[unit] for unit in _UNITS for name in _NAMES[unit] for spelling in (name, f"{name}s")}
-_SECONDS |= _UNITS | {"months": _UNITS["month"], "years": _UNITS["year"], "": 1}
+_SECONDS = SECONDS | {"month": 2_592_000, "months": 2_592_000, "year": 31_536_000, "years": 31_536_000}
 _NUMBER = "[0-9]+(?:_[0-9]+)*"  # 10_000, as int() reads it
 _RATE = re.compile(
     rf"\s*(?P<limit>{_NUMBER})\s*(?:/|per)\s*(?P<count>(?:{_NUMBER})?)\s*(?P<unit>[a-z]*)"
@@ -68,8 +57,8 @@ class Rate:
             )
 
     def __str__(self) -> str:
-        unit = next((unit for unit in ("w", "d", "h", "m") if self.period % _UNITS[unit] == 0), "s")
-        count = self.period / _UNITS[unit]
+        unit = next((unit for unit in ("w", "d", "h", "m") if self.period % _SECONDS[unit] == 0), "s")
+        count = self.period / _SECONDS[unit]
         return f"{self.limit}/{'' if count == 1 else f'{count:.10g}'}{unit}" + (
             "" if self.burst == self.limit else f" burst {self.burst}"
         )

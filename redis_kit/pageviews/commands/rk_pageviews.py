@@ -33,7 +33,6 @@ class Command(terminal.KitCommand):
         "top": "list the most viewed pages, or the objects of a page",
         "dropped": "print how many views were not counted on each day, as CSV",
     }
-    other_options = {"--limit": "-n", "--since": "--start", "--until": "--end"}
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the actions and their options."""
@@ -49,8 +48,10 @@ class Command(terminal.KitCommand):
                 "--page", action=terminal.Once, type=terminal.name, help="name of a page (default: the whole site)"
             )
         for subparser in (of_export, of_dropped):
-            subparser.add_argument("--start", type=_day, help=f"first day, YYYY-MM-DD (default: {EXPORTED} days)")
-            subparser.add_argument("--end", type=_day, help="last day (default: today)")
+            subparser.add_argument(
+                "--since", "--start", dest="start", type=_day, help=f"first day, YYYY-MM-DD (default: {EXPORTED} days)"
+            )
+            subparser.add_argument("--until", "--end", dest="end", type=_day, help="last day (default: today)")
         of_export.add_argument("--key", action=terminal.Once, type=terminal.name, help="key of an object of the page")
         of_top.add_argument("--day", type=_day, help="YYYY-MM-DD (default: today)")
         of_top.add_argument(
@@ -58,7 +59,7 @@ class Command(terminal.KitCommand):
         )
         of_top.add_argument("--trending", action="store_true", help="by views that lose weight with time")
         of_top.add_argument(
-            "-n", type=whole(1, MAX_TOP), default=10, help=f"number of lines, 1 to {MAX_TOP:,} (default: 10)"
+            "-n", "--limit", type=whole(1, MAX_TOP), default=10, help=f"number of lines, 1 to {MAX_TOP:,} (default: 10)"
         )
         for subparser in added.choices.values():
             subparser.add_argument("--json", action="store_true", help="print JSON")
@@ -100,12 +101,12 @@ class Command(terminal.KitCommand):
             CSVWriter(self.stdout, lineterminator="\n").writerows([("day", "dropped"), *rows])
 
     def _top(
-        self, *, page: str | None, day: date | None, period: str | None, trending: bool, n: int, **options: Any
+        self, *, page: str | None, day: date | None, period: str | None, trending: bool, limit: int, **options: Any
     ) -> None:
         if trending and (day or period):
             raise CommandError("--trending is about now: it takes no --day and no --period", returncode=2)
         views = _views(page)
-        rows = views.trending(n) if trending else views.top(n, day, period=period or "day")  # type: ignore[arg-type]
+        rows = views.trending(limit) if trending else views.top(limit, day, period=period or "day")  # type: ignore[arg-type]
         column = "score" if trending else "views"
         if options["json"]:
             self.write_json([{"name": name, column: round(number, 2)} for name, number in rows])

@@ -23,9 +23,6 @@ STRATEGIES = {
     "sliding_counter": "redis_kit.throttling.strategies.windows.SlidingCounter",
     "sliding_log": "redis_kit.throttling.strategies.sliding_log.SlidingLog",
 }
-# The name of a strategy is part of stored keys, so this one keeps the path that it had when they were written.
-OVERRUN = "redis_kit.throttling.overrun.Overrun"
-MOVED = {OVERRUN: "redis_kit.throttling.strategies.windows.Overrun"}
 # In the Lua code of a built-in strategy, the rest is for reservations only.
 RESERVATIONS = "-- @reservations\n"
 TABLE = """\
@@ -121,7 +118,7 @@ def _script(name: str, mark: str, lua: str, count: int = 0) -> Script:
 
 def load(name: str) -> type[Strategy]:
     """Return the class of a strategy by its name or dotted path. Raises InvalidValue and ConfigurationError."""
-    path = (STRATEGIES | MOVED).get(name, name) if isinstance(name, str) else ""
+    path = STRATEGIES.get(name, name) if isinstance(name, str) else ""
     if "." not in path:
         use = f"Use {', '.join(map(repr, STRATEGIES))} or a dotted path."
         hint = did_you_mean(name, STRATEGIES)
