@@ -343,6 +343,6 @@ def test_selected_rows_outlast_a_refresh_and_pages_fit_any_window(mail, visit, m
             pass
         tab.get_by_role("button", name="Retry…", exact=True).first.click()
         tab.get_by_role("button", name="Retry").click()
-        assert tab.locator(".messagelist").inner_text() == "Retried 1 job of mail."
+        assert tab.locator(".messagelist").inner_text() == "Retried: mail, d1."
 
     visit(retry, start=f"{PAGE}?queue=mail&state=dead&error=no")
