@@ -129,7 +129,7 @@ def stray(cluster_kit):
 def test_keys_of_slots_that_a_node_does_not_own_are_advised(stray, shell):
     found = {report.where: report.moved for report in server_reports()}
     assert [where for where, moved in found.items() if moved] == [f"redis://127.0.0.1:{stray.port}"]
-    assert {row.component: (row.keys, row.size) for row in component_memory()} == {"locks": (1, 0)}
+    assert [(row.keys, row.size) for row in component_memory() if row.component == "locks"] == [(1, 0)]
     page = find_keys("holder")
     keys = [*page.keys]
     while page.cursor:
