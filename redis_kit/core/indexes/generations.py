@@ -127,6 +127,11 @@ class Parameters(Protocol):
         """Return the stored ones."""
 
 
+def in_use(doing: str, lease_ms: int) -> RebuildRunning:
+    """Return the error about another process that does something to an index, or did it when it died."""
+    return RebuildRunning(f"Another process {doing}, or died in the last {lease_ms // 1000} seconds. Wait for its end.")
+
+
 class Generations:
     """The generations of one index.
 
@@ -285,8 +290,7 @@ class Generations:
         return Call("ZADD", names(self.index.component), 0, self.index.name)
 
     def _running(self) -> RebuildRunning:
-        since = f"or died in the last {LEASE_MS // 1000} seconds"
-        return RebuildRunning(f"Another process rebuilds {self.index!r}, {since}. Wait for its end.")
+        return in_use(f"rebuilds {self.index!r}", LEASE_MS)
 
     def _bits(self, generation: Generation) -> int:
         return sum(self.keys(generation, self.parameters).values())

@@ -24,9 +24,9 @@ from django.db.models.signals import class_prepared, m2m_changed, post_save, pre
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.background import BackgroundSender
-from redis_kit.core.errors import InvalidValue, RebuildLost, RebuildRunning, RedisKitError, RedisUnavailable
+from redis_kit.core.errors import InvalidValue, RebuildLost, RedisKitError, RedisUnavailable
 from redis_kit.core.flow import single
-from redis_kit.core.indexes.generations import Generation, Generations, several
+from redis_kit.core.indexes.generations import Generation, Generations, in_use, several
 from redis_kit.core.indexes.model_index import NO_VALUE, ModelIndex, indexes
 from redis_kit.core.logs.error_text import described
 from redis_kit.core.logs.rate_limit import LogRateLimit
@@ -116,7 +116,7 @@ class RowIndex(ModelIndex):
         deadline = monotonic() + PATIENCE
         while (count := self._drain(token_hex(8))) is None:
             if monotonic() > deadline:
-                raise self._busy()
+                raise in_use(f"writes to {self!r}", LEASE_MS)
             sleep(PAUSE)
         return count
 
@@ -190,7 +190,7 @@ class RowIndex(ModelIndex):
         deadline = monotonic() + PATIENCE
         while self._drain(writer, stay=True) is None:
             if monotonic() > deadline:
-                raise self._busy()
+                raise in_use(f"writes to {self!r}", LEASE_MS)
             sleep(PAUSE)
 
     def _batches(self) -> Iterator[list[Any]]:
@@ -267,13 +267,11 @@ class RowIndex(ModelIndex):
         if documents or gone:
             try:
                 self.write(documents, gone, writer, rebuild)
-            except RedisUnavailable:  # a slow reply of a busy server should not end a rebuild of hours
+            except RedisUnavailable as error:  # a slow reply of a busy server should not end a rebuild of hours
+                if not error.indeterminate:
+                    raise
                 self.write(documents, gone, writer, rebuild)
         return failed
-
-    def _busy(self) -> RebuildRunning:
-        since = f"or died in the last {LEASE_MS // 1000} seconds"
-        return RebuildRunning(f"Another process writes to {self!r}, {since}. Wait for its end.")
 
     def _keys(self) -> list[str]:
         """Return the keys of the changes that are announced, and of those that are committed."""
