@@ -5,21 +5,20 @@ from typing import TYPE_CHECKING
 from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from redis_kit.autocomplete.index import Autocomplete, Entry, Hit
-    from redis_kit.autocomplete.inspection import IndexInfo
-    from redis_kit.autocomplete.model_autocomplete import ModelAutocomplete
-    from redis_kit.autocomplete.recent_list import RecentList
-    from redis_kit.autocomplete.views import AutocompleteView
+    from redis_kit.autocomplete.index import Autocomplete as Autocomplete
+    from redis_kit.autocomplete.index import Entry as Entry
+    from redis_kit.autocomplete.index import Hit as Hit
+    from redis_kit.autocomplete.inspection import IndexInfo as IndexInfo
+    from redis_kit.autocomplete.model_autocomplete import ModelAutocomplete as ModelAutocomplete
+    from redis_kit.autocomplete.recent_list import RecentList as RecentList
+    from redis_kit.autocomplete.views import AutocompleteView as AutocompleteView
 
-__all__ = ["Autocomplete", "AutocompleteView", "Entry", "Hit", "IndexInfo", "ModelAutocomplete", "RecentList"]
-
-__getattr__, __dir__ = lazily(
-    __name__,
-    {
-        "index": ("Autocomplete", "Entry", "Hit"),
-        "inspection": ("IndexInfo",),
-        "model_autocomplete": ("ModelAutocomplete",),
-        "recent_list": ("RecentList",),
-        "views": ("AutocompleteView",),
-    },
-)
+_PUBLIC: dict[str, tuple[str, ...]] = {
+    "index": ("Autocomplete", "Entry", "Hit"),
+    "inspection": ("IndexInfo",),
+    "model_autocomplete": ("ModelAutocomplete",),
+    "recent_list": ("RecentList",),
+    "views": ("AutocompleteView",),
+}
+__all__ = [name for names in _PUBLIC.values() for name in names]
+__getattr__, __dir__ = lazily(__name__, _PUBLIC)

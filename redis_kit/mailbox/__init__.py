@@ -5,21 +5,21 @@ from typing import TYPE_CHECKING
 from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from redis_kit.mailbox.chat import Chat
-    from redis_kit.mailbox.errors import ChatNotFound, MessageNotFound, NotMember, NotSender
-    from redis_kit.mailbox.inbox import Inbox
-    from redis_kit.mailbox.membership import Chats
-    from redis_kit.mailbox.message import Message
+    from redis_kit.mailbox.chat import Chat as Chat
+    from redis_kit.mailbox.errors import ChatNotFound as ChatNotFound
+    from redis_kit.mailbox.errors import MessageNotFound as MessageNotFound
+    from redis_kit.mailbox.errors import NotMember as NotMember
+    from redis_kit.mailbox.errors import NotSender as NotSender
+    from redis_kit.mailbox.inbox import Inbox as Inbox
+    from redis_kit.mailbox.membership import Chats as Chats
+    from redis_kit.mailbox.message import Message as Message
 
-__all__ = ["Chat", "ChatNotFound", "Chats", "Inbox", "Message", "MessageNotFound", "NotMember", "NotSender"]
-
-__getattr__, __dir__ = lazily(
-    __name__,
-    {
-        "chat": ("Chat",),
-        "errors": ("ChatNotFound", "MessageNotFound", "NotMember", "NotSender"),
-        "inbox": ("Inbox",),
-        "membership": ("Chats",),
-        "message": ("Message",),
-    },
-)
+_PUBLIC: dict[str, tuple[str, ...]] = {
+    "chat": ("Chat",),
+    "errors": ("ChatNotFound", "MessageNotFound", "NotMember", "NotSender"),
+    "inbox": ("Inbox",),
+    "membership": ("Chats",),
+    "message": ("Message",),
+}
+__all__ = [name for names in _PUBLIC.values() for name in names]
+__getattr__, __dir__ = lazily(__name__, _PUBLIC)
