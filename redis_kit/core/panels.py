@@ -291,6 +291,16 @@ TRENDS = (Bars, StackedBars, LineChart)  # charts whose first line a tile can sh
 Content = Figure | Table | Chart | Listing | Pages | NextPage | Ranges | Downloads
 
 
+class Effect(NamedTuple):
+    """What an action will do, and the value that its method gets after the confirmation in place of the button's.
+
+    That value names what the text is about, such as the ids of jobs, so that nothing else is changed.
+    """
+
+    text: Text
+    value: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Action:
     """Mark a panel's method as a button: POST only, permission checked (``redis_kit.release_locks``), logged.
@@ -300,9 +310,9 @@ class Action:
     a row alone, and with ``asks=""`` there is none, and it is "". ``named`` returns the name that is shown and logged
     for a value. With ``confirm`` the viewer is asked first, and may state a reason for the log; with ``typed`` the
     viewer has to type that name, too. ``effect`` returns sentences about what will happen for a value: how many, whose,
-    what runs. It may ask a server, and a RedisKitError of it ends the action. ``wants`` labels a further field on that
-    page, whose text is the method's second argument. A button that asks first is red, as one that deletes something,
-    unless it is ``harmless``.
+    what runs; or an Effect. It may ask a server, and a RedisKitError of it ends the action. ``wants`` labels a further
+    field on that page, whose text is the method's second argument. A button that asks first is red, as one that deletes
+    something, unless it is ``harmless``.
     """
 
     do_not_call_in_templates: ClassVar[bool] = True  # else templates of Django would call it
@@ -314,7 +324,7 @@ class Action:
     wants: Text = ""
     named: Callable[[str], str] = str
     typed: bool = False
-    effect: Callable[[str], Text] | None = None
+    effect: Callable[[str], Text | Effect] | None = None
     harmless: bool = False
 
     def __call__(self, method: AnyCallable) -> AnyCallable:
@@ -514,7 +524,7 @@ class Panel:
         """
         return None
 
-    def effect_of(self, action: Action, value: str) -> Text:
+    def effect_of(self, action: Action, value: str) -> Text | Effect:
         """Return what an action will do for a value, as this viewer may see it; "" if it does not say."""
         return action.effect(value) if action.effect else ""
 

@@ -16,6 +16,7 @@ from redis_kit.core.panels import (
     Action,
     Alert,
     Content,
+    Effect,
     Figure,
     Lines,
     Pages,
@@ -121,12 +122,13 @@ class IndexPanel(Panel):
             self.inventory.clear(info)
         return _("Deleted: %s.") % _named(value)
 
-    def effect_of(self, action: Action, value: str) -> Text:
+    def effect_of(self, action: Action, value: str) -> Text | Effect:
         """See Panel.effect_of()."""
         if action.harmless:
             return super().effect_of(action, value)
         count = sum(map(self.inventory.size, self._find(value)))
-        return ngettext("%(count)d entry is deleted.", "%(count)d entries are deleted.", count) % {"count": count}
+        text = ngettext("%(count)s entry is deleted.", "%(count)s entries are deleted.", count)
+        return text % {"count": grouped(count)}
 
     def _find(self, value: str) -> list[Any]:
         return [self.inventory.find_one(name, using) for name, using in _parse(value)]

@@ -15,6 +15,7 @@ from redis_kit.core.panels import (
     Alert,
     Bars,
     Content,
+    Effect,
     Field,
     Figure,
     Lines,
@@ -53,7 +54,7 @@ def _name(value: str) -> str:
     return Target.parse(value).shown
 
 
-def _effect_of_end(value: str) -> str:
+def _effect_of_end(value: str) -> Effect:
     return Target.parse(value).effect_of_end()
 
 
@@ -151,8 +152,8 @@ def _waited(most: Sequence[Contended], label: Any, hint: Any) -> Figure:
 def _blocking(locks: Sequence[HeldLock]) -> Iterator[Alert]:
     for lock in locks:
         if lock.waiters and lock.held_for > LONG:
-            waiting = ngettext("%(count)d caller waits for it.", "%(count)d callers wait for it.", lock.waiters)
-            hint = f"{waiting % {'count': lock.waiters}} {lock.holder}"
+            waiting = ngettext("%(count)s caller waits for it.", "%(count)s callers wait for it.", lock.waiters)
+            hint = f"{waiting % {'count': grouped(lock.waiters)}} {lock.holder}"
             yield Alert(_("%s is held for") % lock.name, _seconds(lock.held_for), hint, {"name": lock.name})
 
 
@@ -269,7 +270,7 @@ def _nested(semaphore: HeldSemaphore) -> Any:
 def _readers(lock: HeldSemaphore) -> Any:
     if lock.writing:
         return _("1 writer")
-    return ngettext("%(count)d reader", "%(count)d readers", lock.used) % {"count": lock.used}
+    return ngettext("%(count)s reader", "%(count)s readers", lock.used) % {"count": grouped(lock.used)}
 
 
 def _weight(semaphore: HeldSemaphore, slot: HeldSlot) -> Any:

@@ -94,9 +94,9 @@ def delete(queue: Primitive, id: str) -> Flow[bool]:
     return bool((yield from spread().of_id(queue, id, lambda part: single(delete_step(part.key(""), id)))))
 
 
-def delete_step(base: str, id: str) -> ScriptCall:
-    """Return the step that deletes a job that no worker has."""
-    return DELETE(base, "", 0, id)
+def delete_step(base: str, id: str, *, state: str = "") -> ScriptCall:
+    """Return the step that deletes a job that no worker has, or that is in a state."""
+    return DELETE(base, state, 0, id)
 
 
 def cancel(queue: Primitive, id: str, ttl_ms: int | None = None) -> Flow[int]:

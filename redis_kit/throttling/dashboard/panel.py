@@ -15,6 +15,7 @@ from redis_kit.core.panels import (
     Action,
     Bars,
     Content,
+    Effect,
     Field,
     Figure,
     Lines,
@@ -51,7 +52,7 @@ def _named(value: str) -> str:
     return Target.parse(value).shown
 
 
-def _effect_of(name: str) -> Callable[[str], str]:
+def _effect_of(name: str) -> Callable[[str], str | Effect]:
     return lambda value: Target.parse(value).effect(name)
 
 
@@ -141,10 +142,11 @@ class ThrottlesPanel(Panel):
         figures = [Figure(_("Allowed in an hour"), allowed), Figure(_("Refused in an hour"), sum(refused))]
         return Tile(figures, Sparkline(text % {"count": grouped(sum(refused))}, refused) if throttles else None)
 
-    def effect_of(self, action: Action, value: str) -> str:
+    def effect_of(self, action: Action, value: str) -> Any:
         """Return whose calls an action concerns, as lists show it to this viewer, and what it will do."""
         sentence = Target.parse(value).identity_sentence(unmasked=self._unmasked)
-        return f"{sentence}{super().effect_of(action, value)}"
+        effect = super().effect_of(action, value)
+        return effect._replace(text=f"{sentence}{effect.text}") if isinstance(effect, Effect) else f"{sentence}{effect}"
 
     @action(
         _("Reset"), permission=CHANGE, asks=None, named=_named, confirm=True, effect=_effect_of("reset"), harmless=True

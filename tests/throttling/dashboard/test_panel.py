@@ -220,7 +220,7 @@ def test_confirmations_say_what_a_rule_replaces(kit):
         effects["lift"](target.value)
     until = login.rules.ban("joe", 3600).until.strftime("%Y-%m-%d %H:%M:%S")
     assert effects["exempt"](target.value).endswith(f"It replaces this rule: ban until {until}.")
-    assert effects["lift"](target.value).startswith(f"This rule ends: ban until {until}.")
+    assert effects["lift"](target.value).text.startswith(f"This rule ends: ban until {until}.")
     address = "ip:203.0.113.7"
     login.rules.exempt(address, 60)
     reset, value = panel().actions()["reset"], Target.of(login, hashed(address)).value
@@ -231,6 +231,20 @@ def test_confirmations_say_what_a_rule_replaces(kit):
     assert "replaces" not in effects["reset"](target.value)
     login.rules.override("9/m", 60)
     assert "It replaces this rule: 9/m until" in effects["override_all"](Target.of(login).value)
+
+
+def test_only_the_rule_that_was_confirmed_is_lifted(kit):
+    login = Throttle("login", "2/h")
+    value, lift = Target.of(login, hashed("joe")).value, panel().actions()["lift"]
+    login.rules.exempt("joe", 60)
+    confirmed = panel().effect_of(lift, value).value
+    login.rules.ban("joe", 3600)
+    with pytest.raises(InvalidValue, match=f"Nothing was lifted: login, {hashed('joe')} has another rule now."):
+        panel().lift(confirmed)
+    assert login.rules.of("joe").kind == "ban"
+    assert panel().lift(panel().effect_of(lift, value).value).startswith("The rule was lifted")
+    with pytest.raises(InvalidValue, match="there is no rule"):
+        panel().lift(confirmed)
 
 
 def test_there_is_no_report_without_shadow_mode(kit):
