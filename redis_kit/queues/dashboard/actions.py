@@ -158,11 +158,10 @@ class JobSelection(NamedTuple):
                 raise InvalidValue(_("Nothing was done: this is not a search for jobs."))
             return cls(queue, tuple(ids), state, *(fields.get(name, "") for name in TEXTS))
         targets = [JobTarget.parse(line) for line in value.split("\n")]
-        first = targets[0]
-        if len(targets) > MOST or {(target.queue, target.state) for target in targets} != {(first.queue, first.state)}:
+        if len(targets) > MOST or len({(target.queue, target.state) for target in targets}) != 1:
             text = _("Nothing was done: select up to %s jobs of one queue in one state.")
             raise InvalidValue(text % grouped(MOST))
-        return cls(first.queue, tuple(dict.fromkeys(target.id for target in targets)), first.state)
+        return cls(targets[0].queue, tuple(dict.fromkeys(target.id for target in targets)), targets[0].state)
 
     @property
     def value(self) -> str:
@@ -246,15 +245,11 @@ class JobSelection(NamedTuple):
             raise self._refusal(action)
         if len(self.ids) == 1:
             return str(OF_ONE[action][0] % {"job": self.shown})
-        others = chosen - count
-        left = " " + ngettext(
-            "%(others)s job is in another state, or gone.", "%(others)s jobs are in another state, or gone.", others
-        )
-        return (text + left * bool(others)) % {
-            "count": grouped(count),
-            "queue": self.queue,
-            "others": grouped(others),
-        }
+        if others := chosen - count:
+            text += " " + ngettext(
+                "%(others)s job is in another state, or gone.", "%(others)s jobs are in another state, or gone.", others
+            )
+        return text % {"count": grouped(count), "others": grouped(others), "queue": self.queue}
 
     def _refusal(self, action: str) -> InvalidValue:
         if len(self.ids) == 1:
