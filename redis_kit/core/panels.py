@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.client.addresses import aliases
-from redis_kit.core.errors import InvalidValue
+from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.text import seconds_of
 
@@ -372,12 +372,14 @@ class Tile:
     """A panel on the overview. The list of what needs attention has the ``alerts``, and the figures with an alarm.
 
     Two or three figures are enough. A ``wide`` tile is a line of figures above all others, such as the server's.
+    ``unavailable`` are the errors of connections that would add to it.
     """
 
     figures: Sequence[Figure]
     trend: Sparkline | None = None
     alerts: Sequence[Alert] = ()
     wide: bool = False
+    unavailable: Sequence[RedisUnavailable] = ()
 
     @classmethod
     def of(cls, contents: Iterable[Content], trend: Sparkline | None = None) -> "Tile | None":

@@ -68,7 +68,10 @@ class IndexPanel(Panel):
         yield from ()
 
     def content(self) -> Iterator[Content]:
-        """Return the figures, and a page of the table. Two round trips to each connection."""
+        """Return the figures, and a page of the table. Two round trips to each connection.
+
+        The error of a connection comes last, so that the indexes of the others are shown.
+        """
         listed, number = self.inventory.read_all(), self.viewer.page
         yield from self._figures(listed)
         infos = listed.infos[(number - 1) * MOST_ROWS : number * MOST_ROWS]
@@ -85,6 +88,8 @@ class IndexPanel(Panel):
         )
         yield from Pages.of(self.slug, number, len(listed.infos))
         yield from self.details(listed.infos)
+        for error in listed.unavailable:
+            raise error
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the indexes of each connection. Two round trips."""
@@ -93,7 +98,12 @@ class IndexPanel(Panel):
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
         """Return the figures and the alerts; None if there is no index."""
         listed = self.inventory.merged(replies.values())
-        return Tile(list(self._figures(listed)), None, list(self.alerts(listed.infos))) if listed.infos else None
+        if listed.infos:
+            figures, alerts = list(self._figures(listed)), list(self.alerts(listed.infos))
+            return Tile(figures, None, alerts, unavailable=listed.unavailable)
+        for error in listed.unavailable:
+            raise error
+        return None
 
     def _figures(self, listed: Contents) -> Iterator[Figure]:
         count = len(listed.infos)
