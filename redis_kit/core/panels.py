@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from django.utils import timezone
 from django.utils.functional import Promise
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.client.addresses import aliases
@@ -23,7 +23,7 @@ Text = str | Promise
 MOST_ROWS = 100
 AnyCallable = TypeVar("AnyCallable", bound=Callable[..., Any])
 NAME = _("Name")
-SHOWN = 3  # figures
+SHOWN = 3  # figures of a tile, and alerts of a kind
 DAY = 24 * 60  # minutes
 
 
@@ -365,6 +365,14 @@ class Alert:
     def of(cls, figure: Figure) -> "Alert":
         """Return the alert of a figure that needs attention."""
         return cls(figure.label, figure.value, "" if hasattr(figure.hint, "slug") else figure.hint)
+
+
+def first_alerts(alerts: Iterable[Alert]) -> Iterator[Alert]:
+    """Yield the first three alerts of a kind, and the number of the others."""
+    listed = list(alerts)
+    yield from listed[:SHOWN]
+    if others := len(listed[SHOWN:]):
+        yield Alert(ngettext("%(count)d other", "%(count)d others", others) % {"count": others})
 
 
 @dataclass(frozen=True)

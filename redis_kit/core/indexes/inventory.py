@@ -142,7 +142,8 @@ class Inventory(Generic[Kind]):
         several = ", ".join(info.using for info in infos)
         if several:
             raise InvalidValue(
-                _("%(name)s is on several connections: %(several)s.") % {"name": name, "several": several}
+                _("Nothing was done: %(name)s is on several connections: %(several)s.")
+                % {"name": name, "several": several}
             )
         raise InvalidValue(_("Nothing was done: %s does not exist.") % name)
 

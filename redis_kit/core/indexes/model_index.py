@@ -45,7 +45,7 @@ class ModelIndex:
     def __init__(self, model: Any, name: str) -> None:
         if apps.ready and not conf.tests_run():
             raise ConfigurationError(
-                f"A {type(self).__name__} is made in models.py. Made later, it would miss what other processes save."
+                f"Make {type(self).__name__} in models.py. Made later, it would miss what other processes save."
             )
         self.model = model._meta.concrete_model
         self.name = name

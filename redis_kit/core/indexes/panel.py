@@ -24,6 +24,7 @@ from redis_kit.core.panels import (
     Text,
     Tile,
     action,
+    first_alerts,
 )
 from redis_kit.core.text import grouped
 
@@ -46,22 +47,26 @@ class IndexPanel(Panel):
     listed: ClassVar[Text] = gettext_lazy("Indexes")
     columns: ClassVar[tuple[Text, ...]]
     empty: ClassVar[Text] = gettext_lazy("There are no indexes.")
-    #: What an alert says of the index of a model that is not complete.
-    incomplete: ClassVar[Text] = gettext_lazy("%s does not answer")
 
     def figures(self, infos: Sequence[Any]) -> Iterator[Figure]:
         """Yield the figures of the page and the tile beside the number of indexes."""
         raise NotImplementedError
+
+    def incomplete(self, info: Any) -> str:
+        """Return what an alert says of the index of a model that is not complete, with %s for its name."""
+        return _("%s does not answer")
 
     def cells(self, info: Any) -> Sequence[Any]:
         """Return the cells of a row beside its name."""
         raise NotImplementedError
 
     def alerts(self, infos: Sequence[Any]) -> Iterator[Alert]:
-        """Yield an alert for each index of a model that needs a rebuild."""
-        for info in infos:
-            if not info.complete and not info.rebuilding and self.inventory.is_of_model(info):
-                yield Alert(self.incomplete % info.name, _("rebuild it"))
+        """Yield an alert for each index of a model that needs a rebuild, of three of them at most."""
+        yield from first_alerts(
+            Alert(self.incomplete(info) % info.name, _("rebuild it"))
+            for info in infos
+            if not info.complete and not info.rebuilding and self.inventory.is_of_model(info)
+        )
 
     def details(self, infos: Sequence[Any]) -> Iterator[Content]:
         """Yield what stands below the table."""

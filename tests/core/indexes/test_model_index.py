@@ -35,7 +35,7 @@ def test_index_is_found_by_model_and_field_in_any_case(monkeypatch):
 
 def test_index_that_is_made_too_late_is_refused(monkeypatch):
     monkeypatch.setattr(model_index.conf, "tests_run", lambda: False)
-    with pytest.raises(ConfigurationError, match=r"is made in models\.py"):
+    with pytest.raises(ConfigurationError, match=r"^Make ModelFilter in models\.py"):
         ModelFilter(Account)
 
 

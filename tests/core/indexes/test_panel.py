@@ -45,6 +45,15 @@ def test_overview_has_the_box_without_an_index(other_is_down, boss):
     assert "Bloom filters" not in [title.words for title in found.find("h2")]
 
 
+def test_three_alerts_of_a_kind_are_named(kit, boss, monkeypatch):
+    monkeypatch.setattr(model_index, "_indexes", [])
+    for number in range(5):
+        BloomFilter(f"seen {number}", 100).add_many(range(250))
+    lines = [line.words for line in page(boss.get(ADMIN)).find("li") if line.words.startswith("Bloom filters: ")]
+    full = [f"Bloom filters: seen {number} is full · 2.5 times its capacity" for number in range(3)]
+    assert [line.partition(": give")[0] for line in lines] == [*full, "Bloom filters: 2 others"]
+
+
 def test_command_lists_the_others_and_fails(other_is_down, shell):
     BloomFilter("seen", 100).add(1)
     code, out, errors = shell("rk_bloom", "list", "--json")
