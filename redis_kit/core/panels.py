@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from django.utils import timezone
 from django.utils.functional import Promise
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.client.addresses import aliases
-from redis_kit.core.errors import InvalidValue
+from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.text import seconds_of
 
@@ -23,7 +23,7 @@ Text = str | Promise
 MOST_ROWS = 100
 AnyCallable = TypeVar("AnyCallable", bound=Callable[..., Any])
 NAME = _("Name")
-SHOWN = 3  # figures
+SHOWN = 3  # figures of a tile, and alerts of a kind
 DAY = 24 * 60  # minutes
 
 
@@ -377,17 +377,27 @@ class Alert:
         return cls(figure.label, figure.value, "" if hasattr(figure.hint, "slug") else figure.hint)
 
 
+def first_alerts(alerts: Iterable[Alert]) -> Iterator[Alert]:
+    """Yield the first three alerts of a kind, and the number of the others."""
+    listed = list(alerts)
+    yield from listed[:SHOWN]
+    if others := len(listed[SHOWN:]):
+        yield Alert(ngettext("%(count)d other", "%(count)d others", others) % {"count": others})
+
+
 @dataclass(frozen=True)
 class Tile:
     """A panel on the overview. The list of what needs attention has the ``alerts``, and the figures with an alarm.
 
     Two or three figures are enough. A ``wide`` tile is a line of figures above all others, such as the server's.
+    ``unavailable`` are the errors of connections that would add to it.
     """
 
     figures: Sequence[Figure]
     trend: Sparkline | None = None
     alerts: Sequence[Alert] = ()
     wide: bool = False
+    unavailable: Sequence[RedisUnavailable] = ()
 
     @classmethod
     def of(cls, contents: Iterable[Content], trend: Sparkline | None = None) -> "Tile | None":

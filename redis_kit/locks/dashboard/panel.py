@@ -31,6 +31,7 @@ from redis_kit.core.panels import (
     Tile,
     action,
     connection_fields,
+    first_alerts,
     range_of,
 )
 from redis_kit.core.text import grouped
@@ -95,7 +96,7 @@ class LocksPanel(Panel):
             Figure(_("Waiting now"), summary.waiting),
             _waited(summary.contended, _("Waited in a day"), _("by all callers together")),
         ]
-        alerts = [*_blocking(summary.awaited), *_lost(summary.recent)]
+        alerts = [*first_alerts(_blocking(summary.awaited)), *_lost(summary.recent)]
         return Tile(figures, _trend(summary.recent), alerts)
 
     def effect_of(self, action: Action, value: str) -> Any:
@@ -150,7 +151,7 @@ def _waited(most: Sequence[Contended], label: Any, hint: Any) -> Figure:
 
 
 def _blocking(locks: Sequence[HeldLock]) -> Iterator[Alert]:
-    for lock in locks:
+    for lock in sorted(locks, key=lambda lock: -lock.held_for):
         if lock.waiters and lock.held_for > LONG:
             waiting = ngettext("%(count)s caller waits for it.", "%(count)s callers wait for it.", lock.waiters)
             hint = f"{waiting % {'count': grouped(lock.waiters)}} {lock.holder}"

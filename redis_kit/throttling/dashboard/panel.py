@@ -19,6 +19,7 @@ from redis_kit.core.panels import (
     Field,
     Figure,
     Lines,
+    Pages,
     Panel,
     Range,
     Ranges,
@@ -94,14 +95,16 @@ class ThrottlesPanel(Panel):
             yield Table(title, (), [], empty=str(error))
             yield from self._all()
             return
-        chosen = range_of(self._asked("range"))
-        figures, calls = _read_one(throttle, chosen, **LIMITS)
+        chosen, number = range_of(self._asked("range")), self.viewer.page
+        figures, calls = _read_one(throttle, chosen, **{**LIMITS, "rules": number * MOST_ROWS})
         yield from _figures_of(figures, calls, chosen)
         yield tables.throttles([figures], title)
         yield from _chart_of(figures, calls, chosen, target.asked)
         refused = tables.SHADOW_REFUSED_MOST if throttle.shadow else tables.REFUSED_MOST
         yield tables.offenders([figures], refused, unmasked=self._unmasked)
-        yield tables.rules([figures], unmasked=self._unmasked)
+        page = figures._replace(rules=figures.rules[(number - 1) * MOST_ROWS :])
+        yield tables.rules([page], unmasked=self._unmasked)
+        yield from Pages.of(self.slug, number, figures.rule_count, {**target.asked, "range": str(chosen.hours)})
         if figures.report:
             yield tables.reports_table([(figures, figures.report)])
 

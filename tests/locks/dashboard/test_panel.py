@@ -370,6 +370,9 @@ def test_tile_counts_all_locks_and_warns_of_one_that_blocks_others(kit, waiting)
     (alert,) = tile(found._replace(awaited=blocking + brief)).alerts
     assert (str(alert.text), alert.asked) == ("report is held for", {"name": "report"})
     assert alert.hint.startswith("2 callers wait for it.")
+    many = [lock._replace(name=str(at), waiters=1, held_for=61.0 + at) for at in range(9) for lock in blocking[:1]]
+    names = ["8 is held for", "7 is held for", "6 is held for", "6 others"]
+    assert [str(alert.text) for alert in tile(found._replace(awaited=many)).alerts] == names
     for lease in leases:
         lease.release()
     thread.join(10)

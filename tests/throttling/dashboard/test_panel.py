@@ -7,7 +7,7 @@ import pytest
 from redis_kit.core import connections
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.keys import hashed
-from redis_kit.core.panels import RANGES, Bars, Figure, Link, Meter, Ranges, StackedBars, Table, Viewer
+from redis_kit.core.panels import RANGES, Bars, Figure, Link, Meter, Pages, Ranges, StackedBars, Table, Viewer
 from redis_kit.throttling import Ban, Throttle
 from redis_kit.throttling.dashboard.actions import Target
 from redis_kit.throttling.dashboard.panel import CHANGE, UNMASK, ThrottlesPanel
@@ -182,6 +182,30 @@ def test_list_of_rules_is_bounded_and_their_number_is_shown(kit):
     assert len(found.rows) == len(found.values) == 100
     assert found.rows[0][1] == "api"
     assert [figure.value for figure in shown(Figure)][3] == 111
+
+
+def test_rules_of_a_throttle_have_pages(kit):
+    login = Throttle("login", "5/m")
+    login.rules.override("9/m", 9000)
+    for number in range(110):
+        login.rules.ban(f"user:{number}", 600 + number)
+    pages = [table("Rules", throttle="login", page=number).rows for number in ("1", "2")]
+    assert [len(rows) for rows in pages] == [100, 11]
+    assert len({row[3] for rows in pages for row in rows}) == 111
+    assert [(each.number, each.count) for each in shown(Pages, throttle="login", page="3")] == [(2, 2)]
+
+
+def test_rule_of_a_refused_identity_is_shown_however_many_there_are(kit):
+    kit.options(THROTTLING={"REMEMBER": 0})
+    login = Throttle("login", "1/h")
+    for _ in range(2):
+        login.hit("user:joe")
+    login.rules.ban("user:joe", 9000)
+    for number in range(110):
+        login.rules.ban(f"user:{number}", 600)
+    for asked in ({}, {"throttle": "login"}):
+        ((_identity, _throttle, refusals, rule),) = table("Refused most", **asked).rows
+        assert (refusals, str(rule.lines[0])) == (1, "banned")
 
 
 def test_report_of_shadow_mode_is_shown(kit):
