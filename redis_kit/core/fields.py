@@ -4,6 +4,7 @@ from typing import Any
 
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import lookups
 
 
 class _Exact(models.Field):  # type: ignore[type-arg]  # has no parameters at run time
@@ -15,6 +16,16 @@ class _Exact(models.Field):  # type: ignore[type-arg]  # has no parameters at ru
         if connection.vendor == "mysql":
             parameters["collation"] = "utf8mb4_bin"
         return parameters
+
+
+@_Exact.register_lookup
+class _Contains(lookups.IContains):
+    """The search of the admin, which minds no case."""
+
+    def as_mysql(self, compiler: Any, connection: BaseDatabaseWrapper) -> tuple[str, Any]:
+        """Return the condition, with a collation that stands above the column's."""
+        sql, parameters = self.as_sql(compiler, connection)
+        return f"{sql} COLLATE utf8mb4_general_ci", parameters
 
 
 class ExactCharField(_Exact, models.CharField):  # type: ignore[type-arg]

@@ -195,8 +195,8 @@ class Migration(migrations.Migration):
                 ),
                 ("start", models.DateField(verbose_name="start")),
                 ("digest", models.CharField(max_length=32)),
-                ("page", models.TextField(verbose_name="page")),
-                ("key", models.TextField(blank=True, verbose_name="key")),
+                ("page", redis_kit.core.fields.ExactTextField(verbose_name="page")),
+                ("key", redis_kit.core.fields.ExactTextField(blank=True, verbose_name="key")),
                 ("views", models.PositiveBigIntegerField(verbose_name="views")),
                 ("visitors", models.PositiveBigIntegerField(verbose_name="visitors")),
                 (

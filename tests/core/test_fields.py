@@ -15,3 +15,4 @@ def test_text_with_another_case_or_accent_is_another_one():
     for name in names:
         assert Schedule.objects.get(name=name).name == name
         assert SignInDay.objects.get(object_id=name).object_id == name
+    assert Schedule.objects.filter(name__icontains="A").filter(name__in="aA").count() == 2  # as the admin searches
