@@ -6,7 +6,6 @@ from functools import reduce
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
-from django.conf import settings
 from django.utils import timezone
 
 from redis_kit.core import conf, dates
@@ -67,7 +66,7 @@ def moment(instance: Any, at: datetime | date | None = None) -> Moment:
     present = now(where)
     latest = _day(present)
     if at is None or isinstance(at, datetime):
-        local = present if at is None else _aware(at).astimezone(where)
+        local = present if at is None else dates.aware("at", at).astimezone(where)
         given = Moment(_day(local), _zone_text(local), int(local.timestamp()))
     else:
         given = Moment(checked("at", at), "", 0)
@@ -93,14 +92,6 @@ def _value(instance: Any, where: str | Callable[[Any], Any]) -> Any:
         reason = f"{type(error).__name__}: {error}".removesuffix(": ")
         wrong = f"REDIS_KIT['SIGNINS']['TIMEZONE'] is {where!r}, which can't be read: {reason}."
         raise ConfigurationError(f"{wrong} {REMEDY}") from error
-
-
-def _aware(at: datetime) -> datetime:
-    if timezone.is_aware(at):
-        return at
-    if settings.USE_TZ:
-        raise InvalidValue(f"at is {at!r}, which has no time zone; make it aware.")
-    return timezone.make_aware(at, timezone.get_default_timezone())
 
 
 def _day(local: datetime) -> date:
