@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from asgiref.sync import sync_to_async
+from asgiref.sync import iscoroutinefunction, sync_to_async
 from django.db import connections, transaction
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from django.views import View
@@ -47,23 +47,25 @@ class MailboxView(View):
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
         """Return the view, for ATOMIC_REQUESTS without a transaction, which a request that waits would hold."""
+        if iscoroutinefunction(cls.authorize):
+            raise TypeError(f"{cls.__name__}.authorize() is async: write aauthorize(), in an AsyncMailboxView.")
         view = super().as_view(**initkwargs)
         for alias in connections:
             transaction.non_atomic_requests(alias)(view)
         return view
 
-    def authorize(self, request: HttpRequest, **kwargs: Any) -> Inbox | tuple[Chat, str] | None:
+    def authorize(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Inbox | tuple[Chat, str] | None:
         """Return an Inbox, or a Chat and the name of the member who asks. None, as here, refuses with 403."""
         return None
 
-    async def aauthorize(self, request: HttpRequest, **kwargs: Any) -> Inbox | tuple[Chat, str] | None:
+    async def aauthorize(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Inbox | tuple[Chat, str] | None:
         """See authorize(), which is called in a thread."""
-        return await sync_to_async(self.authorize)(request, **kwargs)
+        return await sync_to_async(self.authorize)(request, *args, **kwargs)
 
-    def get(self, request: HttpRequest, **kwargs: Any) -> Any:
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Answer in this thread."""
         try:
-            box, member = _opened(self.authorize(request, **kwargs))
+            box, member = _opened(self.authorize(request, *args, **kwargs))
             return _response(box.run_flow(_answer(request, box, member)), iter)
         except tuple(STATUSES) as error:
             return _refusal(error)
@@ -74,10 +76,10 @@ class MailboxView(View):
 class AsyncMailboxView(MailboxView):
     """See MailboxView. Requests that wait take no thread."""
 
-    async def get(self, request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
+    async def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Answer in this task."""
         try:
-            box, member = _opened(await self.aauthorize(request, **kwargs))
+            box, member = _opened(await self.aauthorize(request, *args, **kwargs))
             return _response(await box.arun_flow(_answer(request, box, member)), aiter)
         except tuple(STATUSES) as error:
             return _refusal(error)
@@ -131,8 +133,9 @@ def _opened(access: Inbox | tuple[Chat, str] | None) -> tuple[Chat | Inbox, str]
     box, member = access if isinstance(access, tuple) else (access, "")
     if box is None:
         raise NotMember("You may not use this mailbox.")
-    if isinstance(box, Chat) and not (isinstance(member, str) and member):
-        raise TypeError(f"authorize() must return {box!r} with the name of a member, not with {member!r}.")
+    if not (isinstance(box, Inbox) or (isinstance(box, Chat) and isinstance(member, str) and member)):
+        allowed = "an Inbox, a Chat with the name of a member, or None"
+        raise TypeError(f"authorize() must return {allowed}, not {shortened(access)}.")
     return box, member
 
 

@@ -43,6 +43,7 @@ class SearchIndex(RowIndex):
     """
 
     model: Any
+    name: Any  # text; a subclass may have a field of this name
     instance: ClassVar[Any]
     #: Words that are not searched for.
     stop_words: ClassVar[Iterable[str]] = ()

@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from datetime import date, datetime, timedelta, tzinfo
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from zoneinfo import ZoneInfo
 
+from asgiref.sync import sync_to_async
+from django.core.exceptions import SynchronousOnlyOperation
 from django.utils import timezone
 
 from redis_kit.core import conf, dates
@@ -13,6 +15,7 @@ from redis_kit.core.errors import ConfigurationError, InvalidValue
 from redis_kit.signins.settings import REMEDY, SignInSettings
 
 FIRST = date(2000, 1, 1)
+Result = TypeVar("Result")
 
 
 class Moment(NamedTuple):
@@ -73,6 +76,16 @@ def moment(instance: Any, at: datetime | date | None = None) -> Moment:
     if not FIRST <= given.day <= latest:
         raise InvalidValue(f"at is {at}; it must be a day from {FIRST} to {latest}, which is today.")
     return given
+
+
+async def aread(function: Callable[..., Result], *args: Any) -> Result:
+    """Return what today() or moment() returns. It runs in a thread if a zone has to come from the database."""
+    try:
+        return function(*args)
+    except ConfigurationError as error:
+        if not isinstance(error.__cause__, SynchronousOnlyOperation):
+            raise
+    return await sync_to_async(function)(*args)
 
 
 def checked(name: str, day: date | None) -> date:

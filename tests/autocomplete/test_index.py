@@ -331,6 +331,7 @@ def test_other_ids_and_scopes_are_refused(kit, id):
         ((1, "a", 0, "x" * 7000), "7,008 characters"),
         ((1,), "An entry has an id, a text"),
         ("ab", "An entry has an id, a text"),
+        (None, "An entry has an id, a text"),
         ({"id": 1, "text": "a"}, "An entry has an id, a text"),
         ((1, "a", 0, None, None, 0), "An entry has an id, a text"),
     ],
@@ -352,6 +353,9 @@ def test_wrong_calls_are_refused(kit):
             index.search("a", limit)
     with pytest.raises(InvalidValue, match="must be a str, not None"):
         index.search(None)
+    for call in (index.add_many, index.remove_many, index.rebuild):
+        with pytest.raises(InvalidValue, match="Give a list of values, not 'ab'"):
+            call("ab")
 
 
 def test_long_queries_and_texts_are_cut(kit):

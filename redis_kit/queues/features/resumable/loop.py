@@ -3,9 +3,9 @@
 import contextlib
 import inspect
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from django.db import router, transaction
 from django.db.models import Manager, Model, QuerySet
@@ -22,6 +22,7 @@ from redis_kit.queues.tasks import progress as stored_progress
 from redis_kit.queues.tasks.current_job import CurrentJob
 
 Row = TypeVar("Row", bound=Model)
+Parameters = ParamSpec("Parameters")
 if TYPE_CHECKING:
     Rows = QuerySet[Row] | Manager[Row] | Callable[..., QuerySet[Row]]
 EVERY = (1, 100_000)
@@ -43,6 +44,12 @@ class Resumable(Generic[Row]):
     def __aiter__(self) -> AsyncIterator[Row]:
         return self._aover((), {})
 
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Row, Parameters], Coroutine[Any, Any, None]]
+    ) -> Callable[Parameters, Coroutine[Any, Any, None]]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[Row, Parameters], Any]) -> Callable[Parameters, None]: ...
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function that calls this one for each row, with the row before its own arguments."""
         if inspect.iscoroutinefunction(function):
