@@ -23,7 +23,7 @@ from redis_kit.core.values.sequences import batched, several
 STORE = scripts.load(__package__, "store")
 BATCH = 50  # entries in one call: the server does nothing else for some milliseconds
 LIMIT = (1, 100)
-BLOCKS, CALLS = 64, 20  # blocks, each of some nine terms, that one call of a search reads, and calls
+BLOCKS, CALLS = 128, 10  # blocks, each of some nine terms, that one call of a search reads, and calls
 MOST_WEIGHT, LONGEST_ID, LONGEST_RECORD = 10**12, 128, 7000
 _decode = json.JSONDecoder().raw_decode
 _new: Callable[[type["Hit"], tuple[Any, ...]], "Hit"] = tuple.__new__  # faster than Hit()
@@ -129,7 +129,7 @@ class Autocomplete(Primitive):
     def search(self, text: str, limit: int = 10) -> list[Hit]:
         """Return at most ``limit`` entries, 1 to 100, in which words begin with those of the text.
 
-        A text without words finds the heaviest. Its first 64 characters count. One round trip; up to 20 if several
+        A text without words finds the heaviest. Its first 64 characters count. One round trip; up to 10 if several
         words are rarely in one entry. Then the search ends after some 10,000 terms of the longest one.
         """
         return cast("list[Hit]", self.run_flow(self.look_up(text, limit), if_open=[]))

@@ -281,9 +281,9 @@ def test_search_is_one_round_trip_that_writes_nothing(kit, trips):
 
 def test_rare_pair_of_common_words_is_found_in_several_calls(kit, trips):
     index = Autocomplete("pairs")
-    index.add_many([*((id, f"aaa{id} c") for id in range(1500)), (1500, "zzz aaz")])
+    index.add_many([*((id, f"aaa{id} c") for id in range(3000)), (3000, "zzz aaz")])
     trips.clear()
-    assert [hit.id for hit in index.search("aa z")] == ["1500"]
+    assert [hit.id for hit in index.search("aa z")] == ["3000"]
     assert 2 < len(trips) < 8
 
 
