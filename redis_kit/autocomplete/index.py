@@ -233,7 +233,7 @@ class Autocomplete(Primitive):
         return self.scope, self._prefix(self.scope) + _identity("id", id), "", "", ""
 
     def _prefix(self, scope: str) -> str:
-        return f"{scope}\2" if scope and self.generations.parameters is SCOPED else ""
+        return f"{scope}\2" if scope and self.generations.parameters == SCOPED else ""
 
     def _clear(self) -> Flow[bool]:
         if not self.scope:

@@ -1,7 +1,7 @@
 """Views for clients in a browser: JSON and Server-Sent Events at one address. They refuse until a project allows."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from redis_kit.core.channels.wait import PASSING, in_turn, until_found
 from redis_kit.core.errors import InvalidName, InvalidValue, PoolExhausted, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.text import shortened
+from redis_kit.core.web.request_resources import close_databases, end_thread
 from redis_kit.mailbox.chat import Chat
 from redis_kit.mailbox.errors import ChatNotFound, MessageNotFound, NotMember, NotSender
 from redis_kit.mailbox.inbox import Inbox
@@ -66,7 +67,7 @@ class MailboxView(View):
         """Answer in this thread."""
         try:
             box, member = _opened(self.authorize(request, *args, **kwargs))
-            return _response(box.run_flow(_answer(request, box, member)), iter)
+            return _response(box.run_flow(_answer(request, box, member, close_databases)), iter)
         except tuple(STATUSES) as error:
             return _refusal(error)
 
@@ -80,15 +81,15 @@ class AsyncMailboxView(MailboxView):
         """Answer in this task."""
         try:
             box, member = _opened(await self.aauthorize(request, *args, **kwargs))
-            return _response(await box.arun_flow(_answer(request, box, member)), aiter)
+            return _response(await box.arun_flow(_answer(request, box, member, end_thread)), aiter)
         except tuple(STATUSES) as error:
             return _refusal(error)
 
     post = get
 
 
-def _answer(request: HttpRequest, box: Chat | Inbox, member: str) -> Flow[dict[str, Any] | EventStream]:
-    """Return the content of an answer, or the events in place of it."""
+def _answer(request: HttpRequest, box: Chat | Inbox, member: str, prepare: Callable[[], None]) -> Flow[Any]:
+    """Return the content of an answer, or the events in place of it. ``prepare`` is called before it waits."""
     if request.method == "POST":
         return (yield from _carried_out(_content(request), box, member))
     query = request.GET.dict()
@@ -100,6 +101,8 @@ def _answer(request: HttpRequest, box: Chat | Inbox, member: str) -> Flow[dict[s
         with suppress(*PASSING):
             yield from in_turn(box.read_flow(1, after, member))
         return EventStream(box, member, after)
+    if timeout:
+        prepare()
     if isinstance(box, Inbox):
         pulled = yield from until_found(box.using, box.wake, partial(box.read_flow, limit, after), timeout)
         return {"messages": [message.as_json() for message in pulled.messages], "missed": pulled.missed}

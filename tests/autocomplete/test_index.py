@@ -1,5 +1,7 @@
 """An index against a plain list, its scopes, its weights, its generations and its errors."""
 
+import copy
+import pickle
 import random
 import time
 from uuid import UUID
@@ -147,6 +149,12 @@ def tenants(kit):
 @example("sec")
 def test_no_text_reaches_another_scope(kit, tenants, typed):
     assert all(hit.text.startswith("mine") for hit in tenants.search(typed, 100))
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda index: pickle.loads(pickle.dumps(index))])  # noqa: S301
+def test_copy_of_an_index_is_the_same_index(kit, copied):
+    copied(Autocomplete("names", "de")).add(1, "Anna")
+    assert [hit.id for hit in Autocomplete("names", "de").search("an")] == ["1"]
 
 
 def test_an_id_is_in_each_scope_or_in_one_only(kit):
