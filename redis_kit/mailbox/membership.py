@@ -163,10 +163,7 @@ class Chats(Box):
     """The chats of a member, by their name."""
 
     def unread(self) -> dict[str, int]:
-        """Return how many messages are unread in each chat of the member, by its name.
-
-        One round trip, on a Cluster one for each node: each of 16 buckets has a part of them.
-        """
+        """Return the number of unread messages in each chat, by its name. One round trip, on a Cluster one to each node."""
         return dict(self.run_flow(self._count()))
 
     async def aunread(self) -> dict[str, int]:

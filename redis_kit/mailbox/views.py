@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction, sync_to_async
+from asgiref.sync import sync_to_async
 from django.db import connections, transaction
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from django.views import View
@@ -48,8 +48,6 @@ class MailboxView(View):
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
         """Return the view, for ATOMIC_REQUESTS without a transaction, which a request that waits would hold."""
-        if iscoroutinefunction(cls.authorize):
-            raise TypeError(f"{cls.__name__}.authorize() is async: write aauthorize(), in an AsyncMailboxView.")
         view = super().as_view(**initkwargs)
         for alias in connections:
             transaction.non_atomic_requests(alias)(view)
@@ -107,8 +105,7 @@ def _answer(request: HttpRequest, box: Chat | Inbox, member: str, prepare: Calla
         pulled = yield from until_found(box.using, box.wake, partial(box.read_flow, limit, after), timeout)
         return {"messages": [message.as_json() for message in pulled.messages], "missed": pulled.missed}
     if before := query.get("before"):
-        messages = yield from box.history_flow(before, limit, member)
-        return {"messages": [message.as_json() for message in messages]}
+        return {"messages": [message.as_json() for message in (yield from box.history_flow(before, limit, member))]}
     fetched = yield from box.fetch_flow(member, limit, timeout, after)
     return fetched._asdict() | {"messages": [message.as_json() for message in fetched.messages]}
 
@@ -137,8 +134,7 @@ def _opened(access: Inbox | tuple[Chat, str] | None) -> tuple[Chat | Inbox, str]
     if box is None:
         raise NotMember("You may not use this mailbox.")
     if not (isinstance(box, Inbox) or (isinstance(box, Chat) and isinstance(member, str) and member)):
-        allowed = "an Inbox, a Chat with the name of a member, or None"
-        raise TypeError(f"authorize() must return {allowed}, not {shortened(access)}.")
+        raise TypeError(f"authorize() must return an Inbox, a Chat and a member, or None, not {shortened(access)}.")
     return box, member
 
 

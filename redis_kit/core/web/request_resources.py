@@ -1,5 +1,7 @@
 """What a request that waits gives back: its database connections, and in an event loop the thread of its sync code."""
 
+from contextlib import suppress
+
 from asgiref.sync import SyncToAsync
 from django.db import connections
 
@@ -16,8 +18,7 @@ def end_thread() -> None:
 
     Otherwise both last as long as the request. Sync code that is called later gets another thread.
     """
-    context = SyncToAsync.thread_sensitive_context.get(None)
-    executor = SyncToAsync.context_to_thread_executor.pop(context, None) if context else None
-    if executor:
+    with suppress(AttributeError, LookupError):  # asgiref documents neither; without a context there is none
+        executor = SyncToAsync.context_to_thread_executor.pop(SyncToAsync.thread_sensitive_context.get())
         executor.submit(close_databases)
         executor.shutdown(wait=False)
