@@ -163,7 +163,7 @@ class Chats(Box):
     """The chats of a member, by their name."""
 
     def unread(self) -> dict[str, int]:
-        """Return the number of unread messages in each chat, by its name. One round trip, on a Cluster one to each node."""
+        """Return the number of unread messages of each chat by name. One round trip; on a Cluster one to each node."""
         return dict(self.run_flow(self._count()))
 
     async def aunread(self) -> dict[str, int]:
