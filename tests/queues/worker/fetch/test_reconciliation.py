@@ -84,7 +84,7 @@ def test_claim_that_nobody_knows_of_is_void_and_does_not_count(fetcher, queue, k
 
 
 def test_what_is_claimed_begun_or_done_here_is_left_alone(fetcher, queue, kit):
-    queue.put_many("abc")
+    queue.put_many(list("abc"))
     fetcher._ask([[]], 3)
     _, begun = fetcher.next()
     settle(fetcher, running(kit, queue))
