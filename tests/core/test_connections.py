@@ -312,6 +312,27 @@ def test_batch_follows_a_slot_on_its_way(cluster, settings, do):
         _migrate(cluster, slot, target, source, lambda: None)
 
 
+def test_user_who_may_not_follow_a_slot_on_its_way_is_refused(cluster, settings, do):
+    with contextlib.closing(Kit(cluster, settings)) as kit:
+        key = f"{kit.prefix}:{{a}}"
+        nodes = [node.client() for node in cluster.nodes]
+        for node in nodes:
+            node.execute_command("ACL", "SETUSER", kit.prefix, "on", "nopass", "~*", "+@all", "-asking")
+        kit.connect({**cluster.connection, "USERNAME": kit.prefix, "PASSWORD": "any"})
+        source = cluster.owner(key)
+        target = next(node for node in cluster.nodes if node is not source)
+
+        def meanwhile():
+            for step in (Call("INCR", key), COUNT([key]), Batch([Call("INCR", key)]), Watching(key)):
+                with pytest.raises(PermissionDenied, match="asking"):
+                    do(step)
+
+        _migrate(cluster, source.client().cluster("KEYSLOT", key), source, target, meanwhile)
+        assert do(Call("INCR", key)) == 1
+        for node in nodes:
+            node.execute_command("ACL", "DELUSER", kit.prefix)
+
+
 def test_node_of_a_cluster_in_place_of_the_cluster_is_named(cluster, settings, do):
     with contextlib.closing(Kit(cluster, settings)) as kit:
         kit.connect({"URL": cluster.url})

@@ -127,23 +127,30 @@ class _Routing:
         slot = slot_of(command)
         yield from self._look()
         node = self._topology.owner(slot)
+        importer: Node | None = None
         for _ in range(REDIRECTIONS):
             try:
+                if importer:
+                    return (yield from self._ask(importer, more[-1] if more else command))
                 return (yield OnNode(node, method, *before, *([command, *more] if more else command)))
             except MovedError as moved:
-                node = self._owner_after(moved, slot, node)
+                node, importer = self._owner_after(moved, slot, node), None
             except AskError as ask:
                 if more:  # nothing waits at a slot on the move; the command behind is sent all the same
                     yield Sleep(0.1)
-                last = more[-1] if more else command
-                replies = yield OnNode((ask.host or node[0], ask.port), "batch", [("ASKING",), last])
-                if isinstance(replies[1], Exception):
-                    raise replies[1] from ask
-                return replies[1]
+                importer = (ask.host or node[0], ask.port)
             except RedisUnavailable:
                 self._topology.stale = True
                 raise
         raise RedisUnavailable(f"The Cluster moved slot {slot} {REDIRECTIONS} times during one command.")
+
+    def _ask(self, importer: Node, command: Command) -> flow.Flow[Any]:
+        """Send a command to the node that takes over its slot."""
+        replies: dict[int, Any] = {}
+        yield from self._send([command], {0: importer}, replies, ("ASKING",))
+        if isinstance(replies[0], Exception):
+            raise replies[0]
+        return replies[0]
 
     def _many(self, commands: Sequence[Command]) -> flow.Flow[list[Any]]:
         yield from self._look()
@@ -182,7 +189,10 @@ class _Routing:
                 # The nodes before have carried out their commands.
                 error.indeterminate |= not all(isinstance(reply, error_map.REDIRECTED) for reply in replies.values())
                 raise
-            replies.update(zip(where, answers[len(before) :: len(before) + 1], strict=True))
+            size = len(before) + 1
+            for place, start in zip(where, range(0, len(answers), size), strict=True):
+                *refusals, reply = answers[start : start + size]
+                replies[place] = next((each for each in refusals if isinstance(each, Exception)), reply)
 
     def _owner_after(self, error: Exception, slot: int, node: Node) -> Node:
         """Return the node of a slot after a redirection, and note it."""

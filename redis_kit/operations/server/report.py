@@ -136,7 +136,7 @@ def _unread(using: str, where: str, error: str) -> ServerReport:
 
 def _report(using: str, where: str, sample: bool) -> Flow[ServerReport]:
     before = time.time()
-    rights = asking()
+    rights = asking(using)
     answers = yield TolerantBatch([*READ.values(), *rights.values(), *([SAMPLE] if sample else [])])
     after = time.time()
     refused = tuple(name for name, reply in zip(READ, answers, strict=False) if isinstance(reply, Exception))
@@ -211,13 +211,14 @@ def _text(value: bytes) -> str:
     return value.decode("utf-8", "backslashreplace")
 
 
-def asking() -> dict[str, Call]:
+def asking(using: str) -> dict[str, Call]:
     """Return the step that asks for the rights of each component, by its name. It runs with the source, as EVAL."""
+    of_all = ["ping", "type", *(["asking"] if addresses.address(using).cluster else [])]
     asked = {}
     for component in components():
         if component.commands:
             key = f"{key_prefix(component.label)}{'' if component.one_slot else ':x'}}}:x"
-            asked[component.label] = Call(*LIST_MISSING([], [key, *component.commands.split()]).with_source())
+            asked[component.label] = Call(*LIST_MISSING([], [key, *of_all, *component.commands.split()]).with_source())
     return asked
 
 
