@@ -17,7 +17,6 @@ from redis.crc import key_slot
 from redis.exceptions import AskError, ClusterDownError, MovedError, TryAgainError
 
 from redis_kit.core import flow
-from redis_kit.core.client import error_map
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.steps import Argument, Command, Sleep
 
@@ -177,7 +176,10 @@ class _Routing:
     def _send(
         self, commands: Sequence[Command], nodes: Mapping[int, Node], replies: dict[int, Any], *before: Command
     ) -> flow.Flow[None]:
-        """Send the commands at some places of a batch, one batch for each node. ``before`` precedes each of them."""
+        """Send the commands at some places of a batch, one batch for each node. ``before`` precedes each of them.
+
+        The commands of a node that does not answer have its error as their reply.
+        """
         places: dict[Node, list[int]] = defaultdict(list)
         for place, node in nodes.items():
             places[node].append(place)
@@ -186,9 +188,8 @@ class _Routing:
                 answers = yield OnNode(node, "batch", [each for place in where for each in (*before, commands[place])])
             except RedisUnavailable as error:
                 self._topology.stale = True
-                # The nodes before have carried out their commands.
-                error.indeterminate |= not all(isinstance(reply, error_map.REDIRECTED) for reply in replies.values())
-                raise
+                replies.update(dict.fromkeys(where, error))
+                continue  # the other nodes may answer
             size = len(before) + 1
             for place, start in zip(where, range(0, len(answers), size), strict=True):
                 *refusals, reply = answers[start : start + size]

@@ -92,18 +92,12 @@ def test_command_of_a_batch_that_is_refused_for_now_is_sent_again():
     assert _result(steps, [b"A"]) == [b"A"]
 
 
-@pytest.mark.parametrize("carried_out", [b"B", None])
-def test_node_lost_after_a_redirection_makes_the_batch_indeterminate(carried_out):
-    _, steps, _ = _batch("a", "b")
-    steps.send([_moved("a", MovedError, 2), carried_out])
-    with pytest.raises(RedisUnavailable) as caught:
-        steps.throw(RedisUnavailable("refused"))
-    assert caught.value.indeterminate
-    _, steps, _ = _batch("a")
-    steps.send([_moved("a", MovedError, 2)])
-    with pytest.raises(RedisUnavailable) as caught:
-        steps.throw(RedisUnavailable("refused"))
-    assert not caught.value.indeterminate  # nothing was carried out
+def test_node_that_is_lost_leaves_the_commands_of_the_others_alone():
+    _, steps, _ = _batch("a", "b", "c")
+    lost = RedisUnavailable("refused")
+    steps.send([_moved("a", MovedError, 2), _moved("b", MovedError, 3), b"C"])
+    assert _port_and_commands(steps.throw(lost)) == (3, [("GET", "b")])
+    assert _result(steps, [b"B"]) == [lost, b"B", b"C"]
 
 
 def test_slot_that_moves_without_an_end_is_an_error_among_the_replies():
