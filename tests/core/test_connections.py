@@ -14,7 +14,7 @@ from redis_kit.core.errors import ConfigurationError, KeyConflict, OutOfMemory, 
 from redis_kit.core.scripts import Script
 from redis_kit.core.steps import Batch, Call, Pop
 from tests.fixtures.kit import Kit
-from tests.fixtures.process import forked
+from tests.fixtures.process import forked, free_port
 from tests.fixtures.servers import wait_for
 
 COUNT = Script("count", "-- KEYS[1] counter\nreturn redis.call('INCR', KEYS[1])")
@@ -274,6 +274,12 @@ def test_cluster_slot_that_moved_is_followed(cluster, settings, do):
     _migrate(cluster, slot, source, target, lambda: do(Watching("{moving}:b")))
     _migrate(cluster, slot, target, source, lambda: do(Watching("{moving}:c")))
     assert do(Call("GET", "{moving}:a")) == b"4"
+
+
+def test_cluster_is_discovered_by_any_node_that_answers(cluster, settings, do):
+    with contextlib.closing(Kit(cluster, settings)) as kit:
+        kit.connect({"CLUSTER": [f"redis://127.0.0.1:{free_port()}", cluster.url]})
+        assert do(Call("SET", f"{kit.prefix}:a", 1)) == b"OK"
 
 
 def test_batch_follows_a_slot_that_moved_and_its_errors_are_replies(cluster, settings, do):

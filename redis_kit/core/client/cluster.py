@@ -30,8 +30,8 @@ REFRESH = 0.3  # seconds between looks at the topology, at least
 class Topology:
     """The node of each slot, as the Cluster stated it last."""
 
-    def __init__(self, seed: Node) -> None:
-        self.nodes: list[Node] = [seed]
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self.nodes: list[Node] = list(nodes)
         self.stale = True
         self._owners: list[tuple[int, int, Node]] = []  # first and last slot of each range, the lowest first
         self._moved: dict[int, Node] = {}
@@ -88,8 +88,8 @@ class _Routing:
 
     is_cluster = True
 
-    def __init__(self, seed: Node, connect: Callable[[Node], Any]) -> None:
-        self._topology, self._connect = Topology(seed), connect
+    def __init__(self, nodes: Sequence[Node], connect: Callable[[Node], Any]) -> None:
+        self._topology, self._connect = Topology(nodes), connect
         self._nodes: dict[Node, Any] = {}
         self._wait: float | None = None
 

@@ -18,7 +18,7 @@ def test_threads_that_need_a_node_at_once_share_its_client():
         together.wait(10)
         return object()
 
-    client = ClusterClient(("localhost", 1), connect)
+    client = ClusterClient([("localhost", 1)], connect)
     with ThreadPoolExecutor(2) as threads:
         first, second = threads.map(client._node, [("localhost", 1)] * 2)
     assert first is second
@@ -26,7 +26,7 @@ def test_threads_that_need_a_node_at_once_share_its_client():
 
 def test_each_slot_has_the_node_of_its_range_and_gaps_have_none():
     asked = ("10.0.0.1", 7001)
-    topology = Topology(asked)
+    topology = Topology([asked])
     topology.learn([(2, 9, (b"d", 7000, b"id")), (0, 0, (b"", 7001, b"id"))], asked)
     assert topology.owner(0) == asked
     assert topology.owner(2) == topology.owner(9) == ("d", 7000)
@@ -37,7 +37,7 @@ def test_each_slot_has_the_node_of_its_range_and_gaps_have_none():
 
 
 def test_slot_that_moved_has_its_new_node_until_the_topology_is_read_again():
-    topology, new = Topology(("a", 1)), ("b", 2)
+    topology, new = Topology([("a", 1)]), ("b", 2)
     reply = [(first, first + 15, (f"n{first}".encode(), 7000, b"id")) for first in reversed(range(0, 16384, 16))]
     topology.learn(reply, ("a", 1))
     assert [topology.owner(slot)[0] for slot in (0, 15, 16, 8191, 16383)] == ["n0", "n0", "n16", "n8176", "n16368"]
@@ -53,7 +53,7 @@ def _moved(key, kind, port):
 
 def _batch(*keys):
     """Return the flow of a batch of GETs at its first step, and that step. All slots are those of node 1."""
-    client = ClusterClient(("127.0.0.1", 1), None)
+    client = ClusterClient([("127.0.0.1", 1)], None)
     client._topology.learn([(0, 16383, (b"127.0.0.1", 1, b"id"))], ("127.0.0.1", 1))
     steps = client._many([("GET", key) for key in keys])
     return client, steps, _port_and_commands(steps.send(None))
