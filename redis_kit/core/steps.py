@@ -134,7 +134,7 @@ class CombinedBatch(Batch):
 
 
 class NodesBatch(CombinedBatch):
-    """A combined batch, lenient also if some nodes of a Cluster are unavailable: their error is the reply of their calls.
+    """A combined batch, lenient also if some nodes of a Cluster are unavailable: the error is the reply of their calls.
 
     It is raised if no call was carried out.
     """

@@ -348,6 +348,12 @@ def test_node_of_a_cluster_in_place_of_the_cluster_is_named(cluster, settings, d
                 do(step)
 
 
+def test_server_in_place_of_a_cluster_is_named(kit, tcp_valkey, do):
+    kit.connect({"CLUSTER": tcp_valkey.url})
+    with pytest.raises(ConfigurationError, match=r"is not a node of a Cluster.*'URL' in place of 'CLUSTER'"):
+        do(Call("GET", "a"))
+
+
 def _migrate(cluster, slot, source, target, meanwhile):
     source_id, target_id = (node.client().execute_command("CLUSTER MYID") for node in (source, target))
     target.client().execute_command("CLUSTER SETSLOT", slot, "IMPORTING", source_id)

@@ -66,6 +66,7 @@ class ServerReport(NamedTuple):
     - ``memory``: the estimated memory of each component, the largest first.
     - ``moved``: how many of these keys are in slots that the node of a Cluster does not own.
     - ``error``: why a node of a Cluster could not be read. Then all fields above are empty.
+    - ``primary``: the address of the server that the Sentinels named; "" without Sentinels.
     """
 
     connection: str
@@ -83,6 +84,7 @@ class ServerReport(NamedTuple):
     memory: list[ComponentMemory]
     moved: int = 0
     error: str = ""
+    primary: str = ""
 
     @property
     def kind(self) -> str:
@@ -121,7 +123,7 @@ def server_reports(
     reports, failures = [], []
     for node in nodes:
         try:
-            reports.append(flow.run(_report(using, node.where, sample), node))
+            reports.append(flow.run(_report(using, node.where, sample), node)._replace(primary=node.primary))
         except RedisUnavailable as error:
             failures.append(error)
             reports.append(_unread(using, node.where, error.reason or str(error)))
