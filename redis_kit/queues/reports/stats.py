@@ -41,8 +41,8 @@ class QueueStats(NamedTuple):
     - ``begun``: attempts that began in each minute; ``lateness`` and ``latest``: seconds from the time for which these
       were due to their claims, on average and at most.
     - ``paused``: None if the queue gives out jobs.
-    - ``workers``: living workers; ``quiet``: those among the first 100 that claim no jobs, as they are quiet or
-      stopping.
+    - ``workers``: living workers, without processes for one job that runs alone; ``quiet``: those among the first 100
+      that claim no jobs, as they are quiet or stopping.
     - ``unknown``: the calls that workers returned as they can't run them; first those that no living worker can run.
     - ``refused``: why the server refuses writes to it, such as "OOM ..."; "" if it takes them.
     - ``shards``: over how many slots the queue is spread. The workers are then those that work on all of them.
