@@ -351,7 +351,8 @@ class Supervisor:
                     number, id, token, version = arguments
                     self._lone_jobs.append(LoneJob(child.sources[int(number)].name, id, token, version))
                 if word == "recycle" and not child.recycling:
-                    logger.info("Child %d, worker %s, is quiet and will be replaced.", child.pid, child.worker)
+                    text = "Child %d, worker %s, is quiet and will be replaced: %s."
+                    logger.info(text, child.pid, child.worker, arguments[0])
                     child.recycle()
             if child.recycling and not child.board.running():
                 child.stop(monotonic() + self.options.grace)
