@@ -153,8 +153,13 @@ class _Routing:
 
     def _many(self, commands: Sequence[Command]) -> flow.Flow[list[Any]]:
         yield from self._look()
-        due = {place: self._topology.owner(slot_of(command)) for place, command in enumerate(commands)}
+        due: dict[int, Node] = {}
         replies: dict[int, Any] = {}
+        for place, command in enumerate(commands):
+            try:
+                due[place] = self._topology.owner(slot_of(command))
+            except RedisUnavailable as error:
+                replies[place] = error
         for pause in (*PAUSES, 0):
             yield from self._send(commands, due, replies)
             asks = {place: replies[place] for place in due if type(replies[place]) is AskError}

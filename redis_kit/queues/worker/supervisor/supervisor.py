@@ -192,8 +192,9 @@ class Supervisor:
         """Make a call to the server, which a signal to stop ends early, and log the begin and end of an outage."""
         try:
             answer = self._signals.call(call)
-            if self._outage.lasts:  # a flow without a step succeeds meanwhile, and on a replica one that only reads
-                self._signals.call(self._write_nothing)
+            # A flow without a step succeeds meanwhile, and on a replica one that only reads.
+            if self._outage.lasts and not self._signals.call(self._all_take_writes):
+                return answer  # of another node of a Cluster
         except RedisFailure as error:
             self._outage.say(error if isinstance(error, UNAVAILABLE) else None)
             raise
@@ -204,9 +205,11 @@ class Supervisor:
         """See Supervision."""
         self._helper.start(work)
 
-    def _write_nothing(self) -> None:
-        queue = PatientQueue(self.options.queues[0])
-        queue.run_flow(single(writable(queue.key("ready"))))
+    def _all_take_writes(self) -> bool:
+        """Return whether the servers of all queues take writes. Raises RedisUnavailable if none does."""
+        queues = [PatientQueue(name) for name in self.options.queues]
+        replies = queues[0].run_flow(single(NodesBatch([writable(queue.key("ready")) for queue in queues])))
+        return not any(isinstance(reply, Exception) for reply in replies)
 
     def _log_end(self) -> None:
         # An operator who stopped it waits for this line; the end of a burst is expected.
