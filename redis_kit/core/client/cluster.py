@@ -158,8 +158,8 @@ class _Routing:
         for place, command in enumerate(commands):
             try:
                 due[place] = self._topology.owner(slot_of(command))
-            except RedisUnavailable as error:
-                replies[place] = error
+            except RedisUnavailable as unserved:
+                replies[place] = unserved
         for pause in (*PAUSES, 0):
             yield from self._send(commands, due, replies)
             asks = {place: replies[place] for place in due if type(replies[place]) is AskError}

@@ -100,6 +100,16 @@ def test_node_that_is_lost_leaves_the_commands_of_the_others_alone():
     assert _result(steps, [b"B"]) == [lost, b"B", b"C"]
 
 
+def test_slot_without_a_node_leaves_the_commands_of_others_alone():
+    client = ClusterClient([("127.0.0.1", 1)], None)
+    served = key_slot(b"a")
+    client._topology.learn([(served, served, (b"127.0.0.1", 1, b"id"))], ("127.0.0.1", 1))
+    steps = client._many([("GET", "b"), ("GET", "a")])
+    assert _port_and_commands(steps.send(None)) == (1, [("GET", "a")])
+    unserved, reply = _result(steps, [b"A"])
+    assert (type(unserved), reply) == (RedisUnavailable, b"A")
+
+
 def test_slot_that_moves_without_an_end_is_an_error_among_the_replies():
     _, steps, _ = _batch("a", "b")
     steps.send([_moved("a", MovedError, 2), b"B"])
