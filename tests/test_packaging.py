@@ -31,6 +31,11 @@ def test_all_extra_names_every_extra_but_dev():
     assert set(re.search(r"\[(.*)\]", everything)[1].split(",")) == set(extras) - {"all", "dev"}
 
 
+def test_readme_names_every_extra_but_dev():
+    listed = re.search(r"The extras are(.*?)\n\n", (ROOT / "README.md").read_text(), re.DOTALL)[1]
+    assert set(re.findall(r"`(\w+)`", listed)) == set(PROJECT["project"]["optional-dependencies"]) - {"dev"}
+
+
 def test_every_extra_but_dev_has_code_that_uses_its_package():
     used_by = {
         "celery": "from celery",

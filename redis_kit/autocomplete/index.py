@@ -18,12 +18,12 @@ from redis_kit.core.primitive import NOTHING, Primitive
 from redis_kit.core.steps import Argument
 from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import is_number, whole_number
-from redis_kit.core.values.sequences import batched
+from redis_kit.core.values.sequences import batched, several
 
 STORE = scripts.load(__package__, "store")
 BATCH = 50  # entries in one call: the server does nothing else for some milliseconds
 LIMIT = (1, 100)
-BLOCKS, CALLS = 64, 20  # blocks, each of some nine terms, that one call of a search reads, and calls
+BLOCKS, CALLS = 128, 10  # blocks, each of some nine terms, that one call of a search reads, and calls
 MOST_WEIGHT, LONGEST_ID, LONGEST_RECORD = 10**12, 128, 7000
 _decode = json.JSONDecoder().raw_decode
 _new: Callable[[type["Hit"], tuple[Any, ...]], "Hit"] = tuple.__new__  # faster than Hit()
@@ -96,11 +96,11 @@ class Autocomplete(Primitive):
 
     def add_many(self, entries: Iterable[Entry | Sequence[Any]]) -> int:
         """Store entries, or tuples that begin as one does, and return how many were new. One round trip for each 50."""
-        return int(self.run_flow(self.store(map(self.fields, entries))))
+        return int(self.run_flow(self.store(map(self.fields, several(entries)))))
 
     async def aadd_many(self, entries: Iterable[Entry | Sequence[Any]]) -> int:
         """See add_many()."""
-        return int(await self.arun_flow(self.store(map(self.fields, entries))))
+        return int(await self.arun_flow(self.store(map(self.fields, several(entries)))))
 
     def remove(self, id: Identity) -> bool:
         """Remove an entry, and return whether it was there. One round trip; a repeat is harmless."""
@@ -112,11 +112,11 @@ class Autocomplete(Primitive):
 
     def remove_many(self, ids: Iterable[Identity]) -> int:
         """Remove entries, and return how many were there. One round trip for each 50."""
-        return int(self.run_flow(self.store(map(self.removal, ids))))
+        return int(self.run_flow(self.store(map(self.removal, several(ids)))))
 
     async def aremove_many(self, ids: Iterable[Identity]) -> int:
         """See remove_many()."""
-        return int(await self.arun_flow(self.store(map(self.removal, ids))))
+        return int(await self.arun_flow(self.store(map(self.removal, several(ids)))))
 
     def use(self, id: Identity) -> bool:
         """Count a use of an entry, and return whether it is there. One round trip; a repeat counts twice."""
@@ -129,7 +129,7 @@ class Autocomplete(Primitive):
     def search(self, text: str, limit: int = 10) -> list[Hit]:
         """Return at most ``limit`` entries, 1 to 100, in which words begin with those of the text.
 
-        A text without words finds the heaviest. Its first 64 characters count. One round trip; up to 20 if several
+        A text without words finds the heaviest. Its first 64 characters count. One round trip; up to 10 if several
         words are rarely in one entry. Then the search ends after some 10,000 terms of the longest one.
         """
         return cast("list[Hit]", self.run_flow(self.look_up(text, limit), if_open=[]))
@@ -193,8 +193,6 @@ class Autocomplete(Primitive):
     def look_up(self, text: str, limit: int, *, guard: bool = False) -> Flow[list[Hit] | None]:
         """Return the hits of a search; with ``guard`` None if the index is not complete."""
         whole_number("limit", limit, LIMIT)
-        if not isinstance(text, str):
-            raise InvalidValue(f"The text to search for must be a str, not {shortened(text)}.")
         generations, hits = self.generations, dict[str, Hit]()
         shape, parameters, words = generations.shape, generations.parameters, tuple(query_words(text))
         level, block, calls = b"0", b"", CALLS
@@ -217,7 +215,8 @@ class Autocomplete(Primitive):
 
     def fields(self, values: Entry | Sequence[Any]) -> Fields:
         """Return an entry as the script takes it. Raises InvalidValue."""
-        if isinstance(values, str | dict) or not 2 <= len(values) <= len(Entry._fields):
+        is_entry = isinstance(values, Sequence) and not isinstance(values, str)
+        if not is_entry or not 2 <= len(values) <= len(Entry._fields):
             raise InvalidValue(f"An entry has an id, a text, a weight, a payload and a scope, not {shortened(values)}.")
         id, text, weight, payload, of = Entry(*values)
         if not is_number(weight) or not 0 <= weight <= MOST_WEIGHT:
@@ -234,7 +233,7 @@ class Autocomplete(Primitive):
         return self.scope, self._prefix(self.scope) + _identity("id", id), "", "", ""
 
     def _prefix(self, scope: str) -> str:
-        return f"{scope}\2" if scope and self.generations.parameters is SCOPED else ""
+        return f"{scope}\2" if scope and self.generations.parameters == SCOPED else ""
 
     def _clear(self) -> Flow[bool]:
         if not self.scope:

@@ -1,6 +1,6 @@
 """The state of an index."""
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from redis_kit.core import scripts
@@ -44,12 +44,11 @@ class IndexInfo(NamedTuple):
 
 def generations_of(index: Primitive, parameters: IndexParameters) -> Generations:
     """Return the generations of an index: each has terms, entries and scopes."""
-    start = index.key("")
+    return Generations(index, parameters, partial(_sizes, index.key("")))
 
-    def keys(generation: Generation, _parameters: IndexParameters) -> dict[str, int]:
-        return dict.fromkeys(_keys(start, generation), 0)
 
-    return Generations(index, parameters, keys)
+def _sizes(start: str, generation: Generation, _parameters: IndexParameters) -> dict[str, int]:
+    return dict.fromkeys(_keys(start, generation), 0)
 
 
 @lru_cache(maxsize=1024)

@@ -15,7 +15,7 @@ class AutocompleteMetrics(MetricSource):
 
     def read(self, using: str, limit: int) -> Flow[list[Sample]]:
         """Return the samples of a connection, indexes of models first. Two to three round trips."""
-        _total, infos = yield from all_indexes.read(using)
+        infos = (yield from all_indexes.read(using)).infos
         samples = [ENTRIES.sample(info.entries, info.name) for info in infos[:limit]]
         of_models = filter(all_indexes.is_of_model, infos[:limit])
         return samples + [COMPLETE.sample(int(info.complete), info.name) for info in of_models]

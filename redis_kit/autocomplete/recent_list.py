@@ -81,7 +81,7 @@ class RecentList(Primitive):
         return bool(await self.arun_flow(single(Call("UNLINK", self.key("recent")))))
 
     def _read(self, prefix: str) -> Flow[list[str]]:
-        stored = yield Call("LRANGE", self.key("recent"), 0, self.size - 1)
         words = query_words(prefix)
+        stored = yield Call("LRANGE", self.key("recent"), 0, self.size - 1)
         values = [value.decode("utf-8", "surrogatepass") for value in stored]
         return [value for value in values if spans(value, words) is not None]

@@ -40,7 +40,9 @@ def words(text: str) -> list[str]:
 
 
 def query_words(query: str) -> list[str]:
-    """Return the words of a query, the longest first. Only its first 64 characters count."""
+    """Return the words of a query, the longest first. Only its first 64 characters count. Raises InvalidValue."""
+    if not isinstance(query, str):
+        raise InvalidValue(f"The text to search for must be a str, not {shortened(query)}.")
     return sorted(words(query[:LONGEST_QUERY]), key=len, reverse=True)
 
 

@@ -14,11 +14,11 @@ from redis_kit.bloom.state import FilterInfo, bitmaps, describe
 from redis_kit.core import conf, scripts
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
-from redis_kit.core.indexes.generations import BATCH, LEASE_MS, Generations, Shape, several
+from redis_kit.core.indexes.generations import BATCH, LEASE_MS, Generations, Shape
 from redis_kit.core.primitive import NOTHING, Primitive
 from redis_kit.core.steps import Argument
 from redis_kit.core.text import shortened
-from redis_kit.core.values.sequences import batched
+from redis_kit.core.values.sequences import batched, several
 
 ADD = scripts.load(__package__, "add")
 CONTAINS = scripts.load(__package__, "contains")

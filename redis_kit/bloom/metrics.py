@@ -21,7 +21,7 @@ class BloomMetrics(MetricSource):
 
     def read(self, using: str, limit: int) -> Flow[list[Sample]]:
         """Return the samples of a connection, the overfull filters first. Two round trips."""
-        _total, infos = yield from filters.read(using)
+        infos = (yield from filters.read(using)).infos
         numbers = [
             (metric, info.name, getattr(info, field)) for info in infos[:limit] for field, metric in METRICS.items()
         ]

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django import shortcuts
 from django.core.exceptions import ValidationError
@@ -17,7 +17,11 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.indexes.field_index import OTHER_TEXT, FieldIndex, FollowedQuerySet, lookups_of
 from redis_kit.core.logs.error_text import described
 from redis_kit.core.logs.rate_limit import LogRateLimit
+from redis_kit.core.values.sequences import several
 
+Row = TypeVar("Row", bound=models.Model)
+if TYPE_CHECKING:
+    Rows = type[Row] | models.QuerySet[Row] | models.Manager[Row]
 logger = logging.getLogger("redis_kit")
 _log_limit = LogRateLimit()
 
@@ -77,7 +81,7 @@ class ModelFilter(FieldIndex):
 
     def add_many(self, values: Iterable[Any]) -> None:
         """Add values. One round trip for each 1,000."""
-        self.filter.add_many(map(self.comparable, values))
+        self.filter.add_many(map(self.comparable, several(values)))
 
     def rebuild(self, *, progress: Progress | None = None) -> int:
         """See ModelIndex.rebuild()."""
@@ -121,17 +125,20 @@ class BloomQuerySet(FollowedQuerySet):
 BloomManager = models.Manager.from_queryset(BloomQuerySet, "BloomManager")
 
 
-def get_object_or_404(klass: Any, *args: Any, **lookups: Any) -> Any:
+def get_object_or_404(klass: "Rows[Row]", *args: Any, **lookups: Any) -> Row:
     """Return the row, as the function of ``django.shortcuts`` does, but ask the filters of the model first."""
     queryset = _queryset(klass)
-    return shortcuts.get_object_or_404(queryset.none() if _is_excluded(queryset, lookups) else klass, *args, **lookups)
+    rows = queryset.none() if _is_excluded(queryset, lookups) else klass
+    row: Row = shortcuts.get_object_or_404(rows, *args, **lookups)
+    return row
 
 
-async def aget_object_or_404(klass: Any, *args: Any, **lookups: Any) -> Any:
+async def aget_object_or_404(klass: "Rows[Row]", *args: Any, **lookups: Any) -> Row:
     """See get_object_or_404()."""
     queryset = _queryset(klass)
     rows = queryset.none() if await _ais_excluded(queryset, lookups) else klass
-    return await shortcuts.aget_object_or_404(rows, *args, **lookups)
+    row: Row = await shortcuts.aget_object_or_404(rows, *args, **lookups)
+    return row
 
 
 def _is_excluded(queryset: Any, lookups: Mapping[str, Any]) -> bool:

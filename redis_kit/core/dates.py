@@ -1,10 +1,13 @@
-"""Dates as arguments, a day and a range of days, and the first day of a week."""
+"""Dates and times as arguments, a range of days, and the first day of a week."""
 
 from datetime import date, datetime, timedelta
 
+from django.conf import settings
 from django.utils.formats import get_format
+from django.utils.timezone import get_default_timezone, is_naive, make_aware
 
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.text import shortened
 
 MOST_DAYS = 366  # of a range
 
@@ -14,6 +17,20 @@ def checked(name: str, day: date) -> date:
     if not isinstance(day, date) or isinstance(day, datetime):
         raise InvalidValue(f"{name} must be a date, not {day!r}.")
     return day
+
+
+def aware(name: str, moment: datetime) -> datetime:
+    """Return a time with its time zone; one without it is in TIME_ZONE.
+
+    Raises InvalidValue unless it is a datetime, and with USE_TZ for one without a time zone.
+    """
+    if not isinstance(moment, datetime):
+        raise InvalidValue(f"{name} must be a datetime, not {shortened(moment)}.")
+    if not is_naive(moment):
+        return moment
+    if settings.USE_TZ:
+        raise InvalidValue(f"{name} is {moment!r}, without a time zone; with USE_TZ it must have one.")
+    return make_aware(moment, get_default_timezone())
 
 
 def between(start: date, end: date) -> list[date]:

@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from django.utils import timezone
 from django.utils.functional import Promise
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.client.addresses import aliases
-from redis_kit.core.errors import InvalidValue
+from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.text import seconds_of
 
@@ -23,7 +23,7 @@ Text = str | Promise
 MOST_ROWS = 100
 AnyCallable = TypeVar("AnyCallable", bound=Callable[..., Any])
 NAME = _("Name")
-SHOWN = 3  # figures
+SHOWN = 3  # figures of a tile, and alerts of a kind
 DAY = 24 * 60  # minutes
 
 
@@ -291,6 +291,16 @@ TRENDS = (Bars, StackedBars, LineChart)  # charts whose first line a tile can sh
 Content = Figure | Table | Chart | Listing | Pages | NextPage | Ranges | Downloads
 
 
+class Effect(NamedTuple):
+    """What an action will do, and the value that its method gets after the confirmation in place of the button's.
+
+    That value names what the text is about, such as the ids of jobs, so that nothing else is changed.
+    """
+
+    text: Text
+    value: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Action:
     """Mark a panel's method as a button: POST only, permission checked (``redis_kit.release_locks``), logged.
@@ -300,9 +310,9 @@ class Action:
     a row alone, and with ``asks=""`` there is none, and it is "". ``named`` returns the name that is shown and logged
     for a value. With ``confirm`` the viewer is asked first, and may state a reason for the log; with ``typed`` the
     viewer has to type that name, too. ``effect`` returns sentences about what will happen for a value: how many, whose,
-    what runs. It may ask a server, and a RedisKitError of it ends the action. ``wants`` labels a further field on that
-    page, whose text is the method's second argument. A button that asks first is red, as one that deletes something,
-    unless it is ``harmless``.
+    what runs; or an Effect. It may ask a server, and a RedisKitError of it ends the action. ``wants`` labels a further
+    field on that page, whose text is the method's second argument. A button that asks first is red, as one that deletes
+    something, unless it is ``harmless``.
     """
 
     do_not_call_in_templates: ClassVar[bool] = True  # else templates of Django would call it
@@ -314,7 +324,7 @@ class Action:
     wants: Text = ""
     named: Callable[[str], str] = str
     typed: bool = False
-    effect: Callable[[str], Text] | None = None
+    effect: Callable[[str], Text | Effect] | None = None
     harmless: bool = False
 
     def __call__(self, method: AnyCallable) -> AnyCallable:
@@ -367,17 +377,27 @@ class Alert:
         return cls(figure.label, figure.value, "" if hasattr(figure.hint, "slug") else figure.hint)
 
 
+def first_alerts(alerts: Iterable[Alert]) -> Iterator[Alert]:
+    """Yield the first three alerts of a kind, and the number of the others."""
+    listed = list(alerts)
+    yield from listed[:SHOWN]
+    if others := len(listed[SHOWN:]):
+        yield Alert(ngettext("%(count)d other", "%(count)d others", others) % {"count": others})
+
+
 @dataclass(frozen=True)
 class Tile:
     """A panel on the overview. The list of what needs attention has the ``alerts``, and the figures with an alarm.
 
     Two or three figures are enough. A ``wide`` tile is a line of figures above all others, such as the server's.
+    ``unavailable`` are the errors of connections that would add to it.
     """
 
     figures: Sequence[Figure]
     trend: Sparkline | None = None
     alerts: Sequence[Alert] = ()
     wide: bool = False
+    unavailable: Sequence[RedisUnavailable] = ()
 
     @classmethod
     def of(cls, contents: Iterable[Content], trend: Sparkline | None = None) -> "Tile | None":
@@ -514,7 +534,7 @@ class Panel:
         """
         return None
 
-    def effect_of(self, action: Action, value: str) -> Text:
+    def effect_of(self, action: Action, value: str) -> Text | Effect:
         """Return what an action will do for a value, as this viewer may see it; "" if it does not say."""
         return action.effect(value) if action.effect else ""
 

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser, SystemCheckError
+from django.db import OperationalError, ProgrammingError
 from django.utils import translation
 
 from redis_kit.core import text
@@ -136,13 +137,16 @@ class Once(argparse.Action):
 
 @contextmanager
 def failing() -> Iterator[None]:
-    """End the command with 69 if Redis is unavailable, and with 78 if the settings are wrong."""
+    """End the command with 69 if Redis is unavailable, 78 if the settings are wrong, and 1 if the database fails."""
     try:
         yield
     except RedisFailure as error:
         raise CommandError(clean(str(error)), returncode=UNAVAILABLE) from error
     except ImproperlyConfigured as error:
         raise CommandError(clean(str(error)), returncode=MISCONFIGURED) from error
+    except (OperationalError, ProgrammingError) as error:
+        reason = clean(str(error).partition("\n")[0])
+        raise CommandError(f"The database failed: {reason}. If it lacks a table, run manage.py migrate.") from error
 
 
 def name(text: str) -> str:

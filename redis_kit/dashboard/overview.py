@@ -44,6 +44,11 @@ class TileView(Collected):
         return self.tile is not None or (self.error is not None and self.outage is None)
 
     @property
+    def outages(self) -> Sequence[RedisUnavailable]:
+        """Return the errors of the connections that are unavailable."""
+        return self.tile.unavailable if self.tile else [self.outage] if self.outage else []
+
+    @property
     def is_wide(self) -> bool:
         """Return whether it stands above the other tiles."""
         return self.tile is not None and self.tile.wide
@@ -99,7 +104,7 @@ def outages(views: Iterable[TileView]) -> list[Outage]:
     """Return the connections that are unavailable, in the order in which the panels met them."""
     by_connection: dict[str, Outage] = {}
     for view in views:
-        if (error := view.outage) is not None:
+        for error in view.outages:
             reason = text_of(error)
             outage = by_connection.setdefault(error.using or reason, Outage(cell(error.using), cell(reason)))
             outage.contents.append(view)

@@ -25,7 +25,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from redis_kit.core import conf
 from redis_kit.core.component import components
 from redis_kit.core.errors import InvalidValue, RedisKitError
-from redis_kit.core.panels import NAME, Panel, Viewer
+from redis_kit.core.panels import NAME, Effect, Panel, Viewer
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.values.csv_rows import CSVWriter
 from redis_kit.core.web.page_marks import uncounted
@@ -142,7 +142,9 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
     def act(self, request: HttpRequest, slug: str, name: str) -> HttpResponse:
         """Run a panel's action, after a confirmation if it needs one, and log it."""
         panel = self._panel(request, slug)
-        if request.method != "POST":  # as after a log-in on the way here
+        if request.method != "POST":
+            text = _("Nothing was done: you were logged out. Press the button again.")
+            self.message_user(request, text, messages.WARNING)
             return redirect(self._back(panel))
         action = panel.actions().get(name)
         if action is None:
@@ -181,10 +183,11 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
             reason = visible(text_of(error))[:MAX_MESSAGE]
             if isinstance(error, InvalidValue) and confirmation.button.wants:
                 return self._confirm(request, panel, confirmation, reason)
-            self.message_user(request, reason, messages.ERROR)
             if not getattr(error, "indeterminate", False):
+                self.message_user(request, reason, messages.ERROR)
                 return redirect(self._back(panel))
             message = _("The outcome is unknown.")
+            self.message_user(request, f"{message} {reason}", messages.ERROR)
         else:
             message = answer.text
             link = self._url("changelist") + answer.link
@@ -343,11 +346,15 @@ class Confirmation:
         if action.has_value and not self.value:
             raise InvalidValue(_("Nothing was done: the field was empty."))
         self.name = action.named(self.value)
-        self.expected = visible(self.name) if action.typed else ""
         self.wants = given.get("wants", "").strip()
         self.reason = visible(given.get("reason", "").strip()[:MAX_REASON])
         self._answered = not action.confirms or "confirmed" in given
         self._typed = given.get("typed", "").strip()
+
+    @property
+    def expected(self) -> str:
+        """Return the name that the viewer has to type, or ""."""
+        return visible(self.name) if self.button.action.typed else ""
 
     @property
     def label(self) -> Cell | None:
@@ -360,8 +367,11 @@ class Confirmation:
         return cell(self.name, MAX_TOOLTIP) if self.expected else cell(self.name)
 
     def effect(self, panel: Panel) -> Cell | None:
-        """Return what will happen. May ask a server; raises RedisKitError."""
+        """Return what will happen, and from then on carry the value of the Effect. Raises RedisKitError."""
         effect = panel.effect_of(self.button.action, self.value)
+        if isinstance(effect, Effect):
+            effect, self.value = effect
+            self.name = self.button.action.named(self.value)
         return cell(effect, MAX_TOOLTIP) if effect else None
 
     @property

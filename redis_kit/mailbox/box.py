@@ -41,8 +41,7 @@ class Box(Primitive):
 
     def deferred(self, steps: Flow[Any], *, on_commit: bool) -> bool:
         """Carry out a flow at the commit if that is wanted, and this thread is in a transaction. Tell whether."""
-        waits = on_commit and transaction.get_connection().in_atomic_block
-        if waits:
+        if waits := on_commit and transaction.get_connection().in_atomic_block:
             transaction.on_commit(partial(self.run_flow, steps))
         return waits
 

@@ -4,13 +4,12 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn
 
 from redis_kit.core import conf, scripts
-from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.keys import BUCKETS, encode
 from redis_kit.core.steps import Argument, Batch, Call, CombinedBatch
 from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import whole_number
-from redis_kit.core.values.sequences import batched
+from redis_kit.core.values.sequences import batched, several
 from redis_kit.mailbox.box import Box, bucket_key, decoded
 from redis_kit.mailbox.errors import ChatNotFound, MessageNotFound, NotMember, NotSender
 from redis_kit.mailbox.message import Message, Place, position
@@ -99,10 +98,9 @@ class Membership(Box):
 
     def _create(self, members: Iterable[str], keep: int) -> Flow[bool]:
         whole_number("keep", keep, (0, conf.section(MailboxSettings).MAX_MESSAGES))
-        if isinstance(members, (str, bytes)) or not isinstance(members, Iterable):
-            raise InvalidValue(f"Give a list of members, not {shortened(members)}.")
+        names = several(members, "members")
         is_new = bool((yield from self._join([], str(keep), False))[0])
-        for some in batched(members, AT_ONCE):
+        for some in batched(names, AT_ONCE):
             yield from self._join(some, str(keep), False)
         return is_new
 
@@ -165,10 +163,7 @@ class Chats(Box):
     """The chats of a member, by their name."""
 
     def unread(self) -> dict[str, int]:
-        """Return how many messages are unread in each chat of the member, by its name.
-
-        One round trip, on a Cluster one for each node: each of 16 buckets has a part of them.
-        """
+        """Return the number of unread messages of each chat by name. One round trip; on a Cluster one to each node."""
         return dict(self.run_flow(self._count()))
 
     async def aunread(self) -> dict[str, int]:

@@ -11,6 +11,7 @@ from redis_kit.core.channels.subscription import Listen, Subscription
 from redis_kit.core.channels.wait import PASSING, in_turn
 from redis_kit.core.flow import Flow
 from redis_kit.core.keys import encode
+from redis_kit.core.web.request_resources import close_databases, end_thread
 from redis_kit.mailbox.chat import Chat
 from redis_kit.mailbox.errors import ChatNotFound, NotMember
 from redis_kit.mailbox.inbox import Inbox
@@ -37,12 +38,14 @@ class EventStream:
         self._end = monotonic() + random.uniform(*LENGTH)  # noqa: S311 -- spreads load, hides nothing
 
     def __iter__(self) -> Iterator[bytes]:
+        close_databases()
         yield b"retry: 2000\n\n"
         with subscribed(self.box.using, self.box.wake) as subscription:
             while (chunk := self.box.run_flow(self._next(subscription))) is not None:
                 yield chunk
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        end_thread()
         yield b"retry: 2000\n\n"
         with subscribed(self.box.using, self.box.wake) as subscription:
             while (chunk := await self.box.arun_flow(self._next(subscription))) is not None:

@@ -1,7 +1,7 @@
 """Views for clients in a browser: JSON and Server-Sent Events at one address. They refuse until a project allows."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from redis_kit.core.channels.wait import PASSING, in_turn, until_found
 from redis_kit.core.errors import InvalidName, InvalidValue, PoolExhausted, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.text import shortened
+from redis_kit.core.web.request_resources import close_databases, end_thread
 from redis_kit.mailbox.chat import Chat
 from redis_kit.mailbox.errors import ChatNotFound, MessageNotFound, NotMember, NotSender
 from redis_kit.mailbox.inbox import Inbox
@@ -52,19 +53,19 @@ class MailboxView(View):
             transaction.non_atomic_requests(alias)(view)
         return view
 
-    def authorize(self, request: HttpRequest, **kwargs: Any) -> Inbox | tuple[Chat, str] | None:
+    def authorize(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Inbox | tuple[Chat, str] | None:
         """Return an Inbox, or a Chat and the name of the member who asks. None, as here, refuses with 403."""
         return None
 
-    async def aauthorize(self, request: HttpRequest, **kwargs: Any) -> Inbox | tuple[Chat, str] | None:
+    async def aauthorize(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Inbox | tuple[Chat, str] | None:
         """See authorize(), which is called in a thread."""
-        return await sync_to_async(self.authorize)(request, **kwargs)
+        return await sync_to_async(self.authorize)(request, *args, **kwargs)
 
-    def get(self, request: HttpRequest, **kwargs: Any) -> Any:
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Answer in this thread."""
         try:
-            box, member = _opened(self.authorize(request, **kwargs))
-            return _response(box.run_flow(_answer(request, box, member)), iter)
+            box, member = _opened(self.authorize(request, *args, **kwargs))
+            return _response(box.run_flow(_answer(request, box, member, close_databases)), iter)
         except tuple(STATUSES) as error:
             return _refusal(error)
 
@@ -74,19 +75,19 @@ class MailboxView(View):
 class AsyncMailboxView(MailboxView):
     """See MailboxView. Requests that wait take no thread."""
 
-    async def get(self, request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
+    async def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Answer in this task."""
         try:
-            box, member = _opened(await self.aauthorize(request, **kwargs))
-            return _response(await box.arun_flow(_answer(request, box, member)), aiter)
+            box, member = _opened(await self.aauthorize(request, *args, **kwargs))
+            return _response(await box.arun_flow(_answer(request, box, member, end_thread)), aiter)
         except tuple(STATUSES) as error:
             return _refusal(error)
 
     post = get
 
 
-def _answer(request: HttpRequest, box: Chat | Inbox, member: str) -> Flow[dict[str, Any] | EventStream]:
-    """Return the content of an answer, or the events in place of it."""
+def _answer(request: HttpRequest, box: Chat | Inbox, member: str, prepare: Callable[[], None]) -> Flow[Any]:
+    """Return the content of an answer, or the events in place of it. ``prepare`` is called before it waits."""
     if request.method == "POST":
         return (yield from _carried_out(_content(request), box, member))
     query = request.GET.dict()
@@ -98,12 +99,13 @@ def _answer(request: HttpRequest, box: Chat | Inbox, member: str) -> Flow[dict[s
         with suppress(*PASSING):
             yield from in_turn(box.read_flow(1, after, member))
         return EventStream(box, member, after)
+    if timeout:
+        prepare()
     if isinstance(box, Inbox):
         pulled = yield from until_found(box.using, box.wake, partial(box.read_flow, limit, after), timeout)
         return {"messages": [message.as_json() for message in pulled.messages], "missed": pulled.missed}
     if before := query.get("before"):
-        messages = yield from box.history_flow(before, limit, member)
-        return {"messages": [message.as_json() for message in messages]}
+        return {"messages": [message.as_json() for message in (yield from box.history_flow(before, limit, member))]}
     fetched = yield from box.fetch_flow(member, limit, timeout, after)
     return fetched._asdict() | {"messages": [message.as_json() for message in fetched.messages]}
 
@@ -131,8 +133,8 @@ def _opened(access: Inbox | tuple[Chat, str] | None) -> tuple[Chat | Inbox, str]
     box, member = access if isinstance(access, tuple) else (access, "")
     if box is None:
         raise NotMember("You may not use this mailbox.")
-    if isinstance(box, Chat) and not (isinstance(member, str) and member):
-        raise TypeError(f"authorize() must return {box!r} with the name of a member, not with {member!r}.")
+    if not (isinstance(box, Inbox) or (isinstance(box, Chat) and isinstance(member, str) and member)):
+        raise TypeError(f"authorize() must return an Inbox, a Chat and a member, or None, not {shortened(access)}.")
     return box, member
 
 

@@ -3,6 +3,8 @@
 import django.utils.timezone
 from django.db import migrations, models
 
+import redis_kit.core.fields
+
 
 class Migration(migrations.Migration):
     initial = True
@@ -40,10 +42,10 @@ class Migration(migrations.Migration):
             name="OnceKey",
             fields=[
                 ("digest", models.CharField(max_length=64, primary_key=True, serialize=False)),
-                ("key", models.CharField(max_length=255)),
+                ("key", redis_kit.core.fields.ExactCharField(max_length=255)),
                 ("created", models.DateTimeField(default=django.utils.timezone.now)),
                 ("expires", models.DateTimeField(db_index=True, null=True)),
-                ("result", models.TextField(default="")),
+                ("result", redis_kit.core.fields.ExactTextField(default="")),
             ],
             options={
                 "verbose_name": "key of once()",
@@ -59,13 +61,13 @@ class Migration(migrations.Migration):
                 ("sent", models.DateTimeField(null=True)),
                 ("queue", models.CharField(max_length=512)),
                 ("job", models.CharField(max_length=2000)),
-                ("body", models.TextField()),
+                ("body", redis_kit.core.fields.ExactTextField()),
                 ("priority", models.SmallIntegerField(default=0)),
                 ("due", models.BigIntegerField(default=0)),
                 ("unique_key", models.CharField(max_length=64)),
                 ("unique_until", models.CharField(max_length=20)),
                 ("replace", models.BooleanField(default=False)),
-                ("lane", models.TextField(default="")),
+                ("lane", redis_kit.core.fields.ExactTextField(default="")),
             ],
             options={
                 "verbose_name": "message of the outbox",
@@ -79,7 +81,7 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(primary_key=True, serialize=False)),
                 (
                     "name",
-                    models.CharField(
+                    redis_kit.core.fields.ExactCharField(
                         help_text="The name of a schedule in the code changes that one. Empty fields: as in the code.",
                         max_length=200,
                         unique=True,
@@ -193,8 +195,8 @@ class Migration(migrations.Migration):
                 ),
                 ("start", models.DateField(verbose_name="start")),
                 ("digest", models.CharField(max_length=32)),
-                ("page", models.TextField(verbose_name="page")),
-                ("key", models.TextField(blank=True, verbose_name="key")),
+                ("page", redis_kit.core.fields.ExactTextField(verbose_name="page")),
+                ("key", redis_kit.core.fields.ExactTextField(blank=True, verbose_name="key")),
                 ("views", models.PositiveBigIntegerField(verbose_name="views")),
                 ("visitors", models.PositiveBigIntegerField(verbose_name="visitors")),
                 (
@@ -222,7 +224,7 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(primary_key=True, serialize=False)),
                 ("label", models.CharField(max_length=200)),
-                ("object_id", models.CharField(max_length=255)),
+                ("object_id", redis_kit.core.fields.ExactCharField(max_length=255)),
                 ("day", models.DateField()),
                 (
                     "kind",

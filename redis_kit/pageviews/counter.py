@@ -172,7 +172,7 @@ class PageViews(Primitive):
 
         The visitor's identity is stored only as a keyed hash in HyperLogLogs; without one only the view counts. One
         round trip, and two for the first view of a page or object on a day in a process. Raises InvalidValue for a
-        datetime without a time zone or after today.
+        datetime without a time zone if ``USE_TZ`` is on, and for one after today.
         """
         return not self.run_flow(self._add(visitor, at, referrer, campaign), if_open="outage")
 

@@ -20,12 +20,11 @@ def now() -> datetime:
 def local(moment: datetime | None) -> datetime:
     """Return a time in the site's time zone; now for None.
 
-    Raises InvalidValue unless it has a time zone, and for a day in the future.
+    Raises InvalidValue for one without a time zone if ``USE_TZ`` is on, and for a day in the future.
     """
     if moment is None:
         return now()
-    if not isinstance(moment, datetime) or moment.tzinfo is None:
-        raise InvalidValue(f"at must be a datetime with a time zone, not {moment!r}.")
+    moment = dates.aware("at", moment)
     present = now()
     if moment >= datetime.combine(present + timedelta(1), time.min, present.tzinfo):
         raise InvalidValue(f"at is {moment}; it must not be after {present.date()}, which is today.")

@@ -1,5 +1,7 @@
 """The exceptions of queues and tasks."""
 
+from typing import Any
+
 from redis_kit.core.errors import ConfigurationError, RedisKitError
 from redis_kit.queues import framework, validation
 from redis_kit.queues.validation import Delay
@@ -108,6 +110,9 @@ class Snooze(RedisKitError):
         super().__init__(why)
         validation.milliseconds(delay, positive=True)
         self.delay = delay
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.delay, *self.args), self.__dict__
 
 
 class LeaseLost(RedisKitError):

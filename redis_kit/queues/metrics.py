@@ -87,7 +87,7 @@ def _workers(workers: Sequence[WorkerInfo], reports: dict[str, QueueStats]) -> I
     states = [worker.state or "working" for worker in workers]
     for state in STATES:
         yield WORKERS.sample(states.count(state), state)
-    yield RUNNING.sample(sum(len(worker.jobs) for worker in workers))
+    yield RUNNING.sample(sum(worker.running for worker in workers))
     yield THREADS.sample(sum(worker.threads for worker in workers))
     yield MEMORY.sample(sum(worker.memory or 0 for worker in workers) * 2**20)
     ages = dict.fromkeys(reports, 0.0)

@@ -1,10 +1,12 @@
 """The tables of the queues in the project's database. A module of its own: models can't be imported before the apps."""
 
-from typing import Any
+from typing import Any, Self
 
 from django.db import models
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
+
+from redis_kit.core.fields import ExactCharField, ExactTextField
 
 
 class OutboxMessage(models.Model):
@@ -17,13 +19,13 @@ class OutboxMessage(models.Model):
     sent = models.DateTimeField(null=True)
     queue = models.CharField(max_length=512)
     job = models.CharField(max_length=2000)
-    body = models.TextField()
+    body = ExactTextField()
     priority = models.SmallIntegerField(default=0)
     due = models.BigIntegerField(default=0)
     unique_key = models.CharField(max_length=64)
     unique_until = models.CharField(max_length=20)
     replace = models.BooleanField(default=False)
-    lane = models.TextField(default="")
+    lane = ExactTextField(default="")
 
     class Meta:
         app_label = "redis_kit"
@@ -39,10 +41,10 @@ class OnceKey(models.Model):
     """A key of once(), stored in the transaction of its block. ``digest`` stands for it: no collation changes that."""
 
     digest = models.CharField(max_length=64, primary_key=True)
-    key = models.CharField(max_length=255)
+    key = ExactCharField(max_length=255)
     created = models.DateTimeField(default=now)
     expires = models.DateTimeField(null=True, db_index=True)
-    result = models.TextField(default="")  # as JSON; empty if there is none
+    result = ExactTextField(default="")  # as JSON; empty if there is none
 
     class Meta:
         app_label = "redis_kit"
@@ -51,7 +53,7 @@ class OnceKey(models.Model):
         verbose_name_plural = _("keys of once()")
 
     def __str__(self) -> str:
-        return self.key
+        return str(self.key)
 
 
 class Schedule(models.Model):
@@ -70,8 +72,11 @@ class Schedule(models.Model):
         QUEUE_ONE = "queue_one", _("run it after the running job")
         ALLOW = "allow", _("run it beside the running job")
 
+    #: The name in the table, "" for a new row: a schedule that gets another name ends under this one.
+    stored_name = ""
+
     id = models.BigAutoField(primary_key=True)
-    name = models.CharField(
+    name = ExactCharField(
         _("name"),
         max_length=200,
         unique=True,
@@ -111,7 +116,14 @@ class Schedule(models.Model):
         verbose_name_plural = _("Schedules")
 
     def __str__(self) -> str:
-        return self.name
+        return str(self.name)
+
+    @classmethod
+    def from_db(cls, *args: Any, **options: Any) -> Self:
+        """Return the instance of a row, which keeps its name as ``stored_name``."""
+        row = super().from_db(*args, **options)
+        row.stored_name = row.__dict__.get("name", "")
+        return row
 
     def given(self) -> dict[str, Any]:
         """Return the fields that say something, by the names of periodic()'s arguments."""

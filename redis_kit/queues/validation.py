@@ -6,9 +6,7 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.conf import settings
-from django.utils.timezone import is_naive, make_aware
-
+from redis_kit.core import dates
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import is_number
@@ -36,10 +34,7 @@ def milliseconds(delay: Any, name: str = "delay", *, positive: bool = False) -> 
 
 def moment(when: datetime) -> int:
     """Return a time as milliseconds since 1970, rounded up; one in the past means now. Raises InvalidValue."""
-    if is_naive(when):
-        if settings.USE_TZ:
-            raise InvalidValue(f"run_after is {when!r}, without a time zone; with USE_TZ it must have one.")
-        when = make_aware(when)
+    when = dates.aware("run_after", when)
     latest = datetime.now(when.tzinfo) + timedelta(seconds=LONGEST_DELAY)
     if when > latest:
         raise InvalidValue(f"run_after is {when!r}; it must be within 10 years.")

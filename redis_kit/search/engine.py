@@ -80,7 +80,8 @@ class Plan:
         self.parts: dict[str, str] = {}  # of a score: the key of each, by its name
         self.temporary: list[int] = []
         query, (sort, sign) = request.query, request.order
-        filters = [[facet_end(name, value) for value in values] for name, values in request.filters.items()]
+        # No document has the value "".
+        filters = [[facet_end(name, value) for value in values or [""]] for name, values in request.filters.items()]
         self.steps: dict[str, Any] = {
             "required": [*map(self._word, query.required), *map(self._clause, filters)],
             "optional": [*map(self._word, query.optional)],

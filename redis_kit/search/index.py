@@ -43,6 +43,7 @@ class SearchIndex(RowIndex):
     """
 
     model: Any
+    name: Any  # text; a subclass may have a field of this name
     instance: ClassVar[Any]
     #: Words that are not searched for.
     stop_words: ClassVar[Iterable[str]] = ()
@@ -90,8 +91,8 @@ class SearchIndex(RowIndex):
 
         ``boost`` has shares of the score by sort, together at most 1. ``limit`` is 1 to 1,000. The values of ``facets``
         are counted. ``fuzzy`` finds words within one edit, too. Filters are facets with a value, or with several: a
-        document has at least one of them. None and "" don't filter. Any text is a query. Raises InvalidValue for
-        unknown fields.
+        document has at least one of them, and with an empty list none is found. None and "" don't filter. Any text is a
+        query. Raises InvalidValue for unknown fields.
 
         One round trip; up to three more at the first use in a process, and one with ``fuzzy``. If Redis is unavailable,
         or the index is missing, ``fallback()`` answers.
@@ -240,7 +241,7 @@ class SearchIndex(RowIndex):
             raise InvalidValue(f"The boosts are {sum(boosts.values()):g} together, and at most 1 is allowed.")
         whole_number("limit", limit, (1, MAX_HITS))
         whole_number("offset", offset, (0, 10**9))
-        values = {name: listed for name, value in filters.items() if (listed := Facet.clean(value))}
+        values = {name: Facet.clean(value) for name, value in filters.items() if value is not None and value != ""}
         sign = 0 if order == "relevance" else 1 if order.startswith("-") else -1
         query = parse(text, self.analyzer)
         return Request(text, query, values, (sort, sign), boosts, tuple(facets), fuzzy, limit, offset)

@@ -23,7 +23,7 @@ class SearchMetrics(MetricSource):
 
     def read(self, using: str, limit: int) -> Flow[list[Sample]]:
         """Return the samples of a connection. Two round trips."""
-        _total, infos = yield from all_indexes.read(using)
+        infos = (yield from all_indexes.read(using)).infos
         return [
             metric.sample(int(getattr(info, name)), info.name)
             for info in infos[:limit]

@@ -55,9 +55,10 @@ class Calendar:
         return [self._day(*day) for day in enumerate(zip(self.marks, self.covered, strict=True), 1)]
 
     def weeks(self, *, first_weekday: int = 0) -> list[list[CalendarDay | None]]:
-        """Return the days in weeks of seven, with None outside the month; ``first_weekday`` is 0 for Monday."""
+        """Return the days in weeks of seven, with None outside the month; ``first_weekday`` is 0 (Monday) to 6."""
         days = self.days
-        numbers = calendar.Calendar(first_weekday).monthdayscalendar(self.year, self.month)
+        first = whole_number("first_weekday", first_weekday, (0, 6))
+        numbers = calendar.Calendar(first).monthdayscalendar(self.year, self.month)
         return [[days[number - 1] if number else None for number in week] for week in numbers]
 
     def _day(self, number: int, marks: tuple[bool, bool]) -> CalendarDay:

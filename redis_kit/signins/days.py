@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from datetime import date, datetime, timedelta, tzinfo
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from zoneinfo import ZoneInfo
 
-from django.conf import settings
+from asgiref.sync import sync_to_async
+from django.core.exceptions import SynchronousOnlyOperation
 from django.utils import timezone
 
 from redis_kit.core import conf, dates
@@ -14,6 +15,7 @@ from redis_kit.core.errors import ConfigurationError, InvalidValue
 from redis_kit.signins.settings import REMEDY, SignInSettings
 
 FIRST = date(2000, 1, 1)
+Result = TypeVar("Result")
 
 
 class Moment(NamedTuple):
@@ -67,13 +69,23 @@ def moment(instance: Any, at: datetime | date | None = None) -> Moment:
     present = now(where)
     latest = _day(present)
     if at is None or isinstance(at, datetime):
-        local = present if at is None else _aware(at).astimezone(where)
+        local = present if at is None else dates.aware("at", at).astimezone(where)
         given = Moment(_day(local), _zone_text(local), int(local.timestamp()))
     else:
         given = Moment(checked("at", at), "", 0)
     if not FIRST <= given.day <= latest:
         raise InvalidValue(f"at is {at}; it must be a day from {FIRST} to {latest}, which is today.")
     return given
+
+
+async def aread(function: Callable[..., Result], *args: Any) -> Result:
+    """Return what today() or moment() returns. It runs in a thread if a zone has to come from the database."""
+    try:
+        return function(*args)
+    except ConfigurationError as error:
+        if not isinstance(error.__cause__, SynchronousOnlyOperation):
+            raise
+    return await sync_to_async(function)(*args)
 
 
 def checked(name: str, day: date | None) -> date:
@@ -93,14 +105,6 @@ def _value(instance: Any, where: str | Callable[[Any], Any]) -> Any:
         reason = f"{type(error).__name__}: {error}".removesuffix(": ")
         wrong = f"REDIS_KIT['SIGNINS']['TIMEZONE'] is {where!r}, which can't be read: {reason}."
         raise ConfigurationError(f"{wrong} {REMEDY}") from error
-
-
-def _aware(at: datetime) -> datetime:
-    if timezone.is_aware(at):
-        return at
-    if settings.USE_TZ:
-        raise InvalidValue(f"at is {at!r}, which has no time zone; make it aware.")
-    return timezone.make_aware(at, timezone.get_default_timezone())
 
 
 def _day(local: datetime) -> date:

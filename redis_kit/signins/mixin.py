@@ -8,7 +8,7 @@ from django.apps import apps
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.signins import keys
 from redis_kit.signins.calendar import Calendar
-from redis_kit.signins.days import FIRST, checked, moment, today
+from redis_kit.signins.days import FIRST, aread, checked, moment, today
 from redis_kit.signins.signals import signed_in
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class SignInMixin:
 
     async def asign_in(self, at: datetime | date | None = None, *, token: str = "") -> "SignIn":
         """See sign_in()."""
-        changes, when = _changes(self), moment(self, at)
+        changes, when = _changes(self), await aread(moment, self, at)
         try:
             result = await changes.arun_flow(changes.sign_in(when, token))
         except RedisUnavailable:
@@ -75,7 +75,7 @@ class SignInMixin:
     async def amake_up_sign_in(self, day: date, *, token: str = "") -> "SignIn":
         """See make_up_sign_in()."""
         changes = _changes(self)
-        result = await changes.arun_flow(changes.make_up(checked("day", day), today(self), token))
+        result = await changes.arun_flow(changes.make_up(checked("day", day), await aread(today, self), token))
         return await _asent(self, result, "make_up")
 
     def freeze_sign_ins(self, day: date, *, token: str = "") -> "SignIn":
@@ -92,7 +92,7 @@ class SignInMixin:
     async def afreeze_sign_ins(self, day: date, *, token: str = "") -> "SignIn":
         """See freeze_sign_ins()."""
         changes = _changes(self)
-        result = await changes.arun_flow(changes.freeze(checked("day", day), today(self), token))
+        result = await changes.arun_flow(changes.freeze(checked("day", day), await aread(today, self), token))
         if result.new:
             await _arecord(self, day, "freeze")
         return result
@@ -105,7 +105,7 @@ class SignInMixin:
     async def asign_in_summary(self) -> "Summary":
         """See sign_in_summary()."""
         history = _history(self)
-        return await history.arun_flow(history.summary(today(self)))
+        return await history.arun_flow(history.summary(await aread(today, self)))
 
     def sign_in_streak(self) -> int:
         """Return the number of days in a row up to today, or to yesterday if today has no sign-in yet."""
@@ -177,7 +177,7 @@ class SignInMixin:
     async def asign_in_calendar(self, year: int, month: int) -> Calendar:
         """See sign_in_calendar()."""
         history = _history(self)
-        return await history.arun_flow(history.calendar(year, month, today(self)))
+        return await history.arun_flow(history.calendar(year, month, await aread(today, self)))
 
     def erase_sign_ins(self) -> bool:
         """Delete all sign-ins of this instance, and return whether Redis had any. Two round trips and a query.

@@ -12,13 +12,13 @@ from django.http import HttpRequest
 from django.utils.module_loading import import_string
 from django.views.defaults import permission_denied
 
+from redis_kit.core.awaitables import is_async, maybe_await, not_awaitable
 from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
 from redis_kit.core.text import shortened
 from redis_kit.core.values.rates import Rate, parse
-from redis_kit.throttling.http import views
 from redis_kit.throttling.http.headers import Verdict
 from redis_kit.throttling.http.responses import refuse, with_fields
-from redis_kit.throttling.http.views import is_async_view, maybe_await, view_path
+from redis_kit.throttling.http.views import view_path
 from redis_kit.throttling.policy_settings import methods_of
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values import identity as identity_keys
@@ -100,7 +100,7 @@ def ratelimit(
             _annotate(request, await _aask(request, *arguments), block)
             return await view(request, *args, **kwargs)
 
-        return alimited if is_async_view(view) else limited  # type: ignore[return-value]
+        return alimited if is_async(view) else limited  # type: ignore[return-value]
 
     return decorate
 
@@ -281,7 +281,7 @@ def _identity(value: Any) -> str:
 
 
 def _sync(result: Any) -> Any:
-    return views.not_awaitable(result, "The key or rate is a coroutine function, but the view is sync.")
+    return not_awaitable(result, "The key or rate is a coroutine function, but the view is sync.")
 
 
 def _annotate(request: Any, usage: _Usage | None, block: bool) -> None:

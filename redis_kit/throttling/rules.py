@@ -74,6 +74,12 @@ def listed(throttle: BaseThrottle, limit: int) -> Flow[tuple[int, list[Rule]]]:
     return count, sorted(filter(None, rules), key=lambda rule: (rule.identity_hash != "", rule.until))[:limit]
 
 
+def of_identities(throttle: BaseThrottle, hashes: Sequence[str]) -> Flow[list[Rule]]:
+    """Return the rules of some identities, without what lists show of these. One round trip."""
+    reply = yield READ([throttle.keys_of(each).standing for each in hashes], [throttle.now()])
+    return list(filter(None, _rules(reply, hashes, [""] * len(hashes))))
+
+
 def index(throttle: BaseThrottle, limit: int) -> ScriptCall:
     """Return the step that counts the rules, and lists at most ``limit`` identities that have one."""
     keys = throttle.keys_of("")

@@ -49,6 +49,8 @@ def test_wrong_calls_are_refused(kit):
     for wrong in ("", None, "x" * 1001):
         with pytest.raises(InvalidValue, match="1 to 1,000 characters"):
             RecentList("people", 1).add(wrong)
+    with pytest.raises(InvalidValue, match="must be a str, not None"):
+        RecentList("people", 1).match(None)
 
 
 def test_nothing_is_found_while_redis_is_unavailable(own_kit):

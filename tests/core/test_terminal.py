@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 
 from redis_kit.core import terminal
 
@@ -191,3 +192,9 @@ def test_columns_are_aligned_where_letters_are_wide():
 )
 def test_text_is_cut_at_60_columns(text, shown):
     assert terminal.cut(text) == shown
+
+
+@pytest.mark.django_db
+def test_missing_table_is_named_with_its_remedy():
+    with pytest.raises(CommandError, match=r"redis_kit_missing.* run manage\.py migrate\.$"), terminal.failing():
+        connection.cursor().execute("SELECT * FROM redis_kit_missing")

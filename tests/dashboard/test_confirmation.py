@@ -44,6 +44,14 @@ def test_page_says_what_will_happen(boss):
     assert not page(boss.post(OPEN, {"row": "0%3Agold"})).find("p", class_="rk-effect")
 
 
+def test_action_gets_the_value_that_the_confirmation_names(boss):
+    asked = page(boss.post(RESIZE, {"value": "any"}))
+    assert [one.words for one in asked.find("dd")] == ["gold"]
+    boss.post(RESIZE, {**fields(asked), "wants": "7"})
+    assert vault.DONE == [("resize", "gold", "7")]
+    assert LogEntry.objects.get().object_repr == "Resize: gold"
+
+
 def test_button_whose_effect_is_nothing_leads_back_with_the_reason(boss):
     response = boss.post(RESIZE, {"value": "gone"})
     assert (response.status_code, response.url) == (302, f"{ADMIN}vault/")
@@ -88,6 +96,12 @@ def test_only_post_does_it(boss, method):
     response = getattr(boss, method)(f"{OPEN}?row=0%3Agold&confirmed=1&typed=gold")
     assert response.status_code == (302 if method in ("get", "head") else 405)
     assert vault.DONE == []
+
+
+def test_viewer_who_had_to_log_in_is_told_that_nothing_was_done(boss):
+    response = boss.get(OPEN)
+    assert (response.status_code, response.url) == (302, f"{ADMIN}vault/")
+    assert said(response) == ["Nothing was done: you were logged out. Press the button again."]
 
 
 def test_token_is_required(signed_in):

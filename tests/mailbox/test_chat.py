@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import pytest
 from django.db import transaction
+from django.utils.functional import lazystr
 
 from redis_kit.core.errors import InvalidValue, KeyConflict, PermissionDenied, RedisUnavailable
 from redis_kit.mailbox import Chat, ChatNotFound, Chats, Inbox, MessageNotFound, NotMember, NotSender
@@ -323,6 +324,13 @@ def test_chat_whose_name_has_a_wide_space_is_counted(kit):
         Chat(name).create(["anna"])
         Chat(name).send(None, "x")
     assert Chats("anna").unread() == dict.fromkeys(names, 1)
+
+
+def test_single_name_is_not_taken_for_several_members(kit, twin):
+    for name in ("anna", lazystr("anna")):
+        with pytest.raises(InvalidValue, match="Give a list of members, not 'anna'"):
+            twin(Chat("office").create, name)
+    assert kit.keys() == []
 
 
 def test_body_that_others_could_not_read_is_refused(kit):

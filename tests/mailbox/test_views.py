@@ -1,12 +1,20 @@
 """The views: what they show, what they carry out, and whom they refuse."""
 
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
+from asgiref.testing import ApplicationCommunicator
+from django.core.asgi import get_asgi_application
 from django.db import connections
 from django.test import Client
 from django.test.utils import override_settings
 
 from redis_kit.mailbox import Chat, Inbox
+from tests.fixtures.servers import wait_for
 from tests.mailbox.conftest import Browser
+from tests.mailbox.urls import AsyncView, View
 
 
 @pytest.fixture
@@ -79,8 +87,13 @@ def test_everybody_is_refused_until_a_project_allows(settings, kit):
     settings.ROOT_URLCONF = "tests.mailbox.urls"
     for path in ("/default/", "/adefault/"):
         assert Client().get(path).status_code == 403
-    with pytest.raises(TypeError, match="with the name of a member, not with None"):
-        Client().get("/wrong/")
+
+
+def test_wrong_answer_of_authorize_names_the_right_ones(settings, kit):
+    settings.ROOT_URLCONF = "tests.mailbox.urls"
+    for path in ("/wrong/", "/wrong/office/"):
+        with pytest.raises(TypeError, match="an Inbox, a Chat and a member, or None, not "):
+            Client().get(path)
 
 
 def test_post_needs_a_token(settings, kit):
@@ -99,6 +112,55 @@ def test_atomic_requests_do_not_hold_a_transaction(kit, browser, monkeypatch):
     for alias in connections:
         monkeypatch.setitem(connections.settings[alias], "ATOMIC_REQUESTS", True)
     assert browser.get("/inbox/?timeout=1")[0] == 200  # to begin one would need the database
+
+
+class Connection:
+    """A connection to a database of the thread that authorizes."""
+
+    in_atomic_block = False
+
+    def __init__(self):
+        self.is_closed, self.thread = False, threading.current_thread()
+        connections["default"] = self
+
+    def close(self):
+        self.is_closed = True
+
+
+@pytest.mark.parametrize(("query", "accept"), [(b"", b"text/event-stream"), (b"timeout=20", b"application/json")])
+def test_request_that_waits_keeps_no_thread_and_no_database(settings, kit, monkeypatch, query, accept):
+    used = []
+    monkeypatch.setattr(View, "authorize", lambda view, request: used.append(Connection()) or Inbox("anna"))
+    monkeypatch.setattr(AsyncView, "authorize", View.authorize)
+    settings.ROOT_URLCONF, settings.MIDDLEWARE = "tests.mailbox.urls", []
+    scope = {"type": "http", "method": "GET", "path": "/async/inbox/", "query_string": query}
+
+    async def main():
+        asked = ApplicationCommunicator(get_asgi_application(), scope | {"headers": [(b"accept", accept)]})
+        await asked.send_input({"type": "http.request"})
+        await asyncio.to_thread(wait_for, lambda: used and used[0].is_closed and not used[0].thread.is_alive())
+        await Inbox("anna").apush("hi")
+        text = b""
+        while b"hi" not in text:
+            text += (await asked.receive_output(timeout=10)).get("body", b"")
+        await asked.send_input({"type": "http.disconnect"})
+        await asked.wait()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("query", "accept"), [("", "text/event-stream"), ("?timeout=1", "application/json")])
+def test_sync_request_that_waits_keeps_no_database(settings, kit, monkeypatch, query, accept):
+    monkeypatch.setattr(View, "authorize", lambda view, request: used.append(Connection()) or Inbox("anna"))
+    settings.ROOT_URLCONF, settings.MIDDLEWARE, used = "tests.mailbox.urls", [], []
+    Inbox("anna").push("hi")
+
+    def asked():
+        response = Client().get(f"/sync/inbox/{query}", headers={"accept": accept})
+        return next(iter(response)), used[0].is_closed
+
+    with ThreadPoolExecutor(1) as executor:
+        assert executor.submit(asked).result()[1]
 
 
 def test_outage_is_503(own_kit, browser):

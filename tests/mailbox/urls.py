@@ -25,8 +25,8 @@ class AsyncView(AsyncMailboxView):
 
 
 class Wrong(MailboxView):
-    def authorize(self, request, **kwargs):
-        return Chat("office"), request.headers.get("X-User")
+    def authorize(self, request, name=None):
+        return name or Chat("office"), request.headers.get("X-User")
 
 
 urlpatterns = [
@@ -37,5 +37,6 @@ urlpatterns = [
     path("default/", MailboxView.as_view()),
     path("adefault/", AsyncMailboxView.as_view()),
     path("wrong/", Wrong.as_view()),
+    path("wrong/<str:name>/", Wrong.as_view()),
     path("", lambda request: HttpResponse()),
 ]

@@ -114,6 +114,13 @@ def test_hours_are_in_the_sites_time_zone(kit, settings):
     assert now().utcoffset() == timedelta(hours=9)
 
 
+def test_time_without_a_zone_is_in_the_sites_zone_without_use_tz(kit, settings):
+    settings.USE_TZ, settings.TIME_ZONE = False, "Asia/Tokyo"
+    page = PageViews("news")
+    page.add(at=datetime(2024, 2, 11, 0, 30))
+    assert [hour.views for hour in page.by_hour(date(2024, 2, 11))] == [1] + [0] * 23
+
+
 def test_reading_is_one_round_trip_and_adding_one_script_each(kit, commands):
     page = PageViews("post", 1)
     page.add("anna")

@@ -62,6 +62,16 @@ def test_most_frequent_values_are_counted(kit, page_index):
     assert list(counts.items())[:2] == [("tag 248", 6), ("tag 249", 6)]
 
 
+@pytest.mark.parametrize("nothing", [[], (), {None}, [""], Page.objects.none()])
+def test_filter_by_no_value_finds_nothing(kit, page_index, nothing):
+    Page.objects.bulk_create([Page(title="a", tags=["new"]), Page(title="a")])
+    page_index.instance.rebuild()
+    for text in ("", "a"):
+        result = page_index.search(text, tags=nothing, facets=("tags",))
+        assert (result.total, result.ids, result.facets["tags"]) == (0, [], {})
+    assert page_index.search("a", tags=None).total == page_index.search("a", tags="").total == 2
+
+
 def test_sorts_take_dates_and_none(kit, page_index):
     class Sorted(SearchIndex):
         model = Page

@@ -1,5 +1,6 @@
 import uuid
 from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import HealthCheck, example, settings
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from redis_kit.core.errors import InvalidValue, KeyConflict, RedisUnavailable
 from redis_kit.signins import SignInMixin, signed_in
+from redis_kit.signins.calendar import Calendar
 from redis_kit.signins.users.changes import Changes
 from tests.app.models import Device, User
 from tests.signins.people import numbers, saved
@@ -95,6 +97,25 @@ def test_streak_survives_a_flight_over_the_date_line(kit, user):
     assert user.sign_in_count() == len({there.day - timedelta(1), there.day, here.day})
 
 
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("kind", ["attribute", "function"])
+def test_zone_that_is_not_loaded_is_read_by_each_method(kit, twin, kind):
+    kit.options(SIGNINS={"TIMEZONE": "first_name" if kind == "attribute" else lambda user: user.first_name})
+    pk = User.objects.create(first_name="Pacific/Kiritimati").pk
+
+    def user():
+        return User.objects.defer("first_name").get(pk=pk)
+
+    day = datetime.now(ZoneInfo("Pacific/Kiritimati")).date()
+    assert twin(user().sign_in).day == day
+    assert twin(user().make_up_sign_in, day - timedelta(1)).streak == 2
+    assert twin(user().freeze_sign_ins, day - timedelta(2)).new
+    assert twin(user().sign_in_streak) == 2
+    calendar = twin(user().sign_in_calendar, day.year, day.month)
+    assert [each.date for each in calendar.days if each.is_today] == [day]
+    assert twin(User.sign_ins.streaks, [user()]) == {pk: 2}
+
+
 def test_milestone_is_reported_once(kit, user):
     kit.options(SIGNINS={"MILESTONES": [5, 2, 3]})
     results = [user.sign_in(TODAY - timedelta(number)).milestones for number in (20, 19, 18, 10, 9, 8, 7, 6)]
@@ -172,6 +193,7 @@ def test_wrong_arguments_are_refused_before_anything_is_sent(kit, user, commands
             lambda: user.sign_in_calendar(2026, 13),
             lambda: user.sign_in_calendar(1999, 12),
             lambda: user.sign_in_calendar(2026, "1"),
+            lambda: Calendar(2026, 11, [], TODAY, []).weeks(first_weekday=9),
             lambda: user.signed_in_on("2026-01-01"),
             lambda: user.sign_in_count(date(2026, 1, 2), date(2026, 1, 1)),
         ):

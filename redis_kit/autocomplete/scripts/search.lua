@@ -48,23 +48,23 @@ local function read_block(block, start)
             while after and after < place do at, after = after, find(block, "\1", after + 1, true) end
             if not place or find(block, start, at, true) ~= at then return end
         end
-        local middle = find(block, "\2", at, true)
-        local stop = find(block, "\1", middle, true)
-        local id = sub(block, middle + 1, (stop or 0) - 1)
+        local middle, id, stop = string.match(block, "()\2([^\1]*)()", at)
         if not (seen[id] or other and not has_others(sub(block, find(block, " ", at, true) or middle, middle - 1))) then
             seen[id], ids[#ids + 1], fields[#ids + 1] = true, id, ARGV[5] .. id
         end
-        at = stop and find(block, start, stop, true) == stop and stop
+        at = find(block, start, stop, true) == stop and stop
     end
 end
 
 -- Read the blocks that begin with this start, and the one before them; return the one to go on after.
 local function read_level(start, last)
-    local high, low, block = "(" .. start .. "\255", "(" .. last, nil
-    if last == "" then
-        block = #ARGV[10] > 2 and redis.call("ZREVRANGEBYLEX", terms, high, "-", "LIMIT", 0, 1)[1]
-        if block and find(block, start, 1, true) ~= 1 then return read_block(block, start) or "" end -- no other has any
-        block = redis.call("ZREVRANGEBYLEX", terms, "(" .. start, "-", "LIMIT", 0, 1)[1]
+    local high, low = "(" .. start .. "\255", "(" .. last
+    local few = last == "" and #ARGV[10] > 2 and redis.call("ZREVRANGEBYLEX", terms, high, "-", "LIMIT", 0, 3)
+    if few and (not few[3] or find(few[3], start, 1, true) ~= 1) then -- no other has any
+        for place = #few, 1, -1 do read_block(few[place], start) end
+        return ""
+    elseif last == "" then
+        local block = redis.call("ZREVRANGEBYLEX", terms, "(" .. start, "-", "LIMIT", 0, 1)[1]
         low = block and "[" .. block or "-"
     end
     local size = other and 16 or math.ceil((limit - #ids) / 6) + 1

@@ -14,7 +14,7 @@ from redis_kit.bloom.state import FilterInfo
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.indexes.model_index import find_index
 from redis_kit.core.indexes.panel import IndexPanel
-from redis_kit.core.panels import Alert, Bytes, Content, Field, Figure, Lines, Meter, Search, Table, Text
+from redis_kit.core.panels import Alert, Bytes, Content, Field, Figure, Lines, Meter, Search, Table, Text, first_alerts
 from redis_kit.core.text import whole_units
 
 
@@ -47,13 +47,13 @@ class BloomPanel(IndexPanel):
     def alerts(self, infos: Sequence[FilterInfo]) -> Iterator[Alert]:
         """Return an alert for each filter that needs a rebuild, or holds more than planned."""
         yield from super().alerts(infos)
-        for info in infos:
-            if info.is_overfull:
-                yield Alert(_("%s is full") % info.name, _times(info), _("its capacity"))
+        yield from first_alerts(
+            Alert(_("%s is full") % info.name, hint=_overfull(info)) for info in infos if info.is_overfull
+        )
 
     def cells(self, info: FilterInfo) -> tuple[Any, ...]:
         """Return the cells of a filter."""
-        full = _("%s its capacity: give it a larger one") % _times(info) if info.is_overfull else ""
+        full = _overfull(info) if info.is_overfull else ""
         window = _("window of %s") % whole_units(info.window) if info.window else ""
         error = Lines((_percent(info.error), _("of at most %s") % _percent(info.target_error)))
         layers = Lines((info.layers, full, window))
@@ -93,8 +93,8 @@ def _state(info: FilterInfo) -> Text:
     return states.get(info.complete, "")
 
 
-def _times(info: FilterInfo) -> str:
-    return _("%s times") % f"{info.items / info.capacity:.3g}"
+def _overfull(info: FilterInfo) -> str:
+    return _("%s times its capacity: give it a larger one") % f"{info.items / info.capacity:.3g}"
 
 
 def _percent(share: float) -> str:

@@ -297,8 +297,12 @@ def _packed(command: Command) -> bytes:
     """Return a command as it is sent. Text goes as UTF-8; a number as Python writes it, exact for floats too."""
     parts = [b"*%d" % len(command)]
     for argument in command:
-        if not isinstance(argument, bytes):
-            argument = (argument if isinstance(argument, str) else repr(argument)).encode()
+        if isinstance(argument, str):
+            argument = argument.encode()
+        elif isinstance(argument, int):
+            argument = b"%d" % argument  # the repr() of a member of IntegerChoices has its name
+        elif isinstance(argument, float):
+            argument = float.__repr__(argument).encode()
         length = len(argument)
         parts.append(_LENGTHS[length] if length < 256 else b"\r\n$%d\r\n" % length)
         parts.append(argument)
@@ -306,4 +310,13 @@ def _packed(command: Command) -> bytes:
     return b"".join(parts)
 
 
-packed = pack_command or _packed  # hiredis takes half of the time
+def packed(command: Command) -> bytes:
+    """Return a command as it is sent, packed by hiredis if it is installed, in half of the time."""
+    try:
+        return pack_command(command)  # type: ignore[no-any-return]
+    except TypeError:  # hiredis takes no member of IntegerChoices
+        return _packed(command)
+
+
+if pack_command is None:
+    packed = _packed

@@ -1,7 +1,7 @@
 """The base of commands that list indexes, clear them, and rebuild those of models."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from django.core.management.base import CommandError, CommandParser
 from django.db import router
@@ -28,11 +28,6 @@ class IndexCommand(terminal.KitCommand):
         "rebuild": "read the rows of a model again, and switch to them in one step",
         "clear": "delete one with all that it holds",
     }
-
-    def read(self, using: str | None, limit: int) -> tuple[int, Sequence[NamedTuple]]:
-        """Return how many indexes there are, and the first of them."""
-        total, infos = self.inventory.read_all(using)
-        return total, infos[:limit]
 
     def cells(self, index: Any) -> Sequence[str]:
         """Return the cells of a line."""
@@ -61,10 +56,11 @@ class IndexCommand(terminal.KitCommand):
             getattr(self, f"_{action}")(**options)
 
     def _list(self, *, using: str | None, limit: int, **options: Any) -> None:
-        total, indexes = self.read(using, limit)
+        listed = self.inventory.read_all(using)
+        total, indexes = listed.total, listed.infos[:limit]
         if options["json"]:
             self.write_json([index._asdict() for index in indexes])
-        elif not indexes:
+        elif not indexes and not listed.unavailable:
             self.stdout.write(self.empty)
         else:
             rows = [self.titles, *map(self.cells, indexes)]
@@ -72,6 +68,8 @@ class IndexCommand(terminal.KitCommand):
             if total > limit:
                 shown = "them" if total <= MOST else f"at most {MOST:,}"
                 self.stdout.write(f"{total - limit:,} more; --limit shows {shown}.")
+        for error in listed.unavailable:
+            raise error
 
     def _clear(self, *, name: str, using: str | None, no_input: bool, **options: Any) -> None:
         try:
@@ -94,4 +92,4 @@ class IndexCommand(terminal.KitCommand):
             count = index.rebuild(progress=terminal.progress_bar(self.stderr, total))
         except (InvalidValue, RebuildRunning, RebuildLost, ParameterMismatch) as error:
             raise CommandError(clean(str(error))) from error
-        self.report(f"{index.name}: {count:,} values.", {"name": index.name, "values": count}, as_json=options["json"])
+        self.report(f"{index.name}: {count:,} rows.", {"name": index.name, "values": count}, as_json=options["json"])

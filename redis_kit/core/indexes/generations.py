@@ -11,12 +11,12 @@ from secrets import token_hex
 from typing import Any, NamedTuple, Protocol, Self
 
 from redis_kit.core import conf, scripts
-from redis_kit.core.errors import InvalidValue, ParameterMismatch, RebuildLost, RebuildRunning, RedisKitError
+from redis_kit.core.errors import ParameterMismatch, RebuildLost, RebuildRunning, RedisKitError
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.steps import Argument, Batch, Call
-from redis_kit.core.text import shortened
+from redis_kit.core.values.sequences import several
 
 ALLOCATE = scripts.load(__package__, "allocate")
 CHANGE = scripts.load(__package__, "change")
@@ -106,13 +106,6 @@ class Source:
             if len(batch) == BATCH:
                 break
         return batch
-
-
-def several(values: Any) -> Iterable[Any]:
-    """Return values that are not given as one of them. Raises InvalidValue."""
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise InvalidValue(f"Give a list of values, not {shortened(values)}.")
-    return values
 
 
 class Parameters(Protocol):

@@ -1,6 +1,6 @@
 """All indexes of a component: those that are stored on each connection, and those of models that are not yet."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from redis_kit.core import conf
 from redis_kit.core.client.addresses import aliases
-from redis_kit.core.errors import InvalidValue, RedisFailure
+from redis_kit.core.errors import InvalidValue, RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.indexes.generations import names
@@ -35,10 +35,11 @@ Kind = TypeVar("Kind", bound=Info)
 
 
 class Contents(NamedTuple):
-    """The number of indexes, and those that were read."""
+    """The number of indexes, those that were read, and the errors of connections that may have more."""
 
     total: int
     infos: list[Any]
+    unavailable: Sequence[RedisUnavailable] = ()
 
 
 class Inventory(Generic[Kind]):
@@ -81,17 +82,17 @@ class Inventory(Generic[Kind]):
     def read(self, using: str) -> Flow[Contents]:
         """Return the indexes of a connection: all of models, and at most 1,000 others. Two round trips.
 
-        A connection that this project names nowhere for them may be unavailable.
+        A connection that this project names nowhere for them may be unavailable: its error is returned.
         """
         models = {each.name: each for each in self.models() if each.using == using}
         of_models = gather([self.describe_model(each) for each in models.values()], combine=True)
         try:
             flows: list[Flow[Any]] = [of_models, self._read_others(using, models)]
             described, (total, others) = yield from gather(flows, combine=True)
-        except RedisFailure:
+        except RedisFailure as error:
             if self._is_used(using):
                 raise
-            return Contents(0, [])
+            return Contents(0, [], [error] if isinstance(error, RedisUnavailable) else [])
         infos = [*described, *others]
         return self.merged([Contents(max(total, len(infos)), infos)])
 
@@ -108,7 +109,7 @@ class Inventory(Generic[Kind]):
         """Return the indexes of several connections as those of one."""
         both = list(parts)
         infos = sorted((info for part in both for info in part.infos), key=self.order)
-        return Contents(sum(part.total for part in both), infos)
+        return Contents(sum(part.total for part in both), infos, [error for part in both for error in part.unavailable])
 
     def read_all(self, using: str | None = None) -> Contents:
         """Return the indexes of one connection, or of all. See read()."""
@@ -141,7 +142,8 @@ class Inventory(Generic[Kind]):
         several = ", ".join(info.using for info in infos)
         if several:
             raise InvalidValue(
-                _("%(name)s is on several connections: %(several)s.") % {"name": name, "several": several}
+                _("Nothing was done: %(name)s is on several connections: %(several)s.")
+                % {"name": name, "several": several}
             )
         raise InvalidValue(_("Nothing was done: %s does not exist.") % name)
 

@@ -6,6 +6,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from time import monotonic, sleep
 from typing import Any, ClassVar, TypeVar
@@ -24,6 +25,7 @@ from redis_kit.core.web.lifespan import on_shutdown
 Kind = TypeVar("Kind", bound="ModelIndex")
 logger = logging.getLogger("redis_kit")
 PAUSE = 1.0  # seconds between two attempts to report that an index misses a change
+FIRST_BATCH = 1.0  # seconds that the start of a rebuild waits for it
 AT_END = 3.0  # seconds for which a process that ends tries to do so
 NO_VALUE = (ValidationError, TypeError, ValueError, ArithmeticError)  # errors about what a field can't take
 _log_limit = LogRateLimit()
@@ -43,7 +45,7 @@ class ModelIndex:
     def __init__(self, model: Any, name: str) -> None:
         if apps.ready and not conf.tests_run():
             raise ConfigurationError(
-                f"A {type(self).__name__} is made in models.py. Made later, it would miss what other processes save."
+                f"Make {type(self).__name__} in models.py. Made later, it would miss what other processes save."
             )
         self.model = model._meta.concrete_model
         self.name = name
@@ -81,11 +83,17 @@ class ModelIndex:
         raise NotImplementedError
 
     def rebuild_in_background(self) -> None:
-        """Rebuild it in a thread of this process. The log says how it ended."""
+        """Rebuild it in a thread of this process. The log says how it ended.
+
+        Returns after the first batch of rows, and after a second at most. Until then its error is raised.
+        """
+        begun: Future[None] = Future()
         try:
-            threading.Thread(target=self._rebuild_alone, name="redis-kit-rebuild", daemon=True).start()
+            threading.Thread(target=self._rebuild_alone, args=[begun], name="redis-kit-rebuild", daemon=True).start()
         except RuntimeError as error:
             raise RedisKitError("This process can start no thread now. Try again later.") from error
+        with suppress(TimeoutError):
+            begun.result(FIRST_BATCH)
 
     def misses_change(self) -> bool:
         """Return whether this process failed to tell the index of a change, and could not report it yet."""
@@ -102,11 +110,18 @@ class ModelIndex:
             _incomplete[self] = object()
         _start_reporter()
 
-    def _rebuild_alone(self) -> None:
+    def _rebuild_alone(self, begun: "Future[None]") -> None:
+        def begin(_count: int = 0) -> None:
+            if not begun.done():
+                begun.set_result(None)
+
         try:
-            logger.info("The rebuild of %r read %d rows.", self, self.rebuild())
+            logger.info("The rebuild of %r read %d rows.", self, self.rebuild(progress=begin))
+            begin()
         except Exception as error:
             logger.error("The rebuild of %r failed: %s", self, described(error))  # noqa: TRY400
+            if not begun.done():
+                begun.set_exception(error if isinstance(error, RedisKitError) else RedisKitError(described(error)))
         finally:
             connections.close_all()
 

@@ -16,6 +16,7 @@ from redis_kit.core.panels import (
     Action,
     Alert,
     Content,
+    Effect,
     Figure,
     Lines,
     Pages,
@@ -24,6 +25,7 @@ from redis_kit.core.panels import (
     Text,
     Tile,
     action,
+    first_alerts,
 )
 from redis_kit.core.text import grouped
 
@@ -46,29 +48,36 @@ class IndexPanel(Panel):
     listed: ClassVar[Text] = gettext_lazy("Indexes")
     columns: ClassVar[tuple[Text, ...]]
     empty: ClassVar[Text] = gettext_lazy("There are no indexes.")
-    #: What an alert says of the index of a model that is not complete.
-    incomplete: ClassVar[Text] = gettext_lazy("%s does not answer")
 
     def figures(self, infos: Sequence[Any]) -> Iterator[Figure]:
         """Yield the figures of the page and the tile beside the number of indexes."""
         raise NotImplementedError
+
+    def incomplete(self, info: Any) -> str:
+        """Return what an alert says of the index of a model that is not complete, with %s for its name."""
+        return _("%s does not answer")
 
     def cells(self, info: Any) -> Sequence[Any]:
         """Return the cells of a row beside its name."""
         raise NotImplementedError
 
     def alerts(self, infos: Sequence[Any]) -> Iterator[Alert]:
-        """Yield an alert for each index of a model that needs a rebuild."""
-        for info in infos:
-            if not info.complete and not info.rebuilding and self.inventory.is_of_model(info):
-                yield Alert(self.incomplete % info.name, _("rebuild it"))
+        """Yield an alert for each index of a model that needs a rebuild, of three of them at most."""
+        yield from first_alerts(
+            Alert(self.incomplete(info) % info.name, _("rebuild it"))
+            for info in infos
+            if not info.complete and not info.rebuilding and self.inventory.is_of_model(info)
+        )
 
     def details(self, infos: Sequence[Any]) -> Iterator[Content]:
         """Yield what stands below the table."""
         yield from ()
 
     def content(self) -> Iterator[Content]:
-        """Return the figures, and a page of the table. Two round trips to each connection."""
+        """Return the figures, and a page of the table. Two round trips to each connection.
+
+        The error of a connection comes last, so that the indexes of the others are shown.
+        """
         listed, number = self.inventory.read_all(), self.viewer.page
         yield from self._figures(listed)
         infos = listed.infos[(number - 1) * MOST_ROWS : number * MOST_ROWS]
@@ -85,6 +94,8 @@ class IndexPanel(Panel):
         )
         yield from Pages.of(self.slug, number, len(listed.infos))
         yield from self.details(listed.infos)
+        for error in listed.unavailable:
+            raise error
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the indexes of each connection. Two round trips."""
@@ -93,7 +104,12 @@ class IndexPanel(Panel):
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
         """Return the figures and the alerts; None if there is no index."""
         listed = self.inventory.merged(replies.values())
-        return Tile(list(self._figures(listed)), None, list(self.alerts(listed.infos))) if listed.infos else None
+        if listed.infos:
+            figures, alerts = list(self._figures(listed)), list(self.alerts(listed.infos))
+            return Tile(figures, None, alerts, unavailable=listed.unavailable)
+        for error in listed.unavailable:
+            raise error
+        return None
 
     def _figures(self, listed: Contents) -> Iterator[Figure]:
         count = len(listed.infos)
@@ -121,12 +137,13 @@ class IndexPanel(Panel):
             self.inventory.clear(info)
         return _("Deleted: %s.") % _named(value)
 
-    def effect_of(self, action: Action, value: str) -> Text:
+    def effect_of(self, action: Action, value: str) -> Text | Effect:
         """See Panel.effect_of()."""
         if action.harmless:
             return super().effect_of(action, value)
         count = sum(map(self.inventory.size, self._find(value)))
-        return ngettext("%(count)d entry is deleted.", "%(count)d entries are deleted.", count) % {"count": count}
+        text = ngettext("%(count)s entry is deleted.", "%(count)s entries are deleted.", count)
+        return text % {"count": grouped(count)}
 
     def _find(self, value: str) -> list[Any]:
         return [self.inventory.find_one(name, using) for name, using in _parse(value)]

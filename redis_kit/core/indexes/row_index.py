@@ -26,12 +26,13 @@ from redis_kit.core import conf, scripts
 from redis_kit.core.background import BackgroundSender
 from redis_kit.core.errors import InvalidValue, RebuildLost, RedisKitError, RedisUnavailable
 from redis_kit.core.flow import single
-from redis_kit.core.indexes.generations import Generation, Generations, in_use, several
+from redis_kit.core.indexes.generations import Generation, Generations, in_use
 from redis_kit.core.indexes.model_index import NO_VALUE, ModelIndex, indexes
 from redis_kit.core.logs.error_text import described
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import Argument
 from redis_kit.core.text import shortened
+from redis_kit.core.values.sequences import several
 from redis_kit.core.web.lifespan import on_shutdown
 
 ANNOUNCE = scripts.load(__package__, "announce")

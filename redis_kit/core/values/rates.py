@@ -44,7 +44,7 @@ class Rate:
     def __post_init__(self) -> None:
         if self.burst == -1:
             object.__setattr__(self, "burst", self.limit)
-        is_period = is_number(self.period) and math.isfinite(self.period) and self._microseconds > 0
+        is_period = is_number(self.period) and 0 < self.period < math.inf and self._microseconds > 0
         if not (is_whole(self.limit) and is_whole(self.burst) and is_period):
             raise _invalid((self.limit, self.period, self.burst), "its numbers must be whole, and its period above 0")
         if self.limit < 0 or self.burst < min(self.limit, 1):
@@ -78,7 +78,7 @@ class Rate:
 
     @property
     def _microseconds(self) -> int:
-        return round(self.period * MICROSECONDS)
+        return round(Fraction(self.period) * MICROSECONDS)
 
 
 def parse(value: Any) -> tuple[Rate, ...]:

@@ -10,32 +10,42 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.panels import Effect
+from redis_kit.core.text import grouped
 from redis_kit.locks.arguments import LIMIT
-from redis_kit.locks.inspection import HeldLock, find, force_release
+from redis_kit.locks.inspection import HeldLock, find, index
+from redis_kit.locks.inspection.api import ALL, force
 from redis_kit.locks.kinds.semaphore import Semaphore
 
-VALUE = re.compile(r"(?:@([^/]+)/)?(lock|fairlock|rwlock|semaphore)/(\d{0,19})/([^/]+(?:/[^/]+)*)", re.ASCII)
+VALUE = re.compile(
+    r"(?:@([^/]+)/)?(lock|fairlock|rwlock|semaphore)/(\d{0,19})(?:-(\d{1,19}))?/([^/]+(?:/[^/]+)*)", re.ASCII
+)
 HOLDERS = 5  # named in a sentence
 MOST_LEASES = 10_000
 
 
 class Target(NamedTuple):
-    """A name and its kind, the fence of one lease or None for all, the semaphores it is within, and the connection."""
+    """A name and its kind, the fence of one lease or None for all, the semaphores it is within, and the connection.
+
+    With a ``last_fence`` all leases up to that one are meant, and no later ones.
+    """
 
     kind: str
     name: str
     fence: int | None = None
     within: tuple[str, ...] = ()
     using: str = "default"
+    last_fence: int | None = None
 
     @classmethod
     def parse(cls, value: str) -> "Target":
         """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
         if (match := VALUE.fullmatch(value)) is None:
             raise InvalidValue(_("Nothing was done: that is not a lock or semaphore."))
-        using, kind, fence, names = match.groups()
+        using, kind, *fences, names = match.groups()
         *within, name = map(unquote, names.split("/"))
-        return cls(kind, name, int(fence) if fence else None, tuple(within), unquote(using or "default"))
+        fence, last_fence = (int(text) if text else None for text in fences)
+        return cls(kind, name, fence, tuple(within), unquote(using or "default"), last_fence)
 
     @classmethod
     def semaphore(cls, value: str, using: str = "default") -> "Target":
@@ -47,7 +57,8 @@ class Target(NamedTuple):
         """Return the value of a button."""
         names = (quote(name, safe="") for name in (*self.within, self.name))
         connection = () if self.using == "default" else (f"@{quote(self.using, safe='')}",)
-        return "/".join((*connection, self.kind, "" if self.fence is None else str(self.fence), *names))
+        fence = self.fence if self.last_fence is None else f"-{self.last_fence}"
+        return "/".join((*connection, self.kind, "" if fence is None else str(fence), *names))
 
     @property
     def shown(self) -> str:
@@ -56,40 +67,42 @@ class Target(NamedTuple):
 
     def end(self) -> str:
         """End its leases, and return a message. Raises InvalidValue if they have ended."""
-        holders = force_release(self.name, kind=self.kind, fence=self.fence, within=self.within, using=self.using)
+        releases = force(self.kind, self.name, self.within, self._fences, self.using)
+        holders = index.Bucket("0", using=self.using).run_flow(releases)
         if not holders:
             raise self._released_before()
         named = _named([(holder.process_text, holder.location, holder.doing) for holder in holders])
         return ngettext(
-            "%(count)d lease of %(name)s was released, held by %(holders)s.",
-            "%(count)d leases of %(name)s were released, held by %(holders)s.",
+            "%(count)s lease of %(name)s was released, held by %(holders)s.",
+            "%(count)s leases of %(name)s were released, held by %(holders)s.",
             len(holders),
-        ) % {"name": self.shown, "count": len(holders), "holders": named}
+        ) % {"name": self.shown, "count": grouped(len(holders)), "holders": named}
 
-    def effect_of_end(self) -> str:
+    def effect_of_end(self) -> Effect:
         """Return what end() will do. One round trip. Raises InvalidValue if its leases have ended."""
         held = self._held()
         all_leases = [] if held is None else [held] if isinstance(held, HeldLock) else held.holders
-        leases = [lease for lease in all_leases if self.fence in (None, lease.fence)]
+        leases = [lease for lease in all_leases if lease.fence in self._fences]
         if held is None or not leases:
             raise self._released_before()
         named = _named([(lease.holder, lease.location, lease.doing) for lease in leases])
         ends = ngettext(
-            "%(count)d lease ends, held by %(holders)s.", "%(count)d leases end, held by %(holders)s.", len(leases)
-        ) % {"count": len(leases), "holders": named}
-        waits = ngettext("%(count)d caller is waiting.", "%(count)d callers are waiting.", held.waiters)
-        waiting = [waits % {"count": held.waiters}] if held.waiters else []
+            "%(count)s lease ends, held by %(holders)s.", "%(count)s leases end, held by %(holders)s.", len(leases)
+        ) % {"count": grouped(len(leases)), "holders": named}
+        waits = ngettext("%(count)s caller is waiting.", "%(count)s callers are waiting.", held.waiters)
+        waiting = [waits % {"count": grouped(held.waiters)}] if held.waiters else []
         not_stopped = _("The code that holds it is not stopped: it learns of the loss when it renews or releases.")
-        return " ".join((ends, *waiting, not_stopped))
+        named_leases = self if self.fence is not None else self._replace(last_fence=max(each.fence for each in leases))
+        return Effect(" ".join((ends, *waiting, not_stopped)), named_leases.value)
 
-    def effect_of_limit(self) -> str:
+    def effect_of_limit(self) -> Effect:
         """Return what limit() will do. One round trip."""
         held, stays = self._held(), _("Held leases stay. The limit applies to new ones.")
         if held is None:
-            return " ".join((_("No slot is in use."), stays))
-        numbers = {"used": held.used, "limit": held.limit, "waiters": held.waiters}
-        used = _("In use: %(used)d of %(limit)d slots. Waiting: %(waiters)d.") % numbers
-        return " ".join((used, stays))
+            return Effect(" ".join((_("No slot is in use."), stays)), self.value)
+        numbers = {"used": grouped(held.used), "limit": grouped(held.limit), "waiters": grouped(held.waiters)}
+        used = _("In use: %(used)s of %(limit)s slots. Waiting: %(waiters)s.") % numbers
+        return Effect(" ".join((used, stays)), self.value)
 
     def limit(self, text: str) -> str:
         """Set the limit of a semaphore; without text the limit in the code counts again. Raises InvalidValue."""
@@ -97,8 +110,14 @@ class Target(NamedTuple):
             raise InvalidValue(_("The limit must be a whole number."))
         self._semaphore().set_limit(int(text) if text else None)
         if text:
-            return _("The limit of %(name)s is %(limit)s now.") % {"name": self.shown, "limit": int(text)}
+            return _("The limit of %(name)s is %(limit)s now.") % {"name": self.shown, "limit": grouped(int(text))}
         return _("The limit of %(name)s is the limit in the code again.") % {"name": self.shown}
+
+    @property
+    def _fences(self) -> range:
+        if self.fence is not None:
+            return range(self.fence, self.fence + 1)
+        return ALL if self.last_fence is None else range(self.last_fence + 1)
 
     def _held(self) -> Any:
         held = find(self.name, within=self.within, limit=MOST_LEASES, using=self.using)

@@ -15,6 +15,7 @@ from redis_kit.core.panels import (
     Alert,
     Bars,
     Content,
+    Effect,
     Field,
     Figure,
     Lines,
@@ -30,6 +31,7 @@ from redis_kit.core.panels import (
     Tile,
     action,
     connection_fields,
+    first_alerts,
     range_of,
 )
 from redis_kit.core.text import grouped
@@ -53,7 +55,7 @@ def _name(value: str) -> str:
     return Target.parse(value).shown
 
 
-def _effect_of_end(value: str) -> str:
+def _effect_of_end(value: str) -> Effect:
     return Target.parse(value).effect_of_end()
 
 
@@ -94,7 +96,7 @@ class LocksPanel(Panel):
             Figure(_("Waiting now"), summary.waiting),
             _waited(summary.contended, _("Waited in a day"), _("by all callers together")),
         ]
-        alerts = [*_blocking(summary.awaited), *_lost(summary.recent)]
+        alerts = [*first_alerts(_blocking(summary.awaited)), *_lost(summary.recent)]
         return Tile(figures, _trend(summary.recent), alerts)
 
     def effect_of(self, action: Action, value: str) -> Any:
@@ -149,10 +151,10 @@ def _waited(most: Sequence[Contended], label: Any, hint: Any) -> Figure:
 
 
 def _blocking(locks: Sequence[HeldLock]) -> Iterator[Alert]:
-    for lock in locks:
+    for lock in sorted(locks, key=lambda lock: -lock.held_for):
         if lock.waiters and lock.held_for > LONG:
-            waiting = ngettext("%(count)d caller waits for it.", "%(count)d callers wait for it.", lock.waiters)
-            hint = f"{waiting % {'count': lock.waiters}} {lock.holder}"
+            waiting = ngettext("%(count)s caller waits for it.", "%(count)s callers wait for it.", lock.waiters)
+            hint = f"{waiting % {'count': grouped(lock.waiters)}} {lock.holder}"
             yield Alert(_("%s is held for") % lock.name, _seconds(lock.held_for), hint, {"name": lock.name})
 
 
@@ -269,7 +271,7 @@ def _nested(semaphore: HeldSemaphore) -> Any:
 def _readers(lock: HeldSemaphore) -> Any:
     if lock.writing:
         return _("1 writer")
-    return ngettext("%(count)d reader", "%(count)d readers", lock.used) % {"count": lock.used}
+    return ngettext("%(count)s reader", "%(count)s readers", lock.used) % {"count": grouped(lock.used)}
 
 
 def _weight(semaphore: HeldSemaphore, slot: HeldSlot) -> Any:

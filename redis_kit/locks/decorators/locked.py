@@ -5,9 +5,9 @@ import inspect
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Literal, ParamSpec, Protocol, TypeVar, Unpack, overload
 
-from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest
 
+from redis_kit.core.awaitables import is_async, maybe_await, not_awaitable
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import did_you_mean, shortened, unexpected
 from redis_kit.locks.arguments import HINTS, LockOptions, Seconds
@@ -25,6 +25,7 @@ IN_VIEWS = (
     "A view must answer, so give it a function that returns a response: "
     "on_busy=lambda request, *args, **kwargs: HttpResponse(status=409)."
 )
+NOT_HELD = "@locked would not hold the lock while the result of {!r} is awaited: decorate a coroutine function."
 
 
 class SkipDecorator(Protocol):
@@ -68,8 +69,8 @@ def locked(
     None, "wait" for the lock, or, if it is a callable, call it with the same arguments and return its answer. A view
     needs a callable that returns a response: "skip" raises InvalidValue if an argument is an HttpRequest.
     ``blocking_timeout`` is how long to wait before that; "wait" without it waits for ever. The other arguments are
-    those of Lock. Raises InvalidName for a wrong name and TypeError for a generator function or a task, at decoration.
-    Two round trips per call.
+    those of Lock. Raises InvalidName for a wrong name and TypeError for a generator function or a task, at decoration,
+    and TypeError for a sync function that returns an awaitable. Two round trips per call.
     """
     if unknown := [option for option in options if option not in LockOptions.__annotations__]:
         raise unexpected("locked", locked, unknown, HINTS)
@@ -91,19 +92,18 @@ def locked(
             except LockNotAcquired as error:
                 return _answer(on_busy, error, args, kwargs)
             with lease:
-                return function(*args, **kwargs)
+                return not_awaitable(function(*args, **kwargs), NOT_HELD.format(function))
 
         @functools.wraps(function)
         async def arun(*args: Any, **kwargs: Any) -> Any:
             try:
                 lease = await create(template(args, kwargs)).aacquire_or_raise()
             except LockNotAcquired as error:
-                answer = _answer(on_busy, error, args, kwargs)
-                return await answer if inspect.isawaitable(answer) else answer
+                return await maybe_await(_answer(on_busy, error, args, kwargs))
             async with lease:
                 return await function(*args, **kwargs)
 
-        return arun if iscoroutinefunction(function) else run
+        return arun if is_async(function) else run
 
     return decorate
 

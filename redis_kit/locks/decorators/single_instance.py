@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import inspect
 import logging
 import signal
 import threading
@@ -9,7 +10,6 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, Literal, TypeVar, overload
 
-from asgiref.sync import iscoroutinefunction
 from django.apps import apps
 from django.core.management.base import BaseCommand, CommandError
 
@@ -146,7 +146,7 @@ class _Execution:
 
     def _call(self, *args: Any, **options: Any) -> Any:
         output = self.function(self.command, *args, **options)
-        return asyncio.run(output) if iscoroutinefunction(self.function) else output
+        return asyncio.run(output) if inspect.iscoroutine(output) else output
 
 
 def _release(lease: Lease) -> None:

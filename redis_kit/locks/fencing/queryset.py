@@ -99,8 +99,10 @@ class Fenced:
 
     def _refuse_newer(self, rows: Rows) -> None:
         # This comes after the UPDATE, which waits for transactions that change a row at this moment. And SQLite can't
-        # turn a transaction that began with a read into a writing one after another one has written.
-        newer = rows.filter(fence__gt=self._lease.fence).order_by("-fence").values_list("fence", flat=True).first()
+        # turn a transaction that began with a read into a writing one after another one has written. It locks the rows,
+        # since MySQL's REPEATABLE READ shows an older snapshot to any other read.
+        newer_rows = rows.filter(fence__gt=self._lease.fence).select_for_update()
+        newer = newer_rows.order_by("-fence").values_list("fence", flat=True).first()
         if newer is None:
             return
         from redis_kit.locks.errors import StaleFence

@@ -26,6 +26,7 @@ from redis_kit.locks.kinds.lock import Lock
 LIMIT = (1, 10_000)
 MAX_HOLDERS = 20  # of each semaphore in a list
 BATCH = 100  # locks that one script reads
+ALL = range(2**63)  # fences
 logger = logging.getLogger("redis_kit.locks")
 
 MAX_LEASES = 10_000
@@ -112,8 +113,7 @@ def force_release(
     or release, which raise LockLost; until then only a database that checks fences refuses its writes. Returns an empty
     list if nobody held it. Two round trips, one more for nested semaphores and for each 500 leases; logged as warnings.
     """
-    steps = force(_member(kind, name, within), _fence(fence), using)
-    return index.Bucket("0", using=using).run_flow(steps)
+    return index.Bucket("0", using=using).run_flow(force(kind, name, within, _fences(fence), using))
 
 
 async def aforce_release(
@@ -125,8 +125,7 @@ async def aforce_release(
     using: str = "default",
 ) -> list[Holder]:
     """See force_release()."""
-    steps = force(_member(kind, name, within), _fence(fence), using)
-    return await index.Bucket("0", using=using).arun_flow(steps)
+    return await index.Bucket("0", using=using).arun_flow(force(kind, name, within, _fences(fence), using))
 
 
 def _held(limit: int, using: str) -> Flow[HeldLocks]:
@@ -169,8 +168,10 @@ def _member(kind: str, name: str, within: Sequence[str]) -> HeldName:
     return HeldName.of(kind, name, within)
 
 
-def _fence(number: int | None) -> int | None:
-    return None if number is None else whole_number("fence", number, (0, 2**63 - 1))
+def _fences(fence: int | None) -> range:
+    if fence is None:
+        return ALL
+    return range(whole_number("fence", fence, (0, ALL[-1])), fence + 1)
 
 
 @dataclass
@@ -186,10 +187,11 @@ class _Slots:
         return self.bucket.slot_keys(HeldName(self.member))
 
 
-def force(member: HeldName, fence: int | None, using: str) -> Flow[list[Holder]]:
-    """End all leases of a member, or the one with this fence, and return their holders."""
-    find = _releases_of_lock if member.kind == "lock" else _releases_of_slots
-    releases = yield from find(member, index.bucket_of(member, using), fence)
+def force(kind: str, name: str, within: Sequence[str], fences: range, using: str) -> Flow[list[Holder]]:
+    """End the leases of a name with these fences, and return their holders. Later leases have higher fences."""
+    member = _member(kind, name, within)
+    find = _releases_of_lock if kind == "lock" else _releases_of_slots
+    releases = yield from find(member, index.bucket_of(member, using), fences)
     holders = []
     for some in batched(releases, RELEASES_AT_ONCE):
         replies = yield Batch([step for _, step in some])
@@ -202,19 +204,19 @@ def force(member: HeldName, fence: int | None, using: str) -> Flow[list[Holder]]
     return holders
 
 
-def _releases_of_lock(member: HeldName, bucket: Bucket, fence: int | None) -> Flow[Releases]:
+def _releases_of_lock(member: HeldName, bucket: Bucket, fences: range) -> Flow[Releases]:
     stored = parse_lock((yield bucket.inspect(member, 1))[1])
-    if stored is None or fence not in (None, stored[1].fence):
+    if stored is None or stored[1].fence not in fences:
         return []
     token, lease = stored
     return [(lease, Lock(member.names[0], using=bucket.using).release_step(token, unsure=True))]
 
 
-def _releases_of_slots(member: HeldName, bucket: Bucket, fence: int | None) -> Flow[Releases]:
+def _releases_of_slots(member: HeldName, bucket: Bucket, fences: range) -> Flow[Releases]:
     queue = Call("EXISTS", bucket.slot_keys(member).queue)
     state, listed, queued = yield Batch([bucket.inspect(member, MAX_LEASES), bucket.list_held(MAX_LEASES), queue])
     leases = {entry.decode(): parse_slot(about) for entry, _, about in index.slots_of(state)}
-    chosen = {entry: lease for entry, lease in leases.items() if fence in (None, lease.fence)}
+    chosen = {entry: lease for entry, lease in leases.items() if lease.fence in fences}
     inner = [entry.member for entry in index.members(listed) if entry.member.startswith(f"{member}:")]
     innermost = (yield from _innermost(inner[:MAX_NESTED], bucket)) if chosen and inner else {}
     fair = bool(queued) or member.kind in FAIR

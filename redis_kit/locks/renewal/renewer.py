@@ -2,18 +2,19 @@
 
 import asyncio
 import contextlib
+import inspect
 import logging
 import os
 import sys
 import threading
 import traceback
+from collections.abc import Coroutine
 from concurrent.futures import Future
 from time import monotonic
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction
-
 from redis_kit.core import flow
+from redis_kit.core.awaitables import is_async
 from redis_kit.core.client.backoff import full_jitter
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.text import number
@@ -66,11 +67,13 @@ class LossNotifier:
             return False
         mark_ended(self.lease, lost=True)
         logger.warning("%r was lost: %s", self.lease, why)
+        call = _OnLostCall(self) if self.lease.source.on_lost else None
+        if call and call.is_for_loop:
+            call.run_once()  # it begins before the task is cancelled, with which its loop may end
         if task := self._inside:
             with contextlib.suppress(RuntimeError):  # its loop is closed
                 task.get_loop().call_soon_threadsafe(self._cancel, task)
-        if self.lease.source.on_lost:
-            call = _OnLostCall(self)
+        if call and not call.is_for_loop:
             try:
                 scheduler.add(call, lane=scheduler.CALLS)
             except CannotRenew:
@@ -106,43 +109,42 @@ class _OnLostCall:
 
     def __init__(self, notifier: LossNotifier) -> None:
         self.lease, self.owner = notifier.lease, notifier.owner
+        self.on_lost: Any = self.lease.source.on_lost
+        self.is_for_loop = isinstance(self.owner, asyncio.Task) and is_async(self.on_lost)
         self._called = False
 
     def run_once(self) -> None:
-        """Call it, once."""
+        """Call it, once. A coroutine that it returns runs in the loop of the lease, if that has one."""
         if self._called:
             return
         self._called = True
-        on_lost: Any = self.lease.source.on_lost
         try:
-            if iscoroutinefunction(on_lost) or iscoroutinefunction(type(on_lost).__call__):
-                self._schedule(on_lost)
-            else:
-                on_lost(self.lease)
-        except BaseException:
-            self._log()
+            if inspect.iscoroutine(result := self.on_lost(self.lease)):
+                self._schedule(result)
+        except BaseException as error:
+            self._log(error)
 
-    def _schedule(self, on_lost: Any) -> None:
+    def _schedule(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         if not isinstance(self.owner, asyncio.Task):
-            asyncio.run(on_lost(self.lease))
+            asyncio.run(coroutine)
             return
-        waiting = self._awaited(on_lost)
         try:
-            future = asyncio.run_coroutine_threadsafe(waiting, self.owner.get_loop())
+            future = asyncio.run_coroutine_threadsafe(coroutine, self.owner.get_loop())
         except BaseException:
-            waiting.close()
+            coroutine.close()
             raise
         _running.add(future)
-        future.add_done_callback(_running.discard)
+        future.add_done_callback(self._end)
 
-    async def _awaited(self, on_lost: Any) -> None:
-        try:
-            await on_lost(self.lease)
-        except Exception:
-            self._log()
+    def _end(self, future: Future[None]) -> None:
+        _running.discard(future)
+        if future.cancelled():
+            logger.warning("on_lost of %r was cancelled, as asyncio.run() does to all tasks at its end.", self.lease)
+        elif error := future.exception():
+            self._log(error)
 
-    def _log(self) -> None:
-        logger.exception("on_lost of %r failed.", self.lease)
+    def _log(self, error: BaseException) -> None:
+        logger.error("on_lost of %r failed.", self.lease, exc_info=error)
 
 
 os.register_at_fork(after_in_child=_running.clear)

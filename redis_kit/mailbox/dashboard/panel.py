@@ -5,11 +5,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.core.signing import BadSignature, TimestampSigner
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core import conf
-from redis_kit.core.errors import InvalidName
+from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.panels import MOST_ROWS, Content, Figure, Link, Panel, Table, Tile, action
 from redis_kit.mailbox.chat import Chat
@@ -27,7 +26,7 @@ class MailboxPanel(Panel):
     """Chats and inboxes without their messages. These are shown to users with a permission, after a logged action."""
 
     slug = "mailboxes"
-    title = gettext_lazy("Mailboxes")
+    title = _("Mailboxes")
 
     def content(self) -> Iterator[Content]:
         """Return figures and tables. Two round trips, and one for messages."""
@@ -41,8 +40,7 @@ class MailboxPanel(Panel):
         yield Table(_("Chats"), columns, chats, empty=_("There are no chats."), actions=("show",), values=names)
         headings = (_("User"), _("Messages"), _("Oldest message"))
         users = [f"inbox {name}" for name, *_rest in state.waiting]
-        empty = _("All inboxes are empty.")
-        yield Table(_("Inboxes"), headings, state.waiting, empty=empty, actions=("show",), values=users)
+        yield Table(_("Inboxes"), headings, state.waiting, _("All inboxes are empty."), actions=("show",), values=users)
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the largest chats and the oldest inboxes. Two round trips."""
@@ -53,9 +51,11 @@ class MailboxPanel(Panel):
         (state,) = replies.values()
         return Tile(list(_figures(state))) if state.chats or state.inboxes else None
 
-    @action(gettext_lazy("Show messages"), permission=READ, asks=None, confirm=True, harmless=True)
+    @action(_("Show messages"), permission=READ, asks=_("Mailbox, such as chat office"), confirm=True, harmless=True)
     def show(self, value: str) -> Link:
         """Let the viewer read messages for five minutes. The audit log notes it."""
+        if not value.startswith(("chat ", "inbox ")):
+            raise InvalidValue(_("Enter “chat” and its name, or “inbox” and its user."))
         look = TimestampSigner(salt=SALT + self.viewer.name).sign(value)
         return Link(_("Read the messages of %s for five minutes.") % value.partition(" ")[2], self.slug, {"look": look})
 

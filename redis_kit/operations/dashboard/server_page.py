@@ -18,6 +18,7 @@ from redis_kit.core.panels import (
     Table,
     Tile,
     connection_fields,
+    first_alerts,
 )
 from redis_kit.core.text import byte_size
 from redis_kit.operations.dashboard.keys_page import KeysPanel, memory_table
@@ -25,7 +26,6 @@ from redis_kit.operations.keys.sample import merged
 from redis_kit.operations.server.advice import Advice, advice, sentinel_advice
 from redis_kit.operations.server.report import ServerReport, server_reports
 
-MOST_ALERTS = 5  # of advice on the overview
 ROUND = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # seconds
 LEVELS = {"error": _("Error"), "warning": _("Warning"), "note": _("Note")}
 STATUS = {"ok": _("ok"), "err": _("failed")}
@@ -59,10 +59,8 @@ class ServerPanel(Panel):
         """Return a line about the servers, and their advice as alerts. One round trip to each server."""
         reports = server_reports(self.viewer.connection, sample=False)
         urgent = [each for report in reports for each in advice(report) if each.level != "note"]
-        alerts = [Alert(each.message, hint=each.remedy) for each in urgent[:MOST_ALERTS]]
-        if len(urgent) > MOST_ALERTS:
-            alerts.append(Alert(_("Further advice"), len(urgent) - MOST_ALERTS))
-        return Tile(list(_health(reports)), alerts=alerts, wide=True)
+        alerts = first_alerts(Alert(each.message, hint=each.remedy) for each in urgent)
+        return Tile(list(_health(reports)), alerts=list(alerts), wide=True)
 
 
 def _health(reports: Sequence[ServerReport]) -> Iterator[Figure]:

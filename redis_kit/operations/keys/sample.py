@@ -12,7 +12,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.steps import Batch, Call, TolerantBatch
 
-LOOKED_AT = 20_000  # keys of the database
+LOOKED_AT = 5000  # keys of the database: SCAN holds the server for 3 ms
 SAMPLE = Call("SCAN", 0, "COUNT", LOOKED_AT)
 LARGE = 65_536  # bytes of a key that does not stand for others, if it is one of a few
 FEW = 10
@@ -37,7 +37,7 @@ class ComponentMemory(NamedTuple):
 def component_memory(using: str = "default", *, profile: connections.Profile = "request") -> list[ComponentMemory]:
     """Return the estimated memory of each component, the largest first; of all nodes of a Cluster together.
 
-    Two round trips to each server. Up to 20,000 keys of the database are measured, in about 15 ms of the server's time.
+    Two round trips to each server. Up to 5,000 keys of the database are measured, in about 10 ms of the server's time.
     Of a larger database the rest is estimated; large keys in it may be missing.
     """
     client = connections.client(using, profile)
@@ -83,7 +83,7 @@ def share_of(cursor: int) -> float:
     return sum(2.0 ** -(place + 1) for place in range(cursor.bit_length()) if cursor >> place & 1)
 
 
-def scanning(cursor: int, pattern: str = "*", count: int = LOOKED_AT) -> Call:
+def scanning(cursor: int, pattern: str, count: int) -> Call:
     """Return the step that reads keys of this project from a cursor on. ``pattern`` is of what follows the prefix."""
     return Call("SCAN", cursor, "MATCH", f"{conf.section(KitSettings).PREFIX}:{pattern}", "COUNT", count)
 

@@ -114,7 +114,7 @@ def server_reports(
 ) -> list[ServerReport]:
     """Return the state of the server of a connection, of each primary of a Cluster. Nothing is written.
 
-    One round trip to each server, and one more with a ``sample`` of the memory of components: that of up to 20,000
+    One round trip to each server, and one more with a ``sample`` of the memory of components: that of up to 5,000
     keys, in the order of SCAN, by MEMORY USAGE with 5 samples each, so that no value is read as a whole. Raises
     RedisUnavailable, for a Cluster if none of its primaries answers.
     """

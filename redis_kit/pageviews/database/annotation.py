@@ -1,6 +1,6 @@
 """The views and visitors of many model objects at once."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterable, Callable, Iterable
 from datetime import date
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -39,7 +39,7 @@ def with_views(
 
 
 async def awith_views(
-    objects: Any,
+    objects: Iterable[Object] | AsyncIterable[Object],
     page: str,
     *,
     start: date | None = None,
@@ -47,7 +47,7 @@ async def awith_views(
     key: str | Callable[[Object], Any] = "pk",
 ) -> list[Object]:
     """See with_views()."""
-    listed = [each async for each in objects] if hasattr(objects, "__aiter__") else list(objects)
+    listed = [each async for each in objects] if isinstance(objects, AsyncIterable) else list(objects)
     names = _names(listed, page, key)
     views, flow = PageViews(page), numbers.of_many([*filter(None, names)], periods.days(start, end))
     return _annotated(listed, names, await views.arun_flow(flow, if_open=()))

@@ -6,6 +6,8 @@ from urllib.parse import unquote
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from redis_kit.core.fields import ExactTextField
+
 
 class PageViewSnapshot(models.Model):
     """The views and visitors of a page, an object or the site in one day, week or month that is over.
@@ -24,8 +26,8 @@ class PageViewSnapshot(models.Model):
     period = models.CharField(_("period"), max_length=5, choices=Period.choices)
     start = models.DateField(_("start"))
     digest = models.CharField(max_length=32)
-    page = models.TextField(_("page"))
-    key = models.TextField(_("key"), blank=True)
+    page = ExactTextField(_("page"))
+    key = ExactTextField(_("key"), blank=True)
     views = models.PositiveBigIntegerField(_("views"))
     visitors = models.PositiveBigIntegerField(_("visitors"))
     distinct = models.BooleanField(

@@ -24,7 +24,10 @@ FIGURES = ("views", "visitors", "bots")
 
 
 class SnapshotResult(NamedTuple):
-    """How many rows snapshot() created, how many it raised, and how many were right already."""
+    """How many rows snapshot() created, how many it raised, and how many were right already.
+
+    Two that run at the same moment both count the rows that one of them creates.
+    """
 
     created: int
     updated: int

@@ -95,7 +95,7 @@ def _warnings(names: list[str], using: str) -> list[str]:
 
 
 def _dead(worker: WorkerInfo) -> str:
-    queues, count = clean(", ".join(worker.queues)), len(worker.jobs)
+    queues, count = clean(", ".join(worker.queues)), worker.running
     late = f"Worker {clean(worker.id)} of {queues} has sent no heartbeat for {duration(worker.silent)}"
     return f"{late}: its {jobs(count)} wait{'s' if count == 1 else ''} until another worker runs."
 

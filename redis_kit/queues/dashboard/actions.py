@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
-from redis_kit.core.panels import duration
+from redis_kit.core.panels import Effect, duration
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import CombinedBatch
@@ -33,7 +33,8 @@ from redis_kit.queues.reports.job_pages import JobFilter, all_matching
 from redis_kit.queues.reports.stats import queue_names
 from redis_kit.queues.reports.workers import Command
 
-JOB = re.compile(r"([^/]+)/([A-Za-z0-9_.-]{1,128})")
+ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+JOB = re.compile(rf"([^/]+)/({ID.pattern})(?:/([a-z]*))?")
 MOST_RETRIED = 1000  # dead jobs of a queue
 NAMED = 5  # jobs or tasks in a sentence
 Step = Callable[[str, str], ScriptCall]  # of the beginning of a queue's keys, and an id
@@ -48,22 +49,21 @@ OF_STATES = {
 }
 EFFECTS = {
     "retry": ngettext_lazy(
-        "%(count)d dead job becomes ready as if it were new.",
-        "%(count)d dead jobs become ready as if they were new.",
+        "%(jobs)s dead job becomes ready as if it were new.",
+        "%(jobs)s dead jobs become ready as if they were new.",
         "count",
     ),
     "run_now": ngettext_lazy(
-        "%(count)d job becomes ready before its time.", "%(count)d jobs become ready before their time.", "count"
+        "%(jobs)s job becomes ready before its time.", "%(jobs)s jobs become ready before their time.", "count"
     ),
     "cancel": ngettext_lazy(
-        "%(count)d job will not run, or is stopped by its worker. Its result will say that it was cancelled.",
-        "%(count)d jobs will not run, or are stopped by their workers. Their results will say that they were "
-        "cancelled.",
+        "%(jobs)s job will not run, or is stopped by its worker. Its result will say that it was cancelled.",
+        "%(jobs)s jobs will not run, or are stopped by their workers. Their results will say that they were cancelled.",
         "count",
     ),
     "delete": ngettext_lazy(
-        "%(count)d job is deleted, and can't be retried. Callers that wait for its result get none.",
-        "%(count)d jobs are deleted, and can't be retried. Callers that wait for their results get none.",
+        "%(jobs)s job is deleted, and can't be retried. Callers that wait for its result get none.",
+        "%(jobs)s jobs are deleted, and can't be retried. Callers that wait for their results get none.",
         "count",
     ),
 }
@@ -74,7 +74,10 @@ OF_ONE = {  # what is said of one job that was changed, and of one that was not
         gettext_lazy("Cancelled: %(job)s."),
         gettext_lazy("Nothing was cancelled: %(job)s is neither waiting nor running."),
     ),
-    "delete": (gettext_lazy("Deleted: %(job)s."), gettext_lazy("Nothing was deleted: %(job)s is running or gone.")),
+    "delete": (
+        gettext_lazy("Deleted: %(job)s."),
+        gettext_lazy("Nothing was deleted: %(job)s is running, gone or in another state now."),
+    ),
 }
 
 
@@ -92,7 +95,7 @@ class Target:
         """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
         if (match := cls.pattern.fullmatch(value)) is None:
             raise InvalidValue(str(cls.refusal))
-        return cls(*map(unquote, match.groups()))
+        return cls(*map(unquote, match.groups("")))
 
     @classmethod
     def shown_of(cls, value: str) -> str:
@@ -122,17 +125,21 @@ class Target:
 
 @dataclass(frozen=True)
 class JobTarget(Target):
-    """One job of a queue, as the value of a button names it."""
+    """One job of a queue, as the value of a button names it, with the state in which a page showed it, "" for any."""
 
     pattern = JOB
     refusal = gettext_lazy("Nothing was done: this is not a job.")
 
     queue: str
     id: str
+    state: str = ""
 
 
 class JobSelection(NamedTuple):
-    """Jobs of a queue, by their ids, or if there are none all in a state that match the filter."""
+    """Jobs of a queue, by their ids, or if there are none all in a state that match the filter.
+
+    Jobs with ids are deleted only in the state, "" for any.
+    """
 
     queue: str
     ids: tuple[str, ...]
@@ -146,24 +153,26 @@ class JobSelection(NamedTuple):
         """Return the selection in the value of a button. Raises InvalidValue for any other text."""
         if value.startswith(MATCHING):
             fields = {name: values[-1] for name, values in parse_qs(value[1:]).items()}
-            queue, state = fields.get("queue", ""), fields.get("state", "")
-            if not queue or state not in OF_STATES:
+            queue, state, ids = fields.get("queue", ""), fields.get("state", ""), fields.get("ids", "").split()
+            if not queue or state not in OF_STATES or len(ids) > MOST or not all(map(ID.fullmatch, ids)):
                 raise InvalidValue(_("Nothing was done: this is not a search for jobs."))
-            return cls(queue, (), state, *(fields.get(name, "") for name in TEXTS))
+            return cls(queue, tuple(ids), state, *(fields.get(name, "") for name in TEXTS))
         targets = [JobTarget.parse(line) for line in value.split("\n")]
-        if len(targets) > MOST or len({target.queue for target in targets}) != 1:
-            raise InvalidValue(_("Nothing was done: select up to %d jobs of one queue.") % MOST)
-        return cls(targets[0].queue, tuple(dict.fromkeys(target.id for target in targets)))
+        if len(targets) > MOST or len({(target.queue, target.state) for target in targets}) != 1:
+            text = _("Nothing was done: select up to %s jobs of one queue in one state.")
+            raise InvalidValue(text % grouped(MOST))
+        return cls(targets[0].queue, tuple(dict.fromkeys(target.id for target in targets)), targets[0].state)
 
     @property
     def value(self) -> str:
-        """Return the value of the button for all that match."""
-        return MATCHING + urlencode({name: text for name, text in self._asdict().items() if text and name != "ids"})
+        """Return the value of the button for all that match, or of its confirmation, which has their ids."""
+        fields = {**self._asdict(), "ids": " ".join(self.ids)}
+        return MATCHING + urlencode({name: text for name, text in fields.items() if text})
 
     @property
     def shown(self) -> str:
         """Return its name for confirmations and the log."""
-        if self.ids:
+        if self.ids and (len(self.ids) == 1 or not any(self[3:])):
             return f"{self.queue}, {', '.join(self.ids[:NAMED])}{', …' * (len(self.ids) > NAMED)}"
         return ", ".join([self.queue, self.state, *(repr(text) for text in self[3:] if text)])
 
@@ -173,37 +182,44 @@ class JobSelection(NamedTuple):
         return cls.parse(value).shown
 
     @classmethod
-    def effect_of(cls, action: str) -> Callable[[str], str]:
+    def effect_of(cls, action: str) -> Callable[[str], str | Effect]:
         """Return the function of a value that tells what an action will do; see effect()."""
         return lambda value: cls.parse(value).effect(action)
 
-    def effect(self, action: str) -> str:
+    def effect(self, action: str) -> str | Effect:
         """Return what an action will do: the number of jobs, and their tasks unless the viewer selected several.
 
-        Raises InvalidValue without a job. Two round trips or more for one job and for a search.
+        The Effect of a search has the ids of the jobs. Raises InvalidValue without a job. Two round trips or more for
+        one job and for a search.
         """
         if len(self.ids) > 1:
-            return str(EFFECTS[action] % {"count": len(self.ids)})
-        jobs = [info for info in self._read(existing(self.queue)) if action in OF_STATES[info.state]]
+            return _effect(action, len(self.ids))
+        any_state = action == "cancel" or not self.state
+        jobs = [
+            info
+            for info in self._read(existing(self.queue))
+            if action in OF_STATES[info.state] and (any_state or info.state == self.state)
+        ]
         if not jobs:
             raise self._refusal(action)
         tasks = Counter(task_of(info.body) or _("no task") for info in jobs)
         named = ", ".join(f"{task} ({count})" for task, count in tasks.most_common(NAMED))
         more = ", …" * (len(tasks) > NAMED)
-        return f"{EFFECTS[action] % {'count': len(jobs)}} " + _("Tasks: %(tasks)s.") % {"tasks": named + more}
+        text = f"{_effect(action, len(jobs))} " + _("Tasks: %(tasks)s.") % {"tasks": named + more}
+        return text if self.ids else Effect(text, self._replace(ids=tuple(info.id for info in jobs)).value)
 
     def retry(self) -> str:
         """Make its dead jobs ready as if they were new. Raises InvalidValue if there are none."""
         queue, ids = self._chosen()
         count = queue.requeue(ids)
-        return self._report("retry", count, retried(count, self.queue))
+        return self._report("retry", count, len(ids), retried(count, self.queue))
 
     def run_now(self) -> str:
         """Make its scheduled jobs ready. Raises InvalidValue if there are none."""
         queue, ids = self._chosen()
         count = sum(queue.run_flow(_each(queue, ids, manage.run_now_step)))
         text = ngettext("Ready: %(count)s job of %(queue)s.", "Ready: %(count)s jobs of %(queue)s.", count)
-        return self._report("run_now", count, text)
+        return self._report("run_now", count, len(ids), text)
 
     def cancel(self) -> str:
         """Cancel its waiting jobs now, the running ones by their workers. Raises InvalidValue if there are none."""
@@ -215,21 +231,25 @@ class JobSelection(NamedTuple):
             return _("Cancelling: the worker will stop %(job)s.") % {"job": self.shown}
         text = ngettext("Cancelled %(count)s job of %(queue)s.", "Cancelled %(count)s jobs of %(queue)s.", count)
         stopping = " " + _("%s of them are running; their workers stop them.") % grouped(running) if running else ""
-        return self._report("cancel", count, text) + stopping
+        return self._report("cancel", count, len(ids), text + stopping)
 
     def delete(self) -> str:
-        """Delete its jobs that are not running. Raises InvalidValue if there are none."""
+        """Delete its jobs that are in its state, and not running. Raises InvalidValue if there are none."""
         queue, ids = self._chosen()
-        count = sum(queue.run_flow(_each(queue, ids, manage.delete_step)))
+        count = sum(queue.run_flow(_each(queue, ids, partial(manage.delete_step, state=self.state))))
         text = ngettext("Deleted %(count)s job of %(queue)s.", "Deleted %(count)s jobs of %(queue)s.", count)
-        return self._report("delete", count, text)
+        return self._report("delete", count, len(ids), text)
 
-    def _report(self, action: str, count: int, text: str) -> str:
+    def _report(self, action: str, count: int, chosen: int, text: str) -> str:
         if not count:
             raise self._refusal(action)
         if len(self.ids) == 1:
             return str(OF_ONE[action][0] % {"job": self.shown})
-        return text % {"count": grouped(count), "queue": self.queue}
+        if others := chosen - count:
+            text += " " + ngettext(
+                "%(others)s job is in another state, or gone.", "%(others)s jobs are in another state, or gone.", others
+            )
+        return text % {"count": grouped(count), "others": grouped(others), "queue": self.queue}
 
     def _refusal(self, action: str) -> InvalidValue:
         if len(self.ids) == 1:
@@ -245,7 +265,11 @@ class JobSelection(NamedTuple):
             return list(filter(None, map(queue.get, self.ids)))
         wanted = JobFilter(*self[3:])
         jobs: list[JobInfo] = queue.run_flow(all_matching(queue, cast("State", self.state), wanted, limit=MOST))
-        return [info for info in jobs if info.id.isascii()]
+        return [info for info in jobs if ID.fullmatch(info.id)]
+
+
+def _effect(action: str, count: int) -> str:
+    return str(EFFECTS[action] % {"count": count, "jobs": grouped(count)})
 
 
 def _each(queue: Primitive, ids: Sequence[str], step: Step) -> Flow[list[int]]:
@@ -319,16 +343,16 @@ class SupervisorTarget(Target):
         if not workers:
             raise self._gone()
         jobs = [job.task or job.id for worker in workers for job in worker.held]
-        processes = ngettext("%(count)d worker process exits.", "%(count)d worker processes exit.", len(workers))
-        sentences = [processes % {"count": len(workers)}]
+        processes = ngettext("%(count)s worker process exits.", "%(count)s worker processes exit.", len(workers))
+        sentences = [processes % {"count": grouped(len(workers))}]
         if jobs:
             finished = ngettext(
-                "%(count)d running job is finished first: %(jobs)s.",
-                "%(count)d running jobs are finished first: %(jobs)s.",
+                "%(count)s running job is finished first: %(jobs)s.",
+                "%(count)s running jobs are finished first: %(jobs)s.",
                 len(jobs),
             )
             sentences.append(
-                finished % {"count": len(jobs), "jobs": ", ".join(jobs[:NAMED]) + ", …" * (len(jobs) > NAMED)}
+                finished % {"count": grouped(len(jobs)), "jobs": ", ".join(jobs[:NAMED]) + ", …" * (len(jobs) > NAMED)}
             )
         sentences.append(_("A process manager such as systemd may start a new one."))
         return " ".join(sentences)
@@ -414,12 +438,7 @@ def _groups(name: str) -> list[Group]:
 
 def _becoming_ready(count: int, tasks: list[str]) -> str:
     running = " " + _("They run: %(tasks)s.") % {"tasks": ", ".join(tasks)} if tasks else ""
-    ready = ngettext(
-        "%(count)d dead job becomes ready as if it were new.",
-        "%(count)d dead jobs become ready as if they were new.",
-        count,
-    )
-    return ready % {"count": count} + running
+    return _effect("retry", count) + running
 
 
 def pause(name: str, time: str) -> str:

@@ -130,7 +130,7 @@ class JobsPanel(QueueChoicePanel):
 
     def _table(self, page: JobPage) -> Table:
         jobs, queue = page.jobs, self.queue()
-        targets = [JobTarget(queue, info.id).value for info in jobs]
+        targets = [JobTarget(queue, info.id, self._state).value for info in jobs]
         searched = any(map(self.asked, TEXTS))
         looked = _("Searched %s jobs; none of them matches.") % grouped(page.looked_at) if searched else ""
         return Table(

@@ -38,7 +38,7 @@ def content(wanted: tuple[str, str], details: JobDetails | None) -> Iterator[Con
     if details is None:
         yield Table(title, (), [], empty=_("Job not found: it is done or never existed."))
         return
-    yield _job(title, JobTarget(*wanted), details)
+    yield _job(title, JobTarget(*wanted, details.job.state if details.job else ""), details)
     yield from _conditions(details)
     yield from _beside(details)
     yield from _snoozes(details)

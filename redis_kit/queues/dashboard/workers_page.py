@@ -75,7 +75,7 @@ def figures(
         which = _("They ended without signing off: %s.") % _named(recent)
         yield Figure(_("Workers lost in the last hour"), len(recent), hint=which, alarm=True)
     yield Figure(_("Supervisors"), len(all_supervisors), hint=_("%d of them quiet") % quiet if quiet else "")
-    yield Figure(_("Running jobs"), sum(len(worker.jobs) for worker in workers))
+    yield Figure(_("Running jobs"), sum(worker.running for worker in workers))
     if memory := sum(worker.memory or 0 for worker in workers):
         yield Figure(_("Memory (MiB)"), memory)
     if back := max((worker.clock_back for worker in workers), default=0):
@@ -122,7 +122,7 @@ def others(workers: Sequence[WorkerInfo], *, linked: bool) -> Table:
                 Lines((worker.id, STATES.get(worker.state) or _("process %d") % worker.pid)),
                 worker.host,
                 ", ".join(worker.queues),
-                _jobs(worker.held, linked=linked),
+                _jobs(worker, linked=linked),
                 round(worker.silent, 1),
             )
             for worker in workers
@@ -156,7 +156,7 @@ def _supervisor(supervisor: Supervisor) -> tuple[Any, ...]:
         len(supervisor.workers),
         ", ".join(queues),
         sum(worker.threads for worker in supervisor.workers),
-        sum(len(worker.jobs) for worker in supervisor.workers),
+        sum(worker.running for worker in supervisor.workers),
         sum(worker.memory or 0 for worker in supervisor.workers) or None,
         round(min(worker.silent for worker in supervisor.workers), 1),
     )
@@ -174,7 +174,7 @@ def _child(worker: WorkerInfo, *, linked: bool) -> tuple[Any, ...]:
         Lines((STATES.get(worker.state, worker.state), _silence(worker))),
         ", ".join(worker.queues),
         worker.threads,
-        _jobs(worker.held, linked=linked),
+        _jobs(worker, linked=linked),
         worker.memory,
         round(worker.silent, 1),
     )
@@ -184,9 +184,9 @@ def _silence(worker: WorkerInfo) -> Any:
     return _("for %s") % duration(worker.unresponsive) if worker.state == UNRESPONSIVE else ""
 
 
-def _jobs(held: Sequence[RunningJob], *, linked: bool) -> Any:
-    cells = [_job(job, linked=linked) for job in held[:MOST_JOBS]]
-    more = len(held) - len(cells)
+def _jobs(worker: WorkerInfo, *, linked: bool) -> Any:
+    cells = [_job(job, linked=linked) for job in worker.held[:MOST_JOBS]]
+    more = worker.running - len(cells)
     return Lines([*cells, _("and %d more") % more if more else ""]) if cells else None
 
 

@@ -14,6 +14,7 @@ from redis_kit.core.logs.rate_limit import PAUSE
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call, repeated
 from redis_kit.core.values.numbers import whole_number
+from redis_kit.core.values.sequences import several
 from redis_kit.queues import validation
 from redis_kit.queues.engine import calls
 from redis_kit.queues.engine import ids as identity
@@ -56,7 +57,8 @@ def job(payload: Any, id: str | None = None, part: str = "") -> tuple[str, bytes
 def new_jobs(payloads: Iterable[Any]) -> Iterator[list[NewJob]]:
     """Yield new jobs in groups that a server takes in quickly."""
     jobs = (
-        (identity.new_job(), serializers.dumps(payload, f"payloads[{place}]")) for place, payload in enumerate(payloads)
+        (identity.new_job(), serializers.dumps(payload, f"payloads[{place}]"))
+        for place, payload in enumerate(several(payloads, "payloads"))
     )
     return chunks(jobs, lambda job: len(job[1]))
 

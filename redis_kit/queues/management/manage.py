@@ -8,9 +8,8 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow, single
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import whole_number
-from redis_kit.core.values.sequences import batched
+from redis_kit.core.values.sequences import batched, several
 from redis_kit.queues import validation
 from redis_kit.queues.engine import job, message
 from redis_kit.queues.engine.calls import QueueScript
@@ -94,9 +93,9 @@ def delete(queue: Primitive, id: str) -> Flow[bool]:
     return bool((yield from spread().of_id(queue, id, lambda part: single(delete_step(part.key(""), id)))))
 
 
-def delete_step(base: str, id: str) -> ScriptCall:
-    """Return the step that deletes a job that no worker has."""
-    return DELETE(base, "", 0, id)
+def delete_step(base: str, id: str, *, state: str = "") -> ScriptCall:
+    """Return the step that deletes a job that no worker has, or that is in a state."""
+    return DELETE(base, state, 0, id)
 
 
 def cancel(queue: Primitive, id: str, ttl_ms: int | None = None) -> Flow[int]:
@@ -139,9 +138,7 @@ def requeue(
     if ids is not None:
         if (task, error, tag, limit) != (None, None, None, None):
             raise InvalidValue("requeue() takes either ids, or task, error, tag and limit.")
-        if isinstance(ids, str):
-            raise InvalidValue(f"ids must be several, such as [{shortened(ids)}].")
-        chosen = [validation.identifier("id", id) for id in ids]
+        chosen = [validation.identifier("id", id) for id in several(ids, "ids")]
         return sum((yield from spread().each(queue, partial(_requeue, ids=chosen))))
     if (task, error, tag) == (None, None, None):
         most = whole_number("limit", validation.LIMIT[1] if limit is None else limit, validation.LIMIT)

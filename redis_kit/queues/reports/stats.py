@@ -6,15 +6,14 @@ from operator import mul
 from typing import Any, NamedTuple
 
 from redis_kit.core import conf
-from redis_kit.core.errors import InvalidName, InvalidValue, RedisFailure
+from redis_kit.core.errors import InvalidName, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.keys import encode
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Call, CombinedBatch, NodesBatch
-from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import whole_number
-from redis_kit.core.values.sequences import batched
+from redis_kit.core.values.sequences import batched, several
 from redis_kit.queues.engine import enqueue
 from redis_kit.queues.engine.calls import QueueScript
 from redis_kit.queues.engine.job import PauseInfo, QueueCounts, pause, summed
@@ -170,9 +169,7 @@ def over(using: str) -> _Overview:
 
 def listed(queues: Iterable[str]) -> list[str]:
     """Return the names of queues. Raises InvalidValue for a single name, whose letters would be taken for names."""
-    if isinstance(queues, str):
-        raise InvalidValue(f"queues must be a list of names, such as [{shortened(queues)}], not {shortened(queues)}.")
-    return list(queues)
+    return list(several(queues, "queues"))
 
 
 def bases(queues: Iterable[str], using: str) -> list[str]:
@@ -236,12 +233,12 @@ def _counts(queues: list[str], using: str, errors: Errors | None) -> Flow[dict[s
 
 def _readable(queues: list[str], replies: list[list[Any]], errors: Errors | None) -> Iterator[tuple[str, list[Any]]]:
     """Yield the replies by queue; ``errors`` takes the first error of a queue."""
-    for name, several in zip(queues, replies, strict=True):
-        error = next((reply for reply in several if isinstance(reply, RedisFailure)), None)
+    for name, parts in zip(queues, replies, strict=True):
+        error = next((reply for reply in parts if isinstance(reply, RedisFailure)), None)
         if errors is not None and error:
             errors[name] = error
         else:
-            yield name, several
+            yield name, parts
 
 
 def read_reports(

@@ -49,6 +49,8 @@ class RunningJob(NamedTuple):
 class WorkerInfo(NamedTuple):
     """A worker: its queues, the ids of its running jobs, and the seconds since its last heartbeat.
 
+    ``running`` is the number of its running jobs; ``jobs`` and ``held`` have at most 100 of each queue.
+
     The rest is reported with heartbeats by workers of ``rk_worker``: ``supervisor`` and ``supervisor_pid``, the process
     above it; ``state``, "working", "quiet" or "stopping"; ``memory``, resident memory in MiB; ``clock_back``, by how
     many seconds the supervisor has seen the server's clock go back, until the clock has caught up, and for an hour at
@@ -76,6 +78,7 @@ class WorkerInfo(NamedTuple):
     held: tuple[RunningJob, ...] = ()
     clock_back: int = 0
     unresponsive: int = 0
+    running: int = 0
 
 
 class LostWorker(NamedTuple):
@@ -199,7 +202,7 @@ def read_workers(
         if isinstance(reply, RedisFailure):
             _left_out(name, reply, errors)
             continue
-        for parts in batched(reply, 4):
+        for parts in batched(reply, 5):
             worker = _worker_of(name, *parts)
             by_id[worker.id] = _merged(by_id[worker.id], worker) if worker.id in by_id else worker
     return sorted(by_id.values())
@@ -223,7 +226,7 @@ def _control(worker: str, command: str, using: str) -> Flow[bool]:
     return any((yield Batch(steps))) if steps else False
 
 
-def _worker_of(queue: str, id: bytes, left: int, information: bytes, jobs: list[Any]) -> WorkerInfo:
+def _worker_of(queue: str, id: bytes, left: int, information: bytes, running: int, jobs: list[Any]) -> WorkerInfo:
     """Return a worker in the reply of LIST_WORKERS."""
     report = _about(information)
     held = tuple(_held(queue, *parts) for parts in batched(jobs, 3))
@@ -243,6 +246,7 @@ def _worker_of(queue: str, id: bytes, left: int, information: bytes, jobs: list[
         held,
         report.get("clock_back", 0),
         unresponsive,
+        running,
     )
 
 
@@ -269,4 +273,5 @@ def _merged(worker: WorkerInfo, other: WorkerInfo) -> WorkerInfo:
         silent=min(worker.silent, other.silent),
         held=worker.held + other.held,
         clock_back=max(worker.clock_back, other.clock_back),
+        running=worker.running + other.running,
     )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as changed
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, Protocol, Self, TypeVar, overload
 
 from django.conf import settings
 from django.utils import timezone
@@ -28,13 +28,13 @@ Result = TypeVar("Result")
 
 
 class Step(Protocol):
-    """A call of a task as a part of a workflow, as ``step()`` returns it."""
+    """A part of a workflow: a call of a task, as ``step()`` returns it, a chain or a group."""
 
     @property
     def result(self) -> Any:
         """Return what stands for its result in the arguments of another step."""
 
-    def after(self, *parts: Any) -> Any:
+    def after(self, *parts: Any) -> Self:
         """Let it wait for other parts of its group, and return it."""
 
     def enqueue(self) -> Any:
@@ -225,6 +225,16 @@ if TYPE_CHECKING:
         @overload
         def __call__(self, func: Callable[Parameters, Result]) -> Task[Parameters, Result]: ...
 
+    class ContextDecorator(Protocol):
+        """Makes a task of a function whose first argument is the context, which calls of the task leave out."""
+
+        @overload
+        def __call__(
+            self, func: Callable[Concatenate[Any, Parameters], Coroutine[Any, Any, Result]]
+        ) -> CoroutineTask[Parameters, Result]: ...
+        @overload
+        def __call__(self, func: Callable[Concatenate[Any, Parameters], Result]) -> Task[Parameters, Result]: ...
+
 
 @overload
 def task(func: Callable[Parameters, Coroutine[Any, Any, Result]], /) -> "CoroutineTask[Parameters, Result]": ...
@@ -232,6 +242,10 @@ def task(func: Callable[Parameters, Coroutine[Any, Any, Result]], /) -> "Corouti
 
 @overload
 def task(func: Callable[Parameters, Result], /) -> Task[Parameters, Result]: ...
+
+
+@overload
+def task(*, takes_context: Literal[True], **options: Any) -> "ContextDecorator": ...
 
 
 @overload
@@ -243,7 +257,7 @@ def task(
     priority: int = 0,
     enqueue_on_commit: bool = True,
     store_result: bool = True,
-    takes_context: bool = False,
+    takes_context: Literal[False] = False,
     backend: str = "default",
     unique: bool | Until = False,
     unique_by: By = None,

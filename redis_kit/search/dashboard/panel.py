@@ -18,7 +18,6 @@ class SearchPanel(IndexPanel):
     slug = "search"
     title = gettext_lazy("Search")
     inventory = all_indexes
-    incomplete = gettext_lazy("%s may miss changes")
     columns = (
         gettext_lazy("Documents"),
         gettext_lazy("Words"),
@@ -40,6 +39,10 @@ class SearchPanel(IndexPanel):
         """Return what all indexes hold."""
         yield Figure(_("Documents"), sum(info.documents for info in infos))
         yield Figure(_("Memory"), Bytes(sum(info.memory for info in infos)))
+
+    def incomplete(self, info: IndexInfo) -> str:
+        """See IndexPanel.incomplete()."""
+        return _("%s may miss changes") if info.rebuilt else _("%s is not built")
 
     def cells(self, info: IndexInfo) -> tuple[Any, ...]:
         """Return the cells of an index."""

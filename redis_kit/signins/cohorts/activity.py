@@ -63,11 +63,12 @@ class Activity(SignInModel):
 
     def streaks(self, users: Iterable[Any]) -> dict[Any, int]:
         """Return the present streak of each of these instances, by primary key. Raises InvalidValue for over 10,000."""
-        return self.run_flow(standings.streaks_of(self.model, users))
+        return self.run_flow(standings.streaks_of(self.model, standings.with_today(list(users))))
 
     async def astreaks(self, users: Iterable[Any]) -> dict[Any, int]:
         """See streaks()."""
-        return await self.arun_flow(standings.streaks_of(self.model, users))
+        dated = await days.aread(standings.with_today, list(users))
+        return await self.arun_flow(standings.streaks_of(self.model, dated))
 
     def leaderboard(self, limit: int = 10, day: date | None = None) -> list[Standing]:
         """Return the longest streaks that go on, the longest first. ``limit`` is 1 to 1000.

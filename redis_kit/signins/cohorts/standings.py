@@ -1,6 +1,6 @@
 """The streaks of many users: of those given, the longest ones, and those that end today without a sign-in."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import date
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -27,15 +27,18 @@ class Standing(NamedTuple):
     streak: int
 
 
-def streaks_of(model: Any, users: Iterable[Any]) -> Flow[dict[Any, int]]:
-    """Return the present streaks of instances, by primary key."""
-    instances = list(users)
-    if len(instances) > MOST_USERS:
-        raise InvalidValue(f"users are {len(instances):,}; at most {MOST_USERS:,} are read at once.")
-    calls = [Call("GET", SignInUser(model, pk_of(instance)).state_key()) for instance in instances]
+def with_today(users: Sequence[Any]) -> list[tuple[Any, date]]:
+    """Return the primary key of each instance, and the present day in its zone."""
+    if len(users) > MOST_USERS:
+        raise InvalidValue(f"users are {len(users):,}; at most {MOST_USERS:,} are read at once.")
+    return [(pk_of(instance), today(instance)) for instance in users]
+
+
+def streaks_of(model: Any, users: list[tuple[Any, date]]) -> Flow[dict[Any, int]]:
+    """Return the present streaks by primary key, given what with_today() returns."""
+    calls = [Call("GET", SignInUser(model, pk).state_key()) for pk, _ in users]
     states = (yield Batch(calls)) if calls else []
-    pairs = zip(instances, states, strict=True)
-    return {instance.pk: summarized(state, today(instance)).streak for instance, state in pairs}
+    return {pk: summarized(state, day).streak for (pk, day), state in zip(users, states, strict=True)}
 
 
 def leaders(model: Any, day: date, limit: int) -> Flow[list[Standing]]:

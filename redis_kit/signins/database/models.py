@@ -3,6 +3,8 @@
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from redis_kit.core.fields import ExactCharField
+
 
 class SignInDay(models.Model):
     """A day of one instance of a model: a sign-in, or a day that was made up or frozen."""
@@ -16,7 +18,7 @@ class SignInDay(models.Model):
 
     id = models.BigAutoField(primary_key=True)
     label = models.CharField(max_length=200)
-    object_id = models.CharField(max_length=255)
+    object_id = ExactCharField(max_length=255)
     day = models.DateField()
     kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.SIGN_IN)
 

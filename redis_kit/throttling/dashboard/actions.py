@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.keys import hashed
-from redis_kit.core.panels import Meter, duration
+from redis_kit.core.panels import Effect, Meter, duration
 from redis_kit.throttling import rules
 from redis_kit.throttling.discovery import built_throttles
 from redis_kit.throttling.engine.base import BaseThrottle
@@ -22,23 +22,27 @@ from redis_kit.throttling.values.identity_shape import fits, has_any_text, named
 from redis_kit.throttling.values.masking import HIDDEN, masked
 from redis_kit.throttling.values.titles import DEFAULT, title
 
-VALUE = re.compile(r"([A-Za-z0-9_-]{22})?(?:@(\S+))? (.+)", re.DOTALL)
+VALUE = re.compile(r"([A-Za-z0-9_-]{22})?(?:@([^\s!]+))?(?:!(\S+))? (.+)", re.DOTALL)
 RATES_FOR = re.compile(r"(.+?)\s+for\s+(.+)", re.IGNORECASE)
 
 
 class Target(NamedTuple):
-    """The name of a throttle, the hash of an identity ("" for all of them), and the connection of the throttle."""
+    """The name of a throttle, the hash of an identity ("" for all of them), and the connection of the throttle.
+
+    ``rule`` is the one to lift, by its kind and its end; "" for any.
+    """
 
     name: str
     identity_hash: str = ""
     using: str = DEFAULT
+    rule: str = ""
 
     @classmethod
     def parse(cls, value: str) -> "Target":
         """Return the target in the value of a button. Raises InvalidValue for other text."""
         if (match := VALUE.fullmatch(value)) is None:
             raise InvalidValue(_("Nothing was changed: the button names no throttle."))
-        return cls(match[3], match[1] or "", unquote(match[2] or DEFAULT))
+        return cls(match[4], match[1] or "", unquote(match[2] or DEFAULT), match[3] or "")
 
     @classmethod
     def of(cls, throttle: BaseThrottle, identity_hash: str = "") -> "Target":
@@ -49,7 +53,7 @@ class Target(NamedTuple):
     def value(self) -> str:
         """Return the value of a button."""
         connection = "" if self.using == DEFAULT else f"@{quote(self.using, safe='')}"
-        return f"{self.identity_hash}{connection} {self.name}"
+        return f"{self.identity_hash}{connection}{self.rule and f'!{self.rule}'} {self.name}"
 
     @property
     def asked(self) -> dict[str, str]:
@@ -77,7 +81,7 @@ class Target(NamedTuple):
         name = stored if unmasked or not stored else masked(stored)
         return "" if name in ("", HIDDEN) else _("The identity is %s.") % name + " "
 
-    def effect(self, action: str) -> str:
+    def effect(self, action: str) -> str | Effect:
         """Return what an action will do. One round trip. Raises InvalidValue without a rule to lift."""
         rule = self._rules.of(identity_hash=self.identity_hash) if action != "override_all" else self._rules.of()
         effects = {
@@ -96,7 +100,8 @@ class Target(NamedTuple):
         words = {"ban": _("ban"), "exempt": _("exemption")}.get(rule.kind) or rule.rates
         present = {"rule": words, "until": until}
         if action == "lift":
-            return _("This rule ends: %(rule)s until %(until)s.") % present + " " + effects[action]
+            text = _("This rule ends: %(rule)s until %(until)s.") % present + " " + effects[action]
+            return Effect(text, self._replace(rule=_id(rule)).value)
         if action == "reset":
             return effects[action]
         return effects[action] + " " + _("It replaces this rule: %(rule)s until %(until)s.") % present
@@ -129,10 +134,17 @@ class Target(NamedTuple):
         return _("All calls were reset: %(target)s.") % {"target": self.shown}
 
     def lift(self) -> str:
-        """End the rule. Raises InvalidValue if there is none."""
+        """End the rule. Raises InvalidValue if there is none, or another one."""
+        rule = self._rules.of(identity_hash=self.identity_hash)
+        if rule and self.rule not in ("", _id(rule)):
+            raise InvalidValue(_("Nothing was lifted: %(target)s has another rule now.") % {"target": self.shown})
         if not self._rules.lift(identity_hash=self.identity_hash):
             raise self._no_rule()
         return _("The rule was lifted: %(target)s.") % {"target": self.shown}
+
+
+def _id(rule: Rule) -> str:
+    return f"{rule.kind}-{rule.until.timestamp()}"
 
 
 def _throttle(name: str, using: str) -> Throttle:

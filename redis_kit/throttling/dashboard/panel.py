@@ -15,9 +15,11 @@ from redis_kit.core.panels import (
     Action,
     Bars,
     Content,
+    Effect,
     Field,
     Figure,
     Lines,
+    Pages,
     Panel,
     Range,
     Ranges,
@@ -51,7 +53,7 @@ def _named(value: str) -> str:
     return Target.parse(value).shown
 
 
-def _effect_of(name: str) -> Callable[[str], str]:
+def _effect_of(name: str) -> Callable[[str], str | Effect]:
     return lambda value: Target.parse(value).effect(name)
 
 
@@ -93,14 +95,16 @@ class ThrottlesPanel(Panel):
             yield Table(title, (), [], empty=str(error))
             yield from self._all()
             return
-        chosen = range_of(self._asked("range"))
-        figures, calls = _read_one(throttle, chosen, **LIMITS)
+        chosen, number = range_of(self._asked("range")), self.viewer.page
+        figures, calls = _read_one(throttle, chosen, **{**LIMITS, "rules": number * MOST_ROWS})
         yield from _figures_of(figures, calls, chosen)
         yield tables.throttles([figures], title)
         yield from _chart_of(figures, calls, chosen, target.asked)
         refused = tables.SHADOW_REFUSED_MOST if throttle.shadow else tables.REFUSED_MOST
         yield tables.offenders([figures], refused, unmasked=self._unmasked)
-        yield tables.rules([figures], unmasked=self._unmasked)
+        page = figures._replace(rules=figures.rules[(number - 1) * MOST_ROWS :])
+        yield tables.rules([page], unmasked=self._unmasked)
+        yield from Pages.of(self.slug, number, figures.rule_count, {**target.asked, "range": str(chosen.hours)})
         if figures.report:
             yield tables.reports_table([(figures, figures.report)])
 
@@ -141,10 +145,11 @@ class ThrottlesPanel(Panel):
         figures = [Figure(_("Allowed in an hour"), allowed), Figure(_("Refused in an hour"), sum(refused))]
         return Tile(figures, Sparkline(text % {"count": grouped(sum(refused))}, refused) if throttles else None)
 
-    def effect_of(self, action: Action, value: str) -> str:
+    def effect_of(self, action: Action, value: str) -> Any:
         """Return whose calls an action concerns, as lists show it to this viewer, and what it will do."""
         sentence = Target.parse(value).identity_sentence(unmasked=self._unmasked)
-        return f"{sentence}{super().effect_of(action, value)}"
+        effect = super().effect_of(action, value)
+        return effect._replace(text=f"{sentence}{effect.text}") if isinstance(effect, Effect) else f"{sentence}{effect}"
 
     @action(
         _("Reset"), permission=CHANGE, asks=None, named=_named, confirm=True, effect=_effect_of("reset"), harmless=True

@@ -50,7 +50,7 @@ def offenders(figures: Sequence[ThrottleFigures], title: Any = REFUSED_MOST, *, 
     """Return the table of the most refused identities."""
     most = [(row.throttle, offender) for row in figures for offender in row.offenders]
     shown = sorted(most, key=lambda pair: -pair[1].refusals)[:OFFENDERS]
-    in_force = {(row.throttle, each.identity_hash): each for row in figures for each in row.rules}
+    in_force = {(row.throttle, each.identity_hash): each for row in figures for each in row.offender_rules}
     return Table(
         title,
         (_("Identity"), _("Throttle"), _("Refusals"), _("Rule")),

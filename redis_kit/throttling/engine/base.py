@@ -222,3 +222,10 @@ def _is_rate(text: str) -> bool:
         return bool(parse(text))
     except InvalidRate:
         return False
+
+
+def checked_throttle(value: Any) -> BaseThrottle:
+    """Return a throttle. Raises InvalidValue for anything else, such as its name."""
+    if not isinstance(value, BaseThrottle):
+        raise InvalidValue(f"Give a throttle, not {shortened(value)}. policy() returns that of a policy.")
+    return value

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple, Never, TypeVar
 from django.http import HttpRequest
 from django.views import View as ViewClass
 
+from redis_kit.core.awaitables import is_async
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import shortened, unexpected
 from redis_kit.core.values.rates import parse
 from redis_kit.throttling.http.guards import Guard, aanswer, answer, check_functions
-from redis_kit.throttling.http.views import is_async_view, loaded_views, method_path, view_path
+from redis_kit.throttling.http.views import loaded_views, method_path, view_path
 from redis_kit.throttling.policy_settings import methods_of
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.ban import Ban
@@ -154,7 +155,7 @@ def _check_cost(cost: Any, throttle: Throttle | None) -> None:
 def _guarded(view: Callable[..., Any], guard: Guard) -> Callable[..., Any]:
     stack = _stack(view, guard)
 
-    if is_async_view(view):
+    if is_async(view):
 
         @wraps(view)
         async def guarded(request: Any, *args: Any, **kwargs: Any) -> Any:

@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 
 from django.http import HttpRequest
 
+from redis_kit.core.awaitables import maybe_await, not_awaitable
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import shortened
 from redis_kit.throttling.engine.reservation import Reservation, arefund_all, refund_all
-from redis_kit.throttling.http import views
 from redis_kit.throttling.http.headers import Verdict, add_fields
 from redis_kit.throttling.http.responses import decisive, refuse, with_fields
-from redis_kit.throttling.http.views import maybe_await
 from redis_kit.throttling.throttles.hit_all import areserve_all, reserve_all
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.identity import IdentityKey
@@ -171,4 +170,4 @@ async def _finish(guarded: GuardedRequest, request: Any, response: Any) -> Any:
 
 
 def _at_once(result: Any) -> Any:
-    return views.not_awaitable(result, "A function of the throttle is a coroutine function, but the view is sync.")
+    return not_awaitable(result, "A function of the throttle is a coroutine function, but the view is sync.")

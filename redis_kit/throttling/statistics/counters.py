@@ -10,7 +10,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch
 from redis_kit.core.values.numbers import whole_number
-from redis_kit.throttling.engine.base import AnyThrottle, BaseThrottle
+from redis_kit.throttling.engine.base import AnyThrottle, BaseThrottle, checked_throttle
 
 MINUTES = scripts.load("redis_kit.throttling", "minutes")
 DAY = 1440  # minutes
@@ -96,7 +96,7 @@ def by_connection(throttles: Sequence[AnyThrottle]) -> dict[str, list[AnyThrottl
     """Return the throttles of each connection."""
     grouped: dict[str, list[AnyThrottle]] = {}
     for throttle in throttles:
-        grouped.setdefault(throttle.using, []).append(throttle)
+        grouped.setdefault(checked_throttle(throttle).using, []).append(throttle)
     return grouped
 
 
@@ -111,12 +111,12 @@ def throttle_history(throttle: BaseThrottle, *, hours: int = WEEK) -> list[Throt
     ``hours`` is from 1 to 2160. One round trip, with a reply of up to 75 KB. Refusals that a process repeated from
     memory are counted with its next call that reaches the server. Raises RedisUnavailable and InvalidValue.
     """
-    return throttle.run_flow(read_hours(throttle, hours))
+    return checked_throttle(throttle).run_flow(read_hours(throttle, hours))
 
 
 async def athrottle_history(throttle: BaseThrottle, *, hours: int = WEEK) -> list[ThrottleCalls]:
     """See throttle_history()."""
-    return await throttle.arun_flow(read_hours(throttle, hours))
+    return await checked_throttle(throttle).arun_flow(read_hours(throttle, hours))
 
 
 def read_hours(throttle: BaseThrottle, hours: int) -> Flow[list[ThrottleCalls]]:

@@ -7,7 +7,7 @@ from redis_kit.core import connections, flow
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.throttling.engine.base import BaseThrottle
-from redis_kit.throttling.rules import Rule, listed
+from redis_kit.throttling.rules import Rule, listed, of_identities
 from redis_kit.throttling.statistics import counters, shadow_report
 from redis_kit.throttling.statistics import offenders as most_refused
 from redis_kit.throttling.statistics.counters import ThrottleCalls
@@ -18,12 +18,13 @@ from redis_kit.throttling.statistics.shadow_report import ShadowReport
 class ThrottleFigures(NamedTuple):
     """The figures of a throttle: calls by minute, most refused identities, rules, and the number of all rules.
 
-    ``report`` is the report of shadow mode.
+    ``offender_rules`` are those of the most refused identities. ``report`` is the report of shadow mode.
     """
 
     throttle: BaseThrottle
     minutes: list[ThrottleCalls]
     offenders: list[Offender]
+    offender_rules: list[Rule]
     rules: list[Rule]
     rule_count: int
     report: ShadowReport | None
@@ -57,9 +58,15 @@ def read(throttle: BaseThrottle, *, minutes: int, offenders: int, rules: int) ->
     """Read the figures of one throttle. See overview()."""
     parts: list[Flow[Any]] = [
         counters.read([throttle], minutes),
-        most_refused.read(throttle, offenders),
+        _read_offenders(throttle, offenders),
         listed(throttle, rules),
         shadow_report.read(throttle),
     ]
-    by_minute, most, (count, in_force), report = yield from gather(parts)
-    return ThrottleFigures(throttle, by_minute[throttle], most, in_force, count, report)
+    by_minute, (most, their_rules), (count, in_force), report = yield from gather(parts)
+    return ThrottleFigures(throttle, by_minute[throttle], most, their_rules, in_force, count, report)
+
+
+def _read_offenders(throttle: BaseThrottle, limit: int) -> Flow[tuple[list[Offender], list[Rule]]]:
+    most = yield from most_refused.read(throttle, limit)
+    hashes = [each.identity_hash for each in most]
+    return most, (yield from of_identities(throttle, hashes)) if hashes else []

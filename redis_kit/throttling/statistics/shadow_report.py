@@ -8,7 +8,7 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch
 from redis_kit.core.values.rates import Rate
-from redis_kit.throttling.engine.base import BaseThrottle
+from redis_kit.throttling.engine.base import BaseThrottle, checked_throttle
 from redis_kit.throttling.keys import DEMAND
 from redis_kit.throttling.statistics import counters
 from redis_kit.throttling.statistics.counters import DAY
@@ -49,12 +49,12 @@ def shadow_report(throttle: BaseThrottle) -> ShadowReport:
 
     Raises InvalidValue if the throttle is not in shadow mode or has no rate, and RedisUnavailable.
     """
-    return throttle.run_flow(_checked(throttle))
+    return checked_throttle(throttle).run_flow(_checked(throttle))
 
 
 async def ashadow_report(throttle: BaseThrottle) -> ShadowReport:
     """See shadow_report()."""
-    return await throttle.arun_flow(_checked(throttle))
+    return await checked_throttle(throttle).arun_flow(_checked(throttle))
 
 
 def read(throttle: BaseThrottle) -> Flow[ShadowReport | None]:

@@ -102,7 +102,7 @@ def test_tile_warns_of_filters_with_layers(kit):
     assert tile() is None
     BloomFilter("seen", 100, 1e-6).add_many(range(250))
     (alert,) = tile().alerts
-    assert (alert.text, alert.value) == ("seen is full", "2.5 times")
+    assert (alert.text, alert.hint) == ("seen is full", "2.5 times its capacity: give it a larger one")
 
 
 def test_tile_warns_of_filters_of_models_that_are_not_asked(kit):

@@ -1,5 +1,6 @@
 """Commands on the wire: the same bytes as redis-py's, whatever the arguments."""
 
+from django.db.models import IntegerChoices, TextChoices
 from hypothesis import given
 from hypothesis import strategies as st
 from redis.connection import PythonRespSerializer
@@ -18,6 +19,31 @@ def test_bytes_are_those_of_redis_py(more):
     expected = b"".join(peer.pack("SET", *more))
     assert wire._packed(("SET", *more)) == expected
     assert packed(("SET", *more)) == expected
+
+
+class Size(IntegerChoices):
+    """An int and a float whose repr() is not a number."""
+
+    LARGE = -(2**60)
+
+
+class Share(float):
+    """See Size."""
+
+    def __repr__(self):
+        return f"Share({float(self)})"
+
+
+class Name(TextChoices):
+    """Text with another name."""
+
+    FIRST = "first"
+
+
+def test_number_or_text_of_a_subclass_is_sent_as_its_value():
+    command, expected = ("SET", Size.LARGE, Name.FIRST), ("SET", -(2**60), "first")
+    assert packed(command) == wire._packed(command) == packed(expected)
+    assert wire._packed(("SET", Share(0.1))) == packed(("SET", 0.1))
 
 
 def _encoded(value):

@@ -1,11 +1,19 @@
 """Indexes of models: which rows they follow, how they are named, and rebuilds in the background."""
 
 import logging
+import threading
 
 import pytest
 
 from redis_kit.bloom import ModelFilter
-from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisKitError, RedisUnavailable
+from redis_kit.core.errors import (
+    ConfigurationError,
+    InvalidValue,
+    OutOfMemory,
+    RebuildRunning,
+    RedisKitError,
+    RedisUnavailable,
+)
 from redis_kit.core.indexes import model_index
 from redis_kit.core.indexes.field_index import FieldIndex
 from redis_kit.core.indexes.model_index import find_index, indexes
@@ -27,7 +35,7 @@ def test_index_is_found_by_model_and_field_in_any_case(monkeypatch):
 
 def test_index_that_is_made_too_late_is_refused(monkeypatch):
     monkeypatch.setattr(model_index.conf, "tests_run", lambda: False)
-    with pytest.raises(ConfigurationError, match=r"is made in models\.py"):
+    with pytest.raises(ConfigurationError, match=r"^Make ModelFilter in models\.py"):
         ModelFilter(Account)
 
 
@@ -40,9 +48,42 @@ def test_rebuild_in_the_background_says_how_it_ended(kit, monkeypatch, caplog):
     index.rebuild_in_background()
     wait_for(lambda: "read 1 rows" in caplog.text)
     monkeypatch.setattr(index, "read_values", lambda: 1 / 0)
-    index.rebuild_in_background()
-    wait_for(lambda: "failed: ZeroDivisionError" in caplog.text)
+    with pytest.raises(RedisKitError, match="ZeroDivisionError"):
+        index.rebuild_in_background()
+    assert "failed: ZeroDivisionError" in caplog.text
     assert not index.may_exist(8)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_rebuild_that_the_server_refuses_says_so(own_kit, monkeypatch):
+    monkeypatch.setattr(model_index, "_indexes", [])
+    index = ModelFilter(Account, capacity=1000)
+    own_kit.client.config_set("maxmemory", 1)
+    with pytest.raises(OutOfMemory):
+        index.rebuild_in_background()
+    own_kit.client.config_set("maxmemory", 0)
+    own_kit.client.replicaof("127.0.0.1", "1")
+    with pytest.raises(RedisUnavailable, match="read only replica"):
+        index.rebuild_in_background()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_rebuild_in_the_background_returns_after_the_first_batch(kit, monkeypatch, caplog):
+    monkeypatch.setattr(model_index, "_indexes", [])
+    monkeypatch.setattr(model_index, "FIRST_BATCH", 30.0)
+    index, goes_on = ModelFilter(Account, capacity=5000), threading.Event()
+
+    def read_values():
+        yield from range(1000)
+        goes_on.wait(30)
+
+    monkeypatch.setattr(index, "read_values", read_values)
+    caplog.set_level(logging.INFO, "redis_kit")
+    index.rebuild_in_background()
+    with pytest.raises(RebuildRunning):
+        index.rebuild_in_background()
+    goes_on.set()
+    wait_for(lambda: "read 1000 rows" in caplog.text)
 
 
 def test_row_is_saved_if_the_thread_that_reports_can_not_start(monkeypatch):

@@ -8,7 +8,7 @@ from typing import Any
 from redis_kit.core import conf
 from redis_kit.core.component import Component
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.panels import Content, Meter, Panel, Table, action
+from redis_kit.core.panels import Content, Effect, Meter, Panel, Table, action
 
 BOXES: dict[str, Any] = {}  # name -> what is in it
 DONE: list[tuple[str, ...]] = []
@@ -31,9 +31,11 @@ def name_of(value: str) -> str:
     return name
 
 
-def effect_of_resize(value: str) -> str:
+def effect_of_resize(value: str) -> str | Effect:
     if value == "gone":
         raise InvalidValue("That box is gone.")
+    if value == "any":
+        return Effect("The newest box.", next(reversed(BOXES)))
     return f"{value} holds {BOXES.get(value, 'nothing')} <b>now</b>."
 
 

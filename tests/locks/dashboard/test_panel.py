@@ -230,7 +230,7 @@ def test_effect_of_a_release_names_the_holder_and_counts_who_waits(kit, waiting)
     thread = waiting(lambda: Lock("a").acquire())
     wait_for(lambda: shown()[0]["Waiting now"] == 1)
     (value,) = shown()[1]["Locks"].values
-    text = LocksPanel().actions()["release"].effect(value)
+    text = LocksPanel().actions()["release"].effect(value).text
     assert text.startswith("1 lease ends, held by ")
     assert "MainThread, tests/locks/dashboard/test_panel.py:" in text
     assert "1 caller is waiting. The code that holds it is not stopped" in text
@@ -245,13 +245,13 @@ def test_effect_on_a_semaphore_counts_its_leases(kit):
     leases = [inner.acquire() for _ in range(7)]
     effect = LocksPanel().actions()["release_all"].effect
     for target in (Target("semaphore", "all"), Target("semaphore", "tenant", within=("all",))):
-        assert effect(target.value).startswith("7 leases end, held by ")
-        assert "; …. The code that holds it is not stopped" in effect(target.value)
+        assert effect(target.value).text.startswith("7 leases end, held by ")
+        assert "; …. The code that holds it is not stopped" in effect(target.value).text
     one = Target("semaphore", "tenant", leases[3].fence, ("all",))
-    assert effect(one.value).startswith("1 lease ends")
+    assert effect(one.value).text.startswith("1 lease ends")
     limit = LocksPanel().actions()["set_limit"].effect
-    assert limit(Target("semaphore", "all").value).startswith("In use: 7 of 9 slots. Waiting: 0.")
-    assert limit("other").startswith("No slot is in use.")
+    assert limit(Target("semaphore", "all").value).text.startswith("In use: 7 of 9 slots. Waiting: 0.")
+    assert limit("other").text.startswith("No slot is in use.")
 
 
 def test_released_lock_is_free_and_its_holder_is_told(kit):
@@ -289,6 +289,26 @@ def test_one_slot_or_all_slots_are_released(kit):
     assert len(leases) == 8
 
 
+@pytest.mark.parametrize(
+    ("kind", "acquire"),
+    [("semaphore", lambda: Semaphore("s", 9).acquire()), ("rwlock", lambda: ReadWriteLock("s").read.acquire())],
+)
+def test_leases_that_began_after_the_confirmation_are_not_released(kit, kind, acquire):
+    panel, first = LocksPanel(), acquire()
+    acquire()
+    action, value = panel.actions()["release_all"], Target(kind, "s").value
+    confirmed = action.effect(value).value
+    assert action.named(confirmed) == "s"
+    first.release()
+    later = acquire()
+    assert panel.release_all(confirmed).startswith("1 lease of s was released")
+    later.extend()
+    for call in (panel.release_all, action.effect):
+        with pytest.raises(InvalidValue, match="s was released before"):
+            call(confirmed)
+    later.release()
+
+
 def test_limit_is_set_and_taken_back(kit):
     with Semaphore("s", 1):
         (value,) = shown()[1]["Semaphores"].values
@@ -310,6 +330,7 @@ def test_wrong_limit_is_refused(kit, limit):
 @pytest.mark.parametrize("name", ["a/b:c", "100%", "%2F", " ", "部门\n", "/", "lock/1/x"])
 def test_target_is_read_as_it_was_written(name):
     for target in (Target("lock", name, 12), Target("semaphore", name), Target("semaphore", name, 0, (name, "b"))):
+        assert Target.parse(target._replace(fence=None, last_fence=7).value).last_fence == 7
         assert Target.parse(target.value) == target
     assert Target.semaphore(Target("semaphore", name, None, (name,)).value).within == (name,)
 
@@ -349,6 +370,9 @@ def test_tile_counts_all_locks_and_warns_of_one_that_blocks_others(kit, waiting)
     (alert,) = tile(found._replace(awaited=blocking + brief)).alerts
     assert (str(alert.text), alert.asked) == ("report is held for", {"name": "report"})
     assert alert.hint.startswith("2 callers wait for it.")
+    many = [lock._replace(name=str(at), waiters=1, held_for=61.0 + at) for at in range(9) for lock in blocking[:1]]
+    names = ["8 is held for", "7 is held for", "6 is held for", "6 others"]
+    assert [str(alert.text) for alert in tile(found._replace(awaited=many)).alerts] == names
     for lease in leases:
         lease.release()
     thread.join(10)
@@ -409,7 +433,9 @@ def test_locks_of_another_connection_are_shown_and_released_there(kit, debian_re
         there.release()
     here.release()
     other, typed = asking(connection="other/2"), LocksPanel().actions()["set_limit"]
-    assert other.effect_of(typed, "s").startswith("In use: 1 of 3 slots.")
+    effect = other.effect_of(typed, "s")
+    assert effect.text.startswith("In use: 1 of 3 slots.")
+    assert typed.named(effect.value) == "s (other/2)"
     assert other.set_limit("s", "1") == "The limit of s (other/2) is 1 now."
     assert Semaphore("s", 3, using="other/2").acquire(blocking=False) is None
     assert Semaphore("s", 3).acquire(blocking=False)

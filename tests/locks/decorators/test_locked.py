@@ -1,6 +1,7 @@
 """@locked: a function that runs at most once at a time."""
 
 import asyncio
+import functools
 import inspect
 from datetime import date
 from uuid import UUID
@@ -185,6 +186,44 @@ def test_class_based_view_takes_it_through_method_decorator(kit):
     assert Page.as_view()(request, pk=1).content == b"view:1"
     with Lock("view:1"):
         assert Page.as_view()(request, pk=1).status_code == 409
+
+
+class AsyncPage(View):
+    """A view whose dispatch() is sync, and returns a coroutine."""
+
+    async def get(self, request, pk):
+        return HttpResponse(",".join(held()))
+
+
+class Callable:
+    """An object whose call is a coroutine."""
+
+    async def __call__(self, request, pk):
+        return HttpResponse(",".join(held()))
+
+
+@pytest.mark.parametrize(
+    "decorated",
+    [
+        lambda decorator: method_decorator(decorator, name="dispatch")(type("Page", (AsyncPage,), {})).as_view(),
+        lambda decorator: decorator(AsyncPage.as_view()),
+        lambda decorator: decorator(Callable()),
+        lambda decorator: decorator(functools.partial(Callable.__call__, None)),
+    ],
+    ids=["dispatch", "view", "object", "partial"],
+)
+def test_async_view_of_any_kind_runs_while_it_holds_the_lock(kit, decorated):
+    view = decorated(locked("view:{pk}"))
+    assert asyncio.run(view(AsyncRequestFactory().get("/"), pk=1)).content == b"view:1"
+    assert held() == []
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")  # a coroutine that nobody awaits
+def test_sync_function_that_returns_a_coroutine_is_an_error(kit):
+    work = locked("a")(lambda: asyncio.sleep(0))
+    with pytest.raises(TypeError, match="would not hold the lock while"):
+        work()
+    assert held() == []
 
 
 def test_lock_is_given_back_after_an_error(kit):

@@ -271,10 +271,12 @@ def test_server_that_is_away_at_the_end_does_not_undo_the_work(own_kit):
     assert run(command) == "done\n"
 
 
-def test_coroutine_runs_where_a_loop_is_running_already(kit):
-    async def handle(self, **options):
-        return "done"
+async def done(self, **options):
+    return "done"
 
+
+@pytest.mark.parametrize("handle", [done, lambda self, **options: done(self)])
+def test_coroutine_runs_where_a_loop_is_running_already(kit, handle):
     async def main():
         return await asyncio.to_thread(run, make(handle))
 

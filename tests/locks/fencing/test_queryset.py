@@ -209,6 +209,24 @@ def test_any_thread_may_use_the_lease(newer, late, accounts):
     assert stored()[0] == (1, newer.fence)
 
 
+@pytest.mark.skipif(connection.vendor != "mysql", reason="REPEATABLE READ of others refuses the UPDATE itself")
+def test_old_snapshot_hides_no_newer_fence(newer, late, accounts):
+    def write():
+        fenced(Account.objects.filter(name="a"), newer).update(balance=7)
+        connection.close()
+
+    with connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    with transaction.atomic():
+        account = Account.objects.get(name="a")
+        thread = threading.Thread(target=write)
+        thread.start()
+        thread.join(20)
+        with pytest.raises(StaleFence):
+            account.save_fenced(late)
+    assert stored()[0] == (7, newer.fence)
+
+
 def test_semaphore_with_one_slot_has_fences_too(kit, accounts):
     with Semaphore("a", 1) as first:
         pass

@@ -89,7 +89,15 @@ async def note(calls, lease):
     calls.append((lease, asyncio.get_running_loop(), threading.current_thread()))
 
 
-@pytest.mark.parametrize("make", [Callback, lambda calls: functools.partial(note, calls)], ids=["object", "function"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        Callback,
+        lambda calls: functools.partial(note, calls),
+        lambda calls: lambda lease: note(calls, lease),
+    ],
+    ids=["object", "function", "lambda"],
+)
 def test_coroutine_on_lost_runs_in_the_loop_of_the_holder(kit, make):
     calls = []
 
@@ -99,6 +107,26 @@ def test_coroutine_on_lost_runs_in_the_loop_of_the_holder(kit, make):
         assert calls == [(lease, asyncio.get_running_loop(), threading.current_thread())]
 
     asyncio.run(main())
+    assert not renewer._running
+
+
+def test_coroutine_on_lost_begins_before_a_loop_ends_with_its_block(kit, caplog):
+    begun, ended = [], []
+
+    async def on_lost(lease):
+        begun.append(lease)
+        await asyncio.sleep(10)
+        ended.append(lease)
+
+    async def main():
+        async with Lock("a", timeout=0.1, on_lost=on_lost):
+            await asyncio.sleep(10)
+
+    for number in range(1, 6):
+        with pytest.raises(LockLost):
+            asyncio.run(main())
+        assert len(begun) == number
+    assert (ended, caplog.text.count("was cancelled, as asyncio.run() does")) == ([], 5)
     assert not renewer._running
 
 

@@ -5,6 +5,7 @@ import re
 import pytest
 from django.contrib.admin.models import LogEntry
 
+from redis_kit.core.errors import InvalidValue
 from redis_kit.core.panels import Figure, Table, Viewer
 from redis_kit.mailbox import Chat, Inbox
 from redis_kit.mailbox.dashboard import panel as module
@@ -75,9 +76,11 @@ def test_last_messages_come_first_and_json_is_shown_as_json(filled):
 
 
 def test_look_at_a_name_that_is_none_shows_nothing(filled):
-    for value in ("", "chat ", "inbox"):
-        link = MailboxPanel().show(value)
-        assert content(module.READ, **link.asked)[0].rows == []
+    link = MailboxPanel().show("chat ")
+    assert content(module.READ, **link.asked)[0].rows == []
+    for value in ("", "inbox", "room ben"):
+        with pytest.raises(InvalidValue, match="Enter “chat”"):
+            MailboxPanel().show(value)
 
 
 @pytest.mark.django_db

@@ -41,7 +41,7 @@ def look(client, **asked):
 
 def ids(found):
     """Return the ids in the table of jobs, without the lines below them."""
-    return [unquote(box.attributes["value"]).partition("/")[2] for box in found.find("input", name="chosen")]
+    return [unquote(box.attributes["value"]).split("/")[1] for box in found.find("input", name="chosen")]
 
 
 def figures(found):
@@ -225,7 +225,9 @@ def test_each_state_has_its_buttons(mail, boss):
     assert said(press(boss, "cancel_jobs", "mail/ready", "mail/running")) == [
         "Cancelled 2 jobs of mail. 1 of them are running; their workers stop them."
     ]
-    assert said(press(boss, "delete_jobs", "mail/latest", "mail/running")) == ["Deleted 1 job of mail."]
+    assert said(press(boss, "delete_jobs", "mail/latest", "mail/running")) == [
+        "Deleted 1 job of mail. 1 job is in another state, or gone."
+    ]
     assert mail.counts() == (0, 2, 1, 3)
 
 
@@ -241,16 +243,51 @@ def test_all_jobs_that_match_are_changed_together(mail, boss):
     assert said(boss.post(url, {"row": value}))[1:] == ["Nothing was done: no job is in this state any more."]
 
 
+def test_confirmation_of_all_that_match_is_for_these_jobs(mail, boss, monkeypatch):
+    monkeypatch.setattr(actions, "MOST", 2)
+    for number in range(3, 6):
+        put(mail, f"r{number}", COUNT)
+    url, value = f"{PAGE}do/cancel_jobs/", "?queue=mail&state=ready&task=count"
+    asked = page(boss.post(url, {"row": value}))
+    assert [one.words for one in asked.find("dd")] == ["mail, ready, 'count'"]
+    (carried,) = asked.find("input", name="row")
+    confirmed = {"row": carried.attributes["value"], "confirmed": "1"}
+    mail.delete("counts")
+    put(mail, "counts", SEND, delay=60)
+    mail.delete("r3")
+    put(mail, "newer", COUNT)
+    assert said(boss.post(url, confirmed)) == ["Cancelled 1 job of mail. 1 job is in another state, or gone."]
+    assert said(boss.post(url, confirmed))[-1] == "Nothing was done: no job is in this state any more."
+    assert [info.id for info in mail.peek(10)] == ["ready", "r4", "r5", "newer"]
+    (entry,) = LogEntry.objects.all()
+    assert entry.object_repr == "Cancel jobs: mail, ready, 'count'"
+
+
+def test_dead_jobs_that_were_retried_meanwhile_are_not_deleted(mail, boss):
+    found = look(boss, queue="mail", state="dead")
+    values = [box.attributes["value"] for box in found.find("input", name="chosen")]
+    mail.requeue(["d0"])
+    assert said(press(boss, "delete_jobs", *values)) == ["Deleted 2 jobs of mail. 1 job is in another state, or gone."]
+    assert mail.get("d0").state == "ready"
+    refusal = "Nothing was deleted: mail, d0 is running, gone or in another state now."
+    assert said(press(boss, "delete_jobs", values[-1]))[-1] == refusal
+    confirmed = {"row": values[-1], "confirmed": "1"}
+    assert said(boss.post(f"{PAGE}do/delete_jobs/", confirmed))[-1] == refusal
+    assert mail.get("d0").state == "ready"
+
+
 @pytest.mark.parametrize(
     ("values", "answer"),
     [
         ([], "Nothing was done: no row was selected."),
         (["mail"], "Nothing was done: this is not a job."),
-        (["mail/d0", "other/d1"], "Nothing was done: select up to 1000 jobs of one queue."),
+        (["mail/d0", "other/d1"], "Nothing was done: select up to 1,000 jobs of one queue in one state."),
+        (["mail/d0/dead", "mail/d1/ready"], "Nothing was done: select up to 1,000 jobs of one queue in one state."),
+        (["?queue=mail&state=dead&ids=d0+d/1"], "Nothing was done: this is not a search for jobs."),
         (["?queue=mail&state=done"], "Nothing was done: this is not a search for jobs."),
         (["?state=dead"], "Nothing was done: this is not a search for jobs."),
         (["none/d0"], "There is no queue none."),
-        (["mail/gone"], "Nothing was deleted: mail, gone is running or gone."),
+        (["mail/gone"], "Nothing was deleted: mail, gone is running, gone or in another state now."),
         (["mail/gone\nmail/lost"], "Nothing was done: no job is in this state any more."),
     ],
 )

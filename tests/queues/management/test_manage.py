@@ -299,6 +299,11 @@ def test_cancel_deletes_a_job_that_waits_and_marks_one_that_runs(full, twin, kit
     assert not twin(full.cancel, "nobody")
 
 
+def test_single_id_is_not_taken_for_several(queue, twin):
+    with pytest.raises(InvalidValue, match="Give a list of ids, not 'abc'"):
+        twin(queue.requeue, "abc")
+
+
 @pytest.mark.parametrize("more", [{"task": "x"}, {"error": "ValueError"}, {"limit": 1}])
 def test_ids_and_a_cause_or_limit_are_refused_together(queue, twin, more):
     with pytest.raises(InvalidValue, match="either ids, or task, error, tag and limit"):

@@ -1,4 +1,4 @@
-"""Workers that ended without signing off: who is recorded by the worker that takes their jobs, and for how long."""
+"""Workers with their running jobs, and those that ended without signing off: which are recorded, and for how long."""
 
 import asyncio
 import json
@@ -7,7 +7,7 @@ import pytest
 
 from redis_kit.queues import Queue
 from redis_kit.queues.engine import liveness
-from redis_kit.queues.inspection import alost_workers, lost_workers
+from redis_kit.queues.inspection import alost_workers, list_workers, lost_workers
 
 pytestmark = pytest.mark.once
 
@@ -31,6 +31,17 @@ def lose(kit, queue, *workers):
     kit.client.hset(queue.key("info"), "steady", '1 {"host": "web2", "pid": 1}')
     kit.client.zadd(queue.key("workers"), dict.fromkeys(workers, 1))
     beat(queue, "steady")
+
+
+def test_all_running_jobs_of_a_worker_are_counted(kit, mail):
+    for queue in (mail, Queue("news")):
+        queue.put_many(range(150))
+        queue.claim(150, worker="w1")
+    mail.put(1)
+    mail.claim(worker="w10")
+    first, second = list_workers()
+    assert (first.running, len(first.jobs), len(first.held)) == (300, 200, 200)
+    assert (second.running, len(second.jobs)) == (1, 1)
 
 
 def test_worker_that_did_not_sign_off_is_lost_with_its_jobs(kit, mail):

@@ -10,7 +10,7 @@ from tests.app.models import Page
 def test_indexes_are_listed_rebuilt_and_refreshed(kit, page_index, shell):
     assert shell("rk_search", "list")[1].split()[-1] == "no"
     Page.objects.bulk_create([Page(title="a b"), Page(title="b c")])
-    assert shell("rk_search", "rebuild", "app.pageindex")[:2] == (0, "app.PageIndex: 2 values.\n")
+    assert shell("rk_search", "rebuild", "app.pageindex")[:2] == (0, "app.PageIndex: 2 rows.\n")
     page_index.search("nowhere")
     code, out, _ = shell("rk_search", "list")
     assert code == 0

@@ -58,13 +58,14 @@ def test_rebuild_runs_in_a_thread(pages):
     wait_for(lambda: pages.search("quiet").total == 1)
 
 
-def test_restarted_server_is_an_alert(own_kit, page_index):
-    page_index.instance.rebuild()
+def test_index_that_is_not_built_and_a_restarted_server_are_alerts(own_kit, page_index):
     panel = SearchPanel()
 
     def tile():
         return panel.tile({"default": flow.run(panel.reads()["default"], connections.client())})
 
+    assert [str(alert.text) for alert in tile().alerts] == ["app.PageIndex is not built"]
+    page_index.instance.rebuild()
     assert tile().alerts == []
     connections.client().call("HDEL", page_index.instance.store.key("state"), "complete")
     assert [str(alert.text) for alert in tile().alerts] == ["app.PageIndex may miss changes"]

@@ -14,12 +14,14 @@ WHO = hashed("joe")
 
 @pytest.mark.parametrize("name", ["login", "a b", "a\nb", " ", "*", "部门", "x" * 512])
 def test_value_of_a_button_is_read_back(name):
-    for identity_hash, using in product([WHO, ""], ["default", "other", "a b/@%", "部门"]):
-        assert Target.parse(Target(name, identity_hash, using).value) == (name, identity_hash, using)
+    for identity_hash, using in product([WHO, ""], ["default", "other", "a b/@!%", "部门"]):
+        for rule in ("", "ban-1790000000.5"):
+            target = Target(name, identity_hash, using, rule)
+            assert Target.parse(target.value) == target
 
 
 def test_value_without_a_connection_means_the_default_one():
-    assert Target.parse(f"{WHO} login") == ("login", WHO, "default")
+    assert Target.parse(f"{WHO} login") == Target("login", WHO, "default")
     assert Target("login", WHO).value == f"{WHO} login"
 
 

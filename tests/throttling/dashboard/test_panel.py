@@ -7,7 +7,7 @@ import pytest
 from redis_kit.core import connections
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.keys import hashed
-from redis_kit.core.panels import RANGES, Bars, Figure, Link, Meter, Ranges, StackedBars, Table, Viewer
+from redis_kit.core.panels import RANGES, Bars, Figure, Link, Meter, Pages, Ranges, StackedBars, Table, Viewer
 from redis_kit.throttling import Ban, Throttle
 from redis_kit.throttling.dashboard.actions import Target
 from redis_kit.throttling.dashboard.panel import CHANGE, UNMASK, ThrottlesPanel
@@ -184,6 +184,30 @@ def test_list_of_rules_is_bounded_and_their_number_is_shown(kit):
     assert [figure.value for figure in shown(Figure)][3] == 111
 
 
+def test_rules_of_a_throttle_have_pages(kit):
+    login = Throttle("login", "5/m")
+    login.rules.override("9/m", 9000)
+    for number in range(110):
+        login.rules.ban(f"user:{number}", 600 + number)
+    pages = [table("Rules", throttle="login", page=number).rows for number in ("1", "2")]
+    assert [len(rows) for rows in pages] == [100, 11]
+    assert len({row[3] for rows in pages for row in rows}) == 111
+    assert [(each.number, each.count) for each in shown(Pages, throttle="login", page="3")] == [(2, 2)]
+
+
+def test_rule_of_a_refused_identity_is_shown_however_many_there_are(kit):
+    kit.options(THROTTLING={"REMEMBER": 0})
+    login = Throttle("login", "1/h")
+    for _ in range(2):
+        login.hit("user:joe")
+    login.rules.ban("user:joe", 9000)
+    for number in range(110):
+        login.rules.ban(f"user:{number}", 600)
+    for asked in ({}, {"throttle": "login"}):
+        ((_identity, _throttle, refusals, rule),) = table("Refused most", **asked).rows
+        assert (refusals, str(rule.lines[0])) == (1, "banned")
+
+
 def test_report_of_shadow_mode_is_shown(kit):
     search = Throttle("search", "2/h", shadow=True)
     Throttle("off", None, shadow=True)
@@ -220,7 +244,7 @@ def test_confirmations_say_what_a_rule_replaces(kit):
         effects["lift"](target.value)
     until = login.rules.ban("joe", 3600).until.strftime("%Y-%m-%d %H:%M:%S")
     assert effects["exempt"](target.value).endswith(f"It replaces this rule: ban until {until}.")
-    assert effects["lift"](target.value).startswith(f"This rule ends: ban until {until}.")
+    assert effects["lift"](target.value).text.startswith(f"This rule ends: ban until {until}.")
     address = "ip:203.0.113.7"
     login.rules.exempt(address, 60)
     reset, value = panel().actions()["reset"], Target.of(login, hashed(address)).value
@@ -231,6 +255,20 @@ def test_confirmations_say_what_a_rule_replaces(kit):
     assert "replaces" not in effects["reset"](target.value)
     login.rules.override("9/m", 60)
     assert "It replaces this rule: 9/m until" in effects["override_all"](Target.of(login).value)
+
+
+def test_only_the_rule_that_was_confirmed_is_lifted(kit):
+    login = Throttle("login", "2/h")
+    value, lift = Target.of(login, hashed("joe")).value, panel().actions()["lift"]
+    login.rules.exempt("joe", 60)
+    confirmed = panel().effect_of(lift, value).value
+    login.rules.ban("joe", 3600)
+    with pytest.raises(InvalidValue, match=f"Nothing was lifted: login, {hashed('joe')} has another rule now."):
+        panel().lift(confirmed)
+    assert login.rules.of("joe").kind == "ban"
+    assert panel().lift(panel().effect_of(lift, value).value).startswith("The rule was lifted")
+    with pytest.raises(InvalidValue, match="there is no rule"):
+        panel().lift(confirmed)
 
 
 def test_there_is_no_report_without_shadow_mode(kit):

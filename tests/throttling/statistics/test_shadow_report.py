@@ -9,6 +9,7 @@ import pytest
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling import Rate, Throttle, ashadow_report, shadow_report
+from redis_kit.throttling.statistics.counters import recent, throttle_history
 from redis_kit.throttling.strategies.base import STRATEGIES
 
 pytestmark = pytest.mark.once
@@ -111,6 +112,12 @@ def test_distribution_restarts_each_week_and_takes_little_memory(kit, clock):
 def test_throttle_without_a_shadow_or_a_rate_has_no_report(kit, limit):
     with pytest.raises(InvalidValue, match="report"):
         shadow_report(limit)
+
+
+@pytest.mark.parametrize("read", [shadow_report, throttle_history, recent])
+def test_name_is_not_a_throttle(read):
+    with pytest.raises(InvalidValue, match=r"Give a throttle, not 'x'. policy\(\) returns"):
+        read("x")
 
 
 def test_decision_and_tally_are_one_round_trip(kit, commands):

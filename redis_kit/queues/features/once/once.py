@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from functools import partial, wraps
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from django.apps import apps
 from django.db import IntegrityError, transaction
@@ -29,6 +29,8 @@ LONGEST = 255  # characters of a key
 ONE_IN = 100  # first times after which expired keys are deleted
 DELETED = 1000  # expired keys at a time
 Key = str | Callable[..., str]
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
 
 class Occurrence:
@@ -69,7 +71,7 @@ class Once:
     def __exit__(self, *raised: Any) -> bool | None:
         return self._own.blocks.pop().__exit__(*raised)
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         """Return a function that runs once for a key, and then returns what was returned first."""
         if inspect.iscoroutinefunction(function):
             raise InvalidValue(
@@ -78,7 +80,7 @@ class Once:
             )
 
         @wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
             key = self._key(*args, **kwargs) if callable(self._key) else self._key
             with _block(key, self._using, self._keep) as occurrence:
                 if occurrence:

@@ -3,13 +3,14 @@
 import contextlib
 import inspect
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from django.db import router, transaction
 from django.db.models import Manager, Model, QuerySet
 
+from redis_kit.core.awaitables import is_async, not_awaitable
 from redis_kit.core.errors import InvalidValue, PoolExhausted, RedisUnavailable
 from redis_kit.core.flow import Flow, single
 from redis_kit.core.text import shortened
@@ -22,11 +23,13 @@ from redis_kit.queues.tasks import progress as stored_progress
 from redis_kit.queues.tasks.current_job import CurrentJob
 
 Row = TypeVar("Row", bound=Model)
+Parameters = ParamSpec("Parameters")
 if TYPE_CHECKING:
     Rows = QuerySet[Row] | Manager[Row] | Callable[..., QuerySet[Row]]
 EVERY = (1, 100_000)
 CHUNK = (100, 2000)  # rows of one query, at least and at most
 KEPT = 30 * 86_400 * 1000  # ms: as long as a dead job, which goes on where it was when it is retried
+NOT_ASYNC = "A function of resumable() that returns an awaitable must be a coroutine function."
 ALLOWED = "a queryset, a manager, or a function of the task's arguments that returns a queryset"
 logger = logging.getLogger("redis_kit.worker")
 
@@ -43,9 +46,15 @@ class Resumable(Generic[Row]):
     def __aiter__(self) -> AsyncIterator[Row]:
         return self._aover((), {})
 
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Row, Parameters], Coroutine[Any, Any, None]]
+    ) -> Callable[Parameters, Coroutine[Any, Any, None]]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[Row, Parameters], Any]) -> Callable[Parameters, None]: ...
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function that calls this one for each row, with the row before its own arguments."""
-        if inspect.iscoroutinefunction(function):
+        if is_async(function):
 
             @wraps(function)
             async def acall(*args: Any, **kwargs: Any) -> None:
@@ -57,7 +66,7 @@ class Resumable(Generic[Row]):
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> None:
             for row in self._over(args, kwargs):
-                function(row, *args, **kwargs)
+                not_awaitable(function(row, *args, **kwargs), NOT_ASYNC)
 
         return _without_row(call, function)
 

@@ -4,14 +4,14 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cached_property
 from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from django.conf import settings
-from django.utils.timezone import is_naive, make_aware
 
+from redis_kit.core import dates
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.core.keys import encode
 from redis_kit.core.text import did_you_mean, number, shortened
@@ -297,11 +297,11 @@ def _cron(expression: Any) -> str:
 def _moment(name: str, value: Any) -> int:
     if value is None:
         return 0
-    if not isinstance(value, datetime):
-        raise InvalidSchedule(f"{name} must be a datetime, not {shortened(value)}.", name)
-    if is_naive(value) and settings.USE_TZ:
-        raise InvalidSchedule(f"{name} is {value!r}, without a time zone; with USE_TZ it must have one.", name)
-    return max(1, round((make_aware(value) if is_naive(value) else value).timestamp() * 1000))
+    try:
+        moment = dates.aware(name, value)
+    except InvalidValue as error:
+        raise InvalidSchedule(str(error), name) from error
+    return max(1, round(moment.timestamp() * 1000))
 
 
 def _zone(name: Any) -> str:

@@ -79,17 +79,18 @@ def store_all() -> None:
 
 
 def push(row: Schedule, *, deleted: bool = False) -> None:
-    """Store a row in Redis after the commit. If that fails, workers do it within a minute."""
-    parts = (row.name, "" if deleted else stored(row))
+    """Store a row in Redis after the commit, and remove its earlier name. If that fails, workers do it in a minute."""
+    parts = {row.stored_name or row.name: "", row.name: "" if deleted else stored(row)}
+    row.stored_name = row.name
     transaction.on_commit(lambda: _push(parts), using=router.db_for_write(Schedule, instance=row))
 
 
-def _push(parts: tuple[str, str]) -> None:
+def _push(parts: dict[str, str]) -> None:
     store = Schedules("all")
     try:
-        store.run_flow(schedules.store(store, [parts]))
+        store.run_flow(schedules.store(store, list(parts.items())))
     except RedisFailure as error:
-        logger.warning("Schedule %a is stored in Redis within a minute, and not at once: %s", parts[0], error)
+        logger.warning("Schedule %a is stored in Redis within a minute, and not at once: %s", list(parts)[-1], error)
 
 
 def _all_rows() -> Iterator[tuple[str, str]]:

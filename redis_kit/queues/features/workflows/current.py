@@ -12,6 +12,7 @@ from redis_kit.queues.features.workflows.parts import Group, Part
 from redis_kit.queues.features.workflows.start import packed
 from redis_kit.queues.features.workflows.step import MOST_STEPS, StepCall
 from redis_kit.queues.features.workflows.workflow import Workflow
+from redis_kit.queues.tasks.task import Step as AnyPart
 
 MOST_ADDED = 1000  # steps
 MOST_BYTES = 1024 * 1024
@@ -24,7 +25,7 @@ class CurrentWorkflow(Workflow):
         super().__init__(step.workflow)
         self._parts: list[Part] = []
 
-    def add(self, *parts: Part) -> None:
+    def add(self, *parts: AnyPart) -> None:
         """Add steps, chains or groups to run when this step has succeeded, before what waits for it. No round trip.
 
         They start side by side. If the step fails, or its worker dies, nothing is added; its next attempt adds them

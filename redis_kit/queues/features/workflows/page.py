@@ -47,19 +47,19 @@ def _effect_of_cancel(value: str) -> str:
         raise InvalidValue(_("Nothing was cancelled: the workflow %(id)s has ended.") % {"id": value})
     waiting = status.steps - status.successful - status.failed
     return ngettext(
-        "%(count)d step has not ended. It will not run, or is stopped at the next heartbeat of its worker.",
-        "%(count)d steps have not ended. They will not run, or are stopped at the next heartbeat of their workers.",
+        "%(count)s step has not ended. It will not run, or is stopped at the next heartbeat of its worker.",
+        "%(count)s steps have not ended. They will not run, or are stopped at the next heartbeat of their workers.",
         waiting,
-    ) % {"count": waiting}
+    ) % {"count": grouped(waiting)}
 
 
 def _effect_of_retry(value: str) -> str:
     failed = Workflow(value).status().failed
     return ngettext(
-        "%(count)d failed or cancelled step runs again, and then the steps that wait for it.",
-        "%(count)d failed or cancelled steps run again, and then the steps that wait for them.",
+        "%(count)s failed or cancelled step runs again, and then the steps that wait for it.",
+        "%(count)s failed or cancelled steps run again, and then the steps that wait for them.",
         failed,
-    ) % {"count": failed}
+    ) % {"count": grouped(failed)}
 
 
 def link(workflow: str) -> Link:
@@ -110,7 +110,7 @@ class WorkflowsPanel(Panel):
     @button(gettext_lazy("Cancel the workflow"), confirm=True, effect=_effect_of_cancel)
     def cancel(self, value: str) -> str:
         """Cancel a running workflow and the jobs of its steps."""
-        if not Workflow(value).cancel():
+        if Workflow(value).status().state != "running" or not Workflow(value).cancel():
             raise InvalidValue(_("Nothing was cancelled: the workflow %(id)s has ended.") % {"id": value})
         return _("Cancelled: workflow %(id)s.") % {"id": value}
 
@@ -121,8 +121,8 @@ class WorkflowsPanel(Panel):
         if not count:
             text = _("Nothing was retried: no step of the workflow %(id)s has failed or was cancelled.")
             raise InvalidValue(text % {"id": value})
-        return ngettext("Retried %(count)d step of %(id)s.", "Retried %(count)d steps of %(id)s.", count) % {
-            "count": count,
+        return ngettext("Retried %(count)s step of %(id)s.", "Retried %(count)s steps of %(id)s.", count) % {
+            "count": grouped(count),
             "id": value,
         }
 

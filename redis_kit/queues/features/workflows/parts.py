@@ -1,7 +1,7 @@
 """The parts of a workflow: steps, chains and groups. Nothing here reads or writes Redis."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from django.utils.module_loading import import_string
 
@@ -9,6 +9,7 @@ from redis_kit.core.text import shortened
 from redis_kit.queues import framework
 from redis_kit.queues.errors import InvalidWorkflow
 from redis_kit.queues.framework import BACKEND
+from redis_kit.queues.tasks.task import Step as AnyPart
 
 if TYPE_CHECKING:
     from redis_kit.queues.features.workflows.workflow import Workflow
@@ -36,9 +37,9 @@ class Result(Placeholder):
 
 
 #: Stands for the result of the part before: in a callback, the list of the results of its group.
-previous = Placeholder("previous")
+previous: Any = Placeholder("previous")
 #: Stands, in a callback, for the list of the steps of its group that failed: dicts with ``id``, ``task`` and ``error``.
-failures = Placeholder("failures")
+failures: Any = Placeholder("failures")
 
 
 class Part:
@@ -52,7 +53,7 @@ class Part:
         """Return what stands for the result of this part in the arguments of another step, which then waits for it."""
         return Result(self)
 
-    def after(self, *parts: "Part") -> "Part":
+    def after(self, *parts: AnyPart) -> Self:
         """Let this part wait for others of its group, too, and return it."""
         self.waits_for += map(checked, parts)
         return self
@@ -96,7 +97,7 @@ class Step(Part):
 class Chain(Part):
     """Parts that run one after the other. If one fails, those after it do not run."""
 
-    def __init__(self, parts: Iterable[Part]) -> None:
+    def __init__(self, parts: Iterable[AnyPart]) -> None:
         super().__init__()
         self.parts = several(parts, "chain")
 
@@ -107,7 +108,7 @@ class Chain(Part):
 class Group(Part):
     """Parts that run side by side, each as soon as it may. See on_done() for what follows whatever they come to."""
 
-    def __init__(self, parts: Iterable[Part]) -> None:
+    def __init__(self, parts: Iterable[AnyPart]) -> None:
         super().__init__()
         self.parts = several(parts, "group")
         self.callback: Part | None = None
@@ -115,7 +116,7 @@ class Group(Part):
     def __repr__(self) -> str:
         return f"<Group of {len(self.parts)}>"
 
-    def on_done(self, callback: Part) -> "Group":
+    def on_done(self, callback: AnyPart) -> "Group":
         """Let a step run, once, when no step of the group can run any more, also if some failed. Return the group.
 
         Its arguments may be ``previous``, the list of results with None for parts that failed, and ``failures``. The
@@ -127,10 +128,7 @@ class Group(Part):
         return self
 
 
-Argument = Part | Iterable[Part]
-
-
-def chain(*parts: Part) -> Chain:
+def chain(*parts: AnyPart | Iterable[AnyPart]) -> Chain:
     """Return parts that run one after the other: steps, groups and other chains.
 
     No result is passed on by itself: ``previous`` among the arguments of a step stands for the result of the part
@@ -139,7 +137,7 @@ def chain(*parts: Part) -> Chain:
     return Chain(_given(parts))
 
 
-def group(*parts: Argument) -> Group:
+def group(*parts: AnyPart | Iterable[AnyPart]) -> Group:
     """Return parts that run side by side: steps, chains and other groups, given one by one or as one iterable.
 
     A step that has the ``result`` of another one of the group among its arguments waits for that one, as does one with

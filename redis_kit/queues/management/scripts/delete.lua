@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Delete jobs that no worker has: some by their ids, or the first ones of a state.
+-- Delete jobs that no worker has: some by their ids, in any state or only in one, or the first ones of a state.
 --
 -- @keys jobs, ready, scheduled, dead, signal
--- ARGV[1]     state  ready, scheduled or dead, if no ids follow
+-- ARGV[1]     state  ready, scheduled or dead; "" for any, if ids follow
 -- ARGV[2]     limit  how many, at most, if no ids follow
 -- ARGV[3...]  ids    of the jobs to delete
 -- returns     how many were deleted
@@ -22,7 +22,7 @@ end
 local deleted, wakes = 0, false
 for _, id in ipairs(ids) do
     local from = #ARGV > 2 and state_of(id) or state
-    if from ~= "running" then
+    if from ~= "running" and (from == state or state == "") then
         wakes, deleted = move(id, from, "gone", {}) or wakes, deleted + 1
     end
 end

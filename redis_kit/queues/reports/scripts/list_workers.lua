@@ -4,8 +4,8 @@
 -- @keys workers, info, running, jobs
 -- ARGV[1]  limit    how many workers, and how many jobs of each, at most
 -- ARGV[2]  bytes    of records that are read, at most, but for the last: after that no more jobs are read
--- returns  for each: worker, ms to the end of its lease, information, {worker/claim/place/id of a job, for how many
---          ms it runs, -1 when that is not stored, the first bytes of its body, ...}
+-- returns  for each: worker, ms to the end of its lease, information, the number of its jobs, {worker/claim/place/id of
+--          a job, for how many ms it runs, -1 when that is not stored, the first bytes of its body, ...}
 
 local limit, bytes = tonumber(ARGV[1]), tonumber(ARGV[2])
 local clock = redis.call("TIME")
@@ -34,7 +34,7 @@ for at = 1, #leases, 2 do
     end
     local information = redis.call("HGET", info, worker) or ""
     local left = math.max(-2 ^ 53, math.min(2 ^ 53, leases[at + 1] - now))
-    for _, item in ipairs({worker, left, information, held}) do
+    for _, item in ipairs({worker, left, information, redis.call("ZLEXCOUNT", running, from, to), held}) do
         table.insert(reply, item)
     end
 end

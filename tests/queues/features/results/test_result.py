@@ -549,6 +549,14 @@ def test_value_that_can_not_be_stored_is_named_and_the_job_dead_at_once(queue, c
     assert "is dead after attempt 1 of 3" in line.getMessage()
 
 
+def test_tuple_becomes_a_list_and_bytes_become_text_as_with_each_backend(queue):
+    result = task(give).enqueue()
+    given[:] = [{"rows": (1, b"two")}]
+    drain()
+    result.refresh()
+    assert result.return_value == {"rows": [1, "two"]}
+
+
 def test_error_of_the_task_itself_that_looks_the_same_is_tried_again(queue):
     result = task(max_attempts=2, backoff=0)(send_object).enqueue()
     drain()

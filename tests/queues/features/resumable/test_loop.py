@@ -1,5 +1,6 @@
 """Loops that go on where they were: over attempts, workers and crashes, in both forms."""
 
+import asyncio
 import uuid
 from collections.abc import Iterator
 
@@ -299,6 +300,12 @@ def test_position_is_stored_for_30_days_and_text_in_its_place_begins_again(place
         kit.client.hset(key, 0, damaged)
         touched.clear()
         assert Worker().run(rows=7) == places[:7]
+
+
+def test_sync_function_that_returns_a_coroutine_is_an_error(places):
+    each_row = resumable(Place.objects.all())(lambda place: asyncio.sleep(0))
+    with pytest.raises(TypeError, match="must be a coroutine function"):
+        each_row()
 
 
 def test_outside_of_a_worker_it_is_a_plain_loop(places, kit, commands):

@@ -261,6 +261,24 @@ def test_saved_row_is_a_schedule_and_deleted_it_is_none(kit, commits):
     assert control.listed().total == 0
 
 
+def test_row_with_another_name_is_another_schedule(kit, commits):
+    with commits():
+        row = Schedule.objects.create(name="old", task=TASK, every=60, args=[1])
+    for name in ("new", "New"):
+        row.name = name
+        with commits():
+            row.save()
+        tick(scheduler())
+        assert [each.definition.name for each in control.listed().schedules] == [name]
+    row = Schedule.objects.get(name="New")
+    row.name = "last"
+    with commits():
+        row.save()
+        row.delete()
+    tick(scheduler())
+    assert control.listed().total == 0
+
+
 def test_rows_are_stored_again_and_what_is_none_any_more_is_removed(kit):
     Schedule.objects.bulk_create(
         [Schedule(name=f"row{n}", task=TASK, every=60, changed=timezone.now()) for n in range(3)]

@@ -152,6 +152,7 @@ def test_buttons_cancel_and_retry(failed, waiting, boss):
     assert said(boss.post(URLS["retry"], given)) == [f"Retried 1 step of {failed.id}."]
     given = {"row": values["cancel", waiting.id], "confirmed": "1"}
     assert said(boss.post(URLS["cancel"], given))[-1] == f"Cancelled: workflow {waiting.id}."
+    assert "has ended" in said(boss.post(URLS["cancel"], given))[-1]
     drain()
     given = {"row": values["retry", failed.id], "confirmed": "1"}
     assert "has ended" in said(boss.post(URLS["cancel"], given))[-1]

@@ -1,0 +1,38 @@
+"""Functions that may be async: which ones are, and what their calls return."""
+
+from functools import partial
+from inspect import isawaitable, iscoroutine, unwrap
+from typing import Any
+
+from asgiref.sync import iscoroutinefunction
+
+
+def is_async(function: Any) -> bool:
+    """Tell whether a call returns an awaitable: also of an object, and of the bound ``dispatch()`` of an async view."""
+    method = bound_method(function)
+    is_dispatch = getattr(method, "__name__", "") == "dispatch"
+    return (
+        iscoroutinefunction(function)
+        or iscoroutinefunction(type(function).__call__)
+        or (is_dispatch and bool(getattr(method.__self__, "view_is_async", False)))
+    )
+
+
+def bound_method(function: Any) -> Any:
+    """Return the method that Django's ``method_decorator`` bound to its instance; None for other functions."""
+    inner = unwrap(function, stop=lambda wrapped: isinstance(wrapped, partial))
+    return inner.func if isinstance(inner, partial) and hasattr(inner.func, "__self__") else None
+
+
+async def maybe_await(result: Any) -> Any:
+    """Return a result, awaited if it is awaitable."""
+    return await result if isawaitable(result) else result
+
+
+def not_awaitable(result: Any, message: str) -> Any:
+    """Return the result of a sync function. Raises TypeError with the message if it is awaitable."""
+    if isawaitable(result):
+        if iscoroutine(result):
+            result.close()
+        raise TypeError(message)
+    return result
