@@ -8,7 +8,6 @@ import os
 import threading
 from collections.abc import Callable
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from redis_kit.core import conf
 from redis_kit.core.client import connection_factory, event_loops
@@ -79,8 +78,7 @@ def _build(
     def connect(node: tuple[str, int]) -> Any:
         return plain(_server(using, profile, connection_factory.node(server, *node), factory, in_cluster=True))
 
-    parts = urlsplit(server.url)
-    return cluster((parts.hostname or "localhost", parts.port or 6379), connect)
+    return cluster(server.cluster, connect)
 
 
 def _server(

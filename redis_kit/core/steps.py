@@ -133,6 +133,24 @@ class CombinedBatch(Batch):
         ]
 
 
+class NodesBatch(CombinedBatch):
+    """A combined batch, lenient also if some nodes of a Cluster are unavailable: the error is the reply of their calls.
+
+    It is raised if no call was carried out.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, calls: Sequence[Any], *, most: int = 1) -> None:
+        super().__init__(calls, lenient=True, most=most)
+
+    def result(self, replies: list[Any]) -> list[Any]:
+        """See Batch.result()."""
+        errors = [reply for reply in replies if isinstance(reply, Exception)]
+        stays = len(errors) < len(replies) and all(isinstance(error, RedisFailure) for error in errors)
+        return replies if stays else super().result(replies)
+
+
 class TolerantCombinedBatch(CombinedBatch, TolerantBatch):
     """A combined batch whose errors are replies."""
 

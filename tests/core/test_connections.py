@@ -14,7 +14,7 @@ from redis_kit.core.errors import ConfigurationError, KeyConflict, OutOfMemory, 
 from redis_kit.core.scripts import Script
 from redis_kit.core.steps import Batch, Call, Pop
 from tests.fixtures.kit import Kit
-from tests.fixtures.process import forked
+from tests.fixtures.process import forked, free_port
 from tests.fixtures.servers import wait_for
 
 COUNT = Script("count", "-- KEYS[1] counter\nreturn redis.call('INCR', KEYS[1])")
@@ -276,6 +276,12 @@ def test_cluster_slot_that_moved_is_followed(cluster, settings, do):
     assert do(Call("GET", "{moving}:a")) == b"4"
 
 
+def test_cluster_is_discovered_by_any_node_that_answers(cluster, settings, do):
+    with contextlib.closing(Kit(cluster, settings)) as kit:
+        kit.connect({"CLUSTER": [f"redis://127.0.0.1:{free_port()}", cluster.url]})
+        assert do(Call("SET", f"{kit.prefix}:a", 1)) == b"OK"
+
+
 def test_batch_follows_a_slot_that_moved_and_its_errors_are_replies(cluster, settings, do):
     with contextlib.closing(Kit(cluster, settings)) as kit:
         counter, text, elsewhere = (f"{kit.prefix}:{name}" for name in ("{a}:1", "{a}:2", "{b}"))
@@ -312,6 +318,27 @@ def test_batch_follows_a_slot_on_its_way(cluster, settings, do):
         _migrate(cluster, slot, target, source, lambda: None)
 
 
+def test_user_who_may_not_follow_a_slot_on_its_way_is_refused(cluster, settings, do):
+    with contextlib.closing(Kit(cluster, settings)) as kit:
+        key = f"{kit.prefix}:{{a}}"
+        nodes = [node.client() for node in cluster.nodes]
+        for node in nodes:
+            node.execute_command("ACL", "SETUSER", kit.prefix, "on", "nopass", "~*", "+@all", "-asking")
+        kit.connect({**cluster.connection, "USERNAME": kit.prefix, "PASSWORD": "any"})
+        source = cluster.owner(key)
+        target = next(node for node in cluster.nodes if node is not source)
+
+        def meanwhile():
+            for step in (Call("INCR", key), COUNT([key]), Batch([Call("INCR", key)]), Watching(key)):
+                with pytest.raises(PermissionDenied, match="asking"):
+                    do(step)
+
+        _migrate(cluster, source.client().cluster("KEYSLOT", key), source, target, meanwhile)
+        assert do(Call("INCR", key)) == 1
+        for node in nodes:
+            node.execute_command("ACL", "DELUSER", kit.prefix)
+
+
 def test_node_of_a_cluster_in_place_of_the_cluster_is_named(cluster, settings, do):
     with contextlib.closing(Kit(cluster, settings)) as kit:
         kit.connect({"URL": cluster.url})
@@ -319,6 +346,12 @@ def test_node_of_a_cluster_in_place_of_the_cluster_is_named(cluster, settings, d
         for step in (Batch([COUNT([key]) for key in keys], lenient=True), Call("MGET", *keys)):
             with pytest.raises(ConfigurationError, match=r"is a node of a Cluster.*'CLUSTER' in place of 'URL'"):
                 do(step)
+
+
+def test_server_in_place_of_a_cluster_is_named(kit, tcp_valkey, do):
+    kit.connect({"CLUSTER": tcp_valkey.url})
+    with pytest.raises(ConfigurationError, match=r"is not a node of a Cluster.*'URL' in place of 'CLUSTER'"):
+        do(Call("GET", "a"))
 
 
 def _migrate(cluster, slot, source, target, meanwhile):

@@ -20,6 +20,7 @@ from redis_kit.core.client.connection_checks import (
     alias_problems,
     first_location,
     masked,
+    node_urls,
     none_given,
     top_level_problems,
 )
@@ -32,10 +33,13 @@ _warned: set[str] = set()  # aliases that tests use and that are not marked for 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a server is: a URL, or a Sentinel service with the sentinels that know it."""
+    """Where a server is: a URL, or a Sentinel service with the sentinels that know it.
+
+    A ``cluster`` has the hosts and ports of its nodes that are asked first for all others.
+    """
 
     url: str = ""
-    cluster: bool = False
+    cluster: tuple[tuple[str, int], ...] = ()
     sentinels: tuple[tuple[str, int], ...] = ()
     service: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -143,7 +147,9 @@ def _address(entry: Mapping[str, Any]) -> Address:
     if "CACHE" in given:
         return _from_cache(given["CACHE"])
     if "CLUSTER" in given:
-        return Address(url=_plain(given.pop("CLUSTER")), cluster=True, options=_client_options(given))
+        urls = node_urls(given.pop("CLUSTER"))
+        nodes = tuple((parts.hostname or "localhost", parts.port or 6379) for parts in map(urlsplit, urls))
+        return Address(url=_plain(urls[0]), cluster=nodes, options=_client_options(given))
     if "SENTINELS" in given:
         return Address(
             sentinels=tuple((host, port) for host, port in given["SENTINELS"]),

@@ -17,7 +17,6 @@ from redis.crc import key_slot
 from redis.exceptions import AskError, ClusterDownError, MovedError, TryAgainError
 
 from redis_kit.core import flow
-from redis_kit.core.client import error_map
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.steps import Argument, Command, Sleep
 
@@ -31,8 +30,8 @@ REFRESH = 0.3  # seconds between looks at the topology, at least
 class Topology:
     """The node of each slot, as the Cluster stated it last."""
 
-    def __init__(self, seed: Node) -> None:
-        self.nodes: list[Node] = [seed]
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self.nodes: list[Node] = list(nodes)
         self.stale = True
         self._owners: list[tuple[int, int, Node]] = []  # first and last slot of each range, the lowest first
         self._moved: dict[int, Node] = {}
@@ -89,8 +88,8 @@ class _Routing:
 
     is_cluster = True
 
-    def __init__(self, seed: Node, connect: Callable[[Node], Any]) -> None:
-        self._topology, self._connect = Topology(seed), connect
+    def __init__(self, nodes: Sequence[Node], connect: Callable[[Node], Any]) -> None:
+        self._topology, self._connect = Topology(nodes), connect
         self._nodes: dict[Node, Any] = {}
         self._wait: float | None = None
 
@@ -127,28 +126,40 @@ class _Routing:
         slot = slot_of(command)
         yield from self._look()
         node = self._topology.owner(slot)
+        importer: Node | None = None
         for _ in range(REDIRECTIONS):
             try:
+                if importer:
+                    return (yield from self._ask(importer, more[-1] if more else command))
                 return (yield OnNode(node, method, *before, *([command, *more] if more else command)))
             except MovedError as moved:
-                node = self._owner_after(moved, slot, node)
+                node, importer = self._owner_after(moved, slot, node), None
             except AskError as ask:
                 if more:  # nothing waits at a slot on the move; the command behind is sent all the same
                     yield Sleep(0.1)
-                last = more[-1] if more else command
-                replies = yield OnNode((ask.host or node[0], ask.port), "batch", [("ASKING",), last])
-                if isinstance(replies[1], Exception):
-                    raise replies[1] from ask
-                return replies[1]
+                importer = (ask.host or node[0], ask.port)
             except RedisUnavailable:
                 self._topology.stale = True
                 raise
         raise RedisUnavailable(f"The Cluster moved slot {slot} {REDIRECTIONS} times during one command.")
 
+    def _ask(self, importer: Node, command: Command) -> flow.Flow[Any]:
+        """Send a command to the node that takes over its slot."""
+        replies: dict[int, Any] = {}
+        yield from self._send([command], {0: importer}, replies, ("ASKING",))
+        if isinstance(replies[0], Exception):
+            raise replies[0]
+        return replies[0]
+
     def _many(self, commands: Sequence[Command]) -> flow.Flow[list[Any]]:
         yield from self._look()
-        due = {place: self._topology.owner(slot_of(command)) for place, command in enumerate(commands)}
+        due: dict[int, Node] = {}
         replies: dict[int, Any] = {}
+        for place, command in enumerate(commands):
+            try:
+                due[place] = self._topology.owner(slot_of(command))
+            except RedisUnavailable as unserved:
+                replies[place] = unserved
         for pause in (*PAUSES, 0):
             yield from self._send(commands, due, replies)
             asks = {place: replies[place] for place in due if type(replies[place]) is AskError}
@@ -170,7 +181,10 @@ class _Routing:
     def _send(
         self, commands: Sequence[Command], nodes: Mapping[int, Node], replies: dict[int, Any], *before: Command
     ) -> flow.Flow[None]:
-        """Send the commands at some places of a batch, one batch for each node. ``before`` precedes each of them."""
+        """Send the commands at some places of a batch, one batch for each node. ``before`` precedes each of them.
+
+        The commands of a node that does not answer have its error as their reply.
+        """
         places: dict[Node, list[int]] = defaultdict(list)
         for place, node in nodes.items():
             places[node].append(place)
@@ -179,10 +193,12 @@ class _Routing:
                 answers = yield OnNode(node, "batch", [each for place in where for each in (*before, commands[place])])
             except RedisUnavailable as error:
                 self._topology.stale = True
-                # The nodes before have carried out their commands.
-                error.indeterminate |= not all(isinstance(reply, error_map.REDIRECTED) for reply in replies.values())
-                raise
-            replies.update(zip(where, answers[len(before) :: len(before) + 1], strict=True))
+                replies.update(dict.fromkeys(where, error))
+                continue  # the other nodes may answer
+            size = len(before) + 1
+            for place, start in zip(where, range(0, len(answers), size), strict=True):
+                *refusals, reply = answers[start : start + size]
+                replies[place] = next((each for each in refusals if isinstance(each, Exception)), reply)
 
     def _owner_after(self, error: Exception, slot: int, node: Node) -> Node:
         """Return the node of a slot after a redirection, and note it."""

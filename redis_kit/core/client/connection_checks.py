@@ -132,6 +132,11 @@ def first_location(cache: Mapping[str, Any]) -> Any:
     return servers[0] if servers and isinstance(servers, (list, tuple)) else location
 
 
+def node_urls(nodes: Any) -> list[Any]:
+    """Return the URLs of the nodes that CLUSTER names: one, or a list of them."""
+    return list(nodes) if nodes and isinstance(nodes, (list, tuple)) else [nodes]
+
+
 def _cache_problems(where: str, cache: Mapping[str, Any]) -> Iterator[conf.Problem]:
     yield from _server_problems(f"{where}['LOCATION']", first_location(cache))
     options = cache.get("OPTIONS", {})
@@ -160,7 +165,8 @@ def _entry_problems(where: str, given: Mapping[str, Any], *, for_tests: bool = F
     source, value = chosen[0], given[chosen[0]]
     if source in ("URL", "CLUSTER"):
         beside = [str(option) for name, option in given.items() if str(name).upper() == "DB"]
-        yield from url_problems(f"{where}['{source}']", value, beside, cluster=source == "CLUSTER")
+        for url in node_urls(value) if source == "CLUSTER" else [value]:
+            yield from url_problems(f"{where}['{source}']", url, beside, cluster=source == "CLUSTER")
     elif source == "CACHE" and is_redis_cache(value):
         yield from _cache_problems(f"CACHES[{value!r}]", settings.CACHES[value])
     elif source == "CACHE":

@@ -23,6 +23,13 @@ class ConnectionFactory(NamedTuple):
 
     make: Callable[[], Any]
     sentinels: Sequence[Any] = ()
+    pool: Any = None  # the library's, of the Sentinels' service
+
+    @property
+    def primary(self) -> str:
+        """Return the address of the primary that the Sentinels named last, "" without one."""
+        address = getattr(self.pool, "master_address", None)
+        return f"{_bracketed(address[0])}:{address[1]}" if address else ""
 
 
 class _NoAnswer(redis.ConnectionError):
@@ -68,7 +75,8 @@ def factory(address: Address, timeouts: Mapping[str, float]) -> ConnectionFactor
         sentinel.sentinels = [
             _Watcher(host=host, port=port, **sentinel.sentinel_kwargs) for host, port in address.sentinels
         ]
-        return ConnectionFactory(_maker(sentinel.master_for(address.service).connection_pool), sentinel.sentinels)
+        pool = sentinel.master_for(address.service).connection_pool
+        return ConnectionFactory(_maker(pool), sentinel.sentinels, pool)
     return ConnectionFactory(_maker(redis.ConnectionPool.from_url(address.url, **options)))
 
 
@@ -81,7 +89,8 @@ def async_factory(address: Address, timeouts: Mapping[str, float]) -> Connection
         sentinel.sentinels = [
             _AsyncWatcher(host=host, port=port, **sentinel.sentinel_kwargs) for host, port in address.sentinels
         ]
-        return ConnectionFactory(_maker(sentinel.master_for(address.service).connection_pool), sentinel.sentinels)
+        pool = sentinel.master_for(address.service).connection_pool
+        return ConnectionFactory(_maker(pool), sentinel.sentinels, pool)
     return ConnectionFactory(_maker(redis.asyncio.ConnectionPool.from_url(address.url, **untimed)))
 
 

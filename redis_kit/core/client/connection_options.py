@@ -24,7 +24,9 @@ SOURCES = (
     ConnectionOption("URL", str, "The server: redis://, rediss:// (TLS), unix://, valkey:// or valkeys://."),
     ConnectionOption("CACHE", str, "An alias of CACHES: the server, credentials and TLS options of that cache."),
     ConnectionOption("SENTINELS", list | tuple, "The Sentinels as (host, port) pairs; SERVICE names the primary."),
-    ConnectionOption("CLUSTER", str, "The URL of one node of a Cluster; the others are discovered."),
+    ConnectionOption(
+        "CLUSTER", str | list | tuple, "The URL of a node of a Cluster, or of several; the others are discovered."
+    ),
     ConnectionOption("EMBEDDED", bool, "True starts a temporary server with this process, for development and tests."),
 )
 #: Options of the client, beside URL, CLUSTER and SENTINELS. A URL may have them as its query, in lower case.

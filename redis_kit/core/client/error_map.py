@@ -22,7 +22,11 @@ _DENIED = re.compile("AuthenticationError|AuthorizationError|NoPermissionError|N
 # A refusal of an ACL inside a script has no code: first the text of Valkey and Redis from 7.2 on, then of older Redis.
 IN_SCRIPT = ("ACL failure in script", "The user executing the script can't")
 REFUSED = (client.AuthorizationError, client.NoPermissionError)
-ACL_HINT = "ACL LOG on the server names the key or command; see docs/howto/acl.md."
+ACL_HINT = (
+    "manage.py rk_doctor names the rights that the user lacks. ACL LOG on the server names the key or command; see "
+    "docs/howto/acl.md."
+)
+OF_SENTINELS = "+ping +sentinel|masters"  # the rights that a user of the Sentinels needs
 # A server that wants a password reads no large command before it: it answers with this, and closes the connection.
 UNAUTHENTICATED = "Protocol error: unauthenticated"
 # Scripts begin with a line "#!lua", which servers before Redis 7.0 can't read.
@@ -54,10 +58,15 @@ def translate(error: Exception, *, sent: bool, where: str = "the server", in_clu
             "'URL'."
         )
     text = (str(error) or type(error).__name__).removeprefix("ERR ")  # left by a script that ran inside another one
+    if "cluster support disabled" in text:
+        return ConfigurationError(
+            f"The server ({where}) is not a node of a Cluster. In REDIS_KIT['CONNECTIONS'], write 'URL' in place of "
+            "'CLUSTER'."
+        )
     if type(error).__name__ == "MasterNotFoundError" and _DENIED.search(text):
         return AuthenticationFailed(
             f"The Sentinels refused access ({where}), so the primary's address is not known. Give the connection the "
-            f"user name and password of the Sentinels as 'SENTINEL_KWARGS': {text}"
+            f"user name and password of the Sentinels as 'SENTINEL_KWARGS'. That user needs {OF_SENTINELS}: {text}"
         )
     if isinstance(error, client.AuthenticationError) or text.startswith(("NOAUTH", "WRONGPASS")):
         return AuthenticationFailed(f"Redis refused access ({where}): {text}")

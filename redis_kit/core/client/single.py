@@ -43,6 +43,7 @@ class _Guard:
 
     def __init__(self, server: Server) -> None:
         self.where, self.breaker, self._read = server.where, server.breaker, server.read
+        self._factory = server.factory
         self._wait, self._in_cluster = server.limits.wait, server.in_cluster
 
     def within(self, seconds: float) -> Self:
@@ -51,8 +52,14 @@ class _Guard:
             return self
         hurried = object.__new__(type(self))
         hurried.where, hurried.breaker, hurried._pool = self.where, self.breaker, self._pool
+        hurried._factory = self._factory
         hurried._read, hurried._wait, hurried._in_cluster = self._read, seconds, self._in_cluster
         return hurried
+
+    @property
+    def primary(self) -> str:
+        """Return the address of the primary that the Sentinels named last, "" without Sentinels."""
+        return self._factory.primary
 
     def check(self) -> None:
         """Raise RedisUnavailable if the breaker is open."""
@@ -61,7 +68,8 @@ class _Guard:
 
     def translated(self, error: Exception, *, sent: bool, counts: bool = True) -> Exception:
         """Return the error of redis_kit for one of redis-py. The breaker counts it, unless another call will tell."""
-        translated = error_map.translate(error, sent=sent, where=self.where, in_cluster=self._in_cluster)
+        where = f"{self.where}, last at {self.primary}" if self.primary else self.where
+        translated = error_map.translate(error, sent=sent, where=where, in_cluster=self._in_cluster)
         if self.breaker and isinstance(translated, RedisUnavailable) and translated is not error:
             if counts:
                 self.breaker.failed(translated)

@@ -93,6 +93,8 @@ def _lines(examination: Examination) -> Iterator[str]:
 def _about(report: ServerReport) -> str:
     info = report.info
     role = {"master": "primary", "slave": "replica"}.get(info.get("role", ""), "role unknown")
+    if report.primary:
+        role += f" at {report.primary}"
     parts = [f"{report.kind} {report.version or '(unknown version)'} at {report.where}", role]
     if info:
         parts += [
@@ -127,6 +129,7 @@ def _plain(examination: Examination) -> dict[str, Any]:
                 "kind": report.kind,
                 "version": report.version,
                 "role": report.info.get("role"),
+                "primary": report.primary,
                 "used_memory": report.number("used_memory"),
                 "maxmemory": report.number("maxmemory"),
                 "keys": report.keys,

@@ -4,9 +4,10 @@ import re
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from redis_kit.core import connections, flow
+from redis_kit.core import conf, connections, flow
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.core.flow import Flow
+from redis_kit.core.settings import KitSettings
 from redis_kit.core.steps import Call, TolerantBatch
 from redis_kit.core.text import shortened
 from redis_kit.operations.keys.sample import SAMPLES, component_of, scanning, share_of
@@ -142,6 +143,7 @@ def _digest(name: bytes) -> str:
 
 
 def _wanted(text: str, component: str) -> _Text:
+    text = text.removeprefix(f"{conf.section(KitSettings).PREFIX}:")
     if len(text.encode("utf-8", "replace")) > LONGEST or re.search("[\0\ud800-\udfff]", text):
         raise InvalidValue(f"text must be at most {LONGEST} bytes of valid Unicode without NUL, not {shortened(text)}.")
     if component and not re.fullmatch("[a-z]{1,40}", component):

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from redis_kit.core.checks.servers import cluster_problems, info_problems, outdated
-from redis_kit.core.client import connection_factory
+from redis_kit.core.client import connection_factory, error_map
 from redis_kit.core.client.addresses import address
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.operations.server.report import ServerReport, key_prefix
@@ -249,6 +249,11 @@ def sentinel_advice(alias: str, *, timeout: float = 0.25) -> list[Advice]:
     if not states:
         raise RedisUnavailable(f"None of the Sentinels answers: {', '.join(missing)}.")
     advice = []
+    if refusing := [each for each in missing if "no permissions" in each]:
+        missing = [each for each in missing if each not in refusing]
+        wrong = _("These Sentinels refuse the command: %(addresses)s.") % {"addresses": ", ".join(refusing)}
+        user = server.sentinel_options.get("username") or "default"
+        advice.append(Advice("warning", wrong, f"ACL SETUSER {user} {error_map.OF_SENTINELS}"))
     if missing:
         wrong = _("These Sentinels do not answer: %(addresses)s.") % {"addresses": ", ".join(missing)}
         advice.append(

@@ -66,6 +66,7 @@ class ServerReport(NamedTuple):
     - ``memory``: the estimated memory of each component, the largest first.
     - ``moved``: how many of these keys are in slots that the node of a Cluster does not own.
     - ``error``: why a node of a Cluster could not be read. Then all fields above are empty.
+    - ``primary``: the address of the server that the Sentinels named; "" without Sentinels.
     """
 
     connection: str
@@ -83,6 +84,7 @@ class ServerReport(NamedTuple):
     memory: list[ComponentMemory]
     moved: int = 0
     error: str = ""
+    primary: str = ""
 
     @property
     def kind(self) -> str:
@@ -121,7 +123,7 @@ def server_reports(
     reports, failures = [], []
     for node in nodes:
         try:
-            reports.append(flow.run(_report(using, node.where, sample), node))
+            reports.append(flow.run(_report(using, node.where, sample), node)._replace(primary=node.primary))
         except RedisUnavailable as error:
             failures.append(error)
             reports.append(_unread(using, node.where, error.reason or str(error)))
@@ -136,7 +138,7 @@ def _unread(using: str, where: str, error: str) -> ServerReport:
 
 def _report(using: str, where: str, sample: bool) -> Flow[ServerReport]:
     before = time.time()
-    rights = asking()
+    rights = asking(using)
     answers = yield TolerantBatch([*READ.values(), *rights.values(), *([SAMPLE] if sample else [])])
     after = time.time()
     refused = tuple(name for name, reply in zip(READ, answers, strict=False) if isinstance(reply, Exception))
@@ -211,13 +213,14 @@ def _text(value: bytes) -> str:
     return value.decode("utf-8", "backslashreplace")
 
 
-def asking() -> dict[str, Call]:
+def asking(using: str) -> dict[str, Call]:
     """Return the step that asks for the rights of each component, by its name. It runs with the source, as EVAL."""
+    of_all = ["ping", "type", *(["asking"] if addresses.address(using).cluster else [])]
     asked = {}
     for component in components():
         if component.commands:
             key = f"{key_prefix(component.label)}{'' if component.one_slot else ':x'}}}:x"
-            asked[component.label] = Call(*LIST_MISSING([], [key, *component.commands.split()]).with_source())
+            asked[component.label] = Call(*LIST_MISSING([], [key, *of_all, *component.commands.split()]).with_source())
     return asked
 
 

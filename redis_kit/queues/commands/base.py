@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from redis_kit.core import terminal
-from redis_kit.core.errors import InvalidValue
+from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.core.text import clean, did_you_mean
 from redis_kit.queues import validation
 from redis_kit.queues.commands import queue_names
@@ -43,7 +43,10 @@ class QueueCommand(terminal.KitCommand):
 
     def queue(self, name: str, using: str) -> Queue:
         """Return a queue that was used, or that the settings or a task name. Exit with 1 for any other name."""
-        names = stats.queue_names(using=using)
+        try:
+            names = stats.queue_names(using=using)
+        except RedisUnavailable:  # of a Cluster, the node that has the list may be down, and that of the queue not
+            return Queue(name, using=using)
         if name not in names:
             discovery.discover()
             names = [*dict.fromkeys([*names, *queue_names.of_tasks()])]

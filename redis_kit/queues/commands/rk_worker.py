@@ -3,6 +3,7 @@
 import logging
 import os
 from argparse import ArgumentTypeError
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -34,6 +35,7 @@ class Command(terminal.KitCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
         add = parser.add_argument
+        once = partial(add, action=terminal.Once)
         text = (
             "queues in strict order, such as mail,default, or by weight, such as mail:3,default:1; may be given "
             "several times (default: the queues in NAMES, then those of all tasks)"
@@ -41,29 +43,29 @@ class Command(terminal.KitCommand):
         add("--queue-name", type=queue_names.checked, action="append", metavar="NAMES", help=text)
         few = terminal.whole(1, 64)
         text = "number of processes, 1 to 64 (default: 1)"
-        add("--processes", type=few, default=1, metavar="N", help=text)
+        once("--processes", type=few, default=1, metavar="N", help=text)
         text = "threads per process, each runs one job, 1 to 64 (default: 8)"
-        add("--threads", type=few, default=8, metavar="N", help=text)
+        once("--threads", type=few, default=8, metavar="N", help=text)
         text = "seconds, or a duration such as 10m, for jobs to end after TERM, 0 to 1d (default: 25)"
-        add("--grace", default=25.0, help=text, type=terminal.seconds(0, DAY), metavar="SECONDS")
+        once("--grace", default=25.0, help=text, type=terminal.seconds(0, DAY), metavar="SECONDS")
         add("--burst", action="store_true", help="exit when no job is ready")
         count = terminal.whole(1, 1_000_000_000)
-        add("--max-tasks", type=count, metavar="N", help="replace a process after N jobs, 1 to 1000000000")
+        once("--max-tasks", type=count, metavar="N", help="replace a process after N jobs, 1 to 1000000000")
         size = terminal.whole(16, 1_048_576)
-        add("--max-rss", type=size, metavar="MIB", help="replace a process that uses more memory, 16 to 1048576 MiB")
+        once("--max-rss", type=size, metavar="MIB", help="replace a process that uses more memory, 16 to 1048576 MiB")
         text = "restart when code changes, and wait while it is broken, for development"
         add("--reload", action="store_true", help=text)
         port = terminal.whole(1, 65_535)
-        add("--health-port", type=port, metavar="PORT", help="answer GET /healthz, /livez and /readyz, 1 to 65535")
+        once("--health-port", type=port, metavar="PORT", help="answer GET /healthz, /livez and /readyz, 1 to 65535")
         text = "answer GET /metrics for Prometheus, 1 to 65535; may be the health port"
-        add("--metrics-port", type=port, metavar="PORT", help=text)
+        once("--metrics-port", type=port, metavar="PORT", help=text)
         text = "the address of these ports, such as 0.0.0.0 in a container (default: 127.0.0.1)"
-        add("--address", type=terminal.ip_address, default="127.0.0.1", help=text)
+        once("--address", type=terminal.ip_address, default="127.0.0.1", help=text)
         text = (
             "seconds, or a duration such as 10m, that a ready job may wait before /healthz answers 503, 1 to 1d "
             "(default: 300)"
         )
-        add("--max-wait", default=300.0, help=text, type=terminal.seconds(1, DAY), metavar="SECONDS")
+        once("--max-wait", default=300.0, help=text, type=terminal.seconds(1, DAY), metavar="SECONDS")
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Run the command. Before the worker handles signals, TERM and INT end the process at once."""

@@ -11,7 +11,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.keys import encode
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.core.steps import Call, CombinedBatch
+from redis_kit.core.steps import Call, CombinedBatch, NodesBatch
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.core.values.sequences import batched, several
 from redis_kit.queues.engine import enqueue
@@ -40,8 +40,8 @@ class QueueStats(NamedTuple):
     - ``begun``: attempts that began in each minute; ``lateness`` and ``latest``: seconds from the time for which these
       were due to their claims, on average and at most.
     - ``paused``: None if the queue gives out jobs.
-    - ``workers``: living workers; ``quiet``: those among the first 100 that claim no jobs, as they are quiet or
-      stopping.
+    - ``workers``: living workers, without processes for one job that runs alone; ``quiet``: those among the first 100
+      that claim no jobs, as they are quiet or stopping.
     - ``unknown``: the calls that workers returned as they can't run them; first those that no living worker can run.
     - ``refused``: why the server refuses writes to it, such as "OOM ..."; "" if it takes them.
     - ``shards``: over how many slots the queue is spread. The workers are then those that work on all of them.
@@ -203,7 +203,8 @@ def of_each(
     names = yield from spread().existing(queues)
     parts = [names[queue] for queue in queues]
     steps = [step(base) for base in bases(chain.from_iterable(parts), using)]
-    replies = iter((yield CombinedBatch(steps, lenient=lenient, most=most)) if steps else ())
+    batch = NodesBatch(steps, most=most) if lenient else CombinedBatch(steps, most=most)
+    replies = iter((yield batch) if steps else ())
     return [list(islice(replies, len(several))) for several in parts]
 
 

@@ -129,16 +129,19 @@ class WorkerProcess:
 
     def _run_within_limits(self, slot: int, source: int, job: Job) -> list[Done]:
         done = self._processor.process(slot, source, job)
-        if not self._recycling and guarded("The limits of a process", self._is_at_limit, False):
+        if not self._recycling and (reason := guarded("The limits of a process", self._reached_limit, "")):
             self._recycling = True
-            self._report("recycle")
+            self._report("recycle", reason)
         if self._recycling:  # each thread sees to it before it takes another job
             self._fetcher.quiet()
         return done
 
-    def _is_at_limit(self) -> bool:
+    def _reached_limit(self) -> str:
+        """Return in words which limit this process has reached, "" for none."""
         most, size = self.options.max_tasks, self.options.max_rss
-        return bool((most and self._board.done >= most) or (size and resident() > size))
+        if most and self._board.done >= most:
+            return f"it has run {counted(self._board.done, 'job')}"
+        return f"it has {used:.0f} MiB" if size and (used := resident()) > size else ""
 
     def _run_duties(self) -> None:
         """Do what may wait for a database. The supervisor has no time for that."""

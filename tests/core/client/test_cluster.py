@@ -18,7 +18,7 @@ def test_threads_that_need_a_node_at_once_share_its_client():
         together.wait(10)
         return object()
 
-    client = ClusterClient(("localhost", 1), connect)
+    client = ClusterClient([("localhost", 1)], connect)
     with ThreadPoolExecutor(2) as threads:
         first, second = threads.map(client._node, [("localhost", 1)] * 2)
     assert first is second
@@ -26,7 +26,7 @@ def test_threads_that_need_a_node_at_once_share_its_client():
 
 def test_each_slot_has_the_node_of_its_range_and_gaps_have_none():
     asked = ("10.0.0.1", 7001)
-    topology = Topology(asked)
+    topology = Topology([asked])
     topology.learn([(2, 9, (b"d", 7000, b"id")), (0, 0, (b"", 7001, b"id"))], asked)
     assert topology.owner(0) == asked
     assert topology.owner(2) == topology.owner(9) == ("d", 7000)
@@ -37,7 +37,7 @@ def test_each_slot_has_the_node_of_its_range_and_gaps_have_none():
 
 
 def test_slot_that_moved_has_its_new_node_until_the_topology_is_read_again():
-    topology, new = Topology(("a", 1)), ("b", 2)
+    topology, new = Topology([("a", 1)]), ("b", 2)
     reply = [(first, first + 15, (f"n{first}".encode(), 7000, b"id")) for first in reversed(range(0, 16384, 16))]
     topology.learn(reply, ("a", 1))
     assert [topology.owner(slot)[0] for slot in (0, 15, 16, 8191, 16383)] == ["n0", "n0", "n16", "n8176", "n16368"]
@@ -53,7 +53,7 @@ def _moved(key, kind, port):
 
 def _batch(*keys):
     """Return the flow of a batch of GETs at its first step, and that step. All slots are those of node 1."""
-    client = ClusterClient(("127.0.0.1", 1), None)
+    client = ClusterClient([("127.0.0.1", 1)], None)
     client._topology.learn([(0, 16383, (b"127.0.0.1", 1, b"id"))], ("127.0.0.1", 1))
     steps = client._many([("GET", key) for key in keys])
     return client, steps, _port_and_commands(steps.send(None))
@@ -92,18 +92,22 @@ def test_command_of_a_batch_that_is_refused_for_now_is_sent_again():
     assert _result(steps, [b"A"]) == [b"A"]
 
 
-@pytest.mark.parametrize("carried_out", [b"B", None])
-def test_node_lost_after_a_redirection_makes_the_batch_indeterminate(carried_out):
-    _, steps, _ = _batch("a", "b")
-    steps.send([_moved("a", MovedError, 2), carried_out])
-    with pytest.raises(RedisUnavailable) as caught:
-        steps.throw(RedisUnavailable("refused"))
-    assert caught.value.indeterminate
-    _, steps, _ = _batch("a")
-    steps.send([_moved("a", MovedError, 2)])
-    with pytest.raises(RedisUnavailable) as caught:
-        steps.throw(RedisUnavailable("refused"))
-    assert not caught.value.indeterminate  # nothing was carried out
+def test_node_that_is_lost_leaves_the_commands_of_the_others_alone():
+    _, steps, _ = _batch("a", "b", "c")
+    lost = RedisUnavailable("refused")
+    steps.send([_moved("a", MovedError, 2), _moved("b", MovedError, 3), b"C"])
+    assert _port_and_commands(steps.throw(lost)) == (3, [("GET", "b")])
+    assert _result(steps, [b"B"]) == [lost, b"B", b"C"]
+
+
+def test_slot_without_a_node_leaves_the_commands_of_others_alone():
+    client = ClusterClient([("127.0.0.1", 1)], None)
+    served = key_slot(b"a")
+    client._topology.learn([(served, served, (b"127.0.0.1", 1, b"id"))], ("127.0.0.1", 1))
+    steps = client._many([("GET", "b"), ("GET", "a")])
+    assert _port_and_commands(steps.send(None)) == (1, [("GET", "a")])
+    unserved, reply = _result(steps, [b"A"])
+    assert (type(unserved), reply) == (RedisUnavailable, b"A")
 
 
 def test_slot_that_moves_without_an_end_is_an_error_among_the_replies():

@@ -74,6 +74,9 @@ def both(settings, kit, using="default"):
             {"SENTINELS": [("h", 1)], "SERVICE": "s", "SENTINEL_KWARGS": "geheim"},
             "['SENTINEL_KWARGS'] is text; it must",
         ),
+        ({"CLUSTER": []}, "['CLUSTER'] is []; it must be a URL."),
+        ({"CLUSTER": ["redis://h", "http://h"]}, "['CLUSTER'] is 'http://h'; it must be a server's URL."),
+        ({"CLUSTER": ["redis://h", ("h", 1)]}, "['CLUSTER'] is a tuple; it must be a URL."),
         ({"CACHE": "nope"}, "Without a Redis cache, give the server: {'URL': 'redis://...'}."),
     ],
 )

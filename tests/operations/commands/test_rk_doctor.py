@@ -6,6 +6,9 @@ import pytest
 from django.utils import translation
 
 from redis_kit.core import connections
+from redis_kit.core.errors import PermissionDenied
+from redis_kit.locks import Lock
+from tests.fixtures.kit import Kit
 
 
 @pytest.fixture
@@ -80,6 +83,18 @@ def test_wrong_settings_exit_with_78(kit, shell):
     code, _output, errors = shell("rk_doctor")
     assert code == 78
     assert "Did you mean 'METRICS_TOKEN'?" in errors
+
+
+def test_primary_of_sentinels_is_named(sentinel, settings, shell):
+    kit = Kit(sentinel, settings)
+    _code, output, _errors = shell("rk_doctor")
+    assert f", primary at 127.0.0.1:{sentinel.primary.port}, up " in output
+    kit.client.execute_command("ACL", "SETUSER", "few", "on", "nopass", "~*", "+info")
+    kit.connect({**sentinel.connection, "USERNAME": "few", "PASSWORD": "any"})
+    with pytest.raises(PermissionDenied, match=f", last at 127.0.0.1:{sentinel.primary.port}\\).*rk_doctor names"):
+        Lock("a", timeout=1).acquire()
+    kit.client.execute_command("ACL", "DELUSER", "few")
+    kit.close()
 
 
 def test_each_kind_of_server_is_examined(any_kit, shell):

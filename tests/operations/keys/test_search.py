@@ -108,6 +108,13 @@ def test_only_names_with_the_text_are_found(own_kit, text, found):
     assert {key.name.removeprefix(start) for key in find_keys(text).keys} == set(found)
 
 
+def test_whole_key_finds_itself(own_kit):
+    names = [f"{own_kit.prefix}:{{queues:{name}}}:features" for name in ("bulk", "mail")]
+    store(own_kit.client, names)
+    assert [key.name for key in find_keys(names[0]).keys] == names[:1]
+    assert {key.name for key in find_keys(f"{own_kit.prefix}:{{queues").keys} == set(names)
+
+
 def test_keys_of_other_programs_are_not_shown(own_kit):
     own_kit.client.mset({"secret": "x", f"{own_kit.prefix}2:{{locks:0}}:secret": "x", f"x{own_kit.prefix}:secret": "x"})
     assert all_pages(text="secret")[-1].keys == all_pages()[-1].keys == []

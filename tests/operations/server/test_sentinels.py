@@ -5,6 +5,7 @@ import pytest
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.operations.server.advice import sentinel_advice
 from tests.fixtures.kit import Kit
+from tests.fixtures.process import client
 
 
 @pytest.fixture
@@ -34,6 +35,16 @@ def test_sentinel_that_refuses_the_password_is_named_with_its_reason(watched):
     entry(watched, SENTINEL_KWARGS={"username": "nobody", "password": "wrong"})
     with pytest.raises(RedisUnavailable, match=r"answers: 127\.0\.0\.1:\d+ \(AuthenticationError: invalid username"):
         sentinel_advice("default")
+
+
+def test_sentinel_that_refuses_the_command_is_named_with_the_rule(watched):
+    host, port = watched.server.connection["SENTINELS"][0]
+    with client(f"redis://{host}:{port}") as one:
+        one.execute_command("ACL", "SETUSER", "default", "-sentinel|masters")
+        (refusing,) = sentinel_advice("default")
+        one.execute_command("ACL", "SETUSER", "default", "+sentinel|masters")
+    assert f"refuse the command: {host}:{port} (" in refusing.message
+    assert refusing.remedy == "ACL SETUSER default +ping +sentinel|masters"
 
 
 def test_unknown_service_is_an_error(watched):

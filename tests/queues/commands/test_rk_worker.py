@@ -54,7 +54,15 @@ def test_wrong_value_ends_with_usage_the_range_and_2(option, text, told, capsys)
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--queue-name"], ["--queue", "x", "y"], ["--burst", "--reload"], ["--health"]], ids=" ".join
+    "arguments",
+    [
+        ["--queue-name"],
+        ["--queue", "x", "y"],
+        ["--burst", "--reload"],
+        ["--health"],
+        ["--threads", "1", "--threads", "2"],
+    ],
+    ids=" ".join,
 )
 def test_wrong_arguments_end_with_2(arguments, capsys):
     refused(arguments, capsys)

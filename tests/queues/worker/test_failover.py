@@ -1,16 +1,20 @@
 """A worker whose primary changes: it finds the new one by itself, and what the old one had passed on is done."""
 
 import contextlib
+import json
 import threading
+from urllib.request import urlopen
 
 import pytest
 
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.engine.spread import spread
+from redis_kit.queues.inspection import list_workers, queue_names
+from redis_kit.queues.keys import names_key
 from tests.fixtures.groups import Cluster
 from tests.fixtures.kit import Kit
-from tests.fixtures.process import wait_for
+from tests.fixtures.process import free_port, wait_for
 from tests.queues.support.journal import LASTING
 from tests.queues.support.traffic import Traffic
 
@@ -77,6 +81,29 @@ def test_cluster_that_moves_a_slot_is_down_and_chooses_another_primary(own_clust
             traffic.settle()
         wait_for(lambda: Queue("default").counts() == EMPTY)
         assert worker.poll() is None
+
+
+def test_other_queues_go_on_while_a_node_of_the_cluster_is_lost(own_cluster, settings, start_worker, shell):
+    with contextlib.closing(Kit(own_cluster, settings, patient=False)) as kit:
+        kit.options(QUEUES=LASTING | {"HEARTBEAT_INTERVAL": 0.5})
+        lost, port = own_cluster.owner(names_key()), free_port()  # the node that has the list of queues
+        own_cluster.serve_what_is_left()
+        names = [f"queue{number}" for number in range(40)]
+        away = next(name for name in names if own_cluster.owner(Queue(name).key("")) is lost)
+        here = next(name for name in names if own_cluster.owner(Queue(name).key("")) is not lost)
+        worker = start_worker("--queue-name", f"{away},{here}", "--health-port", port)
+        wait_for(lambda: queue_names() == ["default", *sorted([away, here])])
+        lost.stop()
+        wait_for(lambda: f"Queue '{away}' gets no heartbeat" in worker.log.read_text())
+        for _ in range(2):
+            silent = list_workers([here])[0].silent
+            wait_for(lambda silent=silent: list_workers([here])[0].silent < silent)
+        with urlopen(f"http://127.0.0.1:{port}/readyz") as response:
+            assert json.load(response)["status"] == "ok"
+        assert shell("rk_queues", here)[0] == 0
+        assert shell("rk_jobs", here)[0] == 0
+        code, _said, errors = shell("rk_queues", away)
+        assert (code, "1 of 1 queues can't be read" in errors or "can't be reached" in errors) == (69, True)
 
 
 def test_other_shards_go_on_while_a_node_of_the_cluster_is_lost(own_cluster, settings, journal, start_worker):

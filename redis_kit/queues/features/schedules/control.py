@@ -54,7 +54,7 @@ class ScheduleInfo(NamedTuple):
 
     def overdue(self, now: int) -> int:
         """Return for how many ms its next tick has been due if that is too long, else 0."""
-        late = 0 if self.due is None or self.problem else now - self.due
+        late = 0 if self.due is None else now - self.due
         return late if late >= OVERDUE else 0
 
 

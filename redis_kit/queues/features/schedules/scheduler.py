@@ -34,7 +34,7 @@ IDLE = 10.0  # seconds between two looks if there are no schedules
 ROUNDS = 5  # claims in one turn of the supervisor's loop
 EARLY = 0.0005  # seconds: a look before its time finds nothing
 WAIT = 1000  # ms to the next look at a tick that waits for a running job
-UNABLE = 300.0  # seconds for which a schedule that this process can't run is left to others
+UNABLE = 60.0  # seconds for which a schedule that this process can't run is left to others
 MOST_UNABLE = 500
 # A tick that was repeated is one that another supervisor added, and died before it counted it.
 RAN = (schedules.ADDED, schedules.RETRIED, schedules.REPEATED)

@@ -7,7 +7,7 @@
 -- ARGV[1]   minutes    how many, this one among them
 -- returns  how many are scheduled, ready (with those that wait for a limit), running, dead; for how many ms the next ready job, the next scheduled one,
 --          or the first one of 100 lanes that wait for a limit has been due, the longest of these (-1: none is); the present minute since 1970; since when it is paused
---          (-1: it is not), ms to the end of that (-1: none); how many workers are alive, and how many of 100 of these
+--          (-1: it is not), ms to the end of that (-1: none); how many workers are alive but for those of one job that runs alone, and how many of 100 of these
 --          say that they claim no more; {shape of calls that workers returned, how many jobs, how many ms ago the first
 --          of these came, and when a worker could run it last, ...}; why the server refuses writes, or ""; of each minute in which something happened, the
 --          earliest first: its place, 0 for the first, jobs done, attempts failed, jobs begun, ms by which these were
@@ -33,8 +33,13 @@ reply[5], reply[6] = math.min(2 ^ 53, longest), minute
 reply[7], reply[8], reply[9], reply[10], reply[11] = -1, -1, redis.call("ZCOUNT", workers, now, "+inf"), 0, {}
 -- @hook on_stats(now, reply)
 for _, worker in ipairs(redis.call("ZRANGEBYSCORE", workers, now, "+inf", "LIMIT", 0, 100)) do
-    local state = string.match(redis.call("HGET", info, worker) or "", '"state": ?"(%l+)"')
-    reply[10] = reply[10] + ((state == "quiet" or state == "stopping") and 1 or 0)
+    local about = redis.call("HGET", info, worker) or ""
+    local state = string.match(about, '"state": ?"(%l+)"')
+    if string.find(about, '"alone": ?true') then
+        reply[9] = reply[9] - 1
+    elseif state == "quiet" or state == "stopping" then
+        reply[10] = reply[10] + 1
+    end
 end
 local written = redis.pcall("ZADD", ready, "XX", 0, "")  -- changes nothing
 local refusal = type(written) == "table" and written.err or ""

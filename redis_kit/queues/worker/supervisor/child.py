@@ -181,10 +181,12 @@ class Child:
             return f"was killed by its supervisor: {jobs} ran beyond {'their' if several else 'its'} timeout"
         if code == -signal.SIGKILL and self.killed_late:
             return "was killed by its supervisor: it did not end in time"
+        jobs = named([job.id for job in self.board.running()])
+        ran = f"; it ran {jobs}" if jobs else ""
         try:
-            return f"ended by {signal.Signals(-code).name if code < 0 else f'exit code {code}'}"
+            return f"ended by {signal.Signals(-code).name if code < 0 else f'exit code {code}'}{ran}"
         except ValueError:  # a real-time signal has no name
-            return f"ended by signal {-code}"
+            return f"ended by signal {-code}{ran}"
 
     def close(self) -> None:
         """Close the channel and the board in this process."""

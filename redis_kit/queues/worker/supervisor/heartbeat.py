@@ -191,10 +191,11 @@ class Heartbeat:
                     wait = min(wait, answer.next_lease + 0.001)
                 self._pass_on(child, source, answer)
             if children:
-                self._register_queues()
                 self._read_reports(errors)
             self._unanswered = errors
             self._log_broken(errors)
+            if children:
+                self._register_queues()  # last: of a Cluster, the node that has the list of queues may be down
         except UNAVAILABLE as error:
             self.error = str(error)
             if isinstance(error, AuthenticationFailed):

@@ -159,7 +159,7 @@ class Probes:
 
     def health(self) -> dict[str, Any]:
         """Return whether the worker is well; the status ``failing`` means that it is not."""
-        silent, answers = self._silence()
+        silent, answers, unanswered = self._silence()
         waits = self._heartbeat.waits if answers else {}  # older ones say nothing about now
         late = [name for name, wait in waits.items() if wait > self._options.max_wait]
         broken = self._heartbeat.broken
@@ -169,7 +169,7 @@ class Probes:
         limit = f"more than {text.number(self._options.max_wait)} s"
         failing = {
             "no child is alive": not self._children(),
-            "the server does not answer": not answers,
+            unanswered: not answers,
             f"a job of {', '.join(late)} waits for {limit}": bool(late),
             **{f"{text} for {limit}": self._is_late(*wait) for text, wait in self._waits.items()},
             **{f"queue {name} can't be read: {error}": True for name, error in unread.items()},
@@ -187,10 +187,10 @@ class Probes:
 
     def readiness(self) -> dict[str, Any]:
         """Return whether the worker claims jobs; the status ``failing`` means that it does not."""
-        silent, answers = self._silence()
+        silent, answers, unanswered = self._silence()
         reasons = {
             "no child is alive": not self._children(),
-            "the server does not answer": not answers,
+            unanswered: not answers,
             "the worker is quiet or stopping": not self._claiming(),
         }
         return {**_status(reasons), "silent": round(silent, 3)}
@@ -201,9 +201,11 @@ class Probes:
         responds = any(board.silence < UNRESPONSIVE for board in boards)
         return _status({"no child is alive": not boards, "no child responds": bool(boards) and not responds})
 
-    def _silence(self) -> tuple[float, bool]:
-        silent = monotonic() - self._heartbeat.answered
-        return silent, silent <= conf.section(QueueSettings).WORKER_TIMEOUT
+    def _silence(self) -> tuple[float, bool, str]:
+        """Return for how many seconds no heartbeat was answered, whether that is well, and the reason if it is not."""
+        silent, error = monotonic() - self._heartbeat.answered, self._heartbeat.error
+        reason = f"the server does not answer{': ' if error else ''}{error}"
+        return silent, silent <= conf.section(QueueSettings).WORKER_TIMEOUT, reason
 
     def _is_late(self, seconds: float, at: float) -> bool:
         # Another supervisor's child may have looked since.

@@ -20,7 +20,7 @@ from redis_kit.core import conf, connections
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
-from redis_kit.core.steps import Batch, writable
+from redis_kit.core.steps import NodesBatch, writable
 from redis_kit.queues.engine import calls, ids
 from redis_kit.queues.engine.feature import Duty, Listener, features
 from redis_kit.queues.queue import Queue
@@ -56,7 +56,7 @@ class Sweep:
     def run(self) -> None:
         """Look at some jobs of each queue, chosen by chance."""
         steps = [calls.sweep(queue.key("")) for queue in self._queues]
-        replies = self._queues[0].run_flow(single(Batch(steps, lenient=True)))
+        replies = self._queues[0].run_flow(single(NodesBatch(steps)))
         self.due = monotonic() + SWEEP_INTERVAL
         errors: dict[str, RedisFailure] = {}
         for queue, reply in zip(self._queues, replies, strict=True):
@@ -192,8 +192,9 @@ class Supervisor:
         """Make a call to the server, which a signal to stop ends early, and log the begin and end of an outage."""
         try:
             answer = self._signals.call(call)
-            if self._outage.lasts:  # a flow without a step succeeds meanwhile, and on a replica one that only reads
-                self._signals.call(self._write_nothing)
+            # A flow without a step succeeds meanwhile, and on a replica one that only reads.
+            if self._outage.lasts and not self._signals.call(self._all_take_writes):
+                return answer  # of another node of a Cluster
         except RedisFailure as error:
             self._outage.say(error if isinstance(error, UNAVAILABLE) else None)
             raise
@@ -204,9 +205,11 @@ class Supervisor:
         """See Supervision."""
         self._helper.start(work)
 
-    def _write_nothing(self) -> None:
-        queue = PatientQueue(self.options.queues[0])
-        queue.run_flow(single(writable(queue.key("ready"))))
+    def _all_take_writes(self) -> bool:
+        """Return whether the servers of all queues take writes. Raises RedisUnavailable if none does."""
+        queues = [PatientQueue(name) for name in self.options.queues]
+        replies = queues[0].run_flow(single(NodesBatch([writable(queue.key("ready")) for queue in queues])))
+        return not any(isinstance(reply, Exception) for reply in replies)
 
     def _log_end(self) -> None:
         # An operator who stopped it waits for this line; the end of a burst is expected.
@@ -351,7 +354,8 @@ class Supervisor:
                     number, id, token, version = arguments
                     self._lone_jobs.append(LoneJob(child.sources[int(number)].name, id, token, version))
                 if word == "recycle" and not child.recycling:
-                    logger.info("Child %d, worker %s, is quiet and will be replaced.", child.pid, child.worker)
+                    text = "Child %d, worker %s, is quiet and will be replaced: %s."
+                    logger.info(text, child.pid, child.worker, arguments[0])
                     child.recycle()
             if child.recycling and not child.board.running():
                 child.stop(monotonic() + self.options.grace)

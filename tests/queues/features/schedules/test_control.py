@@ -224,6 +224,8 @@ def test_overdue_schedule_is_named_and_the_command_fails(kit, shell, arguments):
     assert arguments or [46 <= each["overdue"] < 60 for each in json.loads(said) if each["overdue"]] == [True]
     kit.client.zadd(Schedules("all").key("watchers"), {"s": 10**15})
     assert "see the log of the workers" in shell("rk_schedule", *arguments)[2]
+    overdue(kit, "broken", 50)
+    assert "2 schedules are overdue" in shell("rk_schedule", *arguments)[2]
 
 
 def test_command_says_that_there_are_none(kit, shell):

@@ -187,7 +187,7 @@ PLACES = {
     "begin": (recorder.ResultRecorder, "begin"),
     "context": (recorder.ResultRecorder, "context"),
     "connections": (runner.connections, "all"),
-    "limits": (process.WorkerProcess, "_is_at_limit"),
+    "limits": (process.WorkerProcess, "_reached_limit"),
     "ack": (runner, "done_of"),
     "log": (logging.Logger, "handle"),
 }
