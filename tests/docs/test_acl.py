@@ -150,7 +150,9 @@ def test_user_for_page_views_alone_can_count_and_read_them(kit):
     with pytest.raises(PermissionDenied, match="Redis refused access") as error:
         Queue("events").put(1)
     keys = f"The component 'queues' uses the keys ~{kit.prefix}:{{queues*."
-    assert str(error.value).endswith(f"ACL LOG on the server names the key or command; see docs/howto/acl.md. {keys}")
+    assert str(error.value).endswith(
+        f"manage.py rk_doctor and ACL LOG name what is missing; see docs/howto/acl.md. {keys}"
+    )
     with pytest.raises(PermissionDenied, match="The component 'locks' uses the keys"):
         asyncio.run(Lock("a").aacquire())
     kit.client.execute_command("ACL", "DELUSER", kit.prefix)

@@ -22,10 +22,7 @@ _DENIED = re.compile("AuthenticationError|AuthorizationError|NoPermissionError|N
 # A refusal of an ACL inside a script has no code: first the text of Valkey and Redis from 7.2 on, then of older Redis.
 IN_SCRIPT = ("ACL failure in script", "The user executing the script can't")
 REFUSED = (client.AuthorizationError, client.NoPermissionError)
-ACL_HINT = (
-    "manage.py rk_doctor names the rights that the user lacks. ACL LOG on the server names the key or command; see "
-    "docs/howto/acl.md."
-)
+ACL_HINT = "manage.py rk_doctor and ACL LOG name what is missing; see docs/howto/acl.md."
 OF_SENTINELS = "+ping +sentinel|masters"  # the rights that a user of the Sentinels needs
 # A server that wants a password reads no large command before it: it answers with this, and closes the connection.
 UNAUTHENTICATED = "Protocol error: unauthenticated"
