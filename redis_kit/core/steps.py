@@ -42,7 +42,8 @@ def writable(key: str) -> Call:
 class Batch:
     """Several commands or calls of scripts in one round trip; a list of replies. Not atomic: none depends on another.
 
-    With ``lenient``, an error that concerns one of them is its reply: a RedisFailure other than RedisUnavailable.
+    With ``lenient``, a RedisFailure is the reply of its call, also if some nodes of a Cluster are unavailable. An outage
+    is raised if no call has another reply.
     """
 
     __slots__ = ("calls", "lenient")
@@ -66,9 +67,9 @@ class Batch:
 
     def result(self, replies: list[Any]) -> list[Any]:
         """Return the replies, or raise the first error among them that is not to stay there."""
+        lenient = self.lenient and not all(isinstance(reply, RedisUnavailable) for reply in replies)
         for reply in replies:
-            stays = self.lenient and isinstance(reply, RedisFailure) and not isinstance(reply, RedisUnavailable)
-            if isinstance(reply, Exception) and not stays:
+            if isinstance(reply, Exception) and not (lenient and isinstance(reply, RedisFailure)):
                 _note_others(reply, replies)
                 raise reply
         return replies
@@ -131,24 +132,6 @@ class CombinedBatch(Batch):
         return [
             same[start : start + self.most] for same in by_script.values() for start in range(0, len(same), self.most)
         ]
-
-
-class NodesBatch(CombinedBatch):
-    """A combined batch, lenient also if some nodes of a Cluster are unavailable: the error is the reply of their calls.
-
-    It is raised if no call was carried out.
-    """
-
-    __slots__ = ()
-
-    def __init__(self, calls: Sequence[Any], *, most: int = 1) -> None:
-        super().__init__(calls, lenient=True, most=most)
-
-    def result(self, replies: list[Any]) -> list[Any]:
-        """See Batch.result()."""
-        errors = [reply for reply in replies if isinstance(reply, Exception)]
-        stays = len(errors) < len(replies) and all(isinstance(error, RedisFailure) for error in errors)
-        return replies if stays else super().result(replies)
 
 
 class TolerantCombinedBatch(CombinedBatch, TolerantBatch):
@@ -279,9 +262,14 @@ def _sent(commands: Sequence[Command], replies: Sequence[Any]) -> flow.Flow[list
 
 
 def _note_others(error: Exception, replies: Sequence[Any]) -> None:
-    """Mark an outage as indeterminate if other calls of the batch were carried out: a repeat would repeat these."""
-    if isinstance(error, RedisUnavailable) and not all(isinstance(reply, Exception) for reply in replies):
-        error.indeterminate = True
+    """Mark an outage as indeterminate if other calls of the batch were or may have been carried out.
+
+    A repeat would repeat these.
+    """
+    if isinstance(error, RedisUnavailable):
+        error.indeterminate |= any(
+            not isinstance(reply, Exception) or getattr(reply, "indeterminate", False) for reply in replies
+        )
 
 
 def _is_missing_script(reply: Any) -> bool:

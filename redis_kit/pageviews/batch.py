@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.background import TEMPORARY
-from redis_kit.core.errors import KeyConflict, PermissionDenied, PoolExhausted
+from redis_kit.core.errors import KeyConflict, PermissionDenied, PoolExhausted, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.settings import KitSettings
@@ -67,6 +67,9 @@ class ViewBatch:
         calls = list(self._calls.values())
         try:
             replies = yield Batch(calls, lenient=True)
+            if lost := next((reply for reply in replies if isinstance(reply, RedisUnavailable)), None):
+                lost.indeterminate = True  # other nodes of a Cluster have answered
+                raise lost
         except (PermissionDenied, PoolExhausted):
             raise  # without a connection nothing was sent
         except TEMPORARY:

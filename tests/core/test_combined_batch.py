@@ -130,13 +130,24 @@ class Replying:
         return replies
 
 
-@pytest.mark.parametrize(("other", "indeterminate"), [(1, True), (None, True), (OutOfMemory("full"), False)])
-@pytest.mark.parametrize("lenient", [False, True])
-def test_call_that_a_node_refuses_is_indeterminate_beside_others(kit, other, indeterminate, lenient):
-    batch = Batch([Call("GET", name) for name in "ab"], lenient=lenient)
-    with pytest.raises(RedisUnavailable) as caught:
-        batch.run(Replying([RedisUnavailable("down"), other]))
+@pytest.mark.parametrize(
+    ("other", "indeterminate"),
+    [(1, True), (None, True), (OutOfMemory("full"), False), (RedisUnavailable("slow", indeterminate=True), True)],
+)
+def test_call_that_a_node_refuses_is_indeterminate_beside_others(kit, other, indeterminate):
+    with pytest.raises(RedisUnavailable, match="down") as caught:
+        Batch([Call("GET", name) for name in "ab"]).run(Replying([RedisUnavailable("down"), other]))
     assert caught.value.indeterminate is indeterminate
+
+
+@pytest.mark.parametrize("other", [1, OutOfMemory("full")])
+def test_lenient_batch_raises_only_an_outage_of_all_nodes(kit, other):
+    down = RedisUnavailable("down")
+    batch = Batch([Call("GET", name) for name in "ab"], lenient=True)
+    assert batch.run(Replying([down, other])) == [down, other]
+    assert not down.indeterminate
+    with pytest.raises(RedisUnavailable):
+        batch.run(Replying([down, down]))
 
 
 def test_script_that_is_not_sent_again_is_indeterminate_beside_others(kit):

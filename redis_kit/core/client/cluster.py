@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from time import monotonic
 from typing import Any, Self
 
@@ -176,7 +176,10 @@ class _Routing:
             error = replies[place]
             replies[place] = RedisUnavailable(f"The Cluster is moving slot {slot_of(commands[place])}: {error}")
             replies[place].__cause__ = error
-        return [replies[place] for place in range(len(commands))]
+        answers = [replies[place] for place in range(len(commands))]
+        if answers and all(isinstance(answer, RedisUnavailable) for answer in answers):
+            raise max(answers, key=attrgetter("indeterminate"))  # as from one server that is lost
+        return answers
 
     def _send(
         self, commands: Sequence[Command], nodes: Mapping[int, Node], replies: dict[int, Any], *before: Command

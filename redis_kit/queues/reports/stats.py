@@ -11,7 +11,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.keys import encode
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.core.steps import Call, CombinedBatch, NodesBatch
+from redis_kit.core.steps import Call, CombinedBatch
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.core.values.sequences import batched, several
 from redis_kit.queues.engine import enqueue
@@ -203,8 +203,7 @@ def of_each(
     names = yield from spread().existing(queues)
     parts = [names[queue] for queue in queues]
     steps = [step(base) for base in bases(chain.from_iterable(parts), using)]
-    batch = NodesBatch(steps, most=most) if lenient else CombinedBatch(steps, most=most)
-    replies = iter((yield batch) if steps else ())
+    replies = iter((yield CombinedBatch(steps, lenient=lenient, most=most)) if steps else ())
     return [list(islice(replies, len(several))) for several in parts]
 
 

@@ -100,6 +100,17 @@ def test_node_that_is_lost_leaves_the_commands_of_the_others_alone():
     assert _result(steps, [b"B"]) == [lost, b"B", b"C"]
 
 
+def test_batch_without_an_answer_raises_the_error_of_a_node_that_may_have_carried_it_out():
+    _, steps, _ = _batch("a", "b", "c")
+    refused, slow = RedisUnavailable("refused"), RedisUnavailable("slow", indeterminate=True)
+    steps.send([_moved("a", MovedError, 2), _moved("b", MovedError, 3), _moved("c", MovedError, 4)])
+    steps.throw(refused)
+    steps.throw(slow)
+    with pytest.raises(RedisUnavailable) as caught:
+        steps.throw(refused)
+    assert caught.value is slow
+
+
 def test_slot_without_a_node_leaves_the_commands_of_others_alone():
     client = ClusterClient([("127.0.0.1", 1)], None)
     served = key_slot(b"a")

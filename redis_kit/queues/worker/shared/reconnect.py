@@ -38,19 +38,24 @@ def until_answered(call: Callable[[], Answer], given_up: Event) -> Answer:
 class Outage:
     """Logs a lost connection once, and once that it works again.
 
-    A refused password is logged each minute, since an operator has to act.
+    A connection that is lost again is logged a minute after the last such line, if it still is: of a Cluster, the node
+    of one duty may be lost, and that of the next one not. A refused password is logged each minute, since an operator
+    has to act.
     """
 
     def __init__(self) -> None:
-        self.lasts = False
+        self.lasts = self._logged = False
         self._log_limit = LogRateLimit()
 
     def say(self, error: RedisUnavailable | AuthenticationFailed | None) -> None:
         """Note how the last call went."""
         if isinstance(error, AuthenticationFailed):
             self._log_limit.log(logger.error, "access", "Redis refuses the worker's credentials; retrying: %s", error)
-        elif error and not self.lasts:
+            self._logged = True
+        elif error and not self._logged and self._log_limit.allows("lost"):
             logger.error("Lost connection to Redis; retrying: %s", error)
-        elif self.lasts and not error:
+            self._logged = True
+        elif self._logged and not error:
             logger.warning("Reconnected to Redis.")
+            self._logged = False
         self.lasts = error is not None

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow, single
-from redis_kit.core.steps import Batch, Call, NodesBatch, Pop
+from redis_kit.core.steps import Batch, Call, Pop
 from redis_kit.queues.engine import calls, claim, done, enqueue
 from redis_kit.queues.engine.calls import End
 from redis_kit.queues.engine.claim import Claimed
@@ -150,7 +150,7 @@ class Report(NamedTuple):
 def reports(sources: Sequence[WorkerQueue]) -> list[Report | RedisFailure]:
     """Return how each queue is doing. One round trip."""
     steps = [stats.QUEUE_STATS(source.key(""), 1) for source in sources]
-    replies = sources[0].run_flow(single(NodesBatch(steps)))
+    replies = sources[0].run_flow(single(Batch(steps, lenient=True)))
     return [reply if isinstance(reply, RedisFailure) else _report(reply) for reply in replies]
 
 
@@ -163,7 +163,7 @@ def _send_heartbeats(sources: Sequence[WorkerQueue]) -> Flow[list[HeartbeatReply
     steps = [
         calls.heartbeat(queue.key(""), queue.worker, queue.about, after=queue.after, page=PAGE) for queue in sources
     ]
-    replies = yield NodesBatch(steps)
+    replies = yield Batch(steps, lenient=True)
     beats = [reply if isinstance(reply, RedisFailure) else heartbeat_reply(reply) for reply in replies]
     for at, reply in enumerate(beats):
         if isinstance(reply, RedisFailure):

@@ -20,7 +20,7 @@ from redis_kit.core import conf, connections
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
-from redis_kit.core.steps import NodesBatch, writable
+from redis_kit.core.steps import Batch, writable
 from redis_kit.queues.engine import calls, ids
 from redis_kit.queues.engine.feature import Duty, Listener, features
 from redis_kit.queues.queue import Queue
@@ -56,7 +56,7 @@ class Sweep:
     def run(self) -> None:
         """Look at some jobs of each queue, chosen by chance."""
         steps = [calls.sweep(queue.key("")) for queue in self._queues]
-        replies = self._queues[0].run_flow(single(NodesBatch(steps)))
+        replies = self._queues[0].run_flow(single(Batch(steps, lenient=True)))
         self.due = monotonic() + SWEEP_INTERVAL
         errors: dict[str, RedisFailure] = {}
         for queue, reply in zip(self._queues, replies, strict=True):
@@ -206,10 +206,11 @@ class Supervisor:
         self._helper.start(work)
 
     def _all_take_writes(self) -> bool:
-        """Return whether the servers of all queues take writes. Raises RedisUnavailable if none does."""
+        """Return whether the servers of all queues are available for writes. Raises RedisUnavailable if none is."""
         queues = [PatientQueue(name) for name in self.options.queues]
-        replies = queues[0].run_flow(single(NodesBatch([writable(queue.key("ready")) for queue in queues])))
-        return not any(isinstance(reply, Exception) for reply in replies)
+        steps = [writable(queue.key("ready")) for queue in queues]
+        replies = queues[0].run_flow(single(Batch(steps, lenient=True)))
+        return not any(isinstance(reply, UNAVAILABLE) for reply in replies)
 
     def _log_end(self) -> None:
         # An operator who stopped it waits for this line; the end of a burst is expected.
