@@ -42,8 +42,8 @@ def writable(key: str) -> Call:
 class Batch:
     """Several commands or calls of scripts in one round trip; a list of replies. Not atomic: none depends on another.
 
-    With ``lenient``, a RedisFailure is the reply of its call, also if some nodes of a Cluster are unavailable. An outage
-    is raised if no call has another reply.
+    With ``lenient``, a RedisFailure is the reply of its call, also if some nodes of a Cluster are unavailable. It is
+    raised if all calls met an outage.
     """
 
     __slots__ = ("calls", "lenient")

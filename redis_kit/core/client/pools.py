@@ -124,7 +124,7 @@ class _Shared:
 
     def __init__(self, factory: ConnectionFactory, limits: Limits, where: str, refuse: Callable[[], None]) -> None:
         self.closed = False
-        self._factory, self._limits, self._where, self._refuse = factory, limits, where, refuse
+        self.factory, self._limits, self._where, self._refuse = factory, limits, where, refuse
         self._spare = min(SPARE, limits.most // 2)
         self._idle: deque[Any] = deque()
         self._waiting: deque[Any] = deque()
@@ -214,7 +214,7 @@ class _Shared:
         if made >= self._limits.most or new >= max(AT_ONCE, made - new):
             return None
         try:
-            connection = self._factory.make()
+            connection = self.factory.make()
         except Exception as error:
             return error
         self._made.add(connection)
@@ -287,12 +287,12 @@ class Pool(_Shared):
 
     def make(self) -> Any:
         """Return a connection that the pool does not count, not opened yet."""
-        return self._factory.make()
+        return self.factory.make()
 
     def close(self) -> None:
         """Close the idle connections now, and the others when they are returned."""
         super().close()
-        for sentinel in self._factory.sentinels:
+        for sentinel in self.factory.sentinels:
             sentinel.close()
 
     def _disconnect(self, connection: Any) -> None:
@@ -345,7 +345,7 @@ class AsyncPool(_Shared):
         try:
             await wire.open_async(connection, connect=self._limits.connect, read=self._limits.read)
         finally:
-            for sentinel in self._factory.sentinels:  # asked once in a while, and by one of many loops
+            for sentinel in self.factory.sentinels:  # asked once in a while, and by one of many loops
                 await sentinel.connection_pool.disconnect(inuse_connections=False)
         if task and task.cancelling() > before:
             raise asyncio.CancelledError  # which redis-py swallowed

@@ -43,7 +43,6 @@ class _Guard:
 
     def __init__(self, server: Server) -> None:
         self.where, self.breaker, self._read = server.where, server.breaker, server.read
-        self._factory = server.factory
         self._wait, self._in_cluster = server.limits.wait, server.in_cluster
 
     def within(self, seconds: float) -> Self:
@@ -52,14 +51,13 @@ class _Guard:
             return self
         hurried = object.__new__(type(self))
         hurried.where, hurried.breaker, hurried._pool = self.where, self.breaker, self._pool
-        hurried._factory = self._factory
         hurried._read, hurried._wait, hurried._in_cluster = self._read, seconds, self._in_cluster
         return hurried
 
     @property
     def primary(self) -> str:
         """Return the address of the primary that the Sentinels named last, "" without Sentinels."""
-        return self._factory.primary
+        return self._pool.factory.primary
 
     def check(self) -> None:
         """Raise RedisUnavailable if the breaker is open."""

@@ -240,16 +240,16 @@ def test_waiters_get_an_error_when_the_server_is_unavailable(own_kit):
 def test_connection_that_can_not_be_opened_is_not_counted(kit):
     kit.options(MAX_CONNECTIONS=2)
     pool = connections.client()._pool
-    make = pool._factory.make
+    make = pool.factory.make
 
     def broken():
         raise ValueError("no such option")
 
     for _ in range(5):
-        pool._factory = pool._factory._replace(make=broken)
+        pool.factory = pool.factory._replace(make=broken)
         with pytest.raises(ValueError, match="no such option"):
             pool.take()
-    pool._factory = pool._factory._replace(make=make)
+    pool.factory = pool.factory._replace(make=make)
     taken = [pool.take(), pool.take()]
     assert len(pool._made) == 2
     for connection in taken:
@@ -313,7 +313,7 @@ def test_cancellations_at_any_point_lose_no_connection_and_mix_no_replies(kit):
 
 def test_half_open_connection_is_not_used_again(kit, monkeypatch):
     pool = connections.client()._pool
-    make, opened = pool._factory.make, []
+    make, opened = pool.factory.make, []
 
     def interrupted():
         connection = make()
@@ -325,10 +325,10 @@ def test_half_open_connection_is_not_used_again(kit, monkeypatch):
         opened[-1].send_command("ECHO", "unread", check_health=False)
         raise Interrupted
 
-    pool._factory = pool._factory._replace(make=interrupted)
+    pool.factory = pool.factory._replace(make=interrupted)
     with pytest.raises(Interrupted):
         pool.take()
-    pool._factory = pool._factory._replace(make=make)
+    pool.factory = pool.factory._replace(make=make)
     assert connections.client().call("ECHO", "mine") == b"mine"
     assert opened[0]._sock is None
 

@@ -225,8 +225,8 @@ def without(inner, part):
 def lacking(client, part):
     """Let all connections of a client lack a private part, which the library itself still has."""
     pool = client._pool
-    make = pool._factory.make
-    pool._factory = pool._factory._replace(make=lambda: without(make(), part))
+    make = pool.factory.make
+    pool.factory = pool.factory._replace(make=lambda: without(make(), part))
     return client
 
 

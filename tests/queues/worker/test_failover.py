@@ -10,12 +10,14 @@ import pytest
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.engine.spread import spread
+from redis_kit.queues.features.schedules.store import Schedules
 from redis_kit.queues.inspection import list_workers, queue_names
 from redis_kit.queues.keys import names_key
 from tests.fixtures.groups import Cluster
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import free_port, wait_for
 from tests.queues.support.journal import LASTING
+from tests.queues.support.scheduled import declared, scheduler, states, tick
 from tests.queues.support.traffic import Traffic
 
 pytestmark = [pytest.mark.alone(20), pytest.mark.once]
@@ -104,6 +106,29 @@ def test_other_queues_go_on_while_a_node_of_the_cluster_is_lost(own_cluster, set
         assert shell("rk_jobs", here)[0] == 0
         code, _said, errors = shell("rk_queues", away)
         assert (code, "1 of 1 queues can't be read" in errors or "can't be reached" in errors) == (69, True)
+
+
+def test_schedules_of_other_queues_go_on_while_a_node_of_the_cluster_is_lost(own_cluster, settings):
+    with contextlib.closing(Kit(own_cluster, settings, patient=False)):
+        lost = own_cluster.owner(names_key())
+        assert own_cluster.owner(Schedules("all").key("due")) is not lost
+        own_cluster.serve_what_is_left()
+        names = [f"queue{number}" for number in range(40)]
+        away = next(name for name in names if own_cluster.owner(Queue(name).key("")) is lost)
+        here = next(name for name in names if own_cluster.owner(Queue(name).key("")) is not lost)
+        for name in (away, here):
+            declared("tests.queues.support.tasks.note", name, every=0.1, args=[name], queue=name)
+        ticks = scheduler()
+        tick(ticks)  # plans the first ones
+        lost.stop()
+
+        def ran():
+            tick(ticks)
+            return states()[here].runs
+
+        wait_for(ran)
+        assert states()[away].runs == 0
+        assert Queue(here).counts().ready > 0
 
 
 def test_other_shards_go_on_while_a_node_of_the_cluster_is_lost(own_cluster, settings, journal, start_worker):

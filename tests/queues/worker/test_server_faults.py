@@ -13,6 +13,7 @@ from redis_kit.core.flow import single
 from redis_kit.core.steps import Call
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.worker.options import Options
+from redis_kit.queues.worker.shared.reconnect import Outage
 from redis_kit.queues.worker.supervisor.supervisor import Supervisor
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
@@ -159,6 +160,33 @@ def test_read_does_not_end_the_outage_of_a_server_without_writes(own_server, own
         queue.run_flow(single(Call("EXISTS", queue.key("x"))))
     said = [record.message.partition(";")[0] for record in caplog.records]
     assert said == ["Lost connection to Redis", "Reconnected to Redis."]
+
+
+def test_queue_that_refuses_access_does_not_keep_the_end_of_an_outage_from_the_log(own_server, own_kit, caplog):
+    queues = [Queue("default"), Queue("refused")]
+    supervisor = Supervisor(Options(("default", "refused")))
+    with own_server.client() as admin:
+        allowed = f"{queues[0].key('')}*"
+        admin.acl_setuser("worker", enabled=True, nopass=True, keys=[allowed], categories=["+@all"])
+        own_kit.connect({"URL": f"redis://worker:any@127.0.0.1:{own_server.port}/0"})
+        admin.replicaof("127.0.0.1", 1)
+        with pytest.raises(RedisUnavailable):
+            supervisor.queues[0].run_flow(single(Call("DEL", queues[0].key("x"))))
+        admin.replicaof("NO", "ONE")
+        supervisor.queues[0].run_flow(single(Call("EXISTS", queues[0].key("x"))))
+    said = [record.message.partition(";")[0] for record in caplog.records]
+    assert said == ["Lost connection to Redis", "Reconnected to Redis."]
+
+
+def test_connection_that_is_lost_again_and_again_is_logged_once_a_minute(caplog):
+    outage, lost = Outage(), RedisUnavailable("down")
+    for error in (lost, None, lost, lost, None):
+        outage.say(error)
+        assert outage.lasts is bool(error)
+    assert [record.message for record in caplog.records] == [
+        "Lost connection to Redis; retrying: down",
+        "Reconnected to Redis.",
+    ]
 
 
 def test_what_the_server_only_drops_reaches_no_caller(own_server, settings, journal, start_worker):

@@ -172,6 +172,7 @@ class Scheduler:
             if isinstance(tick, Confirmation):
                 rows.append(tick)
             else:
+                self._register(tick.call.shard(tick.definition.name))
                 ticks.append(tick)
         answers = iter(self._run_flow(schedules.put([step for tick in ticks for step in tick.steps])))
         for tick in ticks:
@@ -195,7 +196,6 @@ class Scheduler:
                 after = after._replace(missed=after.missed + plan.missed, tick=plan.last or 0, outcome=state.MISSED)
             return Confirmation(stored.name, plan.due, after.dumps())
         call = target.call_of(definition, self._queue)
-        self._register(call.shard(definition.name))
         return DueTick(stored, definition, plan, before, call, [call.step(definition, tick) for tick in plan.run])
 
     def _confirmation(self, due: DueTick, answers: list[Any], now: int) -> Confirmation | None:
