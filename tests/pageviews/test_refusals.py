@@ -12,6 +12,7 @@ from redis_kit.core.background import MAX_PAUSE
 from redis_kit.core.errors import OutOfMemory, PermissionDenied, PoolExhausted, RedisUnavailable
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.pageviews import PageViews, aflush, dropped, flush
+from redis_kit.pageviews.batch import ViewBatch
 from redis_kit.pageviews.buffer import Buffer, Dropped, buffer
 from redis_kit.pageviews.periods import now
 from redis_kit.pageviews.tally import Event
@@ -262,3 +263,15 @@ def test_add_to_a_key_of_another_type_is_false_and_logged_once(kit, twin, caplog
     assert [twin(page.add, "joe") for _ in range(3)] == [False] * 3
     (one,) = told(caplog)
     assert "is a list in place of a string" in one
+
+
+def test_views_wait_if_one_of_the_nodes_of_a_batch_is_lost(kit):
+    batch = ViewBatch([Event(now(), "news", "", "visitor")], using="default")
+    steps, lost = batch.send(), RedisUnavailable("down")
+    next(steps)
+    calls = steps.send([1]).calls
+    assert len(calls) == 2
+    with pytest.raises(RedisUnavailable) as caught:
+        steps.send([lost, 0])
+    assert caught.value.indeterminate
+    assert batch.tried is not None
