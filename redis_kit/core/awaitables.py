@@ -29,10 +29,10 @@ async def maybe_await(result: Any) -> Any:
     return await result if isawaitable(result) else result
 
 
-def not_awaitable(result: Any, message: str) -> Any:
-    """Return the result of a sync function. Raises TypeError with the message if it is awaitable."""
-    if isawaitable(result):
+def not_awaitable(result: Any, message: str, *values: Any) -> Any:
+    """Return the result of a sync function. Raises TypeError if it is awaitable, with the message and its values."""
+    if hasattr(result, "__await__"):  # isawaitable() takes six times as long
         if iscoroutine(result):
             result.close()
-        raise TypeError(message)
+        raise TypeError(message.format(*values))
     return result

@@ -29,8 +29,8 @@ class _Contains(lookups.IContains):
 
 
 class ExactCharField(_Exact, models.CharField):  # type: ignore[type-arg]
-    """A CharField whose values are the same only if each character is."""
+    """A CharField whose values differ by each character, but on MySQL not by spaces at the end."""
 
 
 class ExactTextField(_Exact, models.TextField):  # type: ignore[type-arg]
-    """A TextField whose values are the same only if each character is."""
+    """A TextField whose values differ by each character, but on MySQL not by spaces at the end."""

@@ -167,7 +167,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         label = confirmation.button.label.text
         title = f"{cell(panel.title).text}: {label}"
         context = self._context(request, panel=panel, below=label, title=title, confirmation=confirmation)
-        context |= {"back": self._back(panel), "effect": confirmation.effect(panel), "refused": refused}
+        context |= {"back": self._back(panel), "effect": confirmation.apply_effect(panel), "refused": refused}
         status = 400 if confirmation.wrong or refused else 200
         return TemplateResponse(request, "redis_kit/dashboard/confirm.html", context, status=status)
 
@@ -366,7 +366,7 @@ class Confirmation:
         """Return the name, uncut if the viewer has to type it."""
         return cell(self.name, MAX_TOOLTIP) if self.expected else cell(self.name)
 
-    def effect(self, panel: Panel) -> Cell | None:
+    def apply_effect(self, panel: Panel) -> Cell | None:
         """Return what will happen, and from then on carry the value of the Effect. Raises RedisKitError."""
         effect = panel.effect_of(self.button.action, self.value)
         if isinstance(effect, Effect):

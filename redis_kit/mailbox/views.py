@@ -130,7 +130,7 @@ def _carried_out(content: Any, box: Chat | Inbox, member: str) -> Flow[dict[str,
 
 def _opened(access: Inbox | tuple[Chat, str] | None) -> tuple[Chat | Inbox, str]:
     """Return the box and the member of what a project allows."""
-    box, member = access if isinstance(access, tuple) else (access, "")
+    box, member = access if isinstance(access, tuple) and len(access) == 2 else (access, "")
     if box is None:
         raise NotMember("You may not use this mailbox.")
     if not (isinstance(box, Inbox) or (isinstance(box, Chat) and isinstance(member, str) and member)):

@@ -117,7 +117,7 @@ def test_atomic_requests_do_not_hold_a_transaction(kit, browser, monkeypatch):
 class Connection:
     """A connection to a database of the thread that authorizes."""
 
-    in_atomic_block = False
+    in_atomic_block, settings_dict = False, {"AUTOCOMMIT": True}
 
     def __init__(self):
         self.is_closed, self.thread = False, threading.current_thread()

@@ -68,8 +68,7 @@ class IndexCommand(terminal.KitCommand):
             if total > limit:
                 shown = "them" if total <= MOST else f"at most {MOST:,}"
                 self.stdout.write(f"{total - limit:,} more; --limit shows {shown}.")
-        for error in listed.unavailable:
-            raise error
+        listed.check_available()
 
     def _clear(self, *, name: str, using: str | None, no_input: bool, **options: Any) -> None:
         try:

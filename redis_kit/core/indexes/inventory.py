@@ -41,6 +41,11 @@ class Contents(NamedTuple):
     infos: list[Any]
     unavailable: Sequence[RedisUnavailable] = ()
 
+    def check_available(self) -> None:
+        """Raise the first of the errors."""
+        for error in self.unavailable:
+            raise error
+
 
 class Inventory(Generic[Kind]):
     """The indexes of a component. A subclass describes one of them."""
@@ -120,15 +125,18 @@ class Inventory(Generic[Kind]):
 
         With ``any_case``, if there is none, that of a model to which find_index() gives the name.
         """
-        infos: list[Kind] = []
+        infos, outage = list[Kind](), None
         for index in self._named(name, using):
             try:
                 info = index.run_flow(self.describe(index))
-            except RedisFailure:
+            except RedisFailure as error:
                 if using or self._is_used(index.using):
                     raise
+                outage = error if isinstance(error, RedisUnavailable) else outage
             else:
                 infos += [info] if info else []
+        if outage and not infos:
+            raise outage
         if not infos and any_case:
             with suppress(InvalidValue):
                 return self.find(find_index(self.kind, name).name, using)

@@ -94,8 +94,7 @@ class IndexPanel(Panel):
         )
         yield from Pages.of(self.slug, number, len(listed.infos))
         yield from self.details(listed.infos)
-        for error in listed.unavailable:
-            raise error
+        listed.check_available()
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the indexes of each connection. Two round trips."""
@@ -107,8 +106,7 @@ class IndexPanel(Panel):
         if listed.infos:
             figures, alerts = list(self._figures(listed)), list(self.alerts(listed.infos))
             return Tile(figures, None, alerts, unavailable=listed.unavailable)
-        for error in listed.unavailable:
-            raise error
+        listed.check_available()
         return None
 
     def _figures(self, listed: Contents) -> Iterator[Figure]:

@@ -1,6 +1,5 @@
 """Rates and their grammar."""
 
-import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,6 +18,7 @@ MOST_RATES = 8  # of one throttle
 EXACT = 2**52  # a level and a cost up to this add up exactly in the server's 53-bit numbers
 LARGEST = 10**9  # calls; up to this number EXACT reduces a rate by at most 2 in 10 million
 MICROSECONDS = 1_000_000
+LONGEST = 10**12  # seconds of a period
 
 _SECONDS = SECONDS | {"month": 2_592_000, "months": 2_592_000, "year": 31_536_000, "years": 31_536_000}
 _NUMBER = "[0-9]+(?:_[0-9]+)*"  # 10_000, as int() reads it
@@ -44,9 +44,9 @@ class Rate:
     def __post_init__(self) -> None:
         if self.burst == -1:
             object.__setattr__(self, "burst", self.limit)
-        is_period = is_number(self.period) and 0 < self.period < math.inf and self._microseconds > 0
+        is_period = is_number(self.period) and 0 < self.period <= LONGEST and self._microseconds > 0
         if not (is_whole(self.limit) and is_whole(self.burst) and is_period):
-            raise _invalid((self.limit, self.period, self.burst), "its numbers must be whole, and its period above 0")
+            raise _invalid((self.limit, self.period, self.burst), "its numbers must be whole, its period 0 to 10^12")
         if self.limit < 0 or self.burst < min(self.limit, 1):
             raise _invalid((self.limit, self.period, self.burst), "limit starts at 0 and burst at 1")
         if max(self.limit, self.burst) > LARGEST:
@@ -78,7 +78,7 @@ class Rate:
 
     @property
     def _microseconds(self) -> int:
-        return round(Fraction(self.period) * MICROSECONDS)
+        return round(self.period * MICROSECONDS)
 
 
 def parse(value: Any) -> tuple[Rate, ...]:

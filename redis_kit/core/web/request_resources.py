@@ -9,7 +9,7 @@ from django.db import connections
 def close_databases() -> None:
     """Close the database connections of this thread that are in no transaction. Django opens them again when needed."""
     for connection in connections.all(initialized_only=True):
-        if not connection.in_atomic_block:
+        if connection.settings_dict["AUTOCOMMIT"] and not connection.in_atomic_block:
             connection.close()
 
 

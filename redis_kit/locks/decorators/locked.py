@@ -92,7 +92,7 @@ def locked(
             except LockNotAcquired as error:
                 return _answer(on_busy, error, args, kwargs)
             with lease:
-                return not_awaitable(function(*args, **kwargs), NOT_HELD.format(function))
+                return not_awaitable(function(*args, **kwargs), NOT_HELD, function)
 
         @functools.wraps(function)
         async def arun(*args: Any, **kwargs: Any) -> Any:

@@ -59,7 +59,8 @@ class ServerPanel(Panel):
         """Return a line about the servers, and their advice as alerts. One round trip to each server."""
         reports = server_reports(self.viewer.connection, sample=False)
         urgent = [each for report in reports for each in advice(report) if each.level != "note"]
-        alerts = first_alerts(Alert(each.message, hint=each.remedy) for each in urgent)
+        errors_first = sorted(urgent, key=lambda each: each.level)
+        alerts = first_alerts(Alert(each.message, hint=each.remedy) for each in errors_first)
         return Tile(list(_health(reports)), alerts=list(alerts), wide=True)
 
 

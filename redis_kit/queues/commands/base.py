@@ -46,6 +46,9 @@ class QueueCommand(terminal.KitCommand):
         try:
             names = stats.queue_names(using=using)
         except RedisUnavailable:  # of a Cluster, the node that has the list may be down, and that of the queue not
+            discovery.discover()
+            if name not in queue_names.of_tasks():
+                raise
             return Queue(name, using=using)
         if name not in names:
             discovery.discover()

@@ -36,6 +36,7 @@ from redis_kit.throttling.dashboard import tables
 from redis_kit.throttling.dashboard.actions import Target, look_up
 from redis_kit.throttling.discovery import built_throttles
 from redis_kit.throttling.engine.base import BaseThrottle
+from redis_kit.throttling.rules import LIMIT
 from redis_kit.throttling.statistics import ThrottleCalls, counters
 from redis_kit.throttling.statistics import overview as figures_of_all
 from redis_kit.throttling.statistics.overview import ThrottleFigures
@@ -96,7 +97,7 @@ class ThrottlesPanel(Panel):
             yield from self._all()
             return
         chosen, number = range_of(self._asked("range")), self.viewer.page
-        figures, calls = _read_one(throttle, chosen, **{**LIMITS, "rules": number * MOST_ROWS})
+        figures, calls = _read_one(throttle, chosen, **{**LIMITS, "rules": min(number * MOST_ROWS, LIMIT)})
         yield from _figures_of(figures, calls, chosen)
         yield tables.throttles([figures], title)
         yield from _chart_of(figures, calls, chosen, target.asked)

@@ -10,7 +10,6 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 from django.utils.module_loading import import_string
 
-from redis_kit.core.awaitables import maybe_await
 from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
 from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.core.web.client_address import client_address
@@ -101,7 +100,7 @@ class IdentityKey:
         parts = []
         for find in self._finds:
             part = find(request, user)
-            parts.append(await maybe_await(part))
+            parts.append(await part if isawaitable(part) else part)
         return _joined(parts)
 
 

@@ -7,7 +7,7 @@
 -- ARGV[1]   minutes    how many, this one among them
 -- returns  how many are scheduled, ready (with those that wait for a limit), running, dead; for how many ms the next ready job, the next scheduled one,
 --          or the first one of 100 lanes that wait for a limit has been due, the longest of these (-1: none is); the present minute since 1970; since when it is paused
---          (-1: it is not), ms to the end of that (-1: none); how many workers are alive but for those of one job that runs alone, and how many of 100 of these
+--          (-1: it is not), ms to the end of that (-1: none); how many workers are alive, of 100 without those of one job that runs alone; how many of these 100
 --          say that they claim no more; {shape of calls that workers returned, how many jobs, how many ms ago the first
 --          of these came, and when a worker could run it last, ...}; why the server refuses writes, or ""; of each minute in which something happened, the
 --          earliest first: its place, 0 for the first, jobs done, attempts failed, jobs begun, ms by which these were

@@ -159,17 +159,17 @@ class Probes:
 
     def health(self) -> dict[str, Any]:
         """Return whether the worker is well; the status ``failing`` means that it is not."""
-        silent, answers, unanswered = self._silence()
-        waits = self._heartbeat.waits if answers else {}  # older ones say nothing about now
+        silent, unanswered = self._silence()
+        waits = {} if unanswered else self._heartbeat.waits  # older ones say nothing about now
         late = [name for name, wait in waits.items() if wait > self._options.max_wait]
         broken = self._heartbeat.broken
         damaged = {name: str(error) for name, error in broken.items() if isinstance(error, KeyConflict)}
         unread = {name: error for name, error in broken.items() if name not in damaged}
-        refused = self._heartbeat.refused if answers else {}
+        refused = {} if unanswered else self._heartbeat.refused
         limit = f"more than {text.number(self._options.max_wait)} s"
         failing = {
             "no child is alive": not self._children(),
-            unanswered: not answers,
+            unanswered: bool(unanswered),
             f"a job of {', '.join(late)} waits for {limit}": bool(late),
             **{f"{text} for {limit}": self._is_late(*wait) for text, wait in self._waits.items()},
             **{f"queue {name} can't be read: {error}": True for name, error in unread.items()},
@@ -187,10 +187,10 @@ class Probes:
 
     def readiness(self) -> dict[str, Any]:
         """Return whether the worker claims jobs; the status ``failing`` means that it does not."""
-        silent, answers, unanswered = self._silence()
+        silent, unanswered = self._silence()
         reasons = {
             "no child is alive": not self._children(),
-            unanswered: not answers,
+            unanswered: bool(unanswered),
             "the worker is quiet or stopping": not self._claiming(),
         }
         return {**_status(reasons), "silent": round(silent, 3)}
@@ -201,11 +201,12 @@ class Probes:
         responds = any(board.silence < UNRESPONSIVE for board in boards)
         return _status({"no child is alive": not boards, "no child responds": bool(boards) and not responds})
 
-    def _silence(self) -> tuple[float, bool, str]:
-        """Return for how many seconds no heartbeat was answered, whether that is well, and the reason if it is not."""
+    def _silence(self) -> tuple[float, str]:
+        """Return for how many seconds no heartbeat was answered, and what is wrong if these are too many."""
         silent, error = monotonic() - self._heartbeat.answered, self._heartbeat.error
-        reason = f"the server does not answer{': ' if error else ''}{error}"
-        return silent, silent <= conf.section(QueueSettings).WORKER_TIMEOUT, reason
+        if silent <= conf.section(QueueSettings).WORKER_TIMEOUT:
+            return silent, ""
+        return silent, f"the server does not answer{': ' if error else ''}{error}"
 
     def _is_late(self, seconds: float, at: float) -> bool:
         # Another supervisor's child may have looked since.
