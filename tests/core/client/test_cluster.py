@@ -100,7 +100,7 @@ def test_node_that_is_lost_leaves_the_commands_of_the_others_alone():
     assert _result(steps, [b"B"]) == [lost, b"B", b"C"]
 
 
-def test_batch_without_an_answer_raises_the_error_of_a_node_that_may_have_carried_it_out():
+def test_batch_without_an_answer_raises_an_indeterminate_error_first():
     _, steps, _ = _batch("a", "b", "c")
     refused, slow = RedisUnavailable("refused"), RedisUnavailable("slow", indeterminate=True)
     steps.send([_moved("a", MovedError, 2), _moved("b", MovedError, 3), _moved("c", MovedError, 4)])

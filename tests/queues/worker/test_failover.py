@@ -108,7 +108,7 @@ def test_other_queues_go_on_while_a_node_of_the_cluster_is_lost(own_cluster, set
         assert (code, "1 of 1 queues can't be read" in errors or "can't be reached" in errors) == (69, True)
 
 
-def test_schedules_of_other_queues_go_on_while_a_node_of_the_cluster_is_lost(own_cluster, settings):
+def test_other_schedules_go_on_while_a_node_of_the_cluster_is_lost(own_cluster, settings):
     with contextlib.closing(Kit(own_cluster, settings, patient=False)) as kit:
         lost = own_cluster.owner(names_key())
         assert own_cluster.owner(Schedules("all").key("due")) is not lost

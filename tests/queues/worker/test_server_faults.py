@@ -162,7 +162,7 @@ def test_read_does_not_end_the_outage_of_a_server_without_writes(own_server, own
     assert said == ["Lost connection to Redis", "Reconnected to Redis."]
 
 
-def test_queue_that_refuses_access_does_not_keep_the_end_of_an_outage_from_the_log(own_server, own_kit, caplog):
+def test_outage_ends_in_the_log_also_while_a_queue_refuses_access(own_server, own_kit, caplog):
     queues = [Queue("default"), Queue("refused")]
     supervisor = Supervisor(Options(("default", "refused")))
     with own_server.client() as admin:
@@ -178,7 +178,7 @@ def test_queue_that_refuses_access_does_not_keep_the_end_of_an_outage_from_the_l
     assert said == ["Lost connection to Redis", "Reconnected to Redis."]
 
 
-def test_connection_that_is_lost_again_and_again_is_logged_once_a_minute(caplog):
+def test_connection_lost_again_and_again_is_logged_once_a_minute(caplog):
     outage, lost = Outage(), RedisUnavailable("down")
     for error in (lost, None, lost, lost, None):
         outage.say(error)
