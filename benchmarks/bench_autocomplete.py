@@ -11,6 +11,7 @@ import tempfile
 import time
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from functools import partial
 from math import frexp
 from pathlib import Path
 from shutil import which
@@ -135,7 +136,7 @@ def _tcp(client: Any) -> Iterator[str]:
 
 
 def _print_times(client: Any, index: Autocomplete) -> None:
-    """Print the times of searches beside those of a PING by the same client, one after the other."""
+    """Print the times of searches beside those of a PING by the kit's client and by redis-py, one after the other."""
     sample = [name for _id, name, _weight in names.entries(ROUNDS, seed=2)]
     kinds = {
         '"a", which half of all share': ["a"] * ROUNDS,
@@ -146,27 +147,25 @@ def _print_times(client: Any, index: Autocomplete) -> None:
         "nothing is found": [f"qq{name}" for name in sample],
         "no text": [""] * ROUNDS,
     }
-    ping = connections.client("default", "request")
+    ping, other = connections.client("default", "request"), redis.Redis(port=client.config_get("port")["port"])
     index.search("a")
-    print(
-        f"{'10 hits at most; us':32}{'PING p50':>10}{'p99':>8}{'search p50':>12}{'p99':>8}{'p50/p50':>9}{'p99/p99':>9}"
-    )
+    titles = ("PING p50", "p99", "redis-py", "p99", "search", "p99", "to PING", "p99", "to redis-py", "p99")
+    print(f"{'10 hits at most; us':32}" + "".join(f"{title:>12}" for title in titles))
     for kind, queries in kinds.items():
         client.config_resetstat()
-        pings, searches = [], []
+        times: tuple[list[float], ...] = ([], [], [])
         for query in queries:
-            began = time.perf_counter()
-            ping.call("PING")
-            middle = time.perf_counter()
-            index.search(query)
-            pings.append(middle - began)
-            searches.append(time.perf_counter() - middle)
+            calls = (partial(ping.call, "PING"), other.ping, partial(index.search, query))
+            for each, call in zip(times, calls, strict=True):
+                began = time.perf_counter()
+                call()
+                each.append(time.perf_counter() - began)
         written = [name for name in WRITES if f"cmdstat_{name}" in client.info("commandstats")]
         assert not written, written
-        p50, p99, own50, own99 = (_percentile(times, share) for times in (pings, searches) for share in (0.5, 0.99))
-        print(
-            f"{kind:32}{p50:10.0f}{p99:8.0f}{own50:12.0f}{own99:8.0f}{own50 / p50:9.1f}{own99 / p99:9.1f}", flush=True
-        )
+        figures = [_percentile(each, share) for each in times for share in (0.5, 0.99)]
+        ratios = [figures[at] / figures[at % 2 + base] for base in (0, 2) for at in (4, 5)]
+        print(f"{kind:32}" + "".join(f"{figure:12.0f}" for figure in figures), end="")
+        print("".join(f"{ratio:12.1f}" for ratio in ratios), flush=True)
 
 
 def _percentile(times: Sequence[float], share: float) -> float:
