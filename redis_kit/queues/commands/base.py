@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from redis_kit.core import terminal
+from redis_kit.core import conf, terminal
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.core.text import clean, did_you_mean
 from redis_kit.queues import validation
@@ -15,6 +15,7 @@ from redis_kit.queues.engine.enqueue import MOST_NAMES
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import stats
 from redis_kit.queues.reports.stats import Errors
+from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import discovery
 
 SHOWN = 20  # names
@@ -47,7 +48,7 @@ class QueueCommand(terminal.KitCommand):
             names = stats.queue_names(using=using)
         except RedisUnavailable:  # of a Cluster, the node that has the list may be down, and that of the queue not
             discovery.discover()
-            if name not in queue_names.of_tasks():
+            if name not in (*conf.section(QueueSettings).NAMES, *queue_names.of_tasks()):
                 raise
             return Queue(name, using=using)
         if name not in names:
