@@ -14,6 +14,8 @@ from tests.fixtures.servers import wait_for
 class Connection:
     """A connection to a database in the running thread."""
 
+    settings_dict = {"AUTOCOMMIT": True}
+
     def __init__(self, *, in_atomic_block=False):
         self.in_atomic_block, self.closed_by, self.thread = in_atomic_block, None, threading.current_thread()
         connections["default"] = self
