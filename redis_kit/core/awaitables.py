@@ -31,7 +31,7 @@ async def maybe_await(result: Any) -> Any:
 
 def not_awaitable(result: Any, message: str, *values: Any) -> Any:
     """Return the result of a sync function. Raises TypeError if it is awaitable, with the message and its values."""
-    if hasattr(result, "__await__"):  # isawaitable() takes six times as long
+    if isawaitable(result):
         if iscoroutine(result):
             result.close()
         raise TypeError(message.format(*values))

@@ -25,6 +25,7 @@ LIST_WORKERS, LIST_LOST_WORKERS, SEND_COMMAND = (
     QueueScript(name, __package__) for name in ("list_workers", "list_lost_workers", "send_command")
 )
 COMMAND_TTL = 60_000  # ms
+FIELDS = 5  # of a worker in the reply of LIST_WORKERS
 MOST_WORKERS = 100
 MOST_BYTES = 4 * 1024 * 1024  # of jobs' records, read for one queue
 DEAD = "dead"  # the state of a worker whose lease is over
@@ -202,7 +203,7 @@ def read_workers(
         if isinstance(reply, RedisFailure):
             _left_out(name, reply, errors)
             continue
-        for parts in batched(reply, 5):
+        for parts in batched(reply, FIELDS):
             worker = _worker_of(name, *parts)
             by_id[worker.id] = _merged(by_id[worker.id], worker) if worker.id in by_id else worker
     return sorted(by_id.values())
