@@ -52,15 +52,8 @@ def periodic(
     """
     if task is not None:
         raise InvalidSchedule("@periodic needs a time: write @periodic(every=5), in seconds, above @task.")
-    options: dict[str, Any] = {"every": every, "cron": cron, "timezone": timezone, "args": args, "kwargs": kwargs}
-    options |= {
-        "overlap": overlap,
-        "catch_up": catch_up,
-        "jitter": jitter,
-        "enabled": enabled,
-        "start": start,
-        "end": end,
-    }
+    times = {"every": every, "cron": cron, "timezone": timezone, "jitter": jitter, "start": start, "end": end}
+    others = {"args": args, "kwargs": kwargs, "overlap": overlap, "catch_up": catch_up, "enabled": enabled}
 
     def declared(task: AnyTask) -> AnyTask:
         path, kind, function = described(task)
@@ -68,7 +61,7 @@ def periodic(
         if name is None and registry.is_taken(schedule_name, function):
             schedule_name = f"{path} {f'every {every}' if every is not None else cron}"
         try:
-            schedule = definition.made(name=schedule_name, task=path, kind=kind, **options)
+            schedule = definition.made(name=schedule_name, task=path, kind=kind, **times, **others)
         except ConfigurationError as error:
             discovery.note_lacking(schedule_name, f"Schedule {shortened(schedule_name)}: {error}")
             return task

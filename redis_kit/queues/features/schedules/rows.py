@@ -4,9 +4,9 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from django.conf import settings
 from django.core.checks import CheckMessage, Warning
 from django.db import DatabaseError, router, transaction
-from django.utils import timezone
 
 from redis_kit.core.errors import RedisFailure, RedisKitError
 from redis_kit.queues import framework
@@ -32,18 +32,13 @@ def made(row: Schedule, declared: str = "") -> Definition:
 
 def stored(row: Schedule) -> str:
     """Return what a row says as JSON. Raises InvalidSchedule for wrong fields."""
-    options = row.given()
-    # A row that changes only some fields of the code's schedule is checked with a time that it does not say.
-    timed = any(name in options for name in definition.WHENS)
-    checked = definition.made(
-        name=row.name, **{"task": "", "kind": row.kind, **options, **({} if timed else {"at": timezone.now()})}
-    )
-    plain: dict[str, Any] = {name: getattr(checked, name) for name in options}
-    if row.kind != Schedule.Kind.TASK:
-        plain["kind"] = row.kind
-    if checked.cron:
-        plain["timezone"] = checked.zone
-    return definition.encoded({**plain, "enabled": row.enabled})
+    values = definition.read({"name": row.name, "kind": row.kind, "enabled": row.enabled, **row.given()})
+    if values.get("cron"):
+        values.setdefault("timezone", settings.TIME_ZONE)
+    if values["kind"] == Schedule.Kind.TASK:
+        del values["kind"]
+    del values["name"]
+    return definition.encoded(values)
 
 
 def check(row: Schedule) -> None:
