@@ -44,7 +44,7 @@ def states() -> dict[str, state.State]:
     """Return what became of the ticks of each schedule."""
     schedules = Schedules("all")
     page = schedules.run_flow(store.page(schedules, "names", 0, 100))
-    return {each.name: state.read(each.state) for each in page.schedules}
+    return {each.name: each.state for each in page.schedules}
 
 
 def overdue(kit: Any, name: str, seconds: float) -> None:

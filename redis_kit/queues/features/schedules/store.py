@@ -1,7 +1,8 @@
 """Schedules in Redis, as flows: what code and database say about them, their due times, and what became of ticks."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
@@ -10,10 +11,10 @@ from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues.engine.calls import QueueScript
-from redis_kit.queues.engine.unique import UniqueKey
+from redis_kit.queues.features.schedules import state
+from redis_kit.queues.features.schedules.state import State, StoredSchedule
 from redis_kit.queues.settings import QueueSettings
 
-Listed = TypeVar("Listed")
 CLAIMED = 100  # schedules in one call
 LEASE = 5000  # ms that a claim lasts
 WATCH = 6000  # ms for which a supervisor wakes up for ticks; it says so again every 2 s
@@ -45,30 +46,11 @@ class Schedules(Primitive):
         return "queues-schedules"
 
 
-class StoredSchedule(NamedTuple):
-    """A schedule as it is stored. ``due`` is in ms, None if it is due at no time.
-
-    ``versions`` are the releases of code that declare it as ``code``; ``row`` is what the database says. Both are JSON,
-    "" for nothing, as ``state`` is.
-    """
-
-    name: str
-    due: int | None
-    versions: tuple[str, ...]
-    code: str
-    row: str
-    state: str
-
-
 class Versions(NamedTuple):
     """Releases of code with when a worker last had them, and when all rows of the database were stored; ms or None."""
 
     seen: dict[str, int]
     stored: int | None
-
-    def declares(self, schedule: StoredSchedule, now: int) -> bool:
-        """Return whether a schedule has a row, or code that a worker had within the last hour."""
-        return bool(schedule.row) or any(now - self.seen.get(each, 0) <= UNDECLARED for each in schedule.versions)
 
 
 class ClaimedTicks(NamedTuple):
@@ -83,7 +65,7 @@ class ClaimedTicks(NamedTuple):
     schedules: list[StoredSchedule]
 
 
-class Page(NamedTuple, Generic[Listed]):
+class Page(NamedTuple):
     """Some of ``total`` schedules. ``active`` is how many are due at some time; ``now`` is in ms.
 
     ``watched`` says whether a worker runs ticks.
@@ -94,15 +76,15 @@ class Page(NamedTuple, Generic[Listed]):
     active: int
     versions: Versions
     watched: bool
-    schedules: list[Listed]
+    schedules: list[StoredSchedule]
 
 
 class Confirmation(NamedTuple):
-    """The outcome of a claimed schedule: when to look at it again, in ms, None for never; its state, "" to leave it."""
+    """The outcome of a claimed schedule: when to look at it again, in ms, None for never; its state, if it changed."""
 
     name: str
     due: int | None
-    state: str = ""
+    state: State | None = None
     forget: bool = False
 
 
@@ -139,14 +121,16 @@ def claim(schedules: Primitive, supervisor: str, version: str, skipped: Sequence
     """Claim schedules that are due, but those that are skipped."""
     args = (supervisor, version, CLAIMED, LEASE, WATCH, WATCHERS, *skipped)
     now, watches, coming, total, versions, token, *rows = yield CLAIM_TICKS(schedules.key(""), *args)
-    return ClaimedTicks(now, bool(watches), coming, total, _versions(versions), token, _schedules(rows))
+    seen = _versions(versions)
+    return ClaimedTicks(now, bool(watches), coming, total, seen, token, _schedules(rows, seen, now))
 
 
 def confirm(schedules: Primitive, claim: bytes, rows: Sequence[Confirmation]) -> Flow[int]:
     """Record what became of claimed schedules. The server leaves those alone that another one has claimed since."""
     parts: list[Any] = []
     for row in rows:
-        parts += [row.name, FORGET if row.forget else "" if row.due is None else max(NOW, row.due), row.state]
+        when = FORGET if row.forget else "" if row.due is None else max(NOW, row.due)
+        parts += [row.name, when, row.state.dumps() if row.state else ""]
     count: int = yield CONFIRM_TICKS(schedules.key(""), claim, *parts)
     return count
 
@@ -157,27 +141,12 @@ def put(steps: Sequence[ScriptCall]) -> Flow[list[tuple[int, str] | RedisFailure
     return [reply if isinstance(reply, RedisFailure) else (reply[0], _text(reply[1])) for reply in replies]
 
 
-def put_tick(
-    base: str,
-    job: tuple[str, bytes],
-    unique: UniqueKey | None,
-    *,
-    schedule: str,
-    tick: int,
-    overlap: str,
-    priority: int,
-    lane: str = "",
-) -> ScriptCall:
-    """Return the step that adds the job of a schedule's tick; ``tick`` is 0 for a run that somebody asked for."""
-    key, until = (unique.key, unique.until) if unique else ("", "")
-    return PUT_TICK(base, schedule, tick, overlap, priority, *job, key, until, lane, job=key or "-")
-
-
-def page(schedules: Primitive, order: Literal["due", "names"], offset: int, limit: int) -> Flow[Page[StoredSchedule]]:
+def page(schedules: Primitive, order: Literal["due", "names"], offset: int, limit: int) -> Flow[Page]:
     """Read schedules, by name or the next ones."""
     step = LIST_SCHEDULES(schedules.key(""), order, offset, limit)
     now, total, active, versions, watchers, *rows = yield step
-    return Page(now, total, active, _versions(versions), watchers > 0, _schedules(rows))
+    seen = _versions(versions)
+    return Page(now, total, active, seen, watchers > 0, _schedules(rows, seen, now))
 
 
 def find(schedules: Primitive, name: str) -> Flow[StoredSchedule | None]:
@@ -187,7 +156,7 @@ def find(schedules: Primitive, name: str) -> Flow[StoredSchedule | None]:
     due, *values = yield Batch([Call("ZSCORE", schedules.key("due"), name), *steps])
     if not (values[0] or values[1]):
         return None
-    return _schedules([name.encode(), due or b"", *(value or b"" for value in values)])[0]
+    return _schedule(name.encode(), due or b"", *(value or b"" for value in values))
 
 
 def forget(schedules: Primitive, names: Sequence[str], alive: int = REPLACED) -> Flow[list[str]]:
@@ -210,16 +179,17 @@ def _versions(flat: Sequence[bytes]) -> Versions:
     return Versions(seen, stored)
 
 
-def _schedules(rows: Sequence[bytes]) -> list[StoredSchedule]:
-    return [_schedule(*row) for row in batched(rows, 5)]
+def _schedules(rows: Sequence[bytes], releases: Versions, now: int) -> list[StoredSchedule]:
+    living = {version for version, last in releases.seen.items() if now - last <= UNDECLARED}
+    schedules = [_schedule(*row) for row in batched(rows, 5)]
+    return [replace(each, declared=bool(each.row) or not living.isdisjoint(each.versions)) for each in schedules]
 
 
-def _schedule(name: bytes, due: bytes, code: bytes, row: bytes, state: bytes) -> StoredSchedule:
+def _schedule(name: bytes, due: bytes, code: bytes, row: bytes, stored: bytes) -> StoredSchedule:
     versions, _, definition = _text(code).partition("\n")
-    when = int(float(due)) if due else None
-    return StoredSchedule(
-        _text(name), when, tuple(versions.split()), definition, _text(row).partition("\n")[2], _text(state)
-    )
+    says = _text(row).partition("\n")[2]
+    look = int(float(due)) if due else None
+    return StoredSchedule(_text(name), look, tuple(versions.split()), definition, says, state.read(_text(stored)))
 
 
 def _text(value: bytes) -> str:

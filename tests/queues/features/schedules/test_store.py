@@ -12,9 +12,11 @@ from redis_kit.queues.engine.claim import snooze
 from redis_kit.queues.engine.feature import has
 from redis_kit.queues.engine.unique import UniqueKey, digest
 from redis_kit.queues.features.schedules import store as store
+from redis_kit.queues.features.schedules.state import State
 from redis_kit.queues.features.schedules.store import Confirmation, Schedules
 from tests.fixtures.process import wait_for
 
+RAN = State(outcome="added")
 OLD = 10**6  # ms: what was seen as long before now counts as gone
 LANES = [""]
 if has("lanes"):
@@ -60,8 +62,8 @@ def test_schedule_goes_from_its_declaration_to_a_job_on_each_server(any_kit):
     assert names(claimed) == ["a", "b"]
     (answer,) = run(schedules, store.put([step(5)]))
     assert answer == (1, "j5")
-    assert confirm(schedules, claimed, Confirmation("a", claimed.now + 60_000, "ran"), Confirmation("b", None)) == 2
-    assert [each.state for each in run(schedules, store.page(schedules, "due", 0, 9)).schedules] == ["ran"]
+    assert confirm(schedules, claimed, Confirmation("a", claimed.now + 60_000, RAN), Confirmation("b", None)) == 2
+    assert [each.state for each in run(schedules, store.page(schedules, "due", 0, 9)).schedules] == [RAN]
     assert run(schedules, store.forget(schedules, ["a"])) == []
 
 
@@ -69,7 +71,8 @@ def test_declared_schedules_are_claimed_once_and_come_back_after_the_lease(sched
     assert declare(schedules, "v1", a='{"every":1}', b='{"every":2}') == 2
     first = claim(schedules, "one", "v1")
     assert (names(first), first.watches, first.total, set(first.versions.seen)) == (["a", "b"], True, 2, {"v1"})
-    assert (first.schedules[0].code, first.schedules[0].versions, first.schedules[0].due) == ('{"every":1}', ("v1",), 0)
+    (one, _) = first.schedules
+    assert (one.code, one.versions, one.look) == ('{"every":1}', ("v1",), 0)
     second = claim(schedules, "two")
     assert (names(second), second.watches) == ([], True)
     assert 0 < second.next <= store.LEASE
@@ -82,13 +85,13 @@ def test_confirmed_schedule_has_its_next_time_and_state(schedules):
     declare(schedules, "v1", a="{}", b="{}", c="{}")
     claimed = claim(schedules)
     later = claimed.now + 60_000
-    rows = Confirmation("a", later, "ran"), Confirmation("b", None), Confirmation("c", None, forget=True)
+    rows = Confirmation("a", later, RAN), Confirmation("b", None), Confirmation("c", None, forget=True)
     assert confirm(schedules, claimed, *rows) == 3
     found = run(schedules, store.page(schedules, "names", 0, 10))
-    assert [(each.name, each.due, each.state) for each in found.schedules] == [("a", later, "ran"), ("b", None, "")]
+    assert [(each.name, each.look, each.state) for each in found.schedules] == [("a", later, RAN), ("b", None, State())]
     assert (found.total, found.active) == (2, 1)
     assert 0 < claim(schedules).next <= 60_000
-    assert run(schedules, store.find(schedules, "a")).state == "ran"
+    assert run(schedules, store.find(schedules, "a")).state == RAN
     assert run(schedules, store.find(schedules, "c")) is None
 
 
@@ -97,7 +100,7 @@ def test_claim_that_is_over_confirms_nothing(schedules, kit):
     claimed = claim(schedules)
     declare(schedules, "v2", a='{"changed":1}')
     kit.client.zadd(schedules.key("due"), {"b": 5})
-    assert confirm(schedules, claimed, Confirmation("a", 10**15, "x"), Confirmation("b", 10**15, "x")) == 0
+    assert confirm(schedules, claimed, Confirmation("a", 10**15, RAN), Confirmation("b", 10**15, RAN)) == 0
     assert names(claim(schedules)) == ["a", "b"]
 
 
@@ -148,9 +151,9 @@ def test_schedules_that_no_worker_has_are_forgotten_on_request(schedules, kit):
 def test_schedule_lives_for_an_hour_without_its_code(schedules, kit):
     declare(schedules, "v1", a="1")
     age(kit, schedules, "v1", store.UNDECLARED - 60_000)
-    claimed = claim(schedules)
-    assert claimed.versions.declares(claimed.schedules[0], claimed.now)
-    assert not claimed.versions.declares(claimed.schedules[0], claimed.now + 120_000)
+    assert run(schedules, store.page(schedules, "names", 0, 1)).schedules[0].declared
+    age(kit, schedules, "v1", 120_000)
+    assert not claim(schedules).schedules[0].declared
 
 
 def stored_names(schedules):
@@ -189,8 +192,9 @@ def test_more_schedules_than_one_call_takes(schedules):
 
 
 def step(number, *, id=None, overlap="skip", key=None, lane=""):
-    about = {"schedule": "s", "tick": number, "overlap": overlap, "priority": 0, "lane": lane}
-    return store.put_tick(Queue("mail").key(""), (id or f"j{number}", b"1"), key, **about)
+    unique, until, _ = key or ("", "", False)
+    job = (0, id or f"j{number}", b"1", unique, until, lane)
+    return store.PUT_TICK(Queue("mail").key(""), "s", number, overlap, *job, job=unique or "-")
 
 
 def tick(number, **options):
@@ -290,7 +294,7 @@ def test_key_of_a_wrong_type_is_named_and_nothing_changes(kit, part):
         "store": lambda: run(schedules, store.store(schedules, [("a", "1")])),
         "claim": lambda: claim(schedules),
         "forget": lambda: run(schedules, store.forget(schedules, ["a"])),
-        "confirm": lambda: run(schedules, store.confirm(schedules, b"1", [Confirmation("a", 1, "x")])),
+        "confirm": lambda: run(schedules, store.confirm(schedules, b"1", [Confirmation("a", 1, RAN)])),
     }
     errors = []
     for step in steps.values():
