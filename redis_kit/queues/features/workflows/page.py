@@ -32,7 +32,7 @@ from redis_kit.queues.features.workflows import calls
 from redis_kit.queues.features.workflows import diagram as graph
 from redis_kit.queues.features.workflows import workflow as handles
 from redis_kit.queues.features.workflows.diagram import STATES
-from redis_kit.queues.features.workflows.keys import WorkflowLists
+from redis_kit.queues.features.workflows.keys import list_key, workflow_key
 from redis_kit.queues.features.workflows.workflow import NodeInfo, StepInfo, Workflow, WorkflowStatus
 from redis_kit.queues.queue import Queue
 
@@ -102,9 +102,8 @@ class WorkflowsPanel(Panel):
 
     def _all(self) -> Iterator[Content]:
         listing = list_workflows(offset=(self.viewer.page - 1) * MOST_ROWS, limit=MOST_ROWS)
-        readable = [(id, status) for id, status in listing.workflows if status]
         yield from _figures(listing)
-        yield _table(gettext_lazy("Workflows"), readable, linked=self.viewer.may(MANAGE))
+        yield _table(gettext_lazy("Workflows"), listing.workflows, linked=self.viewer.may(MANAGE))
         yield from Pages.of(SLUG, self.viewer.page, listing.total)
 
     @button(gettext_lazy("Cancel the workflow"), confirm=True, effect=_effect_of_cancel)
@@ -143,11 +142,11 @@ def _content_of(id: str) -> Iterator[Content]:
 
 
 def _figures(listing: "Listing") -> Iterator[Figure]:
-    states = [(status.state, status.failed) for _id, status in listing.workflows if status]
-    failed = sum(steps > 0 and state != "cancelled" for state, steps in states)
-    counts = {"count": grouped(len(listing.workflows)), "total": grouped(listing.total)}
+    statuses = [status for _id, status in listing.workflows]
+    failed = sum(status.failed > 0 and status.state != "cancelled" for status in statuses)
+    counts = {"count": grouped(len(statuses)), "total": grouped(listing.total)}
     hint = _("among %(count)s of %(total)s") % counts if listing.total > MOST_ROWS else ""
-    yield Figure(gettext_lazy("Running"), sum(state == "running" for state, _steps in states), hint)
+    yield Figure(gettext_lazy("Running"), sum(status.state == "running" for status in statuses), hint)
     yield Figure(gettext_lazy("With failed steps"), failed, hint, alarm=bool(failed))
 
 
@@ -188,9 +187,9 @@ def _row(step: StepInfo, paused: Collection[str], *, ended: bool) -> tuple[Any, 
 
 
 class Listing(NamedTuple):
-    """Some workflows with their status, None if it can't be read, and how many are listed, expired ones among them."""
+    """Some workflows whose status can be read, and how many are listed, expired ones among them."""
 
-    workflows: list[tuple[str, WorkflowStatus | None]]
+    workflows: list[tuple[str, WorkflowStatus]]
     total: int
 
 
@@ -221,14 +220,14 @@ def _paused(names: Sequence[str]) -> Flow[set[str]]:
 
 def read(offset: int, limit: int) -> Flow[Listing]:
     """See list_workflows()."""
-    key = WorkflowLists.of().listed
+    key = list_key("listed")
     total, ids = yield Batch([Call("ZCARD", key), Call("ZREVRANGE", key, offset, offset + limit - 1)])
     names = [id.decode("utf-8", "replace") for id in ids]
-    replies = (yield CombinedBatch([calls.READ_STATUS(id, 0) for id in names], lenient=True)) if names else []
-    workflows: list[tuple[str, WorkflowStatus | None]] = []
-    for id, reply in zip(names, replies, strict=True):
-        if isinstance(reply, RedisFailure):
-            workflows.append((id, None))
-        elif reply:  # otherwise it has expired, and a supervisor takes it off the list
-            workflows.append((id, handles.read_status(Workflow(id), reply)))
+    statuses = [calls.READ_STATUS(workflow_key(id), 0) for id in names]
+    replies = (yield CombinedBatch(statuses, lenient=True)) if names else []
+    workflows = [
+        (id, handles.read_status(Workflow(id), reply))
+        for id, reply in zip(names, replies, strict=True)
+        if reply and not isinstance(reply, RedisFailure)  # it may have expired: a supervisor takes it off the list
+    ]
     return Listing(workflows, total)

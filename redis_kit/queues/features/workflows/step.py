@@ -1,6 +1,7 @@
 """The part of a message that says which step of a workflow its job is, and which results it is called with."""
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from redis_kit.queues.engine.message import Extra, Message
@@ -56,7 +57,7 @@ def step_of(body: bytes) -> StepCall | None:
     return StepCall(head[1].decode(), int(head[2])) if head else None
 
 
-def filled(source: Source, values: dict[int, Any], failures: list[Any]) -> Any:
+def filled(source: Source, values: Mapping[int, Any], failures: Sequence[Any]) -> Any:
     """Return an argument, given the results by step."""
     if isinstance(source, dict):
         return failures

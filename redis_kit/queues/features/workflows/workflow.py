@@ -14,9 +14,8 @@ from redis_kit.queues import signals, validation
 from redis_kit.queues.engine import history, message
 from redis_kit.queues.errors import UnknownWorkflow
 from redis_kit.queues.features.workflows import calls, transitions
-from redis_kit.queues.features.workflows.keys import WorkflowKeys
+from redis_kit.queues.features.workflows.calls import StepJob
 from redis_kit.queues.features.workflows.step import MOST_STEPS
-from redis_kit.queues.features.workflows.transitions import Added
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings, whole
 
@@ -149,7 +148,7 @@ class Workflow(Primitive):
         return self._retried(count)
 
     def _status(self, *, waits: bool = False) -> Flow[WorkflowStatus]:
-        return read_status(self, (yield calls.READ_STATUS(self.name, int(waits))))
+        return read_status(self, (yield calls.READ_STATUS(self.key(""), int(waits))))
 
     def _wait(self, timeout: float) -> Flow[WorkflowStatus]:
         deadline = monotonic() + seconds("timeout", timeout, validation.WAIT)
@@ -158,7 +157,7 @@ class Workflow(Primitive):
             left = deadline - monotonic()
             if status.state != "running" or left <= 0:
                 return status
-            yield Pop(WorkflowKeys.of(self.name).ended, timeout=min(left, AGAIN))
+            yield Pop(self.key("ended"), timeout=min(left, AGAIN))
 
     def _cancelled(self, how: int) -> bool:
         if how == transitions.GONE:
@@ -171,13 +170,13 @@ class Workflow(Primitive):
         return count
 
 
-def announce(added: Sequence[Added]) -> None:
+def announce(added: Sequence[StepJob]) -> None:
     """Send the signals for jobs that were added."""
     for job in added:
         signals.announce(Queue, whole(job.queue), [job.id])
 
 
-async def aannounce(added: Sequence[Added]) -> None:
+async def aannounce(added: Sequence[StepJob]) -> None:
     """See announce()."""
     for job in added:
         await signals.aannounce(Queue, whole(job.queue), [job.id])
@@ -207,13 +206,13 @@ def read_status(workflow: Workflow, reply: Sequence[Any]) -> WorkflowStatus:
 
 def nodes(workflow: Workflow) -> Flow[list[NodeInfo]]:
     """Read the nodes of a workflow."""
-    reply = yield calls.READ_STATUS(workflow.name, 0)
+    reply = yield calls.READ_STATUS(workflow.key(""), 0)
     if not reply:
         raise unknown(workflow.name)
     last = min(int(reply[7]), MOST_STEPS) - 1
     listed: list[NodeInfo] = []
     for first in range(0, last + 1, PAGE):
-        rows = yield calls.LIST_NODES(workflow.name, first, min(first + PAGE - 1, last))
+        rows = yield calls.LIST_NODES(workflow.key(""), first, min(first + PAGE - 1, last))
         listed += _nodes(rows)
     return listed
 

@@ -9,7 +9,7 @@ from redis_kit.queues import Queue, chain, failures, group, previous
 from redis_kit.queues.features.workflows import page as workflows
 from redis_kit.queues.features.workflows import transitions
 from redis_kit.queues.features.workflows.diagram import drawing
-from redis_kit.queues.features.workflows.keys import WorkflowLists
+from redis_kit.queues.features.workflows.keys import list_key
 from redis_kit.queues.features.workflows.page import WorkflowsPanel
 from redis_kit.queues.features.workflows.step import StepCall
 from redis_kit.testing.jobs import drain
@@ -174,7 +174,7 @@ def test_permission_token_and_post_are_required(failed, boss, signed_in, name):
 def test_list_of_many_costs_two_round_trips_and_hides_what_expired(kit, boss, trips):
     many = [async_to_sync(chain(work.step(1)).aenqueue)() for _ in range(120)]
     kit.client.delete(many[5].key("meta"))
-    kit.client.zadd(WorkflowLists.of().listed, {many[5].id: 5})
+    kit.client.zadd(list_key("listed"), {many[5].id: 5})
     list(WorkflowsPanel().content())
     trips.clear()
     list(WorkflowsPanel().content())
