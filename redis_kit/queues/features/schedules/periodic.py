@@ -67,7 +67,9 @@ def periodic(
             return task
         if kind == "task" and overlap:
             definition.check_overlap(overlap, is_ours=runs_here(task), task=path)
-        if kind == "task" and (wrong := mismatch(task, schedule.args, schedule.kwargs)):
+        positional = (None, *schedule.args) if getattr(task, "takes_context", False) else schedule.args
+        if kind == "task" and (wrong := mismatch_of(function, positional, schedule.kwargs)):
+            wrong = f"{path}{signature_of(function)} can't be called like that: {wrong}."
             raise InvalidSchedule(wrong, "args")
         registry.add(schedule, function)
         return task
@@ -88,10 +90,3 @@ def described(task: Any) -> tuple[str, Kind, Any]:
 def runs_here(task: Any) -> bool:
     """Return whether workers of the kit run a task of ``django.tasks``, so that its end is known."""
     return isinstance(task.get_backend(), import_string(framework.BACKEND))
-
-
-def mismatch(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-    """Return why a task can't be called with these arguments; "" if it can."""
-    positional = (None, *args) if task.takes_context else args
-    wrong = mismatch_of(task.func, positional, kwargs)
-    return f"{task.module_path}{signature_of(task.func)} can't be called like that: {wrong}." if wrong else ""
