@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from functools import cache
 from typing import Any, Literal
 
 from django.utils.translation import gettext as _
@@ -42,19 +43,6 @@ class _Drawing:
                 if begin != end and begin in self.after and end in self.after:
                     self.after[begin].add(end)
         self._fold_rows()
-
-    def columns(self) -> dict[int, int]:
-        """Return the column of each box, to the right of all boxes that it follows."""
-        counts = Counter(end for ends in self.after.values() for end in ends)
-        ready, columns = [number for number in self.after if not counts[number]], dict.fromkeys(self.after, 0)
-        while ready:
-            number = ready.pop(0)
-            for end in sorted(self.after[number]):
-                columns[end] = max(columns[end], columns[number] + 1)
-                counts[end] -= 1
-                if not counts[end]:
-                    ready.append(end)
-        return columns
 
     def _shown_as(self, node: NodeInfo) -> int:
         """Return the box of a node: its own, or that of the outermost large group around it."""
@@ -124,14 +112,18 @@ def drawing(nodes: Sequence[NodeInfo], paused: Collection[str] = (), *, ended: b
     summary = ", ".join(f"{text}: {count}" for text, count in sorted(total.items()))
     if len(drawing.after) > MOST_BOXES:
         return Graph(_("Graph"), [], [], _("Too large to be drawn. %(summary)s") % {"summary": summary})
-    columns, rows = drawing.columns(), Counter[int]()
+
+    @cache
+    def column_of(number: int) -> int:  # to the right of all boxes that it follows
+        return max((column_of(other) + 1 for other, ends in drawing.after.items() if number in ends), default=0)
+
+    rows = Counter[int]()
     boxes: list[Box] = []
-    places: dict[int, int] = {}
-    for number in drawing.after:
-        column = columns[number]
-        places[number] = len(boxes)
-        boxes.append(_box(drawing.steps[number], column, rows[column], paused, ended=ended))
+    for number, steps in drawing.steps.items():
+        column = column_of(number)
+        boxes.append(_box(steps, column, rows[column], paused, ended=ended))
         rows[column] += 1
+    places = {number: place for place, number in enumerate(drawing.steps)}
     arrows = [(places[begin], places[end]) for begin, ends in drawing.after.items() for end in sorted(ends)]
     return Graph(_("Graph"), boxes, arrows, summary)
 
