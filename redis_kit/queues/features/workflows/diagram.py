@@ -1,4 +1,4 @@
-"""The drawing of a workflow: its steps as boxes from left to right, large groups and long rows as one box each."""
+"""The drawing of a workflow: its steps as boxes from left to right, large groups as one box each."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
@@ -12,7 +12,6 @@ from redis_kit.core.panels import Box, Graph
 from redis_kit.queues.features.workflows.workflow import NodeInfo, StepInfo
 
 MOST_MEMBERS = 8  # of a group that is drawn
-LONGEST_ROW = 6  # steps, each with one before and one after it, that are drawn
 MOST_BOXES = 60
 STATES = {
     "waiting": gettext_lazy("waiting"),
@@ -42,7 +41,6 @@ class _Drawing:
             for begin, end in self._arrows(node):
                 if begin != end and begin in self.after and end in self.after:
                     self.after[begin].add(end)
-        self._fold_rows()
 
     def _shown_as(self, node: NodeInfo) -> int:
         """Return the box of a node: its own, or that of the outermost large group around it."""
@@ -75,25 +73,6 @@ class _Drawing:
             return ()
         following = [*node.dependents, *([] if node.callback is None else [node.callback])]
         return [(begin, end) for number in following for end in self._first(number) for begin in self._last(node)]
-
-    def _fold_rows(self) -> None:
-        before = Counter(end for ends in self.after.values() for end in ends)
-
-        def follows(number: int) -> int | None:
-            ends = self.after[number]
-            end = next(iter(ends)) if len(ends) == 1 else None
-            return end if end is not None and before[end] == 1 else None
-
-        inner = {end for number in self.after if (end := follows(number)) is not None}
-        for number in [number for number in self.after if number not in inner]:
-            row = [number]
-            while (end := follows(row[-1])) is not None:
-                row.append(end)
-            if len(row) > LONGEST_ROW:
-                self.after[number] = self.after[row[-1]]
-                for other in row[1:]:
-                    self.steps[number] += self.steps.pop(other)
-                    del self.after[other]
 
 
 def state_of(step: StepInfo, paused: Collection[str], *, ended: bool) -> Any:
