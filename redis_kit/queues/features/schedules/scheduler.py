@@ -89,7 +89,6 @@ class Scheduler:
         self._living: set[str] | None = None  # releases of the code at the last declaration
         self._stored = self._read = 0  # when rows were stored by anybody, and read for this one; server's time in ms
         self._unable: dict[str, float] = {}
-        self._registered: set[str] = set()
         self._log_limit = LogRateLimit()
 
     def run(self) -> None:
@@ -167,7 +166,7 @@ class Scheduler:
             if isinstance(tick, Confirmation):
                 rows.append(tick)
             else:
-                self._register(tick.call.shard(tick.definition.name))
+                self._run_flow(enqueue.registered(Queue(tick.call.shard(stored.name))))
                 ticks.append(tick)
         answers = iter(self._run_flow(schedules.put([step for tick in ticks for step in tick.steps])))
         for tick in ticks:
@@ -177,8 +176,6 @@ class Scheduler:
         return [row.due for row in rows if row.due is not None and row.name not in self._unable]
 
     def _plan(self, stored: StoredSchedule, claimed: ClaimedTicks) -> DueTick | Confirmation:
-        if not (stored.code or stored.row):
-            return Confirmation(stored.name, None, forget=True)
         before = stored.state
         if not stored.declared:
             return Confirmation(stored.name, None, before._replace(next=None, problem=state.UNDECLARED))
@@ -232,8 +229,3 @@ class Scheduler:
         text = "Schedule %a can't run here and is left to other workers: %a"
         self._log_limit.log(logger.error, stored.name, text, stored.name, reason)
         return Confirmation(stored.name, stored.look, stored.state._replace(problem=reason[:LONGEST_ERROR]))
-
-    def _register(self, queue: str) -> None:
-        if queue not in self._registered:
-            self._run_flow(enqueue.register(Queue(queue)))
-            self._registered.add(queue)

@@ -25,7 +25,6 @@ FORGOTTEN = 86_400_000  # ms without a sign of a release after which it is forgo
 CHUNK = 200  # schedules in one call
 NOW = 1  # a due time that has passed
 STORED = "stored"  # when all rows of the database were stored, among the versions
-FORGET = "-"
 RETRIED, ADDED, REPEATED, SKIPPED, WAITS = 2, 1, 0, -1, -2
 CLAIM_TICKS, CONFIRM_TICKS, PUT_TICK, DECLARE_SCHEDULES, STORE_SCHEDULES, LIST_SCHEDULES, FORGET_SCHEDULES = (
     QueueScript(name, __package__)
@@ -85,7 +84,6 @@ class Confirmation(NamedTuple):
     name: str
     due: int | None
     state: State | None = None
-    forget: bool = False
 
 
 def declare(schedules: Primitive, version: str, definitions: Mapping[str, str]) -> Flow[int]:
@@ -129,8 +127,7 @@ def confirm(schedules: Primitive, claim: bytes, rows: Sequence[Confirmation]) ->
     """Record what became of claimed schedules. The server leaves those alone that another one has claimed since."""
     parts: list[Any] = []
     for row in rows:
-        when = FORGET if row.forget else "" if row.due is None else max(NOW, row.due)
-        parts += [row.name, when, row.state.dumps() if row.state else ""]
+        parts += [row.name, "" if row.due is None else max(NOW, row.due), row.state.dumps() if row.state else ""]
     count: int = yield CONFIRM_TICKS(schedules.key(""), claim, *parts)
     return count
 
