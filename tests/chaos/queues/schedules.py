@@ -205,10 +205,10 @@ def _ticks(plan: Plan, journal: Journal) -> dict[str, tuple[Definition, int]]:
     found = {}
     for given in plan.given():
         chosen = definition.made(task=TASK, **given)
-        tick = chosen.times.after(first - 5000)
+        tick = chosen.after(first - 5000)
         while tick is not None and tick <= last:
             found[target.job_id("default", chosen.name, tick)] = chosen, tick
-            tick = chosen.times.after(tick)
+            tick = chosen.after(tick)
     return found
 
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
@@ -30,41 +30,6 @@ MOST_CAUGHT_UP = 100
 LONGEST_NAME = 200
 TIMING = ("every", "cron", "at", "timezone", "start", "end", "jitter", "enabled")
 WHENS = ("every", "cron", "at")
-
-
-@dataclass(frozen=True)
-class Every:
-    """Times that are ``interval`` ms apart, whatever a clock on the wall shows. One of them is at ``anchor``."""
-
-    interval: int
-    anchor: int = 0
-
-    def after(self, moment: int) -> int:
-        """Return the first time later than a moment."""
-        return moment - (moment - self.anchor) % self.interval + self.interval
-
-    def until(self, moment: int, count: int) -> list[int]:
-        """Return the last times that are not later than a moment, the latest first, ``count`` at most."""
-        latest = moment - (moment - self.anchor) % self.interval
-        return [latest - place * self.interval for place in range(count)]
-
-
-@dataclass(frozen=True)
-class Once:
-    """One time only."""
-
-    moment: int
-
-    def after(self, moment: int) -> int | None:
-        """See Every.after(). None if there is none."""
-        return self.moment if self.moment > moment else None
-
-    def until(self, moment: int, count: int) -> list[int]:
-        """See Every.until()."""
-        return [self.moment][:count] if self.moment <= moment else []
-
-
-Times = Every | cron.Cron | Once
 
 
 def share(name: str, limit: int) -> int:
@@ -97,13 +62,18 @@ class Definition:
     start: int = 0
     end: int = 0
 
-    @cached_property
-    def times(self) -> Times:
-        """Return when it ticks, without regard to ``start`` and ``end``."""
+    def after(self, moment: int) -> int | None:
+        """Return the first tick later than a moment; None if there is none."""
+        moment = max(moment, self.start - 1)
         if self.every:
             # Schedules of one interval are spread over it, unless a start says when they tick.
-            return Every(self.every, self.start or share(self.name, self.every))
-        return cron.Cron(self.cron, self.zone) if self.cron else Once(self.at)
+            anchor = self.start or share(self.name, self.every)
+            tick: int | None = moment - (moment - anchor) % self.every + self.every
+        elif self.cron:
+            tick = cron.Cron(self.cron, self.zone).after(moment)
+        else:
+            tick = self.at if self.at > moment else None
+        return None if tick is None or (self.end and tick > self.end) else tick
 
     @property
     def zone(self) -> str:
