@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisFailure, RedisKitError
-from redis_kit.core.flow import Flow, single
-from redis_kit.core.steps import Batch, Call, CombinedBatch
+from redis_kit.core.flow import single
+from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.text import did_you_mean
 from redis_kit.queues.engine import enqueue, feature, ids
 from redis_kit.queues.features.schedules import store as store
@@ -29,10 +29,12 @@ PAGE = 100
 MOST = 10_000
 
 
-def listed(order: Literal["due", "names"] = "names", *, offset: int = 0, limit: int = PAGE) -> Page:
-    """Return schedules, by name or the next ones. One round trip."""
+def listed(
+    order: Literal["due", "names"] = "names", *, offset: int = 0, limit: int = PAGE, beginning: str = ""
+) -> Page:
+    """Return schedules, by name or the next ones; by name also those whose names begin with a text. One round trip."""
     schedules = Schedules("all")
-    page: Page = schedules.run_flow(store.page(schedules, order, offset, limit))
+    page: Page = schedules.run_flow(store.page(schedules, order, offset, limit, beginning=beginning))
     return page
 
 
@@ -42,21 +44,6 @@ def all_schedules() -> Page:
     for offset in range(PAGE, min(page.total, MOST), PAGE):
         page.schedules.extend(listed(offset=offset).schedules)
     return page
-
-
-def beginning_with(text: str, *, offset: int = 0, limit: int = PAGE) -> Page:
-    """Return schedules whose names begin with a text, and how many there are. Two round trips."""
-    return Schedules("all").run_flow(_read_beginning(text.encode(), offset, limit))
-
-
-def _read_beginning(text: bytes, offset: int, limit: int) -> Flow[Page]:
-    schedules = Schedules("all")
-    key = schedules.key("names")
-    first, last = Call("ZLEXCOUNT", key, "-", b"(" + text), Call("ZLEXCOUNT", key, b"[" + text, b"(" + text + b"\xff")
-    before, total = yield Batch([first, last])
-    count = min(limit, max(0, total - offset))
-    page = yield from store.page(schedules, "names", before + offset, max(1, count))
-    return page._replace(total=total, schedules=page.schedules[:count])
 
 
 def next_ticks(page: Page, count: int, *, each: int | None = None) -> list[tuple[int, StoredSchedule]]:

@@ -138,9 +138,11 @@ def put(steps: Sequence[ScriptCall]) -> Flow[list[tuple[int, str] | RedisFailure
     return [reply if isinstance(reply, RedisFailure) else (reply[0], _text(reply[1])) for reply in replies]
 
 
-def page(schedules: Primitive, order: Literal["due", "names"], offset: int, limit: int) -> Flow[Page]:
-    """Read schedules, by name or the next ones."""
-    step = LIST_SCHEDULES(schedules.key(""), order, offset, limit)
+def page(
+    schedules: Primitive, order: Literal["due", "names"], offset: int, limit: int, *, beginning: str = ""
+) -> Flow[Page]:
+    """Read schedules, by name or the next ones; by name also those whose names begin with a text."""
+    step = LIST_SCHEDULES(schedules.key(""), order, offset, limit, beginning)
     now, total, active, versions, watchers, *rows = yield step
     seen = _versions(versions)
     return Page(now, total, active, seen, watchers > 0, _schedules(rows, seen, now))
