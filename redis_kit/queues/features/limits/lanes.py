@@ -96,23 +96,16 @@ def allowed(concurrency: Any = None, rate: Any = None) -> str:
     """
     if concurrency is not None:
         whole_number("concurrency", concurrency, CONCURRENCY)
-    interval, shown = _interval(rate)
-    if interval == 0:  # never
-        concurrency, interval = 0, None
-    if concurrency is None and interval is None:
-        return NOTHING
-    return f"{NOTHING if concurrency is None else concurrency} {interval or NOTHING} {shown}".rstrip()
-
-
-def _interval(rate: Any) -> tuple[int | None, str]:
-    """Return the microseconds between two starts, None without a rate and 0 for never, and the rate as text."""
     several = rates.parse(rate or None)
-    if not several:
-        return None, ""
-    if len(several) > 1 or several[0].burst != several[0].limit:
+    if len(several) > 1 or any(only.burst != only.limit for only in several):
         raise InvalidValue(f"A limit has one rate without a burst, such as '10/s', not {shortened(rate)}.")
-    (only,) = several
-    return max(1, round(only.period * 1_000_000 / only.limit)) if only.limit else 0, str(only)
+    most, interval = NOTHING if concurrency is None else str(concurrency), NOTHING
+    for only in several:
+        if only.limit:
+            interval = str(max(1, round(only.period * 1_000_000 / only.limit)))
+        else:  # never
+            most = "0"
+    return NOTHING if most == interval == NOTHING else " ".join((most, interval, *map(str, several)))
 
 
 def _value(value: Any) -> str:

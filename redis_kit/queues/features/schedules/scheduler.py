@@ -181,7 +181,8 @@ class Scheduler:
             return Confirmation(stored.name, None, before._replace(next=None, problem=state.UNDECLARED))
         definition = stored.load()
         waits = before.outcome == state.WAITS
-        plan = planning.plan(definition, before.last_for(definition), claimed.now, waiting=waits)
+        last = before.last if before.timing == definition.timing else None  # a change of its times begins anew
+        plan = planning.plan(definition, last, claimed.now, waiting=waits)
         if not plan.run:
             after = before._replace(timing=definition.timing, last=plan.last, next=plan.tick, problem="")
             if plan.missed:

@@ -40,10 +40,6 @@ class State(NamedTuple):
         values = {name: value for name, value in self._asdict().items() if value != getattr(plain, name)}
         return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
 
-    def last_for(self, definition: Definition) -> int | None:
-        """Return up to when ticks are over; None if the schedule is new, or its times have changed."""
-        return self.last if self.timing == definition.timing else None
-
 
 def read(stored: str) -> State:
     """Return a stored state; an empty one for anything that is none, as of a newer release."""

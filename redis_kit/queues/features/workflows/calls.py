@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from redis_kit.core import conf
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues.engine.calls import QueueScript
+from redis_kit.queues.errors import UnknownWorkflow
 from redis_kit.queues.features.workflows.keys import workflow_key
 from redis_kit.queues.settings import QueueSettings
 
@@ -95,6 +96,11 @@ def cancel(id: str, *, begins: bool) -> ScriptCall:
     """Return the step that cancels a workflow, or goes on with that, and some of its steps."""
     ttl_ms = result_ttl_ms(failed=True)
     return CANCEL(workflow_key(id), ttl_ms, "cancelled with its workflow", CANCELLED_STEPS, int(begins))
+
+
+def unknown(id: str) -> UnknownWorkflow:
+    """Return the error for a workflow that does not exist."""
+    return UnknownWorkflow(f"There is no workflow {id}: its transaction is not committed yet, or it has expired.")
 
 
 def result_ttl_ms(*, failed: bool) -> int:

@@ -1,6 +1,6 @@
 """The dashboard's panel of workflows: a list of them, and a page about one."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from redis_kit.core.errors import InvalidValue, RedisFailure
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, single
 from redis_kit.core.logs.masking import without_secrets
 from redis_kit.core.panels import (
     MOST_ROWS,
@@ -209,12 +209,10 @@ def nodes(id: str) -> list[NodeInfo]:
 def paused_queues(nodes: Iterable[NodeInfo]) -> set[str]:
     """Return the paused ones of the queues in which steps are. One round trip, none without these steps."""
     names = sorted({node.step.queue for node in nodes if node.step and node.step.state == "due"})
-    return Queue("default").run_flow(_paused(names)) if names else set()
-
-
-def _paused(names: Sequence[str]) -> Flow[set[str]]:
-    replies = yield CombinedBatch([Call("EXISTS", Queue(name).key("paused")) for name in names], lenient=True)
-    each = zip(names, replies, strict=True)
+    if not names:
+        return set()
+    exist = CombinedBatch([Call("EXISTS", Queue(name).key("paused")) for name in names], lenient=True)
+    each = zip(names, Queue("default").run_flow(single(exist)), strict=True)
     return {name for name, reply in each if reply and not isinstance(reply, RedisFailure)}
 
 

@@ -189,8 +189,6 @@ def steps_of(part: Part) -> Iterator[Step]:
 
 
 def _given(parts: tuple[Any, ...]) -> Iterable[Any]:
-    if len(parts) == 1 and not isinstance(parts[0], Part) and not hasattr(parts[0], "func"):
-        if isinstance(parts[0], (str, bytes)) or not isinstance(parts[0], Iterable):
-            return [checked(parts[0])]
+    if len(parts) == 1 and isinstance(parts[0], Iterable) and not isinstance(parts[0], (str, bytes)):
         return parts[0]
     return parts

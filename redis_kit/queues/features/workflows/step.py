@@ -46,7 +46,7 @@ def of_call(call: Message) -> StepCall:
     """Return the step that a message of a step has. Raises CorruptMessage."""
     match call.extra:
         case [str(workflow), int(number), int(keeps), list(pairs)] if _WORKFLOW.fullmatch(workflow):
-            if all(map(_is_argument, pairs)):
+            if all(map(_is_pair, pairs)):
                 return StepCall(workflow, number, bool(keeps), tuple(map(tuple, pairs)))
     raise CorruptMessage("not a message of a workflow: not a step of a workflow")
 
@@ -72,11 +72,8 @@ def _numbers(source: Source) -> list[int]:
     return [] if isinstance(source, dict) else [source]
 
 
-def _is_argument(pair: Any) -> bool:
-    match pair:
-        case [int() | str(), source]:
-            return _is_source(source)
-    return False
+def _is_pair(pair: Any) -> bool:
+    return isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], (int, str)) and _is_source(pair[1])
 
 
 def _is_source(source: Any) -> bool:

@@ -97,7 +97,7 @@ def _end(
 
 
 def cancel(id: str) -> Flow[int]:
-    """Cancel a workflow and the jobs of its steps. A repeat is safe."""
+    """Cancel a workflow and the jobs of its steps. A repeat is safe. Raises UnknownWorkflow."""
     options = {"error": "The workflow of the job was cancelled.", "ttl_ms": calls.result_ttl_ms(failed=True)}
     how, *heads = yield calls.cancel(id, begins=True)
     while heads:
@@ -105,15 +105,19 @@ def cancel(id: str) -> Flow[int]:
         if has("canceller"):  # else they find out as they begin
             yield Batch([provided("canceller")(base_of(job.queue), job.id, **options) for job in jobs], lenient=True)
         _, *heads = yield calls.cancel(id, begins=True)
+    if how == GONE:
+        raise calls.unknown(id)
     return int(how)
 
 
 def retry(id: str) -> Flow[tuple[int, list[StepJob]]]:
-    """Let the steps that failed or were cancelled run again. Return how many; -1 if it does not exist."""
+    """Let the steps that failed or were cancelled run again. Return how many. Raises UnknownWorkflow."""
     while len((yield calls.cancel(id, begins=False))) > 1:
         pass  # a caller that cancelled it may have died before the end
     retried, added = 0, []
     count, some, *page = yield calls.RETRY(workflow_key(id), RETRIED)
+    if count < 0:
+        raise calls.unknown(id)
     if some:
         yield watch(id)
     while some:
@@ -122,7 +126,7 @@ def retry(id: str) -> Flow[tuple[int, list[StepJob]]]:
         if retried >= count:  # those that failed again since are not counted
             break
         _, some, *page = yield calls.RETRY(workflow_key(id), min(RETRIED, count - retried))
-    return (retried if count >= 0 else -1), added
+    return retried, added
 
 
 def watch(id: str) -> Call:

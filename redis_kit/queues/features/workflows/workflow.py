@@ -12,7 +12,6 @@ from redis_kit.core.values.numbers import seconds
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues import signals, validation
 from redis_kit.queues.engine import history, message
-from redis_kit.queues.errors import UnknownWorkflow
 from redis_kit.queues.features.workflows import calls, transitions
 from redis_kit.queues.features.workflows.calls import StepJob
 from redis_kit.queues.features.workflows.step import MOST_STEPS
@@ -125,11 +124,11 @@ class Workflow(Primitive):
         No step begins any more, callbacks included. Running steps are stopped as Queue.cancel() does it; each counts as
         cancelled, though it may end before. One round trip, and one for each 100 steps that are due or run.
         """
-        return self._cancelled(self.run_flow(transitions.cancel(self.name)))
+        return self.run_flow(transitions.cancel(self.name)) == transitions.RECORDED
 
     async def acancel(self) -> bool:
         """See cancel()."""
-        return self._cancelled(await self.arun_flow(transitions.cancel(self.name)))
+        return await self.arun_flow(transitions.cancel(self.name)) == transitions.RECORDED
 
     def retry(self) -> int:
         """Run the steps again that failed or were cancelled, and then what waits for them. Return how many.
@@ -139,13 +138,13 @@ class Workflow(Primitive):
         """
         count, added = self.run_flow(transitions.retry(self.name))
         announce(added)
-        return self._retried(count)
+        return count
 
     async def aretry(self) -> int:
         """See retry()."""
         count, added = await self.arun_flow(transitions.retry(self.name))
         await aannounce(added)
-        return self._retried(count)
+        return count
 
     def _status(self, *, waits: bool = False) -> Flow[WorkflowStatus]:
         return read_status(self, (yield calls.READ_STATUS(self.key(""), int(waits))))
@@ -158,16 +157,6 @@ class Workflow(Primitive):
             if status.state != "running" or left <= 0:
                 return status
             yield Pop(self.key("ended"), timeout=min(left, AGAIN))
-
-    def _cancelled(self, how: int) -> bool:
-        if how == transitions.GONE:
-            raise unknown(self.name)
-        return how == transitions.RECORDED
-
-    def _retried(self, count: int) -> int:
-        if count < 0:
-            raise unknown(self.name)
-        return count
 
 
 def announce(added: Sequence[StepJob]) -> None:
@@ -182,15 +171,10 @@ async def aannounce(added: Sequence[StepJob]) -> None:
         await signals.aannounce(Queue, whole(job.queue), [job.id])
 
 
-def unknown(id: str) -> UnknownWorkflow:
-    """Return the error for a workflow that does not exist."""
-    return UnknownWorkflow(f"There is no workflow {id}: its transaction is not committed yet, or it has expired.")
-
-
 def read_status(workflow: Workflow, reply: Sequence[Any]) -> WorkflowStatus:
     """Return the reply to read_status by names. Raises UnknownWorkflow."""
     if not reply:
-        raise unknown(workflow.name)
+        raise calls.unknown(workflow.name)
     state, name, created, ended, steps, done, failed, _, active = reply
     return WorkflowStatus(
         state.decode(),
@@ -208,7 +192,7 @@ def nodes(workflow: Workflow) -> Flow[list[NodeInfo]]:
     """Read the nodes of a workflow."""
     reply = yield calls.READ_STATUS(workflow.key(""), 0)
     if not reply:
-        raise unknown(workflow.name)
+        raise calls.unknown(workflow.name)
     last = min(int(reply[7]), MOST_STEPS) - 1
     listed: list[NodeInfo] = []
     for first in range(0, last + 1, PAGE):
