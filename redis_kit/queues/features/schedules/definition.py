@@ -92,11 +92,8 @@ class Definition:
 
     def stored(self) -> str:
         """Return its fields as JSON, without the name and those that have their defaults. Raises NotSerializable."""
-        plain = Definition(self.name, self.task)
-        options = {each.name: getattr(self, each.name) for each in fields(self)}
-        changed = {key: value for key, value in options.items() if key != "name" and value != getattr(plain, key)}
-        changed |= {"task": self.task, "timezone": self.zone if self.cron else ""}
-        return encoded(changed)
+        plain = vars(Definition(self.name, ""))
+        return encoded({key: value for key, value in vars(self).items() if value != plain[key]})
 
 
 def encoded(values: Mapping[str, Any]) -> str:
@@ -153,7 +150,9 @@ def read(options: Mapping[str, Any]) -> dict[str, Any]:
     times = [name for name in WHENS if name in values]
     if len(times) > 1:
         raise _wrong_times(f"{' and '.join(times)} exclude each other")
-    if values.get("timezone") and "cron" not in values:
+    if "cron" in values:
+        values["timezone"] = values.get("timezone") or settings.TIME_ZONE
+    elif values.get("timezone"):
         raise InvalidSchedule("timezone belongs to cron; every counts real seconds.", "timezone")
     if values.get("end") and values["end"] <= values.get("start", 0):
         raise InvalidSchedule("end must be later than start.", "end")

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from django.conf import settings
 from django.core.checks import CheckMessage, Warning
 from django.db import DatabaseError, router, transaction
 
@@ -33,8 +32,6 @@ def made(row: Schedule, declared: str = "") -> Definition:
 def stored(row: Schedule) -> str:
     """Return what a row says as JSON. Raises InvalidSchedule for wrong fields."""
     values = definition.read({"name": row.name, "kind": row.kind, "enabled": row.enabled, **row.given()})
-    if values.get("cron"):
-        values.setdefault("timezone", settings.TIME_ZONE)
     if values["kind"] == Schedule.Kind.TASK:
         del values["kind"]
     del values["name"]

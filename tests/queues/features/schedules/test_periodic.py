@@ -27,9 +27,7 @@ def report(number: int = 1, *, name: str = "") -> int:
 
 def test_task_is_registered_under_its_name_and_stays_the_same(declared):
     assert periodic(every=5)(report) is report
-    assert registry.all_declared() == {
-        report.module_path: f'{{"every":5000,"task":"{report.module_path}","timezone":""}}'
-    }
+    assert registry.all_declared() == {report.module_path: f'{{"every":5000,"task":"{report.module_path}"}}'}
     assert definition.loaded(report.module_path, registry.all_declared()[report.module_path]).every == 5000
 
 
