@@ -19,7 +19,7 @@ from redis_kit.queues.features.schedules import target
 from redis_kit.queues.features.schedules.definition import loaded
 from redis_kit.queues.features.schedules.plan import LATE, upcoming
 from redis_kit.queues.features.schedules.state import StoredSchedule
-from redis_kit.queues.features.schedules.store import Page, Schedules
+from redis_kit.queues.features.schedules.store import SCHEDULES, Page
 from redis_kit.queues.models import Schedule
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings
@@ -33,8 +33,7 @@ def listed(
     order: Literal["due", "names"] = "names", *, offset: int = 0, limit: int = PAGE, beginning: str = ""
 ) -> Page:
     """Return schedules, by name or the next ones; by name also those whose names begin with a text. One round trip."""
-    schedules = Schedules("all")
-    page: Page = schedules.run_flow(store.page(schedules, order, offset, limit, beginning=beginning))
+    page: Page = SCHEDULES.run_flow(store.page(order, offset, limit, beginning=beginning))
     return page
 
 
@@ -60,7 +59,7 @@ def outcomes(schedules: Iterable[StoredSchedule]) -> dict[str, str]:
         return {}
     queues = [Queue(ids.part_of(each.queue, each.job) or each.queue) for each in jobs.values()]
     steps = [stored.get_result(queue.key(""), each.job) for queue, each in zip(queues, jobs.values(), strict=True)]
-    replies = Schedules("all").run_flow(single(CombinedBatch(steps, lenient=True)))
+    replies = SCHEDULES.run_flow(single(CombinedBatch(steps, lenient=True)))
     each = zip(jobs, replies, strict=True)
     return {name: reply[0].decode() for name, reply in each if not isinstance(reply, RedisFailure)}
 
@@ -117,13 +116,11 @@ def prune(*, dry_run: bool = False) -> list[str]:
     gone = [each.name for each in page.schedules if each.code and living.isdisjoint(each.versions)]
     if gone and not page.watched:
         raise InvalidValue("No worker is running, and only workers say which schedules the code has.")
-    schedules = Schedules("all")
-    return gone if dry_run else schedules.run_flow(store.forget(schedules, gone))
+    return gone if dry_run else SCHEDULES.run_flow(store.forget(gone))
 
 
 def _find(name: str) -> StoredSchedule:
-    schedules = Schedules("all")
-    schedule: StoredSchedule | None = schedules.run_flow(store.find(schedules, name))
+    schedule: StoredSchedule | None = SCHEDULES.run_flow(store.find(name))
     if schedule is None:
         names = [each.name for each in listed().schedules if each.name != name]  # a deleted one may be listed yet
         hint = did_you_mean(name, names, _("Workers declare those of the code when they start."))

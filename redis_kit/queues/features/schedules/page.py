@@ -15,7 +15,7 @@ from redis_kit.queues.dashboard.job_page import STATUSES
 from redis_kit.queues.dashboard.panel import MANAGE, button
 from redis_kit.queues.features.schedules import control, store, words
 from redis_kit.queues.features.schedules.state import OVERDUE, UNDECLARED, StoredSchedule
-from redis_kit.queues.features.schedules.store import Page, Schedules
+from redis_kit.queues.features.schedules.store import Page
 
 SLUG = "schedule"
 NONE = gettext_lazy("There are no schedules. Workers declare those of the code when they start.")
@@ -50,7 +50,7 @@ class SchedulesPanel(Panel):
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the schedules that tick next. One round trip."""
-        return {"default": store.page(Schedules("all"), "due", 0, MOST_ROWS)}
+        return {"default": store.page("due", 0, MOST_ROWS)}
 
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
         """Return how many schedules there are, and those that are late; None without schedules."""

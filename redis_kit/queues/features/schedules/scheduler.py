@@ -24,7 +24,7 @@ from redis_kit.queues.features.schedules import store as schedules
 from redis_kit.queues.features.schedules.definition import Definition
 from redis_kit.queues.features.schedules.plan import Plan
 from redis_kit.queues.features.schedules.state import StoredSchedule
-from redis_kit.queues.features.schedules.store import ClaimedTicks, Confirmation, Schedules
+from redis_kit.queues.features.schedules.store import ClaimedTicks, Confirmation
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE
 
@@ -83,7 +83,6 @@ class Scheduler:
     ) -> None:
         self.due = 0.0
         self._id, self._queue, self._run_flow, self._fork = supervisor, queue, run_flow, fork
-        self._schedules = Schedules("all")
         self._declared = registry.all_declared()
         self._version = registry.version(self._declared)
         self._living: set[str] | None = None  # releases of the code at the last declaration
@@ -122,7 +121,7 @@ class Scheduler:
         now = monotonic()
         self._unable = {name: until for name, until in self._unable.items() if until > now}
         skipped = list(self._unable)[:MOST_UNABLE]
-        claimed: ClaimedTicks = self._run_flow(schedules.claim(self._schedules, self._id, self._version, skipped))
+        claimed: ClaimedTicks = self._run_flow(schedules.claim(self._id, self._version, skipped))
         for schedule in claimed.schedules:
             self._unable.pop(schedule.name, None)  # it was changed
         return claimed
@@ -134,7 +133,7 @@ class Scheduler:
         self._read_rows(claimed)
         declares = bool(self._version) and (self._version not in seen or living != self._living)
         if declares:
-            self._run_flow(schedules.declare(self._schedules, self._version, self._declared))
+            self._run_flow(schedules.declare(self._version, self._declared))
             living |= {self._version}
         self._living = living
         return declares
@@ -172,7 +171,7 @@ class Scheduler:
         for tick in ticks:
             if row := self._confirmation(tick, [next(answers) for _ in tick.steps], claimed.now):
                 rows.append(row)
-        self._run_flow(schedules.confirm(self._schedules, claimed.claim, rows))
+        self._run_flow(schedules.confirm(claimed.claim, rows))
         return [row.due for row in rows if row.due is not None and row.name not in self._unable]
 
     def _plan(self, stored: StoredSchedule, claimed: ClaimedTicks) -> DueTick | Confirmation:

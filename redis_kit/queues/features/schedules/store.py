@@ -45,6 +45,9 @@ class Schedules(Primitive):
         return "queues-schedules"
 
 
+SCHEDULES = Schedules("all")
+
+
 class Versions(NamedTuple):
     """Releases of code with when a worker last had them, and when all rows of the database were stored; ms or None."""
 
@@ -86,16 +89,16 @@ class Confirmation(NamedTuple):
     state: State | None = None
 
 
-def declare(schedules: Primitive, version: str, definitions: Mapping[str, str]) -> Flow[int]:
+def declare(version: str, definitions: Mapping[str, str]) -> Flow[int]:
     """Store what code declares, and return how many schedules are planned again. One round trip for 200."""
     planned = 0
     for chunk in batched(definitions.items(), CHUNK):
         rows = [part for pair in chunk for part in pair]
-        planned += yield DECLARE_SCHEDULES(schedules.key(""), version, REPLACED, FORGOTTEN, *rows)
+        planned += yield DECLARE_SCHEDULES(SCHEDULES.key(""), version, REPLACED, FORGOTTEN, *rows)
     return planned
 
 
-def store(schedules: Primitive, rows: Sequence[tuple[str, str]], *, read: int = 0) -> Flow[int]:
+def store(rows: Sequence[tuple[str, str]], *, read: int = 0) -> Flow[int]:
     """Store rows of the database, "" for a deleted one, and return how many have changed. One round trip for 200.
 
     ``read`` says that these are all, and when they were read, as stored() returned it; 0: they were just saved.
@@ -105,30 +108,30 @@ def store(schedules: Primitive, rows: Sequence[tuple[str, str]], *, read: int = 
     for number, chunk in enumerate(chunks, 1):
         parts = [part for row in chunk for part in row]
         is_last = read > 0 and number == len(chunks)
-        changed += yield STORE_SCHEDULES(schedules.key(""), read, int(is_last), *parts)
+        changed += yield STORE_SCHEDULES(SCHEDULES.key(""), read, int(is_last), *parts)
     return changed
 
 
-def stored(schedules: Primitive) -> Flow[tuple[int, list[str]]]:
+def stored() -> Flow[tuple[int, list[str]]]:
     """Return the server's time in ms, and the names of the schedules that rows of the database were stored for."""
-    (seconds, microseconds), names = yield Batch([Call("TIME"), Call("HKEYS", schedules.key("stored"))])
+    (seconds, microseconds), names = yield Batch([Call("TIME"), Call("HKEYS", SCHEDULES.key("stored"))])
     return int(seconds) * 1000 + int(microseconds) // 1000, [_text(name) for name in names]
 
 
-def claim(schedules: Primitive, supervisor: str, version: str, skipped: Sequence[str]) -> Flow[ClaimedTicks]:
+def claim(supervisor: str, version: str, skipped: Sequence[str]) -> Flow[ClaimedTicks]:
     """Claim schedules that are due, but those that are skipped."""
     args = (supervisor, version, CLAIMED, LEASE, WATCH, WATCHERS, *skipped)
-    now, watches, coming, total, versions, token, *rows = yield CLAIM_TICKS(schedules.key(""), *args)
+    now, watches, coming, total, versions, token, *rows = yield CLAIM_TICKS(SCHEDULES.key(""), *args)
     seen = _versions(versions)
     return ClaimedTicks(now, bool(watches), coming, total, seen, token, _schedules(rows, seen, now))
 
 
-def confirm(schedules: Primitive, claim: bytes, rows: Sequence[Confirmation]) -> Flow[int]:
+def confirm(claim: bytes, rows: Sequence[Confirmation]) -> Flow[int]:
     """Record what became of claimed schedules. The server leaves those alone that another one has claimed since."""
     parts: list[Any] = []
     for row in rows:
         parts += [row.name, "" if row.due is None else max(NOW, row.due), row.state.dumps() if row.state else ""]
-    count: int = yield CONFIRM_TICKS(schedules.key(""), claim, *parts)
+    count: int = yield CONFIRM_TICKS(SCHEDULES.key(""), claim, *parts)
     return count
 
 
@@ -138,31 +141,29 @@ def put(steps: Sequence[ScriptCall]) -> Flow[list[tuple[int, str] | RedisFailure
     return [reply if isinstance(reply, RedisFailure) else (reply[0], _text(reply[1])) for reply in replies]
 
 
-def page(
-    schedules: Primitive, order: Literal["due", "names"], offset: int, limit: int, *, beginning: str = ""
-) -> Flow[Page]:
+def page(order: Literal["due", "names"], offset: int, limit: int, *, beginning: str = "") -> Flow[Page]:
     """Read schedules, by name or the next ones; by name also those whose names begin with a text."""
-    step = LIST_SCHEDULES(schedules.key(""), order, offset, limit, beginning)
+    step = LIST_SCHEDULES(SCHEDULES.key(""), order, offset, limit, beginning)
     now, total, active, versions, watchers, *rows = yield step
     seen = _versions(versions)
     return Page(now, total, active, seen, watchers > 0, _schedules(rows, seen, now))
 
 
-def find(schedules: Primitive, name: str) -> Flow[StoredSchedule | None]:
+def find(name: str) -> Flow[StoredSchedule | None]:
     """Read one schedule; None if there is none of this name."""
     parts = ("code", "stored", "state")
-    steps = [Call("HGET", schedules.key(part), name) for part in parts]
-    due, *values = yield Batch([Call("ZSCORE", schedules.key("due"), name), *steps])
+    steps = [Call("HGET", SCHEDULES.key(part), name) for part in parts]
+    due, *values = yield Batch([Call("ZSCORE", SCHEDULES.key("due"), name), *steps])
     if not (values[0] or values[1]):
         return None
     return _schedule(name.encode(), due or b"", *(value or b"" for value in values))
 
 
-def forget(schedules: Primitive, names: Sequence[str], alive: int = REPLACED) -> Flow[list[str]]:
+def forget(names: Sequence[str], alive: int = REPLACED) -> Flow[list[str]]:
     """Forget what code declared that no worker has any more, for ``alive`` ms; return the names."""
     forgotten: list[str] = []
     for chunk in batched(names, CHUNK):
-        forgotten += map(_text, (yield FORGET_SCHEDULES(schedules.key(""), alive, *chunk)))
+        forgotten += map(_text, (yield FORGET_SCHEDULES(SCHEDULES.key(""), alive, *chunk)))
     return forgotten
 
 

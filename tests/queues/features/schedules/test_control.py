@@ -286,9 +286,9 @@ def test_rows_are_stored_again_and_what_is_none_any_more_is_removed(kit):
     )
     Schedule.objects.filter(name="row2").update(cron="nonsense", every=None)
     schedules = Schedules("all")
-    schedules.run_flow(store.store(schedules, [("gone", "{}")]))
+    schedules.run_flow(store.store([("gone", "{}")]))
     rows.store_all()
-    assert set(schedules.run_flow(store.stored(schedules))[1]) == {"row0", "row1"}
+    assert set(schedules.run_flow(store.stored())[1]) == {"row0", "row1"}
 
 
 def test_rows_that_redis_refuses_are_said_to_be_refused(kit, monkeypatch, caplog):

@@ -125,7 +125,7 @@ def test_hundred_times_the_schedules_take_three_round_trips_and_pages(three, bos
     pytest.importorskip("redis_kit.queues.features.results.feature")
     schedules = Schedules("all")
     many = {f"s{number:05}": made(name="s", task=TASK, every=3600, args=[7]).stored() for number in range(1500)}
-    schedules.run_flow(store.declare(schedules, "v1", many))
+    schedules.run_flow(store.declare("v1", many))
     worker = scheduler()
     for _ in range(16):
         tick(worker)
@@ -161,7 +161,7 @@ def test_empty_page_says_how_schedules_come(kit, boss):
 def test_schedules_can_put_nothing_into_the_page(kit, signed_in, attack):
     client, schedules = signed_in("superuser"), Schedules("all")
     name = attack.replace("\0", "") or "x"
-    schedules.run_flow(store.declare(schedules, "v1", {name: made(name="x", task="t", every=5).stored(), "y": attack}))
+    schedules.run_flow(store.declare("v1", {name: made(name="x", task="t", every=5).stored(), "y": attack}))
     kit.client.hset(schedules.key("state"), name, '{"tick": 5, "outcome": "added"}')
     for response in (client.get(PAGE), client.get(ADMIN)):
         found = whole_page(response)
