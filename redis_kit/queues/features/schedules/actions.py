@@ -61,14 +61,16 @@ def take_over(command: KitCommand, options: Options) -> None:
     dry_run = options["dry_run"]
     discovery.discover()
     entries = celery_beat.entries()
-    count = len([each for each in entries if each.outcome == "new"]) if dry_run else celery_beat.store(entries)
+    new = [each.row for each in entries if each.outcome == "new" and each.row]
+    for row in () if dry_run else new:
+        row.save()
     if options["json"]:
         listed = [{"schedule": each.name, "outcome": each.outcome, "note": each.note} for each in entries]
-        command.write_json({"imported": count, "dry_run": dry_run, "entries": listed})
+        command.write_json({"imported": len(new), "dry_run": dry_run, "entries": listed})
         return
     table = [(cut(clean(each.name)), each.outcome, _described(each), clean(each.note)) for each in entries]
     command.write_lines(aligned([("SCHEDULE", "OUTCOME", "WHEN", "NOTE"), *table]))
-    command.stdout.write(f"{'Would import' if dry_run else 'Imported'}: {count}.")
+    command.stdout.write(f"{'Would import' if dry_run else 'Imported'}: {len(new)}.")
 
 
 def _show_next(command: KitCommand, page: Page, count: int, *, as_json: bool) -> None:

@@ -48,14 +48,6 @@ def entries() -> list[Entry]:
     return [_entry(task, times, present) for task in sorted(_read("periodictask"), key=lambda task: str(task["name"]))]
 
 
-def store(entries: list[Entry]) -> int:
-    """Add the new ones to the database, and return how many."""
-    new = [entry.row for entry in entries if entry.outcome == "new" and entry.row]
-    for row in new:
-        row.save()
-    return len(new)
-
-
 def _entry(task: Row, times: Times, present: dict[str, Schedule]) -> Entry:
     name = str(task["name"])
     try:
