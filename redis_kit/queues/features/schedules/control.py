@@ -112,7 +112,7 @@ def prune(*, dry_run: bool = False) -> list[str]:
     Raises InvalidValue if no worker is running: then nobody says which schedules the code has.
     """
     page = all_schedules()
-    living = {version for version, last in page.versions.seen.items() if page.now - last <= store.REPLACED}
+    living = {version for version, last in page.versions.items() if page.now - last <= store.REPLACED}
     gone = [each.name for each in page.schedules if each.code and living.isdisjoint(each.versions)]
     if gone and not page.watched:
         raise InvalidValue("No worker is running, and only workers say which schedules the code has.")

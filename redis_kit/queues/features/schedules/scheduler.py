@@ -128,8 +128,8 @@ class Scheduler:
 
     def _declare_missing(self, claimed: ClaimedTicks) -> bool:
         """Store what the server lacks, as at the start and after it lost its data; say whether that was anything."""
-        seen = claimed.versions.seen
-        living = {each for each, last in seen.items() if claimed.now - last <= schedules.REPLACED}
+        seen = claimed.versions
+        living = {each for each, last in seen.items() if claimed.now - last <= schedules.REPLACED} - {schedules.STORED}
         self._read_rows(claimed)
         declares = bool(self._version) and (self._version not in seen or living != self._living)
         if declares:
@@ -140,7 +140,7 @@ class Scheduler:
 
     def _read_rows(self, claimed: ClaimedTicks) -> None:
         """Have the database read at the start, after a loss of data, and each minute by a watcher."""
-        stored = claimed.versions.stored or 0
+        stored = claimed.versions.get(schedules.STORED, 0)
         lost = not stored and self._stored > 0
         age = claimed.now - max(stored, self._read)
         if not self._read or lost or (claimed.watches and age > (RELOAD if claimed.total else RELOAD_IDLE)):

@@ -48,21 +48,17 @@ class Schedules(Primitive):
 SCHEDULES = Schedules("all")
 
 
-class Versions(NamedTuple):
-    """Releases of code with when a worker last had them, and when all rows of the database were stored; ms or None."""
-
-    seen: dict[str, int]
-    stored: int | None
-
-
 class ClaimedTicks(NamedTuple):
-    """Schedules that were claimed, and what there is to know. Times in ms; ``next`` is from ``now``, -1 for never."""
+    """Schedules that were claimed, and what there is to know. Times in ms; ``next`` is from ``now``, -1 for never.
+
+    ``versions`` says when a worker last had each release of the code, and under STORED when all rows were stored.
+    """
 
     now: int
     watches: bool
     next: int
     total: int
-    versions: Versions
+    versions: dict[str, int]
     claim: bytes
     schedules: list[StoredSchedule]
 
@@ -76,7 +72,7 @@ class Page(NamedTuple):
     now: int
     total: int
     active: int
-    versions: Versions
+    versions: dict[str, int]
     watched: bool
     schedules: list[StoredSchedule]
 
@@ -167,20 +163,13 @@ def forget(names: Sequence[str], alive: int = REPLACED) -> Flow[list[str]]:
     return forgotten
 
 
-def _versions(flat: Sequence[bytes]) -> Versions:
-    seen, stored = {}, None
-    for name, value in zip(flat[::2], flat[1::2], strict=True):
-        last = value.split()[-1:]
-        if last and last[0].isdigit():
-            if _text(name) == STORED:
-                stored = int(last[0])
-            else:
-                seen[_text(name)] = int(last[0])
-    return Versions(seen, stored)
+def _versions(flat: Sequence[bytes]) -> dict[str, int]:
+    pairs = zip(flat[::2], flat[1::2], strict=True)
+    return {_text(name): int(last) for name, value in pairs if (last := value.rpartition(b" ")[2]).isdigit()}
 
 
-def _schedules(rows: Sequence[bytes], releases: Versions, now: int) -> list[StoredSchedule]:
-    living = {version for version, last in releases.seen.items() if now - last <= UNDECLARED}
+def _schedules(rows: Sequence[bytes], versions: dict[str, int], now: int) -> list[StoredSchedule]:
+    living = {version for version, last in versions.items() if now - last <= UNDECLARED}
     schedules = [_schedule(*row) for row in batched(rows, 5)]
     return [replace(each, declared=bool(each.row) or not living.isdisjoint(each.versions)) for each in schedules]
 

@@ -65,13 +65,11 @@ class Part:
         InvalidArguments, NotSerializable, PayloadTooLarge before anything is sent, and RedisUnavailable. After a commit
         that one is logged in place of being raised.
         """
-        backend_of(self.first().task)
         started: Workflow = import_string(f"{START}.enqueue")(self)
         return started
 
     async def aenqueue(self) -> "Workflow":
         """See enqueue(). The workflow starts now: Django has no transactions in asynchronous code."""
-        backend_of(self.first().task)
         started: Workflow = await import_string(f"{START}.aenqueue")(self)
         return started
 

@@ -70,7 +70,7 @@ def test_schedule_goes_from_its_declaration_to_a_job_on_each_server(any_kit):
 def test_declared_schedules_are_claimed_once_and_come_back_after_the_lease(schedules, kit):
     assert declare(schedules, "v1", a='{"every":1}', b='{"every":2}') == 2
     first = claim(schedules, "one", "v1")
-    assert (names(first), first.watches, first.total, set(first.versions.seen)) == (["a", "b"], True, 2, {"v1"})
+    assert (names(first), first.watches, first.total, set(first.versions)) == (["a", "b"], True, 2, {"v1"})
     (one, _) = first.schedules
     assert (one.code, one.versions, one.look) == ('{"every":1}', ("v1",), 0)
     second = claim(schedules, "two")
@@ -165,7 +165,7 @@ def test_saved_rows_are_stored_and_deleted_ones_removed(schedules):
     assert run(schedules, store.store([("a", "2"), ("b", "1")])) == 1
     claimed = claim(schedules)
     assert [each.row for each in claimed.schedules] == ["2", "1"]
-    assert claimed.versions.stored is None
+    assert store.STORED not in claimed.versions
     assert run(schedules, store.store([("a", ""), ("nope", "")])) == 1
     assert stored_names(schedules) == ["b"]
 
@@ -179,7 +179,7 @@ def test_rows_that_were_read_before_one_was_saved_do_not_replace_it(schedules, k
     assert run(schedules, store.store([("a", "1"), ("new", ""), ("gone", "")], read=read)) == 1
     claimed = claim(schedules)
     assert {each.name: each.row for each in claimed.schedules} == {"a": "saved since", "new": "1"}
-    assert claimed.versions.stored >= read
+    assert claimed.versions[store.STORED] >= read
 
 
 def test_more_schedules_than_one_call_takes(schedules):
