@@ -9,8 +9,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from redis_kit.core.panels import Box, Graph
-from redis_kit.queues.features.workflows.workflow import NodeInfo, StepInfo
+from redis_kit.queues.features.workflows.calls import Node
+from redis_kit.queues.features.workflows.workflow import StepInfo
 
+ReadNode = tuple[Node, StepInfo | None]
 MOST_MEMBERS = 8  # of a group that is drawn
 MOST_BOXES = 60
 STATES = {
@@ -26,23 +28,22 @@ STATES = {
 class _Drawing:
     """The boxes of a workflow by the number of their first node, and what follows each."""
 
-    def __init__(self, nodes: Sequence[NodeInfo]) -> None:
-        self._nodes = {node.number: node for node in nodes}
-        self._members: defaultdict[int, list[NodeInfo]] = defaultdict(list)
-        for node in nodes:
+    def __init__(self, nodes: Sequence[ReadNode]) -> None:
+        self._nodes = {node.number: node for node, _ in nodes}
+        self._members: defaultdict[int, list[Node]] = defaultdict(list)
+        self.steps: defaultdict[int, list[StepInfo]] = defaultdict(list)
+        for node, step in nodes:
             if node.number:
                 self._members[node.group].append(node)
-        self.steps: defaultdict[int, list[NodeInfo]] = defaultdict(list)
-        for node in nodes:
-            if node.step:
-                self.steps[self._shown_as(node)].append(node)
+            if step:
+                self.steps[self._shown_as(node)].append(step)
         self.after: dict[int, set[int]] = {number: set() for number in self.steps}
-        for node in nodes:
+        for node in self._nodes.values():
             for begin, end in self._arrows(node):
                 if begin != end and begin in self.after and end in self.after:
                     self.after[begin].add(end)
 
-    def _shown_as(self, node: NodeInfo) -> int:
+    def _shown_as(self, node: Node) -> int:
         """Return the box of a node: its own, or that of the outermost large group around it."""
         box, at = node.number, node
         while at.number:
@@ -51,8 +52,8 @@ class _Drawing:
             at = self._nodes.get(at.group, self._nodes[0])
         return box
 
-    def _is_drawn(self, node: NodeInfo) -> bool:
-        return node.step is not None or self._shown_as(node) != node.number or len(node.members) > MOST_MEMBERS
+    def _is_drawn(self, node: Node) -> bool:
+        return node.job is not None or self._shown_as(node) != node.number or len(node.members) > MOST_MEMBERS
 
     def _first(self, number: int) -> Iterable[int]:
         node = self._nodes.get(number)
@@ -62,13 +63,13 @@ class _Drawing:
             return (self._shown_as(node),)
         return [box for member in node.members for box in self._first(member)]
 
-    def _last(self, node: NodeInfo) -> Iterable[int]:
+    def _last(self, node: Node) -> Iterable[int]:
         if self._is_drawn(node):
             return (self._shown_as(node),)
         ends = [member for member in self._members[node.number] if not member.dependents and member.callback is None]
         return [box for member in ends for box in self._last(member)]
 
-    def _arrows(self, node: NodeInfo) -> Iterable[tuple[int, int]]:
+    def _arrows(self, node: Node) -> Iterable[tuple[int, int]]:
         if not node.number:
             return ()
         following = [*node.dependents, *([] if node.callback is None else [node.callback])]
@@ -84,10 +85,10 @@ def state_of(step: StepInfo, paused: Collection[str], *, ended: bool) -> Any:
     return STATES.get(step.state, step.state)
 
 
-def drawing(nodes: Sequence[NodeInfo], paused: Collection[str] = (), *, ended: bool = False) -> Graph:
+def drawing(nodes: Sequence[ReadNode], paused: Collection[str] = (), *, ended: bool = False) -> Graph:
     """Return the drawing of a workflow, without boxes if there would be too many; see state_of()."""
     drawing = _Drawing(nodes)
-    total = Counter(str(state_of(node.step, paused, ended=ended)) for node in nodes if node.step)
+    total = Counter(str(state_of(step, paused, ended=ended)) for _, step in nodes if step)
     summary = ", ".join(f"{text}: {count}" for text, count in sorted(total.items()))
     if len(drawing.after) > MOST_BOXES:
         return Graph(_("Graph"), [], [], _("Too large to be drawn. %(summary)s") % {"summary": summary})
@@ -107,19 +108,15 @@ def drawing(nodes: Sequence[NodeInfo], paused: Collection[str] = (), *, ended: b
     return Graph(_("Graph"), boxes, arrows, summary)
 
 
-def _box(steps: Sequence[NodeInfo], column: int, row: int, paused: Collection[str], *, ended: bool) -> Box:
-    words: Counter[str] = Counter(node.state for node in steps)
-    failed = words["failed"] + words["cancelled"]
-    if len(steps) == 1:
-        note: Any = state_of(steps[0].step, paused, ended=ended) if steps[0].step else ""
-    elif failed:
-        note = _("%(done)d done, %(failed)d failed") % {"done": words["successful"], "failed": failed}
-    else:
-        note = _("%(done)d done") % {"done": words["successful"]}
-    task = steps[0].step.task.rpartition(".")[2] if steps[0].step else ""
-    count = len(steps)
-    name = task if count == 1 else ngettext("%(count)d step", "%(count)d steps", count) % {"count": count}
-    return Box(name, note, column, row, _tone(words, failed))
+def _box(steps: Sequence[StepInfo], column: int, row: int, paused: Collection[str], *, ended: bool) -> Box:
+    words: Counter[str] = Counter(step.state for step in steps)
+    failed, count = words["failed"] + words["cancelled"], len(steps)
+    if count == 1:
+        name, note = steps[0].task.rpartition(".")[2], state_of(steps[0], paused, ended=ended)
+        return Box(name, note, column, row, _tone(words, failed))
+    name = ngettext("%(count)d step", "%(count)d steps", count) % {"count": count}
+    text = _("%(done)d done, %(failed)d failed") if failed else _("%(done)d done")
+    return Box(name, text % {"done": words["successful"], "failed": failed}, column, row, _tone(words, failed))
 
 
 def _tone(words: Counter[str], failed: int) -> Literal["", "active", "good", "bad"]:

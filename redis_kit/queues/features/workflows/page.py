@@ -31,9 +31,9 @@ from redis_kit.queues.errors import UnknownWorkflow
 from redis_kit.queues.features.workflows import calls
 from redis_kit.queues.features.workflows import diagram as graph
 from redis_kit.queues.features.workflows import workflow as handles
-from redis_kit.queues.features.workflows.diagram import STATES
+from redis_kit.queues.features.workflows.diagram import STATES, ReadNode
 from redis_kit.queues.features.workflows.keys import list_key, workflow_key
-from redis_kit.queues.features.workflows.workflow import NodeInfo, StepInfo, Workflow, WorkflowStatus
+from redis_kit.queues.features.workflows.workflow import StepInfo, Workflow, WorkflowStatus
 from redis_kit.queues.queue import Queue
 
 SLUG = "workflows"
@@ -131,14 +131,15 @@ def _content_of(id: str) -> Iterator[Content]:
     try:
         status = Workflow(id).status()
         listed = nodes(id)
-        paused = paused_queues(listed)
+        steps = [step for _, step in listed if step]
+        paused = paused_queues(steps)
     except (UnknownWorkflow, InvalidValue) as error:
         yield Table(title, (), [], empty=str(error))
         return
     yield _table(title, [(id, status)], linked=False)
     ended = status.state != "running"
     yield graph.drawing(listed, paused, ended=ended)
-    yield _steps([node for node in listed if node.step], paused, ended=ended)
+    yield _steps(steps, paused, ended=ended)
 
 
 def _figures(listing: "Listing") -> Iterator[Figure]:
@@ -169,9 +170,9 @@ def _table(title: Any, workflows: list[tuple[str, WorkflowStatus]], *, linked: b
     return Table(title, columns, rows, empty, actions=("cancel", "retry"), values=ids, offered=offered)
 
 
-def _steps(nodes: list[NodeInfo], paused: Collection[str], *, ended: bool) -> Table:
-    ordered = sorted(nodes, key=lambda node: (ORDER.index(node.state) if node.state in ORDER else -1, node.number))
-    rows = [_row(node.step, paused, ended=ended) for node in ordered[:MOST_ROWS] if node.step]
+def _steps(steps: list[StepInfo], paused: Collection[str], *, ended: bool) -> Table:
+    ordered = sorted(steps, key=lambda step: (ORDER.index(step.state) if step.state in ORDER else -1, step.number))
+    rows = [_row(step, paused, ended=ended) for step in ordered[:MOST_ROWS]]
     columns = (_("Job"), _("State"), _("Since"), _("Run time"), _("Error"))
     title = _("Steps")
     if len(ordered) > MOST_ROWS:
@@ -199,16 +200,16 @@ def list_workflows(*, offset: int = 0, limit: int = 100) -> Listing:
     return listing
 
 
-def nodes(id: str) -> list[NodeInfo]:
+def nodes(id: str) -> list[ReadNode]:
     """Return the nodes of a workflow. Two round trips for 500. Raises UnknownWorkflow."""
     workflow = Workflow(id)
-    read: list[NodeInfo] = workflow.run_flow(handles.nodes(workflow))
+    read: list[ReadNode] = workflow.run_flow(handles.nodes(workflow))
     return read
 
 
-def paused_queues(nodes: Iterable[NodeInfo]) -> set[str]:
+def paused_queues(steps: Iterable[StepInfo]) -> set[str]:
     """Return the paused ones of the queues in which steps are. One round trip, none without these steps."""
-    names = sorted({node.step.queue for node in nodes if node.step and node.step.state == "due"})
+    names = sorted({step.queue for step in steps if step.state == "due"})
     if not names:
         return set()
     exist = CombinedBatch([Call("EXISTS", Queue(name).key("paused")) for name in names], lenient=True)

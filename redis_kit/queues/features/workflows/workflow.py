@@ -1,6 +1,6 @@
 """A workflow that was started: how it is doing, its end, its steps; cancelled and retried as a whole."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from time import monotonic
 from typing import Any, Literal, NamedTuple
@@ -13,7 +13,7 @@ from redis_kit.core.values.sequences import batched
 from redis_kit.queues import signals, validation
 from redis_kit.queues.engine import history, message
 from redis_kit.queues.features.workflows import calls, transitions
-from redis_kit.queues.features.workflows.calls import StepJob
+from redis_kit.queues.features.workflows.calls import Node, StepJob
 from redis_kit.queues.features.workflows.step import MOST_STEPS
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings, whole
@@ -58,18 +58,6 @@ class StepInfo(NamedTuple):
     seconds: float | None = None
 
 
-class NodeInfo(NamedTuple):
-    """A node of the graph: a step, or a group if ``step`` is None. Node 0 is the group around all others."""
-
-    number: int
-    group: int
-    state: StepState
-    dependents: Sequence[int]
-    members: Sequence[int]
-    callback: int | None
-    step: StepInfo | None
-
-
 class Workflow(Primitive):
     """A workflow by its id: ``Workflow(id)``, as ``enqueue()`` of a chain or group returns it.
 
@@ -101,11 +89,11 @@ class Workflow(Primitive):
 
     def steps(self) -> list[StepInfo]:
         """Return all steps in the order in which they were written. One round trip, and one for each 500 steps."""
-        return [node.step for node in self.run_flow(nodes(self)) if node.step]
+        return [step for _, step in self.run_flow(nodes(self)) if step]
 
     async def asteps(self) -> list[StepInfo]:
         """See steps()."""
-        return [node.step for node in await self.arun_flow(nodes(self)) if node.step]
+        return [step for _, step in await self.arun_flow(nodes(self)) if step]
 
     def wait_until_finished(self, timeout: float) -> bool:
         """Wait until the workflow has ended, for at most ``timeout`` seconds (0 to 86,400). Return whether it has.
@@ -188,37 +176,26 @@ def read_status(workflow: Workflow, reply: Sequence[Any]) -> WorkflowStatus:
     )
 
 
-def nodes(workflow: Workflow) -> Flow[list[NodeInfo]]:
-    """Read the nodes of a workflow."""
+def nodes(workflow: Workflow) -> Flow[list[tuple[Node, StepInfo | None]]]:
+    """Read the nodes of a workflow, those of steps with how these are doing. Node 0 is the group around all others."""
     reply = yield calls.READ_STATUS(workflow.key(""), 0)
     if not reply:
         raise calls.unknown(workflow.name)
     last = min(int(reply[7]), MOST_STEPS) - 1
-    listed: list[NodeInfo] = []
+    listed: list[tuple[Node, StepInfo | None]] = []
     for first in range(0, last + 1, PAGE):
         rows = yield calls.LIST_NODES(workflow.key(""), first, min(first + PAGE - 1, last))
-        listed += _nodes(rows)
+        for number, text, state, error in batched(rows, 4):
+            node = calls.read_node(number, text)
+            listed.append((node, _step(node.number, node.job, state, error) if node.job else None))
     return listed
 
 
-def _nodes(rows: Sequence[bytes]) -> Iterator[NodeInfo]:
-    for number, text, state, error in batched(rows, 4):
-        node = calls.read_node(number, text)
-        word, since, began = _state(state)
-        step = None
-        if node.job:
-            seconds = (since - began).total_seconds() if since and began and word != "cancelled" else None
-            step = StepInfo(
-                node.number,
-                message.task_of(node.job.body),
-                node.job.id,
-                node.job.queue,
-                word,
-                since,
-                error.decode("utf-8", "backslashreplace"),
-                seconds,
-            )
-        yield NodeInfo(node.number, node.group, word, node.dependents, node.members, node.callback, step)
+def _step(number: int, job: StepJob, state: bytes, error: bytes) -> StepInfo:
+    word, since, began = _state(state)
+    seconds = (since - began).total_seconds() if since and began and word != "cancelled" else None
+    text = error.decode("utf-8", "backslashreplace")
+    return StepInfo(number, message.task_of(job.body), job.id, job.queue, word, since, text, seconds)
 
 
 def _state(stored: bytes) -> tuple[Any, datetime | None, datetime | None]:
