@@ -123,22 +123,19 @@ def schedules_table(page: Page, outcomes: dict[str, str], *, linked: bool, searc
 
 def _row(info: StoredSchedule, now: int, status: str, *, linked: bool) -> tuple[Any, ...]:
     state = info.state
+    problem = _("no worker declares it") if info.problem == UNDECLARED else info.problem
     outcome: Any = STATUSES.get(status, "")
     if linked and state.job:
         outcome = Link(outcome or state.job, "queues", {"queue": state.queue, "id": state.job})
     counts = [(state.skips, _("%d skipped")), (state.missed, _("%d missed"))]
     return (
-        Lines((*_names(info), _problem(info))),
+        Lines((*_names(info), problem)),
         words.when(info.definition) if info.definition else "",
         _next(info, now),
         Lines((_moment(state.tick), _("%s late") % duration(state.late / 1000))) if state.tick else "",
         Lines((OUTCOMES.get(state.outcome, ""), outcome)) if state.outcome else "",
         Lines((state.runs, *(text % count for count, text in counts if count))),
     )
-
-
-def _problem(info: StoredSchedule) -> str:
-    return _("no worker declares it") if info.problem == UNDECLARED else info.problem
 
 
 def _overdue(late: int) -> str:

@@ -89,7 +89,10 @@ class WorkflowsPanel(Panel):
             return
         if id:
             yield hidden()
-        yield from self._all()
+        listing = list_workflows(offset=(self.viewer.page - 1) * MOST_ROWS, limit=MOST_ROWS)
+        yield from _figures(listing)
+        yield _table(gettext_lazy("Workflows"), listing.workflows, linked=self.viewer.may(MANAGE))
+        yield from Pages.of(SLUG, self.viewer.page, listing.total)
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the latest workflows. Two round trips."""
@@ -99,12 +102,6 @@ class WorkflowsPanel(Panel):
         """Return how many of the latest workflows run and failed; None without workflows."""
         listing = replies["default"]
         return Tile.of(_figures(listing)) if listing.total else None
-
-    def _all(self) -> Iterator[Content]:
-        listing = list_workflows(offset=(self.viewer.page - 1) * MOST_ROWS, limit=MOST_ROWS)
-        yield from _figures(listing)
-        yield _table(gettext_lazy("Workflows"), listing.workflows, linked=self.viewer.may(MANAGE))
-        yield from Pages.of(SLUG, self.viewer.page, listing.total)
 
     @button(gettext_lazy("Cancel the workflow"), confirm=True, effect=_effect_of_cancel)
     def cancel(self, value: str) -> str:
