@@ -33,15 +33,14 @@ class StoredRuns(NamedTuple):
 
     def stats(self, only: str = "") -> dict[str, dict[str, TaskStats]]:
         """Return the statistics of the tasks that ran in these hours, by queue and task; ``only`` of one if given."""
-        sums = {
+        return {
             queue: {
-                task: counts_of.stats(counts_of.summed(stored))
+                task: stats
                 for task, stored in by_task.items()
-                if only in ("", task)
+                if only in ("", task) and (stats := counts_of.stats(counts_of.summed(stored))).runs
             }
             for queue, by_task in self.blocks.items()
         }
-        return {queue: {task: each for task, each in by_task.items() if each.runs} for queue, by_task in sums.items()}
 
     def history(self, task: str, hours: int) -> TaskHistory:
         """Return the statistics of a task in all these queues by hour."""

@@ -33,7 +33,6 @@ MISSING = "its job is gone: it was cancelled or deleted, or the server lost it w
 class Repaired(NamedTuple):
     """The repairs of a workflow: how many jobs were added, and the steps that failed, with the errors."""
 
-    id: str
     added: int
     failed: list[tuple[int, str]]
 
@@ -65,19 +64,16 @@ class Caretaker:
             self.due = monotonic() + SOON
         for id in ids:
             try:
-                _log(self._run_flow(repair(id)))
+                added, failed = self._run_flow(repair(id))
             except UNAVAILABLE:
                 raise
             except (RedisFailure, ValueError) as error:
                 self._log_limit.log(logger.error, id, "Workflow %s can't be read: %s", id, error)
-
-
-def _log(repaired: Repaired) -> None:
-    if repaired.added:
-        jobs = "1 job" if repaired.added == 1 else f"{repaired.added} jobs"
-        logger.warning("Workflow %s: %s added again.", repaired.id, jobs)
-    for number, error in repaired.failed:
-        logger.error("Workflow %s: step %d has failed: %s", repaired.id, number, error)
+                continue
+            if added:
+                logger.warning("Workflow %s: %s added again.", id, "1 job" if added == 1 else f"{added} jobs")
+            for number, reason in failed:
+                logger.error("Workflow %s: step %d has failed: %s", id, number, reason)
 
 
 def taken() -> Flow[list[str]]:
@@ -131,7 +127,7 @@ def repair(id: str) -> Flow[Repaired]:
             if how == transitions.RECORDED:
                 failed.append((step.number, error))
                 added += len((yield from transitions.send(id, step.number, page)))
-    return Repaired(id, added, failed)
+    return Repaired(added, failed)
 
 
 def _reasons(jobs: list[StepJob]) -> Flow[list[str | None]]:
