@@ -62,7 +62,7 @@ class StoredSchedule:
     code: str
     row: str
     state: State
-    declared: bool = True
+    declared: bool
 
     def load(self) -> Definition:
         """Return its definition. Raises what keeps it from being one here."""

@@ -1,7 +1,6 @@
 """Schedules in Redis, as flows: what code and database say about them, their due times, and what became of ticks."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from redis_kit.core.errors import RedisFailure
@@ -147,12 +146,8 @@ def page(order: Literal["due", "names"], offset: int, limit: int, *, beginning: 
 
 def find(name: str) -> Flow[StoredSchedule | None]:
     """Read one schedule; None if there is none of this name."""
-    parts = ("code", "stored", "state")
-    steps = [Call("HGET", SCHEDULES.key(part), name) for part in parts]
-    due, *values = yield Batch([Call("ZSCORE", SCHEDULES.key("due"), name), *steps])
-    if not (values[0] or values[1]):
-        return None
-    return _schedule(name.encode(), due or b"", *(value or b"" for value in values))
+    listed = (yield from page("names", 0, 1, beginning=name)).schedules
+    return next((each for each in listed if each.name == name and (each.code or each.row)), None)
 
 
 def forget(names: Sequence[str], alive: int = REPLACED) -> Flow[list[str]]:
@@ -170,15 +165,15 @@ def _versions(flat: Sequence[bytes]) -> dict[str, int]:
 
 def _schedules(rows: Sequence[bytes], versions: dict[str, int], now: int) -> list[StoredSchedule]:
     living = {version for version, last in versions.items() if now - last <= UNDECLARED}
-    schedules = [_schedule(*row) for row in batched(rows, 5)]
-    return [replace(each, declared=bool(each.row) or not living.isdisjoint(each.versions)) for each in schedules]
-
-
-def _schedule(name: bytes, due: bytes, code: bytes, row: bytes, stored: bytes) -> StoredSchedule:
-    versions, _, definition = _text(code).partition("\n")
-    says = _text(row).partition("\n")[2]
-    look = int(float(due)) if due else None
-    return StoredSchedule(_text(name), look, tuple(versions.split()), definition, says, state.read(_text(stored)))
+    schedules = []
+    for name, due, code, row, became in batched(rows, 5):
+        releases, _, definition = _text(code).partition("\n")
+        names, says = tuple(releases.split()), _text(row).partition("\n")[2]
+        declared = bool(says) or not living.isdisjoint(names)
+        look = int(float(due)) if due else None
+        about = state.read(_text(became))
+        schedules.append(StoredSchedule(_text(name), look, names, definition, says, about, declared))
+    return schedules
 
 
 def _text(value: bytes) -> str:
