@@ -351,6 +351,27 @@ class Action:
 action = Action
 
 
+def target_action(
+    parse: Callable[[str], Any], run: Callable[..., Any], label: Text, *, explained: str = "", **options: Any
+) -> Callable[..., Any]:
+    """Return a panel's method for a button of rows: it runs a method of the target that ``parse`` reads from the value.
+
+    The target has its name as ``shown``. With ``explained``, its ``effect()`` of that text tells what will happen.
+    """
+
+    def method(panel: Panel, value: str, *entered: str) -> Any:
+        return run(parse(value), *entered)
+
+    def named(value: str) -> str:
+        return str(parse(value).shown)
+
+    def effect(value: str) -> Text | Effect:
+        told: Text | Effect = parse(value).effect(explained)
+        return told
+
+    return action(label, asks=None, named=named, effect=effect if explained else None, **options)(method)
+
+
 def duration(text: str) -> float:
     """Return the seconds of what a viewer entered, such as 90, 15m or 7 days. Raises InvalidValue for other text."""
     with suppress(ValueError):

@@ -13,7 +13,7 @@ from redis_kit.core.text import grouped
 from redis_kit.queues.dashboard import queues_page
 from redis_kit.queues.dashboard.actions import JOB, MOST, OF_STATES, TEXTS, JobSelection, JobTarget
 from redis_kit.queues.dashboard.job_page import WAITS, error, moment, tags
-from redis_kit.queues.dashboard.panel import MANAGE, QueueChoicePanel, button
+from redis_kit.queues.dashboard.panel import MANAGE, QueueChoicePanel, job_button
 from redis_kit.queues.engine.done import DoneJob
 from redis_kit.queues.engine.job import JobInfo, State, cause
 from redis_kit.queues.engine.message import tags_of, task_of
@@ -95,27 +95,10 @@ class JobsPanel(QueueChoicePanel):
         if page.groups and not cursor:
             yield self._groups(page)
 
-    @button(_("Retry"), named=JobSelection.name_of, confirm=True, effect=JobSelection.effect_of("retry"), harmless=True)
-    def retry_jobs(self, value: str) -> str:
-        """Make dead jobs ready as if they were new."""
-        return JobSelection.parse(value).retry()
-
-    @button(
-        _("Run now"), named=JobSelection.name_of, confirm=True, effect=JobSelection.effect_of("run_now"), harmless=True
-    )
-    def run_now_jobs(self, value: str) -> str:
-        """Make scheduled jobs ready."""
-        return JobSelection.parse(value).run_now()
-
-    @button(_("Cancel jobs"), named=JobSelection.name_of, confirm=True, effect=JobSelection.effect_of("cancel"))
-    def cancel_jobs(self, value: str) -> str:
-        """Cancel jobs that wait or run."""
-        return JobSelection.parse(value).cancel()
-
-    @button(_("Delete"), named=JobSelection.name_of, confirm=True, effect=JobSelection.effect_of("delete"))
-    def delete_jobs(self, value: str) -> str:
-        """Delete jobs that are not running."""
-        return JobSelection.parse(value).delete()
+    retry_jobs = job_button(JobSelection.retry, _("Retry"), confirm=True, explained="retry", harmless=True)
+    run_now_jobs = job_button(JobSelection.run_now, _("Run now"), confirm=True, explained="run_now", harmless=True)
+    cancel_jobs = job_button(JobSelection.cancel, _("Cancel jobs"), confirm=True, explained="cancel")
+    delete_jobs = job_button(JobSelection.delete, _("Delete"), confirm=True, explained="delete")
 
     def _read(self, wanted: JobFilter, cursor: str) -> JobPage:
         queue = Queue(self.queue())

@@ -10,9 +10,22 @@ from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict, RedisKitError
 from redis_kit.core.flow import Flow
-from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Pages, Panel, Search, Table, Tile, action, range_of
+from redis_kit.core.panels import (
+    MOST_ROWS,
+    Content,
+    Field,
+    Figure,
+    Pages,
+    Panel,
+    Search,
+    Table,
+    Tile,
+    action,
+    range_of,
+    target_action,
+)
 from redis_kit.queues.dashboard import actions, job_page, queues_page
-from redis_kit.queues.dashboard.actions import GroupTarget, JobSelection, LimitTarget, effect_of_retrying_dead
+from redis_kit.queues.dashboard.actions import GroupTarget, JobSelection, LimitTarget, QueueTarget
 from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.enqueue import MOST_NAMES
 from redis_kit.queues.engine.feature import features
@@ -23,9 +36,11 @@ from redis_kit.queues.reports.stats import Errors, queue_names, queue_stats
 from redis_kit.queues.settings import whole
 
 HOUR = 60  # minutes of the trend on the overview
-TEN = 10  # jobs of "Retry 10"
 MANAGE = "redis_kit.manage_queues"
 button = partial(action, permission=MANAGE, asks=None)
+target_button = partial(target_action, permission=MANAGE)
+job_button = partial(target_button, JobSelection.parse)
+group_button = partial(target_button, GroupTarget.parse)
 WANTS = _("Concurrency, rate or both, such as 4, 10/s or 4 10/s (empty: no limit)")
 TIME = _("Duration, such as 15m or 2h (empty: until resumed)")
 
@@ -206,64 +221,22 @@ class QueuesPanel(QueueChoicePanel):
         if findings.groups:
             yield queues_page.groups(findings, sum(dead.values()), linked=self.viewer.may(MANAGE))
 
-    @button(_("Pause"), wants=TIME, effect=actions.effect_of_pause)
-    def pause(self, queue: str, time: str) -> str:
-        """Pause a queue, or change the end of its pause."""
-        return actions.pause(queue, time)
-
-    @button(_("Resume"))
-    def resume(self, queue: str) -> str:
-        """Resume a paused queue."""
-        return actions.resume(queue)
-
-    @button(_("Change"), wants=WANTS, named=LimitTarget.shown_of)
-    def change_limit(self, value: str, allowed: str) -> str:
-        """Change a limit at run time, in place of what the code says."""
-        return LimitTarget.parse(value).change(allowed)
-
-    @button(_("Reset"), named=LimitTarget.shown_of)
-    def reset_limit(self, value: str) -> str:
-        """Let a limit allow again what the code says."""
-        return LimitTarget.parse(value).reset()
-
-    @button(_("Retry"), named=JobSelection.name_of)
-    def retry(self, value: str) -> str:
-        """Make a dead job ready as if it were new."""
-        return JobSelection.parse(value).retry()
-
-    @button(_("Run now"), named=JobSelection.name_of)
-    def run_now(self, value: str) -> str:
-        """Make a scheduled job ready."""
-        return JobSelection.parse(value).run_now()
-
-    @button(_("Cancel the job"), named=JobSelection.name_of, confirm=True, effect=JobSelection.effect_of("cancel"))
-    def cancel(self, value: str) -> str:
-        """Cancel a waiting or running job; its result says so."""
-        return JobSelection.parse(value).cancel()
-
-    @button(_("Delete"), named=JobSelection.name_of, confirm=True, effect=JobSelection.effect_of("delete"))
-    def delete(self, value: str) -> str:
-        """Delete a job that is not running."""
-        return JobSelection.parse(value).delete()
-
-    @button(_("Retry 1"), named=GroupTarget.shown_of)
-    def retry_one(self, value: str) -> str:
-        """Make the oldest dead job of a group ready."""
-        return GroupTarget.parse(value).retry(1)
-
-    @button(_("Retry 10"), named=GroupTarget.shown_of)
-    def retry_ten(self, value: str) -> str:
-        """Make the ten oldest dead jobs of a group ready."""
-        return GroupTarget.parse(value).retry(TEN)
-
-    @button(
-        _("Retry all"), named=GroupTarget.shown_of, confirm=True, effect=GroupTarget.effect_of("retry"), harmless=True
+    pause = target_button(QueueTarget, QueueTarget.pause, _("Pause"), wants=TIME, explained="pause")
+    resume = target_button(QueueTarget, QueueTarget.resume, _("Resume"))
+    retry_dead = target_button(
+        QueueTarget,
+        QueueTarget.retry_dead,
+        _("Retry dead jobs"),
+        confirm=True,
+        explained="retry_dead",
+        harmless=True,
     )
-    def retry_group(self, value: str) -> str:
-        """Make all dead jobs of a group ready."""
-        return GroupTarget.parse(value).retry()
-
-    @button(_("Retry dead jobs"), confirm=True, effect=effect_of_retrying_dead, harmless=True)
-    def retry_dead(self, queue: str) -> str:
-        """Make up to 1000 dead jobs of a queue ready again."""
-        return actions.retried(actions.existing(queue).requeue(limit=actions.MOST_RETRIED), queue)
+    change_limit = target_button(LimitTarget.parse, LimitTarget.change, _("Change"), wants=WANTS)
+    reset_limit = target_button(LimitTarget.parse, LimitTarget.reset, _("Reset"))
+    retry = job_button(JobSelection.retry, _("Retry"))
+    run_now = job_button(JobSelection.run_now, _("Run now"))
+    cancel = job_button(JobSelection.cancel, _("Cancel the job"), confirm=True, explained="cancel")
+    delete = job_button(JobSelection.delete, _("Delete"), confirm=True, explained="delete")
+    retry_one = group_button(lambda group: group.retry(1), _("Retry 1"))
+    retry_ten = group_button(lambda group: group.retry(10), _("Retry 10"))
+    retry_group = group_button(GroupTarget.retry, _("Retry all"), confirm=True, explained="retry", harmless=True)

@@ -1,6 +1,7 @@
 """The dashboard's page about workers."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from time import time
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from redis_kit.core.text import duration
 from redis_kit.queues.dashboard import queues_page
 from redis_kit.queues.dashboard.actions import SupervisorTarget, process_name
 from redis_kit.queues.dashboard.job_page import moment
-from redis_kit.queues.dashboard.panel import MANAGE, button
+from redis_kit.queues.dashboard.panel import MANAGE, target_button
 from redis_kit.queues.reports import stats
 from redis_kit.queues.reports import workers as worker_list
 from redis_kit.queues.reports.stats import Errors
@@ -22,6 +23,7 @@ MOST_JOBS = 10  # of one worker
 WORKING, QUIET, STOPPING, DEAD, DAMAGED = "working", "quiet", "stopping", "dead", "damaged"
 UNRESPONSIVE = "unresponsive"
 NAMED = 3  # workers in a hint
+supervisor_button = partial(target_button, SupervisorTarget.parse)
 HEARTBEAT = _("Last heartbeat (s\xa0ago)")
 BUTTONS = {QUIET: ("resume", "stop"), STOPPING: (), DEAD: (), UNRESPONSIVE: ("quiet", "resume", "stop")}
 STATES = {
@@ -230,17 +232,6 @@ class WorkersPanel(Panel):
         all_figures = figures(workers, supervisors(workers), lost)
         return Tile.of([*sorted(all_figures, key=lambda figure: figure.alarm), *queues_page.unreadable(errors)])
 
-    @button(_("Quiet"), named=SupervisorTarget.shown_of)
-    def quiet(self, value: str) -> str:
-        """Stop a supervisor's workers from claiming jobs; they finish those that they run."""
-        return SupervisorTarget.parse(value).send("quiet")
-
-    @button(_("Resume"), named=SupervisorTarget.shown_of)
-    def resume(self, value: str) -> str:
-        """Let the workers of a quiet supervisor claim jobs again."""
-        return SupervisorTarget.parse(value).send("resume")
-
-    @button(_("Stop"), named=SupervisorTarget.shown_of, confirm=True, effect=SupervisorTarget.effect_of("stop"))
-    def stop(self, value: str) -> str:
-        """Let a supervisor's workers finish their jobs, within its grace period, and exit."""
-        return SupervisorTarget.parse(value).send("stop")
+    quiet = supervisor_button(lambda supervisor: supervisor.send("quiet"), _("Quiet"))
+    resume = supervisor_button(lambda supervisor: supervisor.send("resume"), _("Resume"))
+    stop = supervisor_button(lambda supervisor: supervisor.send("stop"), _("Stop"), confirm=True, explained="stop")

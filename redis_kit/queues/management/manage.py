@@ -112,12 +112,14 @@ def cancel(queue: Primitive, id: str, ttl_ms: int | None = None) -> Flow[int]:
 def run_now(queue: Primitive, id: str) -> Flow[bool]:
     """Make a scheduled job ready."""
     validation.identifier("id", id)
-    return bool((yield from spread().of_id(queue, id, lambda part: single(run_now_step(part.key(""), id)))))
+    return bool(
+        (yield from spread().of_id(queue, id, lambda part: single(requeue_step(part.key(""), id, state="scheduled"))))
+    )
 
 
-def run_now_step(base: str, id: str) -> ScriptCall:
-    """Return the step that makes a scheduled job ready."""
-    return REQUEUE(base, "scheduled", 0, id)
+def requeue_step(base: str, id: str, *, state: State) -> ScriptCall:
+    """Return the step that makes a scheduled or a dead job ready."""
+    return REQUEUE(base, state, 0, id)
 
 
 def heads_step(queue: Primitive, limit: int, *, offset: int = 0, share: int = 1) -> ScriptCall:
