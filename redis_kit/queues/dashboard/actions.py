@@ -76,19 +76,6 @@ DONE = {
     "delete": ngettext_lazy("Deleted %(count)s job of %(queue)s.", "Deleted %(count)s jobs of %(queue)s.", "number"),
 }
 
-OF_ONE = {  # what is said of one job that was changed, and of one that was not
-    "retry": (gettext_lazy("Retried: %(job)s."), gettext_lazy("Nothing was retried: %(job)s is not dead.")),
-    "run_now": (gettext_lazy("Ready: %(job)s."), gettext_lazy("Nothing was done: %(job)s is not scheduled.")),
-    "cancel": (
-        gettext_lazy("Cancelled: %(job)s."),
-        gettext_lazy("Nothing was cancelled: %(job)s is neither waiting nor running."),
-    ),
-    "delete": (
-        gettext_lazy("Deleted: %(job)s."),
-        gettext_lazy("Nothing was deleted: %(job)s is running, gone or in another state now."),
-    ),
-}
-
 
 class Target:
     """What a button changes, as its value names it: the parts of the value, quoted and joined with slashes.
@@ -189,7 +176,7 @@ class JobSelection(NamedTuple):
             if action in OF_STATES[info.state] and (any_state or info.state == self.state)
         ]
         if not jobs:
-            raise self._refusal(action)
+            raise _none_in_state()
         tasks = Counter(task_of(info.body) or _("no task") for info in jobs)
         named = ", ".join(f"{task} ({count})" for task, count in tasks.most_common(NAMED))
         more = ", …" * (len(tasks) > NAMED)
@@ -218,10 +205,7 @@ class JobSelection(NamedTuple):
         answers = queue.run_flow(_each(queue, ids, step))
         changed, stopping = len(list(filter(None, answers))), answers.count(manage.STOPPING)
         if not changed:
-            raise self._refusal(action)
-        if len(self.ids) == 1:
-            text = _("Cancelling: the worker will stop %(job)s.") if stopping else OF_ONE[action][0]
-            return str(text % {"job": self.shown})
+            raise _none_in_state()
         sentences = [_done(action, changed, self.queue)]
         if stopping:
             sentences.append(_("%s of them are running; their workers stop them.") % grouped(stopping))
@@ -231,11 +215,6 @@ class JobSelection(NamedTuple):
             )
             sentences.append(text % {"others": grouped(others)})
         return " ".join(sentences)
-
-    def _refusal(self, action: str) -> InvalidValue:
-        if len(self.ids) == 1:
-            return InvalidValue(OF_ONE[action][1] % {"job": self.shown})
-        return InvalidValue(_("Nothing was done: no job is in this state any more."))
 
     def _read(self, queue: Queue) -> list[JobInfo]:
         if self.ids:
@@ -251,6 +230,10 @@ def _effect(action: str, count: int) -> str:
 
 def _done(action: str, count: int, queue: str) -> str:
     return str(DONE[action] % {"number": count, "count": grouped(count), "queue": queue})
+
+
+def _none_in_state() -> InvalidValue:
+    return InvalidValue(_("Nothing was done: no job is in this state any more."))
 
 
 def _each(queue: Primitive, ids: Sequence[str], step: Step) -> Flow[list[int]]:
