@@ -1,7 +1,7 @@
 """The content of the dashboard's page about one job."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
@@ -12,8 +12,10 @@ from redis_kit.core.panels import MOST_ROWS, Content, Lines, Link, Listing, Mete
 from redis_kit.queues.dashboard.actions import OF_STATES, JobTarget
 from redis_kit.queues.engine import message
 from redis_kit.queues.engine import payload as serializers
+from redis_kit.queues.engine.done import DoneJob
 from redis_kit.queues.engine.feature import features
 from redis_kit.queues.engine.history import History
+from redis_kit.queues.engine.job import JobInfo, cause
 from redis_kit.queues.engine.message import tags_of, task_of
 from redis_kit.queues.errors import CorruptMessage, UnknownTask
 from redis_kit.queues.reports.lookup import AttemptError, JobDetails
@@ -22,6 +24,17 @@ from redis_kit.queues.tasks.progress import Progress
 
 FIRST = _("First jobs of %s")
 WAITS = _("waits for the limit %s")
+TITLES = {
+    **{"ready": _("Ready"), "scheduled": _("Scheduled"), "running": _("Running"), "dead": _("Dead")},
+    "done": _("Done"),
+}
+COLUMNS = {
+    "ready": (_("Job"), _("Due"), _("Attempts"), _("Priority")),
+    "scheduled": (_("Job"), _("Due"), _("Attempts"), _("Priority")),
+    "running": (_("Job"), _("Due"), _("Begun"), _("Attempts"), _("Worker")),
+    "dead": (_("Job"), _("Died"), _("Attempts"), _("Error")),
+    "done": (_("Job"), _("Ended"), _("Run time"), _("Wait"), _("Attempts"), _("Worker")),
+}
 LONG = 200  # characters of a cell
 LONGEST = 20_000  # characters of a traceback, whose end tells most
 STATES = {"ready": _("ready"), "scheduled": _("scheduled"), "running": _("running"), "dead": _("dead")}
@@ -68,6 +81,33 @@ def tags(queue: str, state: str, tags_of_job: Sequence[str]) -> Words | None:
     return Words(links) if links else None
 
 
+def link(queue: str, id: str) -> Link:
+    """Return the link to the page of a job."""
+    return Link(id, "queues", {"queue": queue, "id": id})
+
+
+def title(queue: str, state: str) -> Any:
+    """Return the title of a table of jobs."""
+    return _("%(state)s in %(queue)s") % {"state": TITLES[state], "queue": queue}
+
+
+def row(queue: str, info: JobInfo | DoneJob) -> tuple[Any, ...]:
+    """Return the row of a job, under the COLUMNS of its state."""
+    if isinstance(info, DoneJob):
+        named = Lines((link(queue, info.id), info.task, tags(queue, "done", info.tags)))
+        took = None if info.run_time is None else timedelta(seconds=info.run_time)
+        return named, moment(info.ended), took, timedelta(seconds=info.wait), info.attempts, info.worker
+    labels = tags(queue, info.state, tags_of(info.body))
+    waits = WAITS % info.reason if info.state == "ready" and info.reason else ""
+    named = Lines((link(queue, info.id), task_of(info.body), labels, waits))
+    if info.state == "dead":
+        return named, moment(info.died or 0), info.attempts, error(cause(info).error, info.reason)
+    if info.state == "running":
+        begun = None if info.begun is None else moment(info.begun)
+        return named, moment(info.due), begun, info.attempts, Link(info.worker or "?", "workers")
+    return named, moment(info.due), info.attempts, info.priority
+
+
 def error(name: str, text: str) -> Lines:
     """Return the name of an error, and below it its text, which begins with that name."""
     return Lines((name, without_secrets(text).removeprefix(name).removeprefix(": ")))
@@ -107,7 +147,7 @@ def _crashes(number: int, details: JobDetails) -> Any:
 def _beside(details: JobDetails) -> Iterator[Table]:
     """Yield the jobs that ran in the same process when that died: each of them may have ended it."""
     if details.beside:
-        rows = [(Link(id, "queues", {"queue": queue, "id": id}), queue) for queue, id in details.beside]
+        rows = [(link(queue, id), queue) for queue, id in details.beside]
         yield Table(_("Jobs beside it in a process that died"), (_("Job"), _("Queue")), rows)
 
 

@@ -195,14 +195,14 @@ class QueuesPanel(QueueChoicePanel):
         yield from job_page.content((home, id), details)
 
     def _one_queue(self, queue: str) -> Iterator[Content]:
-        listed, first_jobs = queues_page.first_jobs(queue)
+        listed, by_state = queues_page.read_first(queue)
         span = range_of(self.asked("range"))
         report, numbers = queues_page.read_range(queue, span)
         yield from queues_page.refusals({queue: report})
         yield from queues_page.queues({queue: report}, slug="jobs", title=_("Queue %s") % queue)
         yield from queues_page.charts(queue, numbers, span)
         yield from queues_page.limits_table(queue, listed)
-        yield from first_jobs
+        yield from queues_page.first_jobs(queue, by_state, report.counts)
 
     def _all(self, names: list[str]) -> Iterator[Content]:
         errors: Errors = {}
@@ -216,8 +216,7 @@ class QueuesPanel(QueueChoicePanel):
         yield from queues_page.queues(listed, slug=self.slug if self.viewer.may(MANAGE) else "")
         yield from pages
         yield from queues_page.unknown(reports)
-        yield from queues_page.states(reports)
-        yield from queues_page.bars(reports)
+        yield from queues_page.charts_of_all(reports)
         if findings.groups:
             yield queues_page.groups(findings, sum(dead.values()), linked=self.viewer.may(MANAGE))
 

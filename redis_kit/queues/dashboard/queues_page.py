@@ -1,10 +1,9 @@
 """The content of the dashboard's page about queues: all queues, or the first jobs of one."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from operator import mul
 from time import time
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -12,7 +11,6 @@ from django.utils.translation import ngettext
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
-from redis_kit.core.logs.masking import without_secrets
 from redis_kit.core.panels import (
     Alert,
     Bars,
@@ -24,25 +22,20 @@ from redis_kit.core.panels import (
     Sparkline,
     StackedBars,
     Table,
+    first_alerts,
     label,
 )
-from redis_kit.core.primitive import Primitive
-from redis_kit.core.steps import Batch
 from redis_kit.core.text import grouped
 from redis_kit.queues import limits
 from redis_kit.queues.dashboard import job_page
 from redis_kit.queues.dashboard.actions import GroupTarget, LimitTarget
 from redis_kit.queues.dashboard.job_page import moment
-from redis_kit.queues.engine import job
 from redis_kit.queues.engine.enqueue import MOST_NAMES
 from redis_kit.queues.engine.feature import features
-from redis_kit.queues.engine.job import JobInfo, PauseInfo, QueueCounts, State, cause
-from redis_kit.queues.engine.message import task_of
-from redis_kit.queues.engine.spread import spread
+from redis_kit.queues.engine.job import JobInfo, PauseInfo, QueueCounts, State
 from redis_kit.queues.limits import LimitInfo
-from redis_kit.queues.management import manage
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.reports import stats
+from redis_kit.queues.reports import job_pages, stats
 from redis_kit.queues.reports.failures import Findings, Group
 from redis_kit.queues.reports.stats import QueueHistory, QueueStats
 from redis_kit.queues.reports.unknown_calls import UnknownCalls
@@ -54,27 +47,15 @@ GROUP_BUTTONS = ("retry_one", "retry_ten", "retry_group")
 GROUP_COLUMNS = (_("Task"), _("Error"), _("Jobs"), _("First failure"), _("Last failure"))
 SINGLE_BUTTONS = ("retry_one", "retry_group")  # the group may have grown since
 FIRST_JOBS = 20  # jobs of a state
+STATES: tuple[State, ...] = ("running", "ready", "scheduled", "dead")
 LIMIT_BUTTONS = ("change_limit", "reset_limit")
 LIMIT_COLUMNS = (
     *(_("Limit"), _("Concurrency"), _("Rate"), _("Running"), _("Waiting lanes"), _("Next start in"), _("Changed")),
 )
-TITLES: dict[State, Any] = {
-    "running": _("Running in %s"),
-    "ready": _("Ready in %s"),
-    "scheduled": _("Scheduled in %s"),
-    "dead": _("Dead in %s, the latest first"),
-}
-COLUMNS: dict[State, tuple[Any, ...]] = {
-    "running": (_("Job"), _("Due"), _("Attempts"), _("Worker")),
-    "ready": (_("Job"), _("Due"), _("Attempts")),
-    "scheduled": (_("Job"), _("Due"), _("Attempts")),
-    "dead": (_("Job"), _("Died"), _("Attempts"), _("Error")),
-}
 LATE = 300  # seconds for which a queue's next job has been due, before that is an alert
 FAILING = 0.5  # share of failed attempts from which on that is an alert
 ATTEMPTS = 10  # fewer make no alert, whatever share of them failed
-NAMED = 3  # queues in a hint, and in alerts of one kind
-
+NAMED = 3  # queues in a hint
 FAILED = _(
     "%(failed)s of the %(attempts)s attempts of the last 30 minutes failed, the latest at most %(minutes)d min ago."
 )
@@ -227,54 +208,29 @@ def group_cells(queue: str, group: Group, *, linked: bool) -> tuple[Any, ...]:
         job_page.error(group.cause.error, group.latest.reason),
         group.jobs,
         moment(group.first.died or 0),
-        Lines((last, link(queue, group.latest.id))) if linked else last,
+        Lines((last, job_page.link(queue, group.latest.id))) if linked else last,
     )
 
 
-def link(queue: str, id: str, text: Any = "") -> Link:
-    """Return the link to the page of a job."""
-    return Link(text or id, "queues", {"queue": queue, "id": id})
+def read_first(queue: str) -> tuple[list[LimitInfo], list[list[JobInfo]]]:
+    """Return the limits of a queue, and its first jobs of each of the STATES. One round trip."""
+    primitive = Queue(queue)
+    first = [job_pages.first_jobs(primitive, state, FIRST_JOBS) for state in STATES]
+    flows: list[Flow[Any]] = [limits.listed(primitive), *first]
+    listed, *by_state = primitive.run_flow(gather(flows))
+    return listed, by_state
 
 
-def first_jobs(name: str) -> tuple[list[LimitInfo], list[Table]]:
-    """Return the limits of a queue, and its first jobs, running ones before waiting ones. One round trip."""
-    queue = Queue(name)
-    both: list[Flow[Any]] = [limits.listed(queue), _read_first(queue)]
-    listed, (counts, by_state) = queue.run_flow(gather(both))
-    tables = [_state_table(name, state, jobs, getattr(counts, state)) for state, jobs in by_state.items() if jobs]
-    return listed, tables or [Table(job_page.FIRST % name, (), [], empty=_("The queue has no jobs."))]
-
-
-def _read_first(queue: Queue) -> Flow[tuple[QueueCounts, dict[State, list[JobInfo]]]]:
-    by_shard = yield from spread().each(queue, _read_first_of_one)
-    counts: QueueCounts = job.summed([counts for counts, _ in by_shard])
-    return counts, {
-        state: manage.merged(state, [by_state[state] for _, by_state in by_shard], FIRST_JOBS) for state in TITLES
-    }
-
-
-def _read_first_of_one(queue: Primitive) -> Flow[tuple[QueueCounts, dict[State, list[JobInfo]]]]:
-    share = len(TITLES)
-    peeks = [manage.peek_step(queue, FIRST_JOBS, state, cut=manage.HEAD, share=share) for state in TITLES]
-    replies = yield Batch(peeks)
-    return QueueCounts(*replies[0][:4]), dict(zip(TITLES, map(manage.page, TITLES, replies), strict=True))
-
-
-def _state_table(name: str, state: State, jobs: list[JobInfo], count: int) -> Table:
-    # The jobs are counted before they are read, so a job may have been added between.
-    of = {"number": len(jobs), "most": f"{max(count, len(jobs)):,}"}
-    title = f"{TITLES[state] % name}: {_('%(number)s of %(most)s') % of}"
-    return Table(title, COLUMNS[state], [_job_row(name, info) for info in jobs])
-
-
-def _job_row(name: str, job_info: JobInfo) -> tuple[Any, ...]:
-    lines = (link(name, job_info.id), task_of(job_info.body))
-    waits = job_info.state == "ready" and job_info.reason
-    job_cell = Lines((*lines, job_page.WAITS % job_info.reason) if waits else lines)
-    if job_info.state == "dead":
-        return job_cell, moment(job_info.died or 0), job_info.attempts, without_secrets(cause(job_info).error)
-    row = (job_cell, moment(job_info.due), job_info.attempts)
-    return (*row, job_info.worker) if job_info.state == "running" else row
+def first_jobs(queue: str, by_state: Sequence[list[JobInfo]], counts: QueueCounts) -> Iterator[Table]:
+    """Yield the first jobs of a queue, running ones before waiting ones."""
+    for state, jobs in zip(STATES, by_state, strict=True):
+        if jobs:
+            # The jobs are read before they are counted, so one may have left between.
+            of = {"number": len(jobs), "most": f"{max(getattr(counts, state), len(jobs)):,}"}
+            title = f"{job_page.title(queue, state)}: {_('%(number)s of %(most)s') % of}"
+            yield Table(title, job_page.COLUMNS[state], [job_page.row(queue, info) for info in jobs])
+    if not any(by_state):
+        yield Table(job_page.FIRST % queue, (), [], empty=_("The queue has no jobs."))
 
 
 def _offered(report: QueueStats) -> tuple[str, ...]:
@@ -326,94 +282,72 @@ def limits_table(queue: str, listed: list[LimitInfo]) -> Iterator[Table]:
     )
 
 
-class AttemptCounts(NamedTuple):
-    """Attempts of the last 30 minutes: the share and the number that failed, and minutes since the latest failure."""
-
-    share: float
-    failed: int
-    attempts: int
-    minutes: int
-
-
 def alerts(reports: Mapping[str, QueueStats], *, linked: bool) -> Iterator[Alert]:
     """Yield the queues with dead jobs, the late ones, those paused though jobs are due, and those whose attempts fail.
 
     Of each kind the three worst ones and the number of the others. Queues without a worker are a figure.
     """
     dead = {name: report.counts.dead for name, report in reports.items() if report.counts.dead}
-    waits = {name: report.wait for name, report in reports.items() if report.wait is not None and report.wait > LATE}
+    waits = {
+        name: timedelta(seconds=report.wait)
+        for name, report in reports.items()
+        if report.wait is not None and report.wait > LATE
+    }
     late = {name: wait for name, wait in waits.items() if not (reports[name].paused or reports[name].deserted)}
     paused = {name: wait for name, wait in waits.items() if reports[name].paused}
-    ended = {name: _attempts(report) for name, report in reports.items()}
-    failing = {name: each for name, each in ended.items() if each.attempts >= ATTEMPTS and each.share >= FAILING}
-    kinds: tuple[tuple[Any, Mapping[str, Any], Callable[[Any], Any], Any], ...] = (
-        (_("Dead jobs: %s"), dead, int, _("They failed for good. Retry or delete them.")),
-        (_("Late queue: %s"), late, _seconds, _("The next job has been due for this time.")),
-        (_("Paused queue: %s"), paused, _seconds, _("It is paused, and its next job has been due for this time.")),
-        (_("Failing queue: %s"), failing, _percent, FAILED),
+    failing = {name: share for name, report in reports.items() if (share := _failed_share(report)) >= FAILING}
+    kinds: tuple[tuple[Any, Mapping[str, Any], Any], ...] = (
+        (_("Dead jobs: %s"), dead, _("They failed for good. Retry or delete them.")),
+        (_("Late queue: %s"), late, _("The next job has been due for this time.")),
+        (_("Paused queue: %s"), paused, _("It is paused, and its next job has been due for this time.")),
+        (_("Failing queue: %s"), failing, None),
     )
-    for title, by_name, described, hint in kinds:
-        names = sorted(by_name, key=by_name.__getitem__, reverse=True)
-        for name in names[:NAMED]:
-            query = {"queue": name} if linked else {}
-            yield Alert(title % name, described(by_name[name]), _alert_hint(hint, by_name[name]), query)
-        if others := names[NAMED:]:
-            count = ngettext("%(count)d other queue", "%(count)d other queues", len(others)) % {"count": len(others)}
-            numbers = [by_name[name] for name in others]
-            number = sum(numbers) if by_name is dead else max(numbers)
-            yield Alert(title % count, described(number), _alert_hint(hint, number))
+    for title, values, hint in kinds:
+        alerts = []
+        for name in sorted(values, key=values.__getitem__, reverse=True):
+            value = f"{100 * values[name]:.0f} %" if values is failing else values[name]
+            about = hint or _failures(reports[name])
+            alerts.append(Alert(title % name, value, about, {"queue": name} if linked else {}))
+        yield from first_alerts(alerts)
 
 
-def _attempts(report: QueueStats) -> AttemptCounts:
+def _failed_share(report: QueueStats) -> float:
+    """Return which part of the attempts of the last 30 minutes failed; 0 for less than 10 attempts."""
+    failed, done = sum(report.failed[-MINUTES:]), sum(report.done[-MINUTES:])
+    return failed / (failed + done) if failed + done >= ATTEMPTS else 0.0
+
+
+def _failures(report: QueueStats) -> Any:
     failed = report.failed[-MINUTES:]
     attempts = sum(failed) + sum(report.done[-MINUTES:])
-    minutes = next((ago for ago, count in enumerate(reversed(failed), 1) if count), 0)
-    return AttemptCounts(sum(failed) / max(attempts, 1), sum(failed), attempts, minutes)
+    minutes = next(ago for ago, count in enumerate(reversed(failed), 1) if count)
+    return FAILED % {"failed": grouped(sum(failed)), "attempts": grouped(attempts), "minutes": minutes}
 
 
-def _alert_hint(hint: Any, number: Any) -> Any:
-    if not isinstance(number, AttemptCounts):
-        return hint
-    numbers = {"failed": grouped(number.failed), "attempts": grouped(number.attempts), "minutes": number.minutes}
-    return hint % numbers
+def charts_of_all(reports: Mapping[str, QueueStats]) -> Iterator[Bars | StackedBars]:
+    """Yield jobs by state, and by minute the attempts that ended and how late others began, if there are queues."""
+    if not reports:
+        return
+    total = stats.merged(list(reports.values()))
+    if any(total.counts):
+        labels = (_("Scheduled"), _("Ready"), _("Running"), _("Dead"))
+        yield Bars(_("Jobs by state"), list(zip(labels, total.counts, strict=True)))
+    minutes = [label(total.minute - MINUTES + 1 + place, day=False) for place in range(MINUTES)]
+    parts = [(_("Jobs done"), total.done), (_("Failed attempts"), total.failed)]
+    yield StackedBars(_("Attempts that ended, per minute"), minutes, parts)
+    yield _lateness(_("How late attempts began, on average"), minutes, total.lateness)
+    yield _lateness(_("How late attempts began, at most"), minutes, total.latest)
 
 
-def _seconds(wait: float) -> timedelta:
-    return timedelta(seconds=wait)
-
-
-def _percent(ended: AttemptCounts) -> str:
-    return f"{100 * ended.share:.0f} %"
-
-
-def states(reports: Mapping[str, QueueStats]) -> Iterator[Bars]:
-    """Yield how many jobs are in each state, if there are jobs."""
-    counts = [report.counts for report in reports.values()]
-    labels = (_("Scheduled"), _("Ready"), _("Running"), _("Dead"))
-    numbers = [sum(same) for same in zip(*counts, strict=True)]
-    if any(numbers):
-        yield Bars(_("Jobs by state"), list(zip(labels, numbers, strict=True)))
-
-
-def bars(reports: Mapping[str, QueueStats]) -> Iterator[Bars | StackedBars]:
-    """Yield jobs done, attempts failed and how late attempts began, by minute, if there are queues."""
-    if reports:
-        all_stats = list(reports.values())
-        minutes = [label(all_stats[0].minute - MINUTES + 1 + place, day=False) for place in range(MINUTES)]
-        done = [float(sum(same)) for same in zip(*(stats.done for stats in all_stats), strict=True)]
-        latest = [timedelta(seconds=max(same)) for same in zip(*(stats.latest for stats in all_stats), strict=True)]
-        failed = [float(sum(same)) for same in zip(*(stats.failed for stats in all_stats), strict=True)]
-        parts = [(_("Jobs done"), done), (_("Failed attempts"), failed)]
-        yield StackedBars(_("Attempts that ended, per minute"), minutes, parts)
-        yield Bars(_("How late attempts began, on average"), list(zip(minutes, _lateness(all_stats), strict=True)))
-        yield Bars(_("How late attempts began, at most"), list(zip(minutes, latest, strict=True)))
+def _lateness(title: Any, labels: Sequence[str], seconds: Iterable[float]) -> Bars:
+    return Bars(title, [(label, timedelta(seconds=late)) for label, late in zip(labels, seconds, strict=True)])
 
 
 def trend(reports: Mapping[str, QueueStats]) -> Sparkline | None:
     """Return the jobs done in each minute that was read; None without queues."""
     if not reports:
         return None
-    done = [sum(same) for same in zip(*(stats.done for stats in reports.values()), strict=True)]
+    done = stats.merged(list(reports.values())).done
     ended = ngettext("%(count)s job done in an hour", "%(count)s jobs done in an hour", sum(done))
     return Sparkline(ended % {"count": grouped(sum(done))}, done)
 
@@ -445,13 +379,4 @@ def charts(queue: str, numbers: QueueStats | QueueHistory, span: Range) -> Itera
     yield span.choice("queues", {"queue": queue})
     parts = [(_("Jobs done"), list(map(sum, done))), (_("Failed attempts"), list(map(sum, failed)))]
     yield StackedBars(_("Attempts that ended"), labels, parts)
-    late = [timedelta(seconds=max(bar)) for bar in latest]
-    yield Bars(_("How late attempts began, at most"), list(zip(labels, late, strict=True)))
-
-
-def _lateness(reports: Sequence[QueueStats]) -> list[timedelta]:
-    begun = [sum(same) for same in zip(*(report.begun for report in reports), strict=True)]
-    late = [map(mul, report.begun, report.lateness) for report in reports]
-    return [
-        timedelta(seconds=sum(same) / max(1, count)) for same, count in zip(zip(*late, strict=True), begun, strict=True)
-    ]
+    yield _lateness(_("How late attempts began, at most"), labels, map(max, latest))

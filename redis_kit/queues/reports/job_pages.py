@@ -221,9 +221,10 @@ def _first_jobs(queue: Primitive, *, state: State, limit: int, wanted: Wanted) -
     matching: list[JobInfo] = []
     offset, page = 0, limit if wanted == ANY else manage.PAGE
     while len(matching) < limit and offset < LISTED_THROUGH:
-        jobs = manage.page(state, (yield manage.peek_step(queue, page, state, offset=offset, cut=manage.HEAD)))
+        reply = yield manage.peek_step(queue, page, state, offset=offset, cut=manage.HEAD)
+        jobs = manage.page(state, reply)
         matching += [info for info in jobs if wanted.matches(task_of(info.body), tags_of(info.body))]
         offset += len(jobs)
-        if not jobs:
+        if not jobs or offset >= getattr(QueueCounts(*reply[:4]), state):
             break
     return matching[:limit]

@@ -15,7 +15,6 @@ from redis_kit.core.values.sequences import batched
 from redis_kit.queues import validation
 from redis_kit.queues.engine.calls import QueueScript, lease
 from redis_kit.queues.engine.message import task_of
-from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports.stats import TOGETHER, Errors, bases, of_all, over, read_chosen
 
 logger = logging.getLogger("redis_kit")
@@ -137,19 +136,19 @@ def lost_workers(queues: Iterable[str] | None = None, *, using: str = "default")
     A worker is recorded by the one that takes its jobs, after ``WORKER_TIMEOUT``, and a program without a supervisor
     only if it held jobs. Queues with a damaged key are left out. By default all queues. One round trip, two for all.
     """
-    return Queue("all", using=using).run_flow(_read_all_lost(queues, using))
+    return over(using).run_flow(_read_all_lost(queues, using))
 
 
 async def alost_workers(queues: Iterable[str] | None = None, *, using: str = "default") -> list[LostWorker]:
     """See lost_workers()."""
-    return await Queue("all", using=using).arun_flow(_read_all_lost(queues, using))
+    return await over(using).arun_flow(_read_all_lost(queues, using))
 
 
 def workers_and_lost(
     queues: Iterable[str] | None = None, *, using: str = "default", errors: Errors
 ) -> tuple[list[WorkerInfo], list[LostWorker]]:
     """Return what list_workers() and lost_workers() return, in as many round trips as one of them."""
-    return Queue("all", using=using).run_flow(read_workers_and_lost(queues, using, errors))
+    return over(using).run_flow(read_workers_and_lost(queues, using, errors))
 
 
 def read_workers_and_lost(
