@@ -25,17 +25,8 @@ from redis_kit.throttling.values.identity_shape import FORMS, counted_by, fits, 
 from redis_kit.throttling.values.masking import masked
 from redis_kit.throttling.values.titles import title
 
-ACTIONS = {
-    "list": "list the throttles of the settings and the views",
-    "show": "show the rules and most refused identities of a throttle, or the standing of one identity",
-    "reset": "forget the calls of an identity and its automatic ban",
-    "ban": "refuse every call of an identity",
-    "exempt": "allow every call of an identity without counting it",
-    "override": "set other rates for an identity, or for all",
-    "lift": "end the rule of an identity, or the override for all",
-    "report": "show the report of a throttle in shadow mode, with a proposed rate",
-}
-ARGUMENTS = {
+ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "list": (),
     "show": ("name", "identity?"),
     "reset": ("name", "identity"),
     "ban": ("name", "identity", "seconds"),
@@ -47,62 +38,43 @@ ARGUMENTS = {
 KINDS = {"ban": "banned", "exempt": "exempt", "override": "rates"}
 
 
-class Command(terminal.KitCommand):
+class Command(terminal.ActionCommand):
     """List and show throttles, and set rules for a limited time."""
 
-    actions = ACTIONS
     help = "Show the figures of throttles, and ban, exempt or override identities for a limited time."
+    actions = {
+        "list": "list the throttles of the settings and the views",
+        "show": "show the rules and most refused identities of a throttle, or the standing of one identity",
+        "reset": "forget the calls of an identity and its automatic ban",
+        "ban": "refuse every call of an identity",
+        "exempt": "allow every call of an identity without counting it",
+        "override": "set other rates for an identity, or for all",
+        "lift": "end the rule of an identity, or the override for all",
+        "report": "show the report of a throttle in shadow mode, with a proposed rate",
+    }
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add the actions and their options."""
-        actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        types = {"seconds": terminal.seconds(0.001, LONGEST), "rates": _rates}
-        for action, about in ACTIONS.items():
-            subparser = actions.add_parser(action, help=about)
-            for argument in ARGUMENTS.get(action, ()):
-                name = argument.rstrip("?")
-                count = "?" if name != argument else None
-                about_it = terminal.DURATION if name == "seconds" else None
-                subparser.add_argument(
-                    name, nargs=count, type=types.get(name, str), metavar=name.upper(), help=about_it
-                )
-            subparser.add_argument("--json", action="store_true", help="for programs: times in seconds")
-            terminal.add_everywhere(subparser)
-            if action in ARGUMENTS:
-                subparser.add_argument(
-                    "--using",
-                    type=terminal.alias,
-                    metavar="CONNECTION",
-                    help="alias of the connection, needed if several throttles have this name",
-                )
-            if action in ("show", "ban", "exempt", "override"):
-                subparser.add_argument(
-                    "--as-is", action="store_true", help="take an IDENTITY that the keys of the throttle don't make"
-                )
-            if action in ("reset", "ban", "exempt", "override", "lift"):
-                subparser.add_argument("--hash", action="store_true", help="IDENTITY is the hash that show lists")
-        show = actions.choices["show"]
-        show.add_argument("--plain", action="store_true", help="don't mask identities")
-        show.add_argument(
-            "--limit",
-            type=terminal.whole(1, LIMIT),
-            default=100,
-            help=f"number of rules, 1 to {LIMIT:,} (default: 100)",
-        )
-        show.add_argument(
-            "--hours",
-            type=terminal.whole(1, HOURS),
-            help=f"show the calls of the last hours in place of 30 minutes, 1 to {HOURS:,}",
-        )
-        self.parsers: dict[str, Any] = dict(actions.choices)
-
-    def handle(self, *args: Any, action: str, **options: Any) -> None:
-        """Run the action. Exit code 1 if nothing matches, 69 if Redis is unavailable."""
-        try:
-            with terminal.failing():
-                getattr(self, f"_{action}")(**options)
-        except (InvalidName, InvalidValue) as error:
-            self.parsers[action].error(clean(str(error)))
+    def add_options(self, action: str, parser: CommandParser) -> None:
+        """Add the options of an action."""
+        add, types = parser.add_argument, {"seconds": terminal.seconds(0.001, LONGEST), "rates": _rates}
+        for argument in ARGUMENTS[action]:
+            name = argument.rstrip("?")
+            count = "?" if name != argument else None
+            about = terminal.DURATION if name == "seconds" else None
+            add(name, nargs=count, type=types.get(name, str), metavar=name.upper(), help=about)
+        add("--json", action="store_true", help="for programs: times in seconds")
+        if action != "list":
+            about = "alias of the connection, needed if several throttles have this name"
+            add("--using", type=terminal.alias, metavar="CONNECTION", help=about)
+        if action in ("show", "ban", "exempt", "override"):
+            add("--as-is", action="store_true", help="take an IDENTITY that the keys of the throttle don't make")
+        if action in ("reset", "ban", "exempt", "override", "lift"):
+            add("--hash", action="store_true", help="IDENTITY is the hash that show lists")
+        if action == "show":
+            add("--plain", action="store_true", help="don't mask identities")
+            about = f"number of rules, 1 to {LIMIT:,} (default: 100)"
+            add("--limit", type=terminal.whole(1, LIMIT), default=100, help=about)
+            about = f"show the calls of the last hours in place of 30 minutes, 1 to {HOURS:,}"
+            add("--hours", type=terminal.whole(1, HOURS), help=about)
 
     def _list(self, **options: Any) -> None:
         throttles = project_throttles()
@@ -158,7 +130,8 @@ class Command(terminal.KitCommand):
         decision = throttle.peek(identity)
         if options["json"]:
             data = {"throttle": throttle.name, "identity": identity, "rule": plain_rule(rule, plain=True)}
-            self.write_json(data | {"decision": plain_decision(decision)})
+            finite = {name: None if value == math.inf else value for name, value in decision._asdict().items()}
+            self.write_json(data | {"decision": finite})
         else:
             self.write_lines([f"{clean(throttle.name)}, {clean(identity)}", *facts(standing(decision, rule))])
 
@@ -206,7 +179,7 @@ class Command(terminal.KitCommand):
         except InvalidValue as error:
             raise CommandError(clean(str(error))) from error
         if options["json"]:
-            self.write_json({"name": throttle.name} | plain_report(result))
+            self.write_json({"name": throttle.name, **result._asdict(), "share": result.share})
         else:
             self.write_lines([clean(throttle.name), *facts(report(result))])
 
@@ -400,13 +373,3 @@ def plain_rule(given: Rule | None, *, plain: bool) -> dict[str, Any] | None:
     if given is None:
         return None
     return given._asdict() | {"shown": name_of(given.shown, plain=plain)}
-
-
-def plain_decision(answer: Decision) -> dict[str, Any]:
-    """Return a decision; infinite times are null."""
-    return {name: None if value == math.inf else value for name, value in answer._asdict().items()}
-
-
-def plain_report(given: ShadowReport) -> dict[str, Any]:
-    """Return a report."""
-    return given._asdict() | {"share": given.share}
