@@ -43,19 +43,6 @@ PLACE = re.compile(r"[0-9a-f.]{1,1000}")  # the number of a page, or the cursor 
 MAX_REASON = 200  # characters
 
 
-def _or_missing(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Let a view without its panel or action answer with a page of the dashboard, with the status 404."""
-
-    @wraps(view)
-    def answer(self: "DashboardAdmin", request: HttpRequest, *args: str, **kwargs: str) -> HttpResponse:
-        try:
-            return view(self, request, *args, **kwargs)
-        except Http404 as error:
-            return self._missing(request, str(error))
-
-    return answer
-
-
 class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no parameters at run time
     """The pages for all components: an overview, a page for each panel, a fragment of each, and the buttons."""
 
@@ -63,7 +50,14 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         """Return the routes. The name ``..._change`` makes the admin's log link to a panel's page."""
 
         def route(where: str, view: Callable[..., HttpResponse], name: str) -> URLPattern:
-            return path(where, self.admin_site.admin_view(view), name=f"redis_kit_dashboard_{name}")
+            @wraps(view)
+            def answer(request: HttpRequest, **kwargs: str) -> HttpResponse:
+                try:
+                    return view(request, **kwargs)
+                except Http404 as error:
+                    return self._missing(request, str(error))
+
+            return path(where, self.admin_site.admin_view(answer), name=f"redis_kit_dashboard_{name}")
 
         return [
             route("", require_safe(self.overview), "changelist"),
@@ -100,7 +94,6 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         """Return the part of the overview that changes; 304 if it did not."""
         return _conditional(request, self._overview(request))
 
-    @_or_missing
     def panel(self, request: HttpRequest, slug: str) -> HttpResponse:
         """Show the content of one panel, its search form and its actions."""
         panel = self._panel(request, slug)
@@ -122,7 +115,6 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         panel = self._panel(request, slug)
         return _conditional(request, self._content(panel, self._buttons(request, panel)))
 
-    @_or_missing
     def download(self, request: HttpRequest, slug: str, name: str) -> HttpResponse:
         """Return a file of a panel as CSV."""
         panel = self._panel(request, slug)
@@ -138,7 +130,6 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
             return redirect(self._back(panel))
         return response
 
-    @_or_missing
     def act(self, request: HttpRequest, slug: str, name: str) -> HttpResponse:
         """Run a panel's action, after a confirmation if it needs one, and log it."""
         panel = self._panel(request, slug)
@@ -164,7 +155,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
     def _confirm(
         self, request: HttpRequest, panel: Panel, confirmation: "Confirmation", refused: str = ""
     ) -> HttpResponse:
-        label = confirmation.button.label.text
+        label = cell(confirmation.button.action.label).text
         title = f"{cell(panel.title).text}: {label}"
         context = self._context(request, panel=panel, below=label, title=title, confirmation=confirmation)
         context |= {"back": self._back(panel), "effect": confirmation.apply_effect(panel), "refused": refused}
@@ -181,7 +172,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
             answer = cell(getattr(panel, confirmation.button.name)(*confirmation.arguments), MAX_MESSAGE)
         except RedisKitError as error:
             reason = visible(text_of(error))[:MAX_MESSAGE]
-            if isinstance(error, InvalidValue) and confirmation.button.wants:
+            if isinstance(error, InvalidValue) and confirmation.button.action.wants:
                 return self._confirm(request, panel, confirmation, reason)
             if not getattr(error, "indeterminate", False):
                 self.message_user(request, reason, messages.ERROR)
@@ -291,7 +282,7 @@ def _conditional(request: HttpRequest, text: str) -> HttpResponse:
 def _query(panel: Panel) -> str:
     """Return the viewer's search and page as a query string, so that an action leads back to them."""
     search, given = search_view(panel), panel.viewer.asked
-    fields = {field.name: field.value for field in search.fields if field.name in given} if search else {}
+    fields = {each.field.name: each.value for each in search.fields if each.field.name in given} if search else {}
     fields |= {name: given[name] for name in ("page", "cursor", "range") if PLACE.fullmatch(given.get(name, ""))}
     return f"?{urlencode(fields)}" if fields else ""
 
