@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.flow import Flow
-from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Link, Panel, Table, Tile
+from redis_kit.core.panels import Content, Figure, Lines, Link, Panel, Table, Tile
 from redis_kit.core.text import duration
 from redis_kit.queues.dashboard import queues_page
 from redis_kit.queues.dashboard.actions import SupervisorTarget, process_name
@@ -102,34 +102,14 @@ def supervisors_table(all_supervisors: Sequence[Supervisor]) -> Table:
     )
 
 
-def worker_processes(all_supervisors: Sequence[Supervisor], *, linked: bool) -> Iterator[Table]:
-    """Yield the workers of each supervisor, at most 100 in all. If ``linked``, their jobs link to their pages."""
-    left = MOST_ROWS
-    for supervisor in all_supervisors:
-        if left <= 0:
-            return
-        rows = [_child(worker, linked=linked) for worker in supervisor.workers[:left]]
-        left -= len(rows)
-        columns = (*(_("Worker"), _("State"), _("Queues"), _("Threads")), *(_("Jobs"), _("Memory (MiB)"), HEARTBEAT))
-        yield Table(_("Worker processes of %s") % supervisor.target.shown, columns, rows)
-
-
-def others(workers: Sequence[WorkerInfo], *, linked: bool) -> Table:
-    """Return the workers without a supervisor: other programs that claim jobs."""
-    return Table(
-        _("Other programs that claim jobs"),
-        (_("Worker"), _("Host"), _("Queues"), _("Jobs"), HEARTBEAT),
-        [
-            (
-                Lines((worker.id, STATES.get(worker.state) or _("process %d") % worker.pid)),
-                worker.host,
-                ", ".join(worker.queues),
-                _jobs(worker, linked=linked),
-                round(worker.silent, 1),
-            )
-            for worker in workers
-        ],
+def workers_table(workers: Sequence[WorkerInfo], *, linked: bool) -> Table:
+    """Return the workers by supervisor, and then other programs. If ``linked``, their jobs link to their pages."""
+    columns = (
+        *(_("Worker"), _("Host"), _("State"), _("Queues"), _("Threads")),
+        *(_("Jobs"), _("Memory (MiB)"), HEARTBEAT),
     )
+    shown = sorted(workers, key=lambda worker: (not worker.supervisor, worker.host, worker.supervisor_pid))
+    return Table(_("Workers"), columns, [_worker(worker, linked=linked) for worker in shown])
 
 
 def lost_workers(lost: Sequence[LostWorker]) -> Iterator[Table]:
@@ -140,14 +120,13 @@ def lost_workers(lost: Sequence[LostWorker]) -> Iterator[Table]:
 
 
 def _lost(worker: LostWorker) -> tuple[Any, ...]:
+    return *_place(worker), ", ".join(worker.queues), moment(time() - worker.age), worker.jobs
+
+
+def _place(worker: WorkerInfo | LostWorker) -> tuple[Lines, Lines]:
+    """Return the worker with its process, and its host with the supervisor there."""
     supervisor = _("of supervisor process %d") % worker.supervisor_pid if worker.supervisor_pid else ""
-    return (
-        Lines((worker.id, _("process %d") % worker.pid, supervisor)),
-        worker.host,
-        ", ".join(worker.queues),
-        moment(time() - worker.age),
-        worker.jobs,
-    )
+    return Lines((worker.id, _("process %d") % worker.pid)), Lines((worker.host, supervisor))
 
 
 def _supervisor(supervisor: Supervisor) -> tuple[Any, ...]:
@@ -170,12 +149,12 @@ def _named(workers: Sequence[WorkerInfo | LostWorker]) -> str:
     return "; ".join([*names, *["..."] * (len(workers) > NAMED)])
 
 
-def _child(worker: WorkerInfo, *, linked: bool) -> tuple[Any, ...]:
+def _worker(worker: WorkerInfo, *, linked: bool) -> tuple[Any, ...]:
     return (
-        Lines((worker.id, _("process %d") % worker.pid)),
+        *_place(worker),
         Lines((STATES.get(worker.state, worker.state), _silence(worker))),
         ", ".join(worker.queues),
-        worker.threads,
+        worker.threads or None,
         _jobs(worker, linked=linked),
         worker.memory,
         round(worker.silent, 1),
@@ -217,10 +196,9 @@ class WorkersPanel(Panel):
         yield from figures(workers, all_supervisors, lost)
         yield from queues_page.unreadable(errors)
         yield supervisors_table(all_supervisors)
-        yield from worker_processes(all_supervisors, linked=linked)
+        if workers:
+            yield workers_table(workers, linked=linked)
         yield from lost_workers(lost)
-        if alone := [worker for worker in workers if not worker.supervisor]:
-            yield others(alone, linked=linked)
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the workers of all queues, and those that were lost. Two round trips."""

@@ -124,11 +124,12 @@ def test_other_programs_that_claim_jobs_are_shown_with_them(busy, kit):
     _, figures, rows = shown(WorkersPanel())
     assert figures == {"Workers": 1, "Supervisors": 0, "Running jobs": 1}
     assert rows == []
-    ((worker, host, queues, jobs, silent),) = tables(WorkersPanel())["Other programs that claim jobs"]
+    ((worker, host, state, queues, threads, jobs, memory, silent),) = tables(WorkersPanel())["Workers"]
     assert worker.lines[0] == "w1"
     assert int(str(worker.lines[1]).removeprefix("process ")) > 0
     assert (queues, len(jobs.lines)) == ("mail", 2)
-    assert host
+    assert (state.lines, threads, memory) == (("", ""), None, None)
+    assert host.lines[0]
     assert 0 <= silent < 10
 
 
@@ -142,8 +143,8 @@ def test_worker_with_damaged_information_is_shown(busy, kit):
         "5 " + "[" * 9999,
     ):
         kit.client.hset(busy.key("info"), "w1", garbage)
-        ((worker, host, *_),) = tables(WorkersPanel())["Other programs that claim jobs"]
-        assert (worker.lines[0], str(worker.lines[1]), host) == ("w1", "damaged", "?")
+        ((worker, host, state, *_),) = tables(WorkersPanel())["Workers"]
+        assert (worker.lines[0], str(state.lines[0]), host.lines[0]) == ("w1", "damaged", "?")
 
 
 def test_empty_pages_say_what_to_do(kit):
