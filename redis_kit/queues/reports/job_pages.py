@@ -18,6 +18,7 @@ from redis_kit.queues.engine.job import JobInfo, QueueCounts, State
 from redis_kit.queues.engine.message import tags_of, task_of
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.management import manage
+from redis_kit.queues.management.manage import ANY, Wanted
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import failures
 from redis_kit.queues.reports.failures import Group
@@ -177,27 +178,15 @@ def _position(cursor: str, state: State) -> tuple[int, bytes]:
     return (int(match[1]), match[2]) if match else (0, b"")
 
 
-class Wanted(NamedTuple):
-    """Which jobs are wanted: those of a task, and those with a tag; None for any."""
-
-    task: str | None = None
-    tag: str | None = None
-
-    def matches(self, task: str, tags: tuple[str, ...]) -> bool:
-        """Return whether a job of this task with these tags is one of them."""
-        return self.task in (None, task) and (self.tag is None or self.tag in tags)
-
-
-ANY = Wanted()
-
-
 def first_jobs(queue: Primitive, state: State, limit: int, wanted: Wanted = ANY) -> Flow[list[JobInfo]]:
     """Return the first ``limit`` jobs of a state in the order of peek(), or those among them that match.
 
     Their bodies are cut to what task_of() and tags_of() need. One round trip; with a task or a tag one for each 1000
     jobs of the state, at most 10.
     """
-    by_shard = yield from spread().each(queue, partial(_first_jobs, state=state, limit=limit, wanted=wanted))
+    by_shard = yield from spread().each(
+        queue, partial(manage.find, state=state, wanted=wanted, limit=limit, most=LISTED_THROUGH)
+    )
     return manage.merged(state, by_shard, limit)
 
 
@@ -214,17 +203,6 @@ def _latest_done(queue: Primitive, *, limit: int, wanted: Wanted) -> Flow[list[D
     count = limit if wanted == ANY else LISTED_THROUGH
     entries = yield Call("XREVRANGE", queue.key("done"), "+", "-", "COUNT", count)
     jobs = [info for id, fields in entries if (info := done.read(id, fields))]
-    return [info for info in jobs if wanted.matches(info.task, info.tags)][:limit]
-
-
-def _first_jobs(queue: Primitive, *, state: State, limit: int, wanted: Wanted) -> Flow[list[JobInfo]]:
-    matching: list[JobInfo] = []
-    offset, page = 0, limit if wanted == ANY else manage.PAGE
-    while len(matching) < limit and offset < LISTED_THROUGH:
-        reply = yield manage.peek_step(queue, page, state, offset=offset, cut=manage.HEAD)
-        jobs = manage.page(state, reply)
-        matching += [info for info in jobs if wanted.matches(task_of(info.body), tags_of(info.body))]
-        offset += len(jobs)
-        if not jobs or offset >= getattr(QueueCounts(*reply[:4]), state):
-            break
-    return matching[:limit]
+    return [
+        info for info in jobs if wanted.task in (None, info.task) and (wanted.tag is None or wanted.tag in info.tags)
+    ][:limit]
