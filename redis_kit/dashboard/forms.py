@@ -21,13 +21,6 @@ class ActionButton(NamedTuple):
     url: str
 
 
-class RowButton(NamedTuple):
-    """A button in a row. The value is quoted: a form would change line ends and drop what HTML can't hold."""
-
-    action: ActionButton
-    value: str
-
-
 @dataclass(frozen=True)
 class FieldView:
     """A field of a search form, with the value of the current search."""

@@ -1,8 +1,8 @@
 """Views of what panels yield, for the templates: cells of text, rows with buttons, charts."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, get_args
+from typing import ClassVar, NamedTuple, get_args
 
 from django.utils.translation import gettext as _
 
@@ -21,7 +21,7 @@ from redis_kit.core.panels import (
 )
 from redis_kit.dashboard.cells import MAX_TOOLTIP, Cell, address, cell, file_address, lines
 from redis_kit.dashboard.charts import DRAWINGS, ChartView
-from redis_kit.dashboard.forms import ActionButton, RowButton, quoted
+from redis_kit.dashboard.forms import ActionButton, quoted
 
 MAX_TEXT = 20_000  # characters of a listing
 
@@ -37,15 +37,15 @@ class FigureView:
 
 
 class Row(NamedTuple):
-    """The first cell of a row, its other cells with the names of their columns, its buttons, and its quoted value.
+    """The first cell of a row, its other cells with the names of their columns, its buttons, and their value, quoted.
 
-    The value is "" if the row can't be selected.
+    A form would change the line ends of a value and drop what HTML can't hold.
     """
 
     head: Cell
     cells: list[tuple[Cell, Cell]]
-    buttons: Sequence[RowButton]
-    value: str = ""
+    buttons: Sequence[ActionButton]
+    value: str
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,12 @@ def _table(table: Table, buttons: Sequence[ActionButton], selects: Sequence[Acti
     values = table.values or [str(row[0]) if row else "" for row in table.rows]
     offered = table.offered or [table.actions] * len(table.rows)
     rows = [
-        _row(row, columns, value, [button for button in buttons if button.name in chosen], selectable=bool(selects))
+        Row(
+            cell(row[0]),
+            list(zip(columns[1:], map(cell, row[1:]), strict=True)),
+            [button for button in buttons if value and button.name in chosen],
+            quoted(value),
+        )
         for row, value, chosen in list(zip(table.rows, values, offered, strict=True))[:MOST_ROWS]
         if row
     ]
@@ -162,15 +167,6 @@ def _table(table: Table, buttons: Sequence[ActionButton], selects: Sequence[Acti
     empty = cell(table.empty or _("Nothing here."), MAX_TOOLTIP)  # a text of the panel
     left_out = max(len(table.rows) - MOST_ROWS, 0)
     return TableView(cell(table.title), columns, rows, empty, bool(buttons), left_out, selects)
-
-
-def _row(
-    row: Sequence[Any], columns: Sequence[Cell], value: str, buttons: Iterable[ActionButton], *, selectable: bool
-) -> Row:
-    carried = quoted(value)
-    row_buttons = [RowButton(button, carried) for button in buttons if value]
-    cells = list(zip(columns[1:], map(cell, row[1:]), strict=True))
-    return Row(cell(row[0]), cells, row_buttons, carried if selectable else "")
 
 
 def _pages(pages: Pages) -> PagesView:

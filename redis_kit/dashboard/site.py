@@ -326,7 +326,8 @@ def _page(panel: Panel, here: str | None, url: Callable[..., str]) -> Page:
 class Confirmation:
     """The value of a button and the viewer's answers. Raises InvalidValue without a value, and errors of ``named``.
 
-    ``selected`` are the rows that the viewer selected, for a button below a table.
+    ``selected`` are the rows that the viewer selected, for a button below a table. It is ``wrong`` if the viewer typed
+    another name, and ``given`` if the action is confirmed.
     """
 
     def __init__(self, button: ActionButton, given: Mapping[str, str], selected: Sequence[str] = ()) -> None:
@@ -339,13 +340,10 @@ class Confirmation:
         self.name = action.named(self.value)
         self.wants = given.get("wants", "").strip()
         self.reason = visible(given.get("reason", "").strip()[:MAX_REASON])
-        self._answered = not action.confirms or "confirmed" in given
-        self._typed = given.get("typed", "").strip()
-
-    @property
-    def expected(self) -> str:
-        """Return the name that the viewer has to type, or ""."""
-        return visible(self.name) if self.button.action.typed else ""
+        answered = not action.confirms or "confirmed" in given
+        # A name is compared as it is shown: with escapes, which can be typed.
+        self.wrong = answered and action.typed and given.get("typed", "").strip() != visible(self.name).strip()
+        self.given = answered and not self.wrong
 
     @property
     def label(self) -> Cell | None:
@@ -355,7 +353,7 @@ class Confirmation:
     @property
     def shown(self) -> Cell:
         """Return the name, uncut if the viewer has to type it."""
-        return cell(self.name, MAX_TOOLTIP) if self.expected else cell(self.name)
+        return cell(self.name, MAX_TOOLTIP) if self.button.action.typed else cell(self.name)
 
     def apply_effect(self, panel: Panel) -> Cell | None:
         """Return what will happen, and from then on carry the value of the Effect. Raises RedisKitError."""
@@ -369,16 +367,6 @@ class Confirmation:
     def row(self) -> str:
         """Return the value as a form can carry it unchanged."""
         return quoted(self.value)
-
-    @property
-    def wrong(self) -> bool:
-        """Return whether the viewer typed another name. It is compared as shown: with escapes, which can be typed."""
-        return self._answered and bool(self.expected) and self._typed != self.expected.strip()
-
-    @property
-    def given(self) -> bool:
-        """Return whether the action is confirmed."""
-        return self._answered and not self.wrong
 
     @property
     def arguments(self) -> tuple[str, ...]:
