@@ -129,6 +129,16 @@ class Table:
     offered: Sequence[Sequence[str]] = ()
     selects: Sequence[str] = ()
 
+    @classmethod
+    def of(
+        cls, title: Text, items: Iterable[Any], columns: Sequence[tuple[Text, Callable[[Any], Any]]], **more: Any
+    ) -> "Table":
+        """Return the table of some items. A column is its name and the function of an item that returns its cell."""
+        cells = [cell for _name, cell in columns]
+        return cls(
+            title, [name for name, _cell in columns], [tuple(cell(item) for cell in cells) for item in items], **more
+        )
+
 
 @dataclass(frozen=True)
 class Bars:

@@ -183,18 +183,15 @@ def _locks(locks: Sequence[HeldLock], using: str) -> Table:
 
 
 def _semaphores(semaphores: Sequence[HeldSemaphore], using: str) -> Table:
-    return Table(
+    return Table.of(
         _("Semaphores"),
-        (_("Name"), _("In use"), _("Waiting"), _("Last lease ends in"), _("Limit set by")),
+        semaphores,
         [
-            (
-                _nested(semaphore),
-                Meter(semaphore.used, semaphore.limit),
-                semaphore.waiters,
-                _seconds(semaphore.ends_in),
-                _("operator") if semaphore.limit_is_set else _("code"),
-            )
-            for semaphore in semaphores
+            (_("Name"), _nested),
+            (_("In use"), lambda semaphore: Meter(semaphore.used, semaphore.limit)),
+            (_("Waiting"), lambda semaphore: semaphore.waiters),
+            (_("Last lease ends in"), lambda semaphore: _seconds(semaphore.ends_in)),
+            (_("Limit set by"), lambda semaphore: _("operator") if semaphore.limit_is_set else _("code")),
         ],
         empty=_("No slot of a semaphore is in use."),
         actions=("set_limit", "release_all"),
@@ -224,17 +221,14 @@ def _slots(semaphores: Sequence[HeldSemaphore], using: str) -> Table:
 
 
 def _contended(most: Sequence[Contended]) -> Table:
-    return Table(
+    return Table.of(
         _("Longest waits"),
-        (_("Name"), _("Waited in all"), _("Waits"), _("Each on average")),
+        most,
         [
-            (
-                _named(entry, entry.within),
-                _seconds(entry.waited),
-                entry.waits,
-                _seconds(entry.waited / max(entry.waits, 1)),
-            )
-            for entry in most
+            (_("Name"), lambda entry: _named(entry, entry.within)),
+            (_("Waited in all"), lambda entry: _seconds(entry.waited)),
+            (_("Waits"), lambda entry: entry.waits),
+            (_("Each on average"), lambda entry: _seconds(entry.waited / max(entry.waits, 1))),
         ],
         empty=_("Nobody has waited."),
     )

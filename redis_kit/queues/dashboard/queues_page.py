@@ -49,9 +49,6 @@ SINGLE_BUTTONS = ("retry_one", "retry_group")  # the group may have grown since
 FIRST_JOBS = 20  # jobs of a state
 STATES: tuple[State, ...] = ("running", "ready", "scheduled", "dead")
 LIMIT_BUTTONS = ("change_limit", "reset_limit")
-LIMIT_COLUMNS = (
-    *(_("Limit"), _("Concurrency"), _("Rate"), _("Running"), _("Waiting lanes"), _("Next start in"), _("Changed")),
-)
 LATE = 300  # seconds for which a queue's next job has been due, before that is an alert
 FAILING = 0.5  # share of failed attempts from which on that is an alert
 ATTEMPTS = 10  # fewer make no alert, whatever share of them failed
@@ -261,20 +258,17 @@ def limits_table(queue: str, listed: list[LimitInfo]) -> Iterator[Table]:
     """Yield the limits of a queue, if it has any."""
     if not listed:
         return
-    yield Table(
+    yield Table.of(
         _("Limits of %s") % queue,
-        LIMIT_COLUMNS,
+        listed,
         [
-            (
-                info.name,
-                info.concurrency,
-                info.rate,
-                info.running,
-                info.waiting,
-                timedelta(seconds=info.next_start) if info.next_start else None,
-                _("yes") if info.changed else "",
-            )
-            for info in listed
+            (_("Limit"), lambda info: info.name),
+            (_("Concurrency"), lambda info: info.concurrency),
+            (_("Rate"), lambda info: info.rate),
+            (_("Running"), lambda info: info.running),
+            (_("Waiting lanes"), lambda info: info.waiting),
+            (_("Next start in"), lambda info: timedelta(seconds=info.next_start) if info.next_start else None),
+            (_("Changed"), lambda info: _("yes") if info.changed else ""),
         ],
         actions=LIMIT_BUTTONS,
         values=[LimitTarget(queue, info.name).value for info in listed],

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from time import time
 from typing import Any, NamedTuple
 
@@ -87,14 +88,19 @@ def figures(
 
 def supervisors_table(all_supervisors: Sequence[Supervisor]) -> Table:
     """Return the supervisors, with their buttons."""
-    columns = (
-        *(_("Supervisor"), _("State"), _("Processes"), _("Queues"), _("Threads")),
-        *(_("Jobs"), _("Memory (MiB)"), HEARTBEAT),
-    )
-    return Table(
+    return Table.of(
         _("Supervisors"),
-        columns,
-        [_supervisor(supervisor) for supervisor in all_supervisors],
+        all_supervisors,
+        [
+            (_("Supervisor"), lambda each: each.target.shown),  # tells its buttons from those of others on its host
+            (_("State"), lambda each: STATES.get(each.state, "")),
+            (_("Processes"), lambda each: len(each.workers)),
+            (_("Queues"), lambda each: ", ".join(dict.fromkeys(chain.from_iterable(w.queues for w in each.workers)))),
+            (_("Threads"), lambda each: sum(worker.threads for worker in each.workers)),
+            (_("Jobs"), lambda each: sum(worker.running for worker in each.workers)),
+            (_("Memory (MiB)"), lambda each: sum(worker.memory or 0 for worker in each.workers) or None),
+            (HEARTBEAT, lambda each: round(min(worker.silent for worker in each.workers), 1)),
+        ],
         empty=_("No worker is running. Start one with: manage.py rk_worker"),
         actions=("quiet", "resume", "stop"),
         values=[supervisor.target.value for supervisor in all_supervisors],
@@ -104,61 +110,51 @@ def supervisors_table(all_supervisors: Sequence[Supervisor]) -> Table:
 
 def workers_table(workers: Sequence[WorkerInfo], *, linked: bool) -> Table:
     """Return the workers by supervisor, and then other programs. If ``linked``, their jobs link to their pages."""
-    columns = (
-        *(_("Worker"), _("Host"), _("State"), _("Queues"), _("Threads")),
-        *(_("Jobs"), _("Memory (MiB)"), HEARTBEAT),
+    return Table.of(
+        _("Workers"),
+        sorted(workers, key=lambda worker: (not worker.supervisor, worker.host, worker.supervisor_pid)),
+        [
+            (_("Worker"), _name),
+            (_("Host"), _host),
+            (_("State"), lambda worker: Lines((STATES.get(worker.state, worker.state), _silence(worker)))),
+            (_("Queues"), lambda worker: ", ".join(worker.queues)),
+            (_("Threads"), lambda worker: worker.threads or None),
+            (_("Jobs"), partial(_jobs, linked=linked)),
+            (_("Memory (MiB)"), lambda worker: worker.memory),
+            (HEARTBEAT, lambda worker: round(worker.silent, 1)),
+        ],
     )
-    shown = sorted(workers, key=lambda worker: (not worker.supervisor, worker.host, worker.supervisor_pid))
-    return Table(_("Workers"), columns, [_worker(worker, linked=linked) for worker in shown])
 
 
 def lost_workers(lost: Sequence[LostWorker]) -> Iterator[Table]:
     """Yield the workers that were lost in the last 24 hours, if there are any."""
     if lost:
-        columns = (_("Worker"), _("Host"), _("Queues"), _("Found lost"), _("Jobs that others took"))
-        yield Table(_("Lost workers of the last 24 hours"), columns, [_lost(worker) for worker in lost])
+        yield Table.of(
+            _("Lost workers of the last 24 hours"),
+            lost,
+            [
+                (_("Worker"), _name),
+                (_("Host"), _host),
+                (_("Queues"), lambda worker: ", ".join(worker.queues)),
+                (_("Found lost"), lambda worker: moment(time() - worker.age)),
+                (_("Jobs that others took"), lambda worker: worker.jobs),
+            ],
+        )
 
 
-def _lost(worker: LostWorker) -> tuple[Any, ...]:
-    return *_place(worker), ", ".join(worker.queues), moment(time() - worker.age), worker.jobs
+def _name(worker: WorkerInfo | LostWorker) -> Lines:
+    return Lines((worker.id, _("process %d") % worker.pid))
 
 
-def _place(worker: WorkerInfo | LostWorker) -> tuple[Lines, Lines]:
-    """Return the worker with its process, and its host with the supervisor there."""
+def _host(worker: WorkerInfo | LostWorker) -> Lines:
     supervisor = _("of supervisor process %d") % worker.supervisor_pid if worker.supervisor_pid else ""
-    return Lines((worker.id, _("process %d") % worker.pid)), Lines((worker.host, supervisor))
-
-
-def _supervisor(supervisor: Supervisor) -> tuple[Any, ...]:
-    queues = dict.fromkeys(name for worker in supervisor.workers for name in worker.queues)
-    return (
-        supervisor.target.shown,  # tells its buttons from those of others on its host
-        STATES.get(supervisor.state, ""),
-        len(supervisor.workers),
-        ", ".join(queues),
-        sum(worker.threads for worker in supervisor.workers),
-        sum(worker.running for worker in supervisor.workers),
-        sum(worker.memory or 0 for worker in supervisor.workers) or None,
-        round(min(worker.silent for worker in supervisor.workers), 1),
-    )
+    return Lines((worker.host, supervisor))
 
 
 def _named(workers: Sequence[WorkerInfo | LostWorker]) -> str:
     """Return the hosts and processes of workers, three of them."""
     names = [process_name(worker.host, worker.pid) for worker in workers[:NAMED]]
     return "; ".join([*names, *["..."] * (len(workers) > NAMED)])
-
-
-def _worker(worker: WorkerInfo, *, linked: bool) -> tuple[Any, ...]:
-    return (
-        *_place(worker),
-        Lines((STATES.get(worker.state, worker.state), _silence(worker))),
-        ", ".join(worker.queues),
-        worker.threads or None,
-        _jobs(worker, linked=linked),
-        worker.memory,
-        round(worker.silent, 1),
-    )
 
 
 def _silence(worker: WorkerInfo) -> Any:
