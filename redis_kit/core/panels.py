@@ -526,6 +526,10 @@ class Panel:
         """Return the heading of the page for this viewer, by default the title. It must not ask a server."""
         return self.title
 
+    def asked(self, field: str) -> str:
+        """Return what the viewer asks for in a field of the search, without blanks around it; "" if nothing."""
+        return self.viewer.asked.get(field, "").strip()
+
     def search(self) -> Search | None:
         """Return the search form for this viewer, or None. The values of its fields are in ``self.viewer.asked``.
 

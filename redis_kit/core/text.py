@@ -3,7 +3,7 @@
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from inspect import Parameter, signature
 from itertools import filterfalse
@@ -57,6 +57,11 @@ def cut_to_bytes(text: str, size: int, *, end: bool = False) -> str:
         return text
     room = size - len("…".encode())
     return f"…{encoded[-room:].decode(errors='ignore')}" if end else f"{encoded[:room].decode(errors='ignore')}…"
+
+
+def first_of(texts: Sequence[str], most: int, separator: str = ", ") -> str:
+    """Return the first texts in a line, with a mark at its end if there are others."""
+    return separator.join([*texts[:most], *["…"] * (len(texts) > most)])
 
 
 def text_width(text: str) -> int:

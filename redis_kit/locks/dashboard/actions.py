@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.panels import Effect
-from redis_kit.core.text import grouped
+from redis_kit.core.text import first_of, grouped
 from redis_kit.locks.arguments import LIMIT
 from redis_kit.locks.inspection import HeldLock, find, index
 from redis_kit.locks.inspection.api import ALL, force
@@ -137,5 +137,4 @@ class Target(NamedTuple):
 
 def _named(holders: Sequence[tuple[str, str, str]]) -> str:
     """Return the first holders in a line: the process, location and work of each."""
-    texts = [", ".join(filter(None, holder)) for holder in holders[:HOLDERS]]
-    return "; ".join(texts + ["…"] * (len(holders) > HOLDERS))
+    return first_of([", ".join(filter(None, holder)) for holder in holders], HOLDERS, "; ")

@@ -68,7 +68,7 @@ class LocksPanel(Panel):
     def content(self) -> Iterable[Content]:
         """Return the figures of all names, charts of waits, and a page of names as tables. Three round trips."""
         names, using = ("connection", "name", "range"), self.viewer.connection
-        asked = {name: text for name in names if (text := self.viewer.asked.get(name, "").strip())}
+        asked = {name: text for name in names if (text := self.asked(name))}
         search, chosen = asked.get("name", ""), range_of(asked.get("range", ""))
         held = read_page(self.viewer.page, search=search, size=MOST_ROWS, using=using)
         most, history = _read_waits(chosen, MOST_CONTENDED, using)

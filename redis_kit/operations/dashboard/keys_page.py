@@ -53,13 +53,8 @@ class KeysPanel(Panel):
             yield memory_table(component_memory(using), linked=True)
             return
         titles = titles_of_components()
-        page = find_keys(
-            asked.get("text", "").strip(),
-            component=asked.get("component", ""),
-            cursor=asked.get("cursor", ""),
-            limit=SHOWN,
-            using=using,
-        )
+        component, cursor = self.asked("component"), self.asked("cursor")
+        page = find_keys(self.asked("text"), component=component, cursor=cursor, limit=SHOWN, using=using)
         yield Table.of(
             _("Keys"),
             page.keys,

@@ -2,9 +2,10 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self, cast
 from urllib.parse import parse_qs, quote, unquote, urlencode
 
@@ -17,7 +18,7 @@ from redis_kit.core.panels import Effect, duration
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import CombinedBatch
-from redis_kit.core.text import grouped
+from redis_kit.core.text import first_of, grouped
 from redis_kit.queues import limits
 from redis_kit.queues.engine.enqueue import MOST_NAMES
 from redis_kit.queues.engine.feature import provided
@@ -158,7 +159,7 @@ class JobSelection(NamedTuple):
     def shown(self) -> str:
         """Return its name for confirmations and the log."""
         if self.ids and (len(self.ids) == 1 or not any(self[3:])):
-            return f"{self.queue}, {', '.join(self.ids[:NAMED])}{', …' * (len(self.ids) > NAMED)}"
+            return f"{self.queue}, {first_of(self.ids, NAMED)}"
         return ", ".join([self.queue, self.state, *(repr(text) for text in self[3:] if text)])
 
     def effect(self, action: str) -> str | Effect:
@@ -177,10 +178,7 @@ class JobSelection(NamedTuple):
         ]
         if not jobs:
             raise _none_in_state()
-        tasks = Counter(task_of(info.body) or _("no task") for info in jobs)
-        named = ", ".join(f"{task} ({count})" for task, count in tasks.most_common(NAMED))
-        more = ", …" * (len(tasks) > NAMED)
-        text = f"{_effect(action, len(jobs))} " + _("Tasks: %(tasks)s.") % {"tasks": named + more}
+        text = _effect(action, len(jobs), Counter(task_of(info.body) for info in jobs))
         return text if self.ids else Effect(text, self._replace(ids=tuple(info.id for info in jobs)).value)
 
     def retry(self) -> str:
@@ -224,8 +222,12 @@ class JobSelection(NamedTuple):
         return [info for info in jobs if ID.fullmatch(info.id)]
 
 
-def _effect(action: str, count: int) -> str:
-    return str(EFFECTS[action] % {"count": count, "jobs": grouped(count)})
+def _effect(action: str, count: int, tasks: Mapping[str, int] = MappingProxyType({})) -> str:
+    text = str(EFFECTS[action] % {"count": count, "jobs": grouped(count)})
+    if not tasks:
+        return text
+    named = [f"{task or _('no task')} ({jobs})" for task, jobs in Counter(tasks).most_common(NAMED + 1)]
+    return f"{text} {_('Tasks: %(tasks)s.') % {'tasks': first_of(named, NAMED)}}"
 
 
 def _done(action: str, count: int, queue: str) -> str:
@@ -266,7 +268,7 @@ class GroupTarget(Target):
         count = next((group.jobs for group in groups if tuple(group.cause) == (self.task, self.error)), 0)
         if not count:
             raise self._no_jobs()
-        return _becoming_ready(count, [self.task] if self.task else [])
+        return _effect("retry", count, Counter({self.task: count}))
 
     def _no_jobs(self) -> InvalidValue:
         return InvalidValue(_("Nothing was retried: the group has no dead jobs any more."))
@@ -315,9 +317,7 @@ class SupervisorTarget(Target):
                 "%(count)s running jobs are finished first: %(jobs)s.",
                 len(jobs),
             )
-            sentences.append(
-                finished % {"count": grouped(len(jobs)), "jobs": ", ".join(jobs[:NAMED]) + ", …" * (len(jobs) > NAMED)}
-            )
+            sentences.append(finished % {"count": grouped(len(jobs)), "jobs": first_of(jobs, NAMED)})
         sentences.append(_("A process manager such as systemd may start a new one."))
         return " ".join(sentences)
 
@@ -386,13 +386,10 @@ class QueueTarget(NamedTuple):
         count = min(counts.dead, MOST_RETRIED)
         if not count:
             raise InvalidValue(_("Nothing was retried: %(queue)s has no dead jobs.") % {"queue": self.shown})
-        by_task: Counter[str] = Counter()
+        tasks: Counter[str] = Counter()
         for group in _groups(self.shown):
-            by_task[group.cause.task] += group.jobs
-        tasks = (
-            [f"{task or _('no task')} ({jobs})" for task, jobs in by_task.most_common(NAMED)] if any(by_task) else []
-        )
-        effect = _becoming_ready(count, [*tasks, *["…"] * (len(by_task) > NAMED)])
+            tasks[group.cause.task] += group.jobs
+        effect = _effect("retry", count, tasks)
         more = _("The queue has %(dead)s dead jobs: repeat this for the others.") % {"dead": grouped(counts.dead)}
         return f"{effect} {more}" if counts.dead > count else effect
 
@@ -419,11 +416,6 @@ def _groups(name: str) -> list[Group]:
     queue = existing(name)
     groups: list[Group] = queue.run_flow(failures.latest(queue))
     return groups
-
-
-def _becoming_ready(count: int, tasks: list[str]) -> str:
-    running = " " + _("They run: %(tasks)s.") % {"tasks": ", ".join(tasks)} if tasks else ""
-    return _effect("retry", count) + running
 
 
 def existing(name: str) -> Queue:

@@ -76,10 +76,6 @@ class QueueChoicePanel(Panel):
             raise InvalidValue(actions.unknown_queue(queue, self.names))
         return queue
 
-    def asked(self, field: str) -> str:
-        """Return what the viewer asked for."""
-        return self.viewer.asked.get(field, "").strip()
-
     def choices(self, field: str, names: Sequence[str]) -> list[str]:
         """Return the first names, and the one that the viewer chose, as far as a form can show them."""
         chosen = [name for name in names if name == self.asked(field)]

@@ -25,7 +25,7 @@ from redis_kit.core.panels import (
     first_alerts,
     label,
 )
-from redis_kit.core.text import grouped
+from redis_kit.core.text import first_of, grouped
 from redis_kit.queues import limits
 from redis_kit.queues.dashboard import job_page
 from redis_kit.queues.dashboard.actions import GroupTarget, LimitTarget
@@ -75,9 +75,7 @@ def figures(reports: Mapping[str, QueueStats]) -> Iterator[Figure]:
         yield Figure(_("Without a worker"), len(deserted), hint=hint, alarm=True)
     if unknown := [call for report in reports.values() for call in unrunnable(report)]:
         tasks = list(dict.fromkeys(calls.task or str(_call(calls)) for calls in unknown))
-        hint = _("No worker can run them: %s") % ", ".join(
-            [*tasks[:TASKS_IN_HINT], *["..."] * (len(tasks) > TASKS_IN_HINT)]
-        )
+        hint = _("No worker can run them: %s") % first_of(tasks, TASKS_IN_HINT)
         yield Figure(_("Jobs that no worker can run"), sum(calls.jobs for calls in unknown), hint=hint, alarm=True)
     if paused := sum(report.paused is not None for report in reports.values()):
         yield Figure(_("Paused queues"), paused, hint=_("They accept jobs, and workers claim none."))

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.panels import Content, Figure, Lines, Link, Panel, Table, Tile
-from redis_kit.core.text import duration
+from redis_kit.core.text import duration, first_of
 from redis_kit.queues.dashboard import queues_page
 from redis_kit.queues.dashboard.actions import SupervisorTarget, process_name
 from redis_kit.queues.dashboard.job_page import moment
@@ -152,9 +152,7 @@ def _host(worker: WorkerInfo | LostWorker) -> Lines:
 
 
 def _named(workers: Sequence[WorkerInfo | LostWorker]) -> str:
-    """Return the hosts and processes of workers, three of them."""
-    names = [process_name(worker.host, worker.pid) for worker in workers[:NAMED]]
-    return "; ".join([*names, *["..."] * (len(workers) > NAMED)])
+    return first_of([process_name(worker.host, worker.pid) for worker in workers], NAMED, "; ")
 
 
 def _silence(worker: WorkerInfo) -> Any:

@@ -76,7 +76,7 @@ class ThrottlesPanel(Panel):
 
         Two round trips for each connection, and two for the look-up of an identity.
         """
-        if self._asked("throttle") and not self._asked("identity"):
+        if self.asked("throttle") and not self.asked("identity"):
             yield from self._chosen()
         else:
             yield from self._all()
@@ -90,7 +90,7 @@ class ThrottlesPanel(Panel):
             yield Table(title, (), [], empty=str(error))
             yield from self._all()
             return
-        chosen, number = range_of(self._asked("range")), self.viewer.page
+        chosen, number = range_of(self.asked("range")), self.viewer.page
         figures, calls = _read_one(throttle, chosen, **{**LIMITS, "rules": min(number * MOST_ROWS, LIMIT)})
         yield from _figures_of(figures, calls, chosen)
         yield tables.throttles([figures], title)
@@ -154,7 +154,7 @@ class ThrottlesPanel(Panel):
     lift = button(Target.lift, _("Lift"), confirm=True, explained="lift")
 
     def _looked_up(self) -> Iterator[Table]:
-        identity = self._asked("identity")
+        identity = self.asked("identity")
         if not identity or not self._may_look_up():
             return
         target = self._target()
@@ -181,10 +181,7 @@ class ThrottlesPanel(Panel):
 
     def _target(self) -> Target:
         first, *_others = _connections(built_throttles()) or [DEFAULT]
-        return Target(self._asked("throttle"), using=self._asked("connection") or first)
-
-    def _asked(self, field: str) -> str:
-        return self.viewer.asked.get(field, "").strip()
+        return Target(self.asked("throttle"), using=self.asked("connection") or first)
 
 
 def _connections(throttles: Sequence[BaseThrottle]) -> list[str]:
