@@ -102,13 +102,13 @@ class Command(terminal.ActionCommand):
         by_hour = throttle_history(throttle, hours=hours) if hours else []
         sums = _sums(by_hour or recent([throttle])[throttle])
         most, rules = throttle.offenders(), throttle.rules.list(limit)
-        more, plain = max(counts([throttle])[throttle] - limit, 0), options["plain"]
+        more = max(counts([throttle])[throttle] - limit, 0)
+        stored = [most, rules]
+        if not options["plain"]:
+            most = [row._replace(shown=row.shown and masked(row.shown)) for row in most]
+            rules = [row._replace(shown=row.shown and masked(row.shown)) for row in rules]
         if options["json"]:
-            lists: dict[str, Any] = {
-                "rules": [plain_rule(row, plain=plain) for row in rules],
-                "more": more,
-                "offenders": [row._asdict() | {"shown": name_of(row.shown, plain=plain)} for row in most],
-            }
+            lists = {"rules": [row._asdict() for row in rules], "more": more, "offenders": [r._asdict() for r in most]}
             if hours:
                 lists["hours"] = [each._asdict() for each in by_hour]
             self.write_json(plain_throttle(throttle, *sums) | lists)
@@ -117,19 +117,18 @@ class Command(terminal.ActionCommand):
         self.write_lines([clean(throttle.name), *facts(about(throttle, *sums, period)), ""])
         if hours and any(sums):
             self.write_lines([*hours_table(by_hour), ""])
-        self.write_lines(rules_table(rules, plain=plain) if rules else ["No rules are in force."])
+        self.write_lines(rules_table(rules) if rules else ["No rules are in force."])
         if more:
             self.stdout.write(f"{more:,} more rules are in force; --limit shows them.")
-        self.write_lines(["", *(offenders_table(most, plain=plain) if most else ["No call was refused for a day."])])
-        names = [*(rule.shown for rule in rules), *(offender.shown for offender in most)]
-        if any(name_of(shown, plain=plain) != shown for shown in names):
+        self.write_lines(["", *(offenders_table(most) if most else ["No call was refused for a day."])])
+        if stored != [most, rules]:
             self.stdout.write("Identities are masked; --plain shows them as they are stored.")
 
     def _show_identity(self, throttle: Throttle, identity: str, **options: Any) -> None:
         rule = throttle.rules.of(identity) or throttle.rules.of()
         decision = throttle.peek(identity)
         if options["json"]:
-            data = {"throttle": throttle.name, "identity": identity, "rule": plain_rule(rule, plain=True)}
+            data = {"throttle": throttle.name, "identity": identity, "rule": rule and rule._asdict()}
             finite = {name: None if value == math.inf else value for name, value in decision._asdict().items()}
             self.write_json(data | {"decision": finite})
         else:
@@ -143,26 +142,26 @@ class Command(terminal.ActionCommand):
             text = f"Nothing was reset: {clean(throttle.name)} counts no calls of {clean(identity)}."
             raise CommandError(f"{text} {_wrong_kind(throttle, identity, **options)}".strip())
         said = f"Reset: the calls of {clean(identity)} to {clean(throttle.name)}."
-        self._done("reset", throttle.name, said, None, **options)
+        self._done("reset", throttle, said, **options)
 
     def _ban(self, *, name: str, identity: str, seconds: float, **options: Any) -> None:
         throttle = self._throttle_that_makes(identity, name, **options)
         rule = throttle.rules.ban(seconds=seconds, **_subject(identity, **options))
         said = f"Banned from {clean(throttle.name)} for {duration(seconds)}: {clean(identity)}."
-        self._done("ban", throttle.name, said, rule, **options)
+        self._done("ban", throttle, said, rule, **options)
 
     def _exempt(self, *, name: str, identity: str, seconds: float, **options: Any) -> None:
         throttle = self._throttle_that_makes(identity, name, **options)
         rule = throttle.rules.exempt(seconds=seconds, **_subject(identity, **options))
         said = f"Exempt from {clean(throttle.name)} for {duration(seconds)}: {clean(identity)}."
-        self._done("exempt", throttle.name, said, rule, **options)
+        self._done("exempt", throttle, said, rule, **options)
 
     def _override(self, *, name: str, rates: str, seconds: float, identity: str | None, **options: Any) -> None:
         throttle = self._throttle_that_makes(identity, name, **options)
         rule = throttle.rules.override(rates, seconds, **_subject(identity, **options))
         subject = clean(identity or "all identities")
         said = f"Rates of {clean(throttle.name)} are {rule.rates} for {duration(seconds)}: {subject}."
-        self._done("override", throttle.name, said, rule, **options)
+        self._done("override", throttle, said, rule, **options)
 
     def _lift(self, *, name: str, identity: str | None, **options: Any) -> None:
         subject = clean(identity or "all identities")
@@ -170,7 +169,7 @@ class Command(terminal.ActionCommand):
         if not throttle.rules.lift(**_subject(identity, **options)):
             text = f"Nothing was lifted: {clean(throttle.name)} has no rule for {subject}."
             raise CommandError(f"{text} {_wrong_kind(throttle, identity, **options)}".strip())
-        self._done("lift", throttle.name, f"Lifted: the rule of {clean(throttle.name)} for {subject}.", None, **options)
+        self._done("lift", throttle, f"Lifted: the rule of {clean(throttle.name)} for {subject}.", **options)
 
     def _report(self, *, name: str, **options: Any) -> None:
         throttle = _throttle(name, **options)
@@ -183,10 +182,10 @@ class Command(terminal.ActionCommand):
         else:
             self.write_lines([clean(throttle.name), *facts(report(result))])
 
-    def _done(self, action: str, name: str, said: str, rule: Rule | None, **options: Any) -> None:
+    def _done(self, action: str, throttle: Throttle, said: str, rule: Rule | None = None, **options: Any) -> None:
         if options["json"]:
-            fields = {"rule": plain_rule(rule, plain=True)} if rule else {}
-            self.write_json({"action": action, "throttle": name} | fields)
+            fields = {"rule": rule._asdict()} if rule else {}
+            self.write_json({"action": action, "throttle": throttle.name} | fields)
         else:
             self.stdout.write(said)
 
@@ -196,12 +195,9 @@ class Command(terminal.ActionCommand):
         wrong = "" if as_is else _wrong_kind(throttle, identity, **options)
         if wrong and not has_any_text(throttle.identity_shapes):
             raise CommandError(f"Nothing was done. {wrong} Give --as-is to use it all the same.")
-        self._warn(wrong)
+        if wrong:
+            self.stderr.write(self.style.WARNING(f"Warning: {wrong}"))
         return throttle
-
-    def _warn(self, text: str) -> None:
-        if text:
-            self.stderr.write(self.style.WARNING(f"Warning: {text}"))
 
 
 def _throttle(name: str, *, using: str | None, **options: Any) -> Throttle:
@@ -268,11 +264,6 @@ def facts(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
         yield f"  {name:<10} {clean(value)}"
 
 
-def name_of(shown: str, *, plain: bool) -> str:
-    """Return an identity, masked unless ``plain``."""
-    return shown if plain or not shown else masked(shown)
-
-
 def rates_of(throttle: Throttle) -> str:
     """Return the rates of a throttle as text."""
     return "; ".join(map(str, throttle.rates)) or "no limit"
@@ -301,18 +292,15 @@ def hours_table(calls: Iterable[ThrottleCalls]) -> Iterator[str]:
     yield from table(("HOUR", "ALLOWED", "REFUSED"), rows)
 
 
-def rules_table(listed: Iterable[Rule], *, plain: bool) -> Iterator[str]:
+def rules_table(listed: Iterable[Rule]) -> Iterator[str]:
     """Yield a table of rules."""
     columns = ("RULE FOR", "RULE", "RATES", "ENDS IN", "HASH")
-    yield from table(columns, [(_shown(rule, plain=plain), *_holds(rule), rule.identity_hash) for rule in listed])
+    yield from table(columns, [(_shown(rule), *_holds(rule), rule.identity_hash) for rule in listed])
 
 
-def offenders_table(listed: Iterable[Offender], *, plain: bool) -> Iterator[str]:
+def offenders_table(listed: Iterable[Offender]) -> Iterator[str]:
     """Yield a table of offenders."""
-    rows = [
-        (name_of(offender.shown, plain=plain) or "-", f"{offender.refusals:,}", offender.identity_hash)
-        for offender in listed
-    ]
+    rows = [(row.shown or "-", f"{row.refusals:,}", row.identity_hash) for row in listed]
     yield from table(("REFUSED", "TIMES", "HASH"), rows)
     yield "TIMES: in up to a day. Refusals of the last second may be missing."
 
@@ -346,8 +334,8 @@ def report(result: ShadowReport) -> Iterator[tuple[str, str]]:
     yield "proposed", str(result.proposed) if result.proposed else "nothing yet: there were no calls"
 
 
-def _shown(rule: Rule, *, plain: bool) -> str:
-    return (name_of(rule.shown, plain=plain) or "-") if rule.identity_hash else "all identities"
+def _shown(rule: Rule) -> str:
+    return (rule.shown or "-") if rule.identity_hash else "all identities"
 
 
 def _holds(rule: Rule) -> tuple[str, str, str]:
@@ -366,10 +354,3 @@ def plain_throttle(throttle: Throttle, allowed: int, refused: int) -> dict[str, 
         "allowed": allowed,
         "refused": refused,
     }
-
-
-def plain_rule(given: Rule | None, *, plain: bool) -> dict[str, Any] | None:
-    """Return a rule."""
-    if given is None:
-        return None
-    return given._asdict() | {"shown": name_of(given.shown, plain=plain)}
