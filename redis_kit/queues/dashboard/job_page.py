@@ -130,8 +130,13 @@ def _job(title: Any, target: JobTarget, details: JobDetails) -> Table:
     names = OF_STATES.get(job.state, ()) if job else ()
     if not task_of(body):
         names = tuple(name for name in names if name != "cancel")  # nobody stops what no task runs
+    return _of_one(title, cells, actions=names, values=[target.value])
+
+
+def _of_one(title: Any, cells: Sequence[tuple[Any, Any]], **more: Any) -> Table:
+    """Return the table of one row, given its cells with the names of their columns."""
     columns, row = zip(*cells, strict=True)
-    return Table(title, columns, [row], actions=names, values=[target.value])
+    return Table(title, columns, [row], **more)
 
 
 def _counted(attempts: int, about: History | None) -> Any:
@@ -154,10 +159,9 @@ def _beside(details: JobDetails) -> Iterator[Table]:
 def _conditions(details: JobDetails) -> Iterator[Table]:
     expires = _expires(details)
     if details.key or expires:
-        columns = (_("Unique key"), _("In use"), _("Must begin by"))
-        yield Table(
-            _("Conditions"), columns, [(details.key or None, UNTIL.get(details.until, details.until) or None, expires)]
-        )
+        in_use = UNTIL.get(details.until, details.until) or None
+        cells = [(_("Unique key"), details.key or None), (_("In use"), in_use), (_("Must begin by"), expires)]
+        yield _of_one(_("Conditions"), cells)
 
 
 def _snoozes(details: JobDetails) -> Iterator[Table]:
@@ -191,20 +195,15 @@ def _result(details: JobDetails, about: History) -> Table:
     result, job = details.result, details.job
     status = STATES[job.state] if job else STATUSES.get(result.status, result.status)
     over = job is None and result.status == "SUCCESSFUL"
-    return Table(
-        _("Result"),
-        (_("Status"), _("Enqueued"), _("To run at"), _("Ended"), _("Progress"), _("Return value")),
-        [
-            (
-                status,
-                about.enqueued_at,
-                about.run_after,
-                _ended(details),
-                _progress(result.progress),
-                redacted_value(result.value) if over else None,
-            )
-        ],
-    )
+    cells = [
+        (_("Status"), status),
+        (_("Enqueued"), about.enqueued_at),
+        (_("To run at"), about.run_after),
+        (_("Ended"), _ended(details)),
+        (_("Progress"), _progress(result.progress)),
+        (_("Return value"), redacted_value(result.value) if over else None),
+    ]
+    return _of_one(_("Result"), cells)
 
 
 def _ended(details: JobDetails) -> Any:
