@@ -111,6 +111,11 @@ def grouped(count: int) -> str:
     return str(formats.number_format(count, force_grouping=True))
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number of things in English: ``1 key``, ``1,136 keys``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def seconds_of(duration: str) -> float:
     """Return the seconds of a duration such as 90, 15m, 2h or 7 days. Raises ValueError for other text."""
     match = DURATION.fullmatch(duration.strip())

@@ -11,7 +11,6 @@ from redis_kit.core.panels import (
     Content,
     Downloads,
     Figure,
-    Link,
     Listing,
     NextPage,
     Pages,
@@ -19,7 +18,7 @@ from redis_kit.core.panels import (
     Table,
     Text,
 )
-from redis_kit.dashboard.cells import MAX_TOOLTIP, Cell, address, cell, file_address, lines
+from redis_kit.dashboard.cells import MAX_TOOLTIP, Cell, address, cell, lines
 from redis_kit.dashboard.charts import DRAWINGS, ChartView
 from redis_kit.dashboard.forms import ActionButton, quoted
 
@@ -121,12 +120,14 @@ def render(content: Content, buttons: Mapping[str, ActionButton]) -> View:
         return _pages(content)
     if isinstance(content, NextPage):
         if content.asked.get("cursor"):
-            return PagesView(cell(content.note), "", address(Link("", content.slug, content.asked)))
+            return PagesView(cell(content.note), "", address(content.slug, content.asked))
         return PagesView(cell(f"{content.note} {_('This is the end.')}"), "", "")
     if isinstance(content, Ranges):
         return _ranges(content)
     if isinstance(content, Downloads):
-        files = [ItemLink(cell(label), file_address(content, name)) for label, name in content.files]
+        files = [
+            ItemLink(cell(label), address(content.slug, content.asked, f"{name}.csv")) for label, name in content.files
+        ]
         return LinksView("redis_kit/dashboard/_downloads.html", files)
     if draw := DRAWINGS.get(type(content)):
         return draw(content)
@@ -172,7 +173,7 @@ def _table(table: Table, buttons: Sequence[ActionButton], selects: Sequence[Acti
 def _pages(pages: Pages) -> PagesView:
     def to(number: int) -> str:
         there = 1 <= number <= pages.count
-        return address(Link("", pages.slug, {**pages.asked, "page": str(number)})) if there else ""
+        return address(pages.slug, {**pages.asked, "page": str(number)}) if there else ""
 
     place = _("Page %(number)s of %(count)s") % {"number": pages.number, "count": pages.count}
     return PagesView(cell(place), to(pages.number - 1), to(pages.number + 1))
@@ -180,7 +181,7 @@ def _pages(pages: Pages) -> PagesView:
 
 def _ranges(choice: Ranges) -> LinksView:
     def link(label: Text, hours: int) -> ItemLink:
-        there = address(Link("", choice.slug, {**choice.asked, "range": str(hours)}))
+        there = address(choice.slug, {**choice.asked, "range": str(hours)})
         return ItemLink(cell(label), there, hours == choice.chosen)
 
     return LinksView("redis_kit/dashboard/_ranges.html", [link(label, hours) for label, hours in choice.ranges])

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from redis_kit.core import terminal
-from redis_kit.core.text import clean, did_you_mean
+from redis_kit.core.text import clean, counted, did_you_mean
 from redis_kit.core.values.csv_rows import CSVWriter
 from redis_kit.core.values.sequences import batched
 from redis_kit.signins import mixin
@@ -74,7 +74,7 @@ class Command(terminal.ActionCommand):
         if to_database:
             label = Rebuild(model).name
             count = record.write(SignInDay(label=label, object_id=id, day=day, kind=kind) for id, day, kind in rows)
-            self.report(f"In the table: {_number(count, 'day')}.", {"days": count}, as_json=options["json"])
+            self.report(f"In the table: {counted(count, 'day')}.", {"days": count}, as_json=options["json"])
         elif options["json"]:
             for id, day, kind in rows:
                 self.stdout.write(json.dumps({"id": id, "day": str(day), "kind": kind}))
@@ -94,11 +94,11 @@ class Command(terminal.ActionCommand):
             deleted += len(batch) - len(users)
             count = self._counted(count, len(users))
         if deleted:
-            self.stderr.write(f"Left out, as they were deleted: {_number(deleted, 'user')}.")
+            self.stderr.write(f"Left out, as they were deleted: {counted(deleted, 'user')}.")
         if not count and not deleted:
             hint = "Days are recorded if REDIS_KIT['SIGNINS']['RECORD'] is True, and by rk_signins export --to-database"
             raise CommandError(f"Nothing was restored: the database has no days of {model._meta.label}. {hint}.")
-        text = f"In Redis: {_number(days, 'day')} of {_number(count, 'user')}."
+        text = f"In Redis: {counted(days, 'day')} of {counted(count, 'user')}."
         self.report(text, {"users": count, "days": days}, as_json=options["json"])
 
     def _rows(self, model: Any) -> Iterator[tuple[str, date, str]]:
@@ -112,10 +112,6 @@ class Command(terminal.ActionCommand):
         if count // PROGRESS != (count + more) // PROGRESS:
             print(f"{count + more:,} users", file=sys.stderr, flush=True)
         return count + more
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _chosen(label: str | None) -> Any:
