@@ -1,6 +1,6 @@
 """The forms of a panel's page: its search, and the buttons that its viewer may use."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -63,13 +63,6 @@ def search_view(panel: Panel) -> SearchView | None:
         return None
     fields = [FieldView(field, panel.viewer.asked.get(field.name, "")) for field in search.fields]
     return SearchView(search.label, fields)
-
-
-def action_buttons(
-    actions: Mapping[str, Action], *, may: Callable[[str], bool], url: Callable[[str], str]
-) -> list[ActionButton]:
-    """Return the buttons of the actions that the viewer may use."""
-    return [ActionButton(name, action, url(name)) for name, action in actions.items() if may(action.permission)]
 
 
 def quoted(value: Any) -> str:

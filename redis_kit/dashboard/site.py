@@ -31,7 +31,7 @@ from redis_kit.core.values.csv_rows import CSVWriter
 from redis_kit.core.web.page_marks import uncounted
 from redis_kit.dashboard.cells import MAX_TOOLTIP, Cell, cell, visible
 from redis_kit.dashboard.collect import collect, draw, may_view, panels, text_of
-from redis_kit.dashboard.forms import ActionButton, action_buttons, quoted, search_view
+from redis_kit.dashboard.forms import ActionButton, quoted, search_view
 from redis_kit.dashboard.overview import TileView, outages, tiles
 from redis_kit.dashboard.settings import DashboardSettings
 
@@ -205,9 +205,11 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
 
     def _buttons(self, request: HttpRequest, panel: Panel) -> list[ActionButton]:
         query = _query(panel)
-        return action_buttons(
-            panel.actions(), may=request.user.has_perm, url=lambda name: self._url("act", panel.slug, name) + query
-        )
+        return [
+            ActionButton(name, action, self._url("act", panel.slug, name) + query)
+            for name, action in panel.actions().items()
+            if request.user.has_perm(action.permission)
+        ]
 
     def _back(self, panel: Panel) -> str:
         return self._url("change", panel.slug) + _query(panel)
