@@ -43,7 +43,8 @@ class Command(terminal.ActionCommand):
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
         """Run the action for a model."""
-        options["model"] = _chosen(options["model"])
+        with terminal.failing():
+            options["model"] = _chosen(options["model"])
         super().handle(*args, action=action, **options)
 
     def _stats(self, *, model: Any, **options: Any) -> None:
