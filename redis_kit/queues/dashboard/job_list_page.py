@@ -16,7 +16,6 @@ from redis_kit.queues.dashboard.panel import MANAGE, QueueChoicePanel, job_butto
 from redis_kit.queues.engine.job import State
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import job_pages
-from redis_kit.queues.reports.failures import Group
 from redis_kit.queues.reports.job_pages import JobFilter, JobPage
 from redis_kit.queues.reports.stats import Errors, queue_counts
 
@@ -80,7 +79,8 @@ class JobsPanel(QueueChoicePanel):
         if any(wanted) and page.jobs and self._state in OF_STATES:
             yield self._matching(wanted)
         if page.groups and not cursor:
-            yield self._groups(page)
+            rows, looked_at = [(self.queue(), group) for group in page.groups], sum(group.jobs for group in page.groups)
+            yield queues_page.groups(rows, page.counts.dead, looked_at, linked=True)
 
     retry_jobs = job_button(JobSelection.retry, _("Retry"), confirm=True, explained="retry", harmless=True)
     run_now_jobs = job_button(JobSelection.run_now, _("Run now"), confirm=True, explained="run_now", harmless=True)
@@ -130,22 +130,6 @@ class JobsPanel(QueueChoicePanel):
             actions=BUTTONS[self._state],
             values=[selection.value],
         )
-
-    def _groups(self, page: JobPage) -> Table:
-        return Table(
-            queues_page.group_title(page.counts.dead, sum(group.jobs for group in page.groups)),
-            queues_page.GROUP_COLUMNS,
-            [
-                (
-                    Link(group.cause.task or _("no task"), SLUG, self._like(group)),
-                    *queues_page.group_cells(self.queue(), group, linked=True),
-                )
-                for group in page.groups
-            ],
-        )
-
-    def _like(self, group: Group) -> dict[str, str]:
-        return {"queue": self.queue(), "state": "dead", "task": group.cause.task, "error": group.cause.error}
 
     @property
     def _state(self) -> State:

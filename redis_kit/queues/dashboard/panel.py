@@ -212,7 +212,8 @@ class QueuesPanel(QueueChoicePanel):
         yield from queues_page.unknown(reports)
         yield from queues_page.charts_of_all(reports)
         if findings.groups:
-            yield queues_page.groups(findings, sum(dead.values()), linked=self.viewer.may(MANAGE))
+            may_manage = self.viewer.may(MANAGE)
+            yield queues_page.groups(findings.groups, sum(dead.values()), findings.looked_at, linked=may_manage)
 
     pause = target_button(QueueTarget, QueueTarget.pause, _("Pause"), wants=TIME, explained="pause")
     resume = target_button(QueueTarget, QueueTarget.resume, _("Resume"))

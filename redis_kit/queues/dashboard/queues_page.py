@@ -36,7 +36,7 @@ from redis_kit.queues.engine.job import PauseInfo, QueueCounts
 from redis_kit.queues.limits import LimitInfo
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import stats
-from redis_kit.queues.reports.failures import Findings, Group
+from redis_kit.queues.reports.failures import Group
 from redis_kit.queues.reports.stats import QueueHistory, QueueStats
 from redis_kit.queues.reports.unknown_calls import UnknownCalls
 
@@ -44,7 +44,6 @@ QUEUES = _("Queues")
 TASKS_IN_HINT = 5
 QUEUE_BUTTONS = ("resume", "pause", "retry_dead")
 GROUP_BUTTONS = ("retry_one", "retry_ten", "retry_group")
-GROUP_COLUMNS = (_("Task"), _("Error"), _("Jobs"), _("First failure"), _("Last failure"))
 SINGLE_BUTTONS = ("retry_one", "retry_group")  # the group may have grown since
 LIMIT_BUTTONS = ("change_limit", "reset_limit")
 LATE = 300  # seconds for which a queue's next job has been due, before that is an alert
@@ -172,37 +171,36 @@ def unrunnable(report: QueueStats) -> list[UnknownCalls]:
     return [calls for calls in report.unknown if not calls.known]
 
 
-def groups(findings: Findings, dead: int, *, linked: bool) -> Table:
-    """Return the groups of dead jobs, ``dead`` in all. If ``linked``, the latest of a group links to its page."""
-    rows = findings.groups
-    return Table(
-        group_title(dead, findings.looked_at),
-        GROUP_COLUMNS,
+def groups(rows: Sequence[tuple[str, Group]], dead: int, looked_at: int, *, linked: bool) -> Table:
+    """Return the groups of dead jobs with their queues. There are ``dead`` jobs; the latest ones were looked at.
+
+    If ``linked``, the task of a group links to its jobs, and the latest of them to its page.
+    """
+    latest = _("Dead jobs by task and error, the latest %s") % grouped(looked_at)
+    return Table.of(
+        latest if dead > looked_at else _("Dead jobs by task and error"),
+        rows,
         [
-            (Lines((group.cause.task or _("no task"), name)), *group_cells(name, group, linked=linked))
-            for name, group in rows
+            (_("Task"), lambda row: Lines((_task(*row) if linked else row[1].cause.task or _("no task"), row[0]))),
+            (_("Error"), lambda row: job_page.error(row[1].cause.error, row[1].latest.reason)),
+            (_("Jobs"), lambda row: row[1].jobs),
+            (_("First failure"), lambda row: moment(row[1].first.died or 0)),
+            (_("Last failure"), lambda row: _last(*row, linked=linked)),
         ],
         actions=GROUP_BUTTONS,
-        offered=[GROUP_BUTTONS if group.jobs > 1 else SINGLE_BUTTONS for name, group in rows],
+        offered=[GROUP_BUTTONS if group.jobs > 1 else SINGLE_BUTTONS for _name, group in rows],
         values=[GroupTarget(name, *group.cause).value for name, group in rows],
     )
 
 
-def group_title(dead: int, looked_at: int) -> Any:
-    """Return the title of groups of dead jobs. If there are more, only the latest were looked at."""
-    latest = _("Dead jobs by task and error, the latest %s") % grouped(looked_at)
-    return latest if dead > looked_at else _("Dead jobs by task and error")
+def _task(queue: str, group: Group) -> Link:
+    search = {"queue": queue, "state": "dead", "task": group.cause.task, "error": group.cause.error}
+    return Link(group.cause.task or _("no task"), "jobs", search)
 
 
-def group_cells(queue: str, group: Group, *, linked: bool) -> tuple[Any, ...]:
-    """Return the cells of a group of dead jobs that follow its task."""
+def _last(queue: str, group: Group, *, linked: bool) -> Any:
     last = moment(group.latest.died or 0)
-    return (
-        job_page.error(group.cause.error, group.latest.reason),
-        group.jobs,
-        moment(group.first.died or 0),
-        Lines((last, job_page.link(queue, group.latest.id))) if linked else last,
-    )
+    return Lines((last, job_page.link(queue, group.latest.id))) if linked else last
 
 
 def _offered(report: QueueStats) -> tuple[str, ...]:

@@ -110,7 +110,7 @@ def test_dead_jobs_show_their_errors_and_their_causes(mail, boss):
     assert [row["Error"].split()[0] for row in dead] == ["KeyError", "ValueError", "ValueError"]
     assert "hunter2" not in str([row.words for row in found.find("tr")])
     groups = rows(found, "Dead jobs by task and error")
-    assert [(row[""], row["Jobs"]) for row in groups] == [(SEND, "2"), (SEND, "1")]
+    assert [(row[""], row["Jobs"]) for row in groups] == [(f"{SEND} mail", "2"), (f"{SEND} mail", "1")]
     assert all(row["First failure"] and row["First failure"] <= row["Last failure"] for row in groups)
     like = links(found, SEND)[0]
     assert ids(page(boss.get(like))) == ["d1", "d0"]
