@@ -129,6 +129,16 @@ class Table:
     offered: Sequence[Sequence[str]] = ()
     selects: Sequence[str] = ()
 
+    @classmethod
+    def of(
+        cls, title: Text, items: Iterable[Any], columns: Sequence[tuple[Text, Callable[[Any], Any]]], **more: Any
+    ) -> "Table":
+        """Return the table of some items. A column is its name and the function of an item that returns its cell."""
+        cells = [cell for _name, cell in columns]
+        return cls(
+            title, [name for name, _cell in columns], [tuple(cell(item) for cell in cells) for item in items], **more
+        )
+
 
 @dataclass(frozen=True)
 class Bars:
@@ -351,6 +361,27 @@ class Action:
 action = Action
 
 
+def target_action(
+    parse: Callable[[str], Any], run: Callable[..., Any], label: Text, *, explained: str = "", **options: Any
+) -> Callable[..., Any]:
+    """Return a panel's method for a button of rows: it runs a method of the target that ``parse`` reads from the value.
+
+    The target has its name as ``shown``. With ``explained``, its ``effect()`` of that text tells what will happen.
+    """
+
+    def method(panel: Panel, value: str, *entered: str) -> Any:
+        return run(parse(value), *entered)
+
+    def named(value: str) -> str:
+        return str(parse(value).shown)
+
+    def effect(value: str) -> Text | Effect:
+        told: Text | Effect = parse(value).effect(explained)
+        return told
+
+    return action(label, asks=None, named=named, effect=effect if explained else None, **options)(method)
+
+
 def duration(text: str) -> float:
     """Return the seconds of what a viewer entered, such as 90, 15m or 7 days. Raises InvalidValue for other text."""
     with suppress(ValueError):
@@ -494,6 +525,10 @@ class Panel:
     def heading(self) -> Text:
         """Return the heading of the page for this viewer, by default the title. It must not ask a server."""
         return self.title
+
+    def asked(self, field: str) -> str:
+        """Return what the viewer asks for in a field of the search, without blanks around it; "" if nothing."""
+        return self.viewer.asked.get(field, "").strip()
 
     def search(self) -> Search | None:
         """Return the search form for this viewer, or None. The values of its fields are in ``self.viewer.asked``.

@@ -21,7 +21,7 @@ from django.utils import translation
 
 from redis_kit.core import text
 from redis_kit.core.client.addresses import aliases
-from redis_kit.core.errors import ConfigurationError, InvalidName, RedisFailure
+from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue, RedisFailure
 from redis_kit.core.keys import encode
 from redis_kit.core.text import clean, did_you_mean, number, seconds_of, text_width
 
@@ -118,6 +118,33 @@ class KitCommand(BaseCommand):
             if options.get("tags") != OWN_CHECKS and not isinstance(error, ConfigurationError):
                 self.check(tags=OWN_CHECKS)  # if they know the cause, they have a hint
             raise CommandError(clean(str(error)), returncode=MISCONFIGURED) from error
+
+
+class ActionCommand(KitCommand):
+    """A command with actions. The method ``_list`` runs the action ``list``, with its options."""
+
+    parsers: Mapping[str, CommandParser]
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the actions, each with its options."""
+        added = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+        self.parsers = added.choices
+        for action, about in self.actions.items():
+            subparser = added.add_parser(action, help=about)
+            self.add_options(action, subparser)
+            add_everywhere(subparser)
+
+    def add_options(self, action: str, parser: CommandParser) -> None:
+        """Add the options of an action."""
+        raise NotImplementedError
+
+    def handle(self, *args: Any, action: str, **options: Any) -> None:
+        """Run the action. Exit code 1 if there is nothing to do, 2 for a wrong value, 69 while Redis is unavailable."""
+        try:
+            with failing():
+                getattr(self, f"_{action}")(**options)
+        except (InvalidName, InvalidValue) as error:
+            self.parsers[action].error(clean(str(error)))
 
 
 class Once(argparse.Action):

@@ -3,7 +3,7 @@
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from inspect import Parameter, signature
 from itertools import filterfalse
@@ -59,6 +59,11 @@ def cut_to_bytes(text: str, size: int, *, end: bool = False) -> str:
     return f"…{encoded[-room:].decode(errors='ignore')}" if end else f"{encoded[:room].decode(errors='ignore')}…"
 
 
+def first_of(texts: Sequence[str], most: int, separator: str = ", ") -> str:
+    """Return the first texts in a line, with a mark at its end if there are others."""
+    return separator.join([*texts[:most], *["…"] * (len(texts) > most)])
+
+
 def text_width(text: str) -> int:
     """Return how many letters of the usual width take as much room as a text."""
     return len(text) + sum(unicodedata.east_asian_width(character) in "WF" for character in text)
@@ -104,6 +109,11 @@ def number(value: float) -> str:
 def grouped(count: int) -> str:
     """Return a whole number as pages show it: ``1,136``."""
     return str(formats.number_format(count, force_grouping=True))
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of things in English: ``1 key``, ``1,136 keys``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def seconds_of(duration: str) -> float:

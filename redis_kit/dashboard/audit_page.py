@@ -28,7 +28,7 @@ class AuditPanel(Panel):
 
         from redis_kit.dashboard.models import Dashboard
 
-        asked = self.viewer.asked.get("text", "").strip()
+        asked = self.asked("text")
         own = ContentType.objects.get_for_model(Dashboard, for_concrete_model=False)
         entries = LogEntry.objects.filter(content_type=own).order_by("-action_time", "-pk").select_related("user")
         if asked:

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 
-from redis_kit.core.panels import Bytes, Downloads, Estimate, Lines, Link, Meter, Shade, Sparkline, Value, Words
+from redis_kit.core.panels import Bytes, Estimate, Lines, Link, Meter, Shade, Sparkline, Value, Words
 from redis_kit.core.text import byte_size, duration, estimate, text_width
 
 MAX_SHOWN = 200  # characters
@@ -158,7 +158,7 @@ def cell(value: Any, cut: int = MAX_SHOWN) -> Cell:
     if isinstance(value, Shade):
         return cell(value.value, cut)._replace(shade=shade(value.share, 1))
     if isinstance(value, Link):
-        return cell(value.value, cut)._replace(link=address(value))
+        return cell(value.value, cut)._replace(link=address(value.slug, value.asked))
     if isinstance(value, Lines):
         first, *rest = [cell(line, cut) for line in value.lines if line not in ("", None)] or [Cell("")]
         return first._replace(number=False, below=tuple(rest))
@@ -216,18 +216,10 @@ def _escape(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode()
 
 
-def address(link: Link) -> str:
-    """Return where a link leads, relative to the overview."""
-    return f"{quote(link.slug, safe='', errors='replace')}/{_asked(link.asked)}"
-
-
-def file_address(downloads: Downloads, name: str) -> str:
-    """Return where a file is, relative to the overview."""
-    return f"{quote(downloads.slug, safe='', errors='replace')}/{name}.csv{_asked(downloads.asked)}"
-
-
-def _asked(asked: Mapping[str, str]) -> str:
-    return f"?{urlencode(asked, errors='replace')}" if asked else ""
+def address(slug: str, asked: Mapping[str, str], file: str = "") -> str:
+    """Return where the page of a panel with a search is, or a file of it, relative to the overview."""
+    search = f"?{urlencode(asked, errors='replace')}" if asked else ""
+    return f"{quote(slug, safe='', errors='replace')}/{file}{search}"
 
 
 def _of(meter: Meter) -> str:

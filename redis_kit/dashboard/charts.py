@@ -37,15 +37,17 @@ MAX_BOXES = 60
 BOX, BETWEEN = (160, 44), (36, 12)  # pixels: a box of a graph, and the space between two
 
 
+@dataclass(frozen=True)
 class Axis:
-    """A chart over labels from left to right."""
+    """A chart over labels from left to right, drawn from 0, and its data."""
 
     css_class: ClassVar[str] = "rk-chart"
-
-    @property
-    def labels(self) -> Sequence[Cell]:
-        """Return all labels."""
-        raise NotImplementedError
+    title: Cell
+    labels: Sequence[Cell]
+    data: Data
+    highest: Cell
+    flat: bool
+    width: int
 
     @property
     def pixels(self) -> int:
@@ -85,28 +87,14 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True)
 class BarsView(Axis):
-    """A chart of bars, drawn from 0, and its data. Bars of several parts have a legend with the ``names`` of these."""
+    """A chart of bars. Bars of several parts have a legend with the ``names`` of these."""
 
     template: ClassVar[str] = "redis_kit/dashboard/_bars.html"
-    title: Cell
     names: Sequence[Cell]
     bars: Sequence[Bar]
-    highest: Cell
-    flat: bool
-    width: int
     has_legend: bool
     height: int = HEIGHT
     bar_width: int = WIDTH
-
-    @property
-    def labels(self) -> Sequence[Cell]:
-        """Return the labels of all bars."""
-        return [bar.label for bar in self.bars]
-
-    @property
-    def data(self) -> Data:
-        """Return the table below it."""
-        return Data([cell(_("Bar")), *self.names], [(bar.label, bar.values) for bar in self.bars])
 
 
 def draw_bars(chart: Bars | StackedBars) -> BarsView:
@@ -114,18 +102,20 @@ def draw_bars(chart: Bars | StackedBars) -> BarsView:
     if isinstance(chart, StackedBars):
         parts = [values[-MAX_VALUES:] for _name, values in chart.parts]
         data: list[Any] = list(zip(list(chart.labels)[-MAX_VALUES:], *parts, strict=True))
-        names, tallest = [name for name, _values in chart.parts], None
+        names, tallest = [cell(name) for name, _values in chart.parts], None
     else:
         data = list(chart.bars)[-MAX_VALUES:]
-        names, tallest = [_("Value")], highest_value(value for _label, value in data)
+        names, tallest = [cell(_("Value"))], highest_value(value for _label, value in data)
     most = highest(sum(_drawn(values)) for _label, *values in data)
     bars = [
         Bar(at * STEP + (STEP - WIDTH) // 2, cell(label), list(map(cell, values)), _pieces(values, most))
         for at, (label, *values) in enumerate(data)
     ]
+    labels = [bar.label for bar in bars]
+    table = Data([cell(_("Bar")), *names], [(bar.label, bar.values) for bar in bars])
     top = cell(most if tallest is None else tallest)
     width = max(len(bars), 1) * STEP
-    return BarsView(cell(chart.title), list(map(cell, names)), bars, top, not most, width, tallest is None)
+    return BarsView(cell(chart.title), labels, table, top, not most, width, names, bars, tallest is None)
 
 
 def _drawn(values: Sequence[Value | None]) -> list[float]:
@@ -161,29 +151,14 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class LinesView(Axis):
-    """A line chart drawn from 0, and its data."""
+    """A line chart."""
 
     template: ClassVar[str] = "redis_kit/dashboard/_lines.html"
     css_class: ClassVar[str] = "rk-chart rk-line-chart"
-    title: Cell
     lines: Sequence[Line]
     points: Sequence[Point]
-    highest: Cell
-    flat: bool
-    width: int
     height: int = HEIGHT
     column_width: int = STEP
-
-    @property
-    def labels(self) -> Sequence[Cell]:
-        """Return the labels of all points."""
-        return [point.label for point in self.points]
-
-    @property
-    def data(self) -> Data:
-        """Return the table below it."""
-        columns = [cell(_("Label")), *(line.name for line in self.lines)]
-        return Data(columns, [(point.label, point.values) for point in self.points])
 
 
 def draw_lines(chart: LineChart) -> LinesView:
@@ -205,7 +180,11 @@ def draw_lines(chart: LineChart) -> LinesView:
     ]
     tallest = highest_value(value for _name, values in series for value in values)
     width = max(len(labels) - 1, 1) * STEP
-    return LinesView(cell(chart.title), lines, points, cell(tallest), not most, width)
+    columns = [cell(_("Label")), *(line.name for line in lines)]
+    table = Data(columns, [(point.label, point.values) for point in points])
+    return LinesView(
+        cell(chart.title), [point.label for point in points], table, cell(tallest), not most, width, lines, points
+    )
 
 
 class Square(NamedTuple):

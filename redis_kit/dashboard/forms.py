@@ -1,14 +1,14 @@
 """The forms of a panel's page: its search, and the buttons that its viewer may use."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from redis_kit.core.errors import RedisKitError
-from redis_kit.core.panels import Action, Field, Panel
-from redis_kit.dashboard.cells import Cell, cell
+from redis_kit.core.panels import Action, Field, Panel, Text
+from redis_kit.dashboard.cells import cell
 
 LONGEST_LABEL = 100  # characters of a choice
 
@@ -20,42 +20,13 @@ class ActionButton(NamedTuple):
     action: Action
     url: str
 
-    @property
-    def asks(self) -> Cell | None:
-        """Return the label of its text field."""
-        return cell(self.action.asks) if self.action.asks else None
-
-    @property
-    def wants(self) -> Cell | None:
-        """Return the label of the text field on its confirmation page."""
-        return cell(self.action.wants) if self.action.wants else None
-
-    @property
-    def label(self) -> Cell:
-        """Return the text on it."""
-        return cell(self.action.label)
-
-
-class RowButton(NamedTuple):
-    """A button in a row. The value is quoted: a form would change line ends and drop what HTML can't hold."""
-
-    action: ActionButton
-    value: str
-
 
 @dataclass(frozen=True)
 class FieldView:
     """A field of a search form, with the value of the current search."""
 
     field: Field
-    label: Cell
-    any: Cell | None
     value: str
-
-    @property
-    def name(self) -> str:
-        """Return its name in the query string."""
-        return self.field.name
 
     @cached_property
     def choices(self) -> Sequence[str]:
@@ -77,32 +48,21 @@ class FieldView:
 class SearchView(NamedTuple):
     """A search form."""
 
-    label: Cell
+    label: Text
     fields: Sequence[FieldView]
 
     @property
     def asked(self) -> dict[str, str]:
         """Return the values of the current search."""
-        return {field.name: field.value for field in self.fields if field.value}
+        return {each.field.name: each.value for each in self.fields if each.value}
 
 
 def search_view(panel: Panel) -> SearchView | None:
     """Return a panel's search form for its viewer, or None."""
     if (search := panel.search()) is None:
         return None
-    asked = panel.viewer.asked
-    fields = [
-        FieldView(field, cell(field.label), cell(field.any) if field.any else None, asked.get(field.name, ""))
-        for field in search.fields
-    ]
-    return SearchView(cell(search.label), fields)
-
-
-def action_buttons(
-    actions: Mapping[str, Action], *, may: Callable[[str], bool], url: Callable[[str], str]
-) -> list[ActionButton]:
-    """Return the buttons of the actions that the viewer may use."""
-    return [ActionButton(name, action, url(name)) for name, action in actions.items() if may(action.permission)]
+    fields = [FieldView(field, panel.viewer.asked.get(field.name, "")) for field in search.fields]
+    return SearchView(search.label, fields)
 
 
 def quoted(value: Any) -> str:

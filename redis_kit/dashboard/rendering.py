@@ -1,8 +1,8 @@
 """Views of what panels yield, for the templates: cells of text, rows with buttons, charts."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, get_args
+from typing import ClassVar, NamedTuple, get_args
 
 from django.utils.translation import gettext as _
 
@@ -11,7 +11,6 @@ from redis_kit.core.panels import (
     Content,
     Downloads,
     Figure,
-    Link,
     Listing,
     NextPage,
     Pages,
@@ -19,9 +18,9 @@ from redis_kit.core.panels import (
     Table,
     Text,
 )
-from redis_kit.dashboard.cells import MAX_TOOLTIP, Cell, address, cell, file_address, lines
+from redis_kit.dashboard.cells import MAX_TOOLTIP, Cell, address, cell, lines
 from redis_kit.dashboard.charts import DRAWINGS, ChartView
-from redis_kit.dashboard.forms import ActionButton, RowButton, quoted
+from redis_kit.dashboard.forms import ActionButton, quoted
 
 MAX_TEXT = 20_000  # characters of a listing
 
@@ -37,15 +36,15 @@ class FigureView:
 
 
 class Row(NamedTuple):
-    """The first cell of a row, its other cells with the names of their columns, its buttons, and its quoted value.
+    """The first cell of a row, its other cells with the names of their columns, its buttons, and their value, quoted.
 
-    The value is "" if the row can't be selected.
+    A form would change the line ends of a value and drop what HTML can't hold.
     """
 
     head: Cell
     cells: list[tuple[Cell, Cell]]
-    buttons: Sequence[RowButton]
-    value: str = ""
+    buttons: Sequence[ActionButton]
+    value: str
 
 
 @dataclass(frozen=True)
@@ -121,12 +120,14 @@ def render(content: Content, buttons: Mapping[str, ActionButton]) -> View:
         return _pages(content)
     if isinstance(content, NextPage):
         if content.asked.get("cursor"):
-            return PagesView(cell(content.note), "", address(Link("", content.slug, content.asked)))
+            return PagesView(cell(content.note), "", address(content.slug, content.asked))
         return PagesView(cell(f"{content.note} {_('This is the end.')}"), "", "")
     if isinstance(content, Ranges):
         return _ranges(content)
     if isinstance(content, Downloads):
-        files = [ItemLink(cell(label), file_address(content, name)) for label, name in content.files]
+        files = [
+            ItemLink(cell(label), address(content.slug, content.asked, f"{name}.csv")) for label, name in content.files
+        ]
         return LinksView("redis_kit/dashboard/_downloads.html", files)
     if draw := DRAWINGS.get(type(content)):
         return draw(content)
@@ -144,7 +145,12 @@ def _table(table: Table, buttons: Sequence[ActionButton], selects: Sequence[Acti
     values = table.values or [str(row[0]) if row else "" for row in table.rows]
     offered = table.offered or [table.actions] * len(table.rows)
     rows = [
-        _row(row, columns, value, [button for button in buttons if button.name in chosen], selectable=bool(selects))
+        Row(
+            cell(row[0]),
+            list(zip(columns[1:], map(cell, row[1:]), strict=True)),
+            [button for button in buttons if value and button.name in chosen],
+            quoted(value),
+        )
         for row, value, chosen in list(zip(table.rows, values, offered, strict=True))[:MOST_ROWS]
         if row
     ]
@@ -164,19 +170,10 @@ def _table(table: Table, buttons: Sequence[ActionButton], selects: Sequence[Acti
     return TableView(cell(table.title), columns, rows, empty, bool(buttons), left_out, selects)
 
 
-def _row(
-    row: Sequence[Any], columns: Sequence[Cell], value: str, buttons: Iterable[ActionButton], *, selectable: bool
-) -> Row:
-    carried = quoted(value)
-    row_buttons = [RowButton(button, carried) for button in buttons if value]
-    cells = list(zip(columns[1:], map(cell, row[1:]), strict=True))
-    return Row(cell(row[0]), cells, row_buttons, carried if selectable else "")
-
-
 def _pages(pages: Pages) -> PagesView:
     def to(number: int) -> str:
         there = 1 <= number <= pages.count
-        return address(Link("", pages.slug, {**pages.asked, "page": str(number)})) if there else ""
+        return address(pages.slug, {**pages.asked, "page": str(number)}) if there else ""
 
     place = _("Page %(number)s of %(count)s") % {"number": pages.number, "count": pages.count}
     return PagesView(cell(place), to(pages.number - 1), to(pages.number + 1))
@@ -184,7 +181,7 @@ def _pages(pages: Pages) -> PagesView:
 
 def _ranges(choice: Ranges) -> LinksView:
     def link(label: Text, hours: int) -> ItemLink:
-        there = address(Link("", choice.slug, {**choice.asked, "range": str(hours)}))
+        there = address(choice.slug, {**choice.asked, "range": str(hours)})
         return ItemLink(cell(label), there, hours == choice.chosen)
 
     return LinksView("redis_kit/dashboard/_ranges.html", [link(label, hours) for label, hours in choice.ranges])

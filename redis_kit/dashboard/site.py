@@ -31,7 +31,7 @@ from redis_kit.core.values.csv_rows import CSVWriter
 from redis_kit.core.web.page_marks import uncounted
 from redis_kit.dashboard.cells import MAX_TOOLTIP, Cell, cell, visible
 from redis_kit.dashboard.collect import collect, draw, may_view, panels, text_of
-from redis_kit.dashboard.forms import ActionButton, action_buttons, quoted, search_view
+from redis_kit.dashboard.forms import ActionButton, quoted, search_view
 from redis_kit.dashboard.overview import TileView, outages, tiles
 from redis_kit.dashboard.settings import DashboardSettings
 
@@ -43,19 +43,6 @@ PLACE = re.compile(r"[0-9a-f.]{1,1000}")  # the number of a page, or the cursor 
 MAX_REASON = 200  # characters
 
 
-def _or_missing(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Let a view without its panel or action answer with a page of the dashboard, with the status 404."""
-
-    @wraps(view)
-    def answer(self: "DashboardAdmin", request: HttpRequest, *args: str, **kwargs: str) -> HttpResponse:
-        try:
-            return view(self, request, *args, **kwargs)
-        except Http404 as error:
-            return self._missing(request, str(error))
-
-    return answer
-
-
 class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no parameters at run time
     """The pages for all components: an overview, a page for each panel, a fragment of each, and the buttons."""
 
@@ -63,7 +50,14 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         """Return the routes. The name ``..._change`` makes the admin's log link to a panel's page."""
 
         def route(where: str, view: Callable[..., HttpResponse], name: str) -> URLPattern:
-            return path(where, self.admin_site.admin_view(view), name=f"redis_kit_dashboard_{name}")
+            @wraps(view)
+            def answer(request: HttpRequest, **kwargs: str) -> HttpResponse:
+                try:
+                    return view(request, **kwargs)
+                except Http404 as error:
+                    return self._missing(request, str(error))
+
+            return path(where, self.admin_site.admin_view(answer), name=f"redis_kit_dashboard_{name}")
 
         return [
             route("", require_safe(self.overview), "changelist"),
@@ -100,7 +94,6 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         """Return the part of the overview that changes; 304 if it did not."""
         return _conditional(request, self._overview(request))
 
-    @_or_missing
     def panel(self, request: HttpRequest, slug: str) -> HttpResponse:
         """Show the content of one panel, its search form and its actions."""
         panel = self._panel(request, slug)
@@ -122,7 +115,6 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         panel = self._panel(request, slug)
         return _conditional(request, self._content(panel, self._buttons(request, panel)))
 
-    @_or_missing
     def download(self, request: HttpRequest, slug: str, name: str) -> HttpResponse:
         """Return a file of a panel as CSV."""
         panel = self._panel(request, slug)
@@ -138,7 +130,6 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
             return redirect(self._back(panel))
         return response
 
-    @_or_missing
     def act(self, request: HttpRequest, slug: str, name: str) -> HttpResponse:
         """Run a panel's action, after a confirmation if it needs one, and log it."""
         panel = self._panel(request, slug)
@@ -164,7 +155,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
     def _confirm(
         self, request: HttpRequest, panel: Panel, confirmation: "Confirmation", refused: str = ""
     ) -> HttpResponse:
-        label = confirmation.button.label.text
+        label = cell(confirmation.button.action.label).text
         title = f"{cell(panel.title).text}: {label}"
         context = self._context(request, panel=panel, below=label, title=title, confirmation=confirmation)
         context |= {"back": self._back(panel), "effect": confirmation.apply_effect(panel), "refused": refused}
@@ -181,7 +172,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
             answer = cell(getattr(panel, confirmation.button.name)(*confirmation.arguments), MAX_MESSAGE)
         except RedisKitError as error:
             reason = visible(text_of(error))[:MAX_MESSAGE]
-            if isinstance(error, InvalidValue) and confirmation.button.wants:
+            if isinstance(error, InvalidValue) and confirmation.button.action.wants:
                 return self._confirm(request, panel, confirmation, reason)
             if not getattr(error, "indeterminate", False):
                 self.message_user(request, reason, messages.ERROR)
@@ -214,9 +205,11 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
 
     def _buttons(self, request: HttpRequest, panel: Panel) -> list[ActionButton]:
         query = _query(panel)
-        return action_buttons(
-            panel.actions(), may=request.user.has_perm, url=lambda name: self._url("act", panel.slug, name) + query
-        )
+        return [
+            ActionButton(name, action, self._url("act", panel.slug, name) + query)
+            for name, action in panel.actions().items()
+            if request.user.has_perm(action.permission)
+        ]
 
     def _back(self, panel: Panel) -> str:
         return self._url("change", panel.slug) + _query(panel)
@@ -291,7 +284,7 @@ def _conditional(request: HttpRequest, text: str) -> HttpResponse:
 def _query(panel: Panel) -> str:
     """Return the viewer's search and page as a query string, so that an action leads back to them."""
     search, given = search_view(panel), panel.viewer.asked
-    fields = {field.name: field.value for field in search.fields if field.name in given} if search else {}
+    fields = {each.field.name: each.value for each in search.fields if each.field.name in given} if search else {}
     fields |= {name: given[name] for name in ("page", "cursor", "range") if PLACE.fullmatch(given.get(name, ""))}
     return f"?{urlencode(fields)}" if fields else ""
 
@@ -335,7 +328,8 @@ def _page(panel: Panel, here: str | None, url: Callable[..., str]) -> Page:
 class Confirmation:
     """The value of a button and the viewer's answers. Raises InvalidValue without a value, and errors of ``named``.
 
-    ``selected`` are the rows that the viewer selected, for a button below a table.
+    ``selected`` are the rows that the viewer selected, for a button below a table. It is ``wrong`` if the viewer typed
+    another name, and ``given`` if the action is confirmed.
     """
 
     def __init__(self, button: ActionButton, given: Mapping[str, str], selected: Sequence[str] = ()) -> None:
@@ -348,13 +342,10 @@ class Confirmation:
         self.name = action.named(self.value)
         self.wants = given.get("wants", "").strip()
         self.reason = visible(given.get("reason", "").strip()[:MAX_REASON])
-        self._answered = not action.confirms or "confirmed" in given
-        self._typed = given.get("typed", "").strip()
-
-    @property
-    def expected(self) -> str:
-        """Return the name that the viewer has to type, or ""."""
-        return visible(self.name) if self.button.action.typed else ""
+        answered = not action.confirms or "confirmed" in given
+        # A name is compared as it is shown: with escapes, which can be typed.
+        self.wrong = answered and action.typed and given.get("typed", "").strip() != visible(self.name).strip()
+        self.given = answered and not self.wrong
 
     @property
     def label(self) -> Cell | None:
@@ -364,7 +355,7 @@ class Confirmation:
     @property
     def shown(self) -> Cell:
         """Return the name, uncut if the viewer has to type it."""
-        return cell(self.name, MAX_TOOLTIP) if self.expected else cell(self.name)
+        return cell(self.name, MAX_TOOLTIP) if self.button.action.typed else cell(self.name)
 
     def apply_effect(self, panel: Panel) -> Cell | None:
         """Return what will happen, and from then on carry the value of the Effect. Raises RedisKitError."""
@@ -378,16 +369,6 @@ class Confirmation:
     def row(self) -> str:
         """Return the value as a form can carry it unchanged."""
         return quoted(self.value)
-
-    @property
-    def wrong(self) -> bool:
-        """Return whether the viewer typed another name. It is compared as shown: with escapes, which can be typed."""
-        return self._answered and bool(self.expected) and self._typed != self.expected.strip()
-
-    @property
-    def given(self) -> bool:
-        """Return whether the action is confirmed."""
-        return self._answered and not self.wrong
 
     @property
     def arguments(self) -> tuple[str, ...]:

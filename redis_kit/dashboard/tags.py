@@ -3,12 +3,14 @@
 A page has thousands of cells, and a template for each would take most of the time of the page.
 """
 
+from typing import Any
+
 from django import template
 from django.template.loader import render_to_string
 from django.utils.html import escape
 from django.utils.safestring import SafeString
 
-from redis_kit.dashboard.cells import Cell
+from redis_kit.dashboard.cells import Cell, cell
 
 register = template.Library()
 
@@ -41,6 +43,12 @@ def drawn(cell: Cell, base: str) -> SafeString:
         parts = " ".join(f'<span class="rk-short">{part}</span>' for part in cell.moment)
         return SafeString(f'<span class="rk-text rk-moment">{parts}</span>')
     return SafeString(_span("rk-text", cell, base))
+
+
+@register.filter
+def plain(value: Any) -> str:
+    """Return any value as the text of a cell."""
+    return cell(value).text
 
 
 def _span(kind: str, cell: Cell, base: str, title: str = "") -> str:

@@ -15,7 +15,7 @@ from redis_kit.core.indexes.model_index import find_index
 from redis_kit.core.text import clean
 
 
-class IndexCommand(terminal.KitCommand):
+class IndexCommand(terminal.ActionCommand):
     """List, clear and rebuild indexes of a kind. A subclass reads them, and has the titles and the cells of a line."""
 
     inventory: ClassVar[Inventory[Any]]
@@ -33,27 +33,21 @@ class IndexCommand(terminal.KitCommand):
         """Return the cells of a line."""
         raise NotImplementedError
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add the actions and their options."""
-        subparsers = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        for action, about in self.actions.items():
-            subparser = subparsers.add_parser(action, help=about)
-            subparser.add_argument("--json", action="store_true", help="print JSON")
-            terminal.add_everywhere(subparser)
-            if action not in ("list", "clear"):
-                subparser.add_argument("name", metavar="NAME", help=self.example)
-        listing, clear = subparsers.choices["list"], subparsers.choices["clear"]
-        for subparser in (listing, clear):
-            subparser.add_argument("--using", type=terminal.alias, help="connection (default: all)")
-        clear.add_argument("name", metavar="NAME", type=terminal.name, help="name of the index")
-        terminal.add_no_input(clear)
-        whole = terminal.whole(1, MOST)
-        listing.add_argument("--limit", type=whole, default=100, help=f"number of lines, 1 to {MOST:,} (default: 100)")
-
-    def handle(self, *args: Any, action: str, **options: Any) -> None:
-        """Run the action. Exit code 1 if no model has the index, or if it can't be rebuilt."""
-        with terminal.failing():
-            getattr(self, f"_{action}")(**options)
+    def add_options(self, action: str, parser: CommandParser) -> None:
+        """Add the options of an action."""
+        parser.add_argument("--json", action="store_true", help="print JSON")
+        if action == "list":
+            whole = terminal.whole(1, MOST)
+            parser.add_argument(
+                "--limit", type=whole, default=100, help=f"number of lines, 1 to {MOST:,} (default: 100)"
+            )
+        elif action == "clear":
+            parser.add_argument("name", metavar="NAME", type=terminal.name, help="name of the index")
+            terminal.add_no_input(parser)
+        else:
+            parser.add_argument("name", metavar="NAME", help=self.example)
+        if action in ("list", "clear"):
+            parser.add_argument("--using", type=terminal.alias, help="connection (default: all)")
 
     def _list(self, *, using: str | None, limit: int, **options: Any) -> None:
         listed = self.inventory.read_all(using)

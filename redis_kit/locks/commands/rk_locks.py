@@ -13,61 +13,37 @@ from redis_kit.locks.inspection import KINDS, HeldLock, HeldSemaphore, HeldSlot,
 from redis_kit.locks.inspection.api import LIMIT
 
 Held = HeldLock | HeldSemaphore
-ACTIONS = {
-    "list": "list what is held, in the order in which it ends",
-    "show": "show all leases of one name",
-    "release": "end the holder's lease and wake a waiter",
-}
 COLUMNS = ("NAME", "KIND", "HELD BY", "FOR", "ENDS IN", "WAITING", "FENCE")
 
 
-class Command(terminal.KitCommand):
+class Command(terminal.ActionCommand):
     """List, show and release locks and semaphores."""
 
-    actions = ACTIONS
+    actions = {
+        "list": "list what is held, in the order in which it ends",
+        "show": "show all leases of one name",
+        "release": "end the holder's lease and wake a waiter",
+    }
     help = "Show locks and semaphores that are held, and their holders; release one whose holder does not."
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add the actions and their options."""
-        actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        for action, about_it in ACTIONS.items():
-            actions.add_parser(action, help=about_it)
-        actions.choices["list"].add_argument(
-            "--limit",
-            type=terminal.whole(*LIMIT),
-            default=100,
-            help=f"number of lines, 1 to {LIMIT[1]:,} (default: 100)",
-        )
-        for action, subparser in actions.choices.items():
-            if action != "list":
-                subparser.add_argument("name", type=terminal.name, metavar="NAME")
-                subparser.add_argument(
-                    "--within",
-                    action="append",
-                    default=[],
-                    metavar="NAME",
-                    help="name of a semaphore that it is within",
-                )
-            if action != "release":
-                subparser.add_argument("--json", action="store_true", help="print JSON, with times in seconds")
-            subparser.add_argument(
-                "--using", type=terminal.alias, default="default", help="alias of the connection (default: default)"
-            )
-            terminal.add_everywhere(subparser)
-        self.release = release = actions.choices["release"]
-        release.add_argument("--kind", action=terminal.Once, choices=KINDS, help="required if two kinds have this name")
-        release.add_argument(
-            "--fence",
-            action=terminal.Once,
-            type=_fence,
-            help="end only the lease with this fence (default: all leases)",
-        )
-        terminal.add_no_input(release)
-
-    def handle(self, *args: Any, action: str, **options: Any) -> None:
-        """Run the action. Exit code 1 if nothing is held under the name, 69 while Redis is unavailable."""
-        with terminal.failing():
-            getattr(self, f"_{action}")(**options)
+    def add_options(self, action: str, parser: CommandParser) -> None:
+        """Add the options of an action."""
+        add = parser.add_argument
+        if action == "list":
+            about = f"number of lines, 1 to {LIMIT[1]:,} (default: 100)"
+            add("--limit", type=terminal.whole(*LIMIT), default=100, help=about)
+        else:
+            add("name", type=terminal.name, metavar="NAME")
+            about = "name of a semaphore that it is within"
+            add("--within", action="append", default=[], metavar="NAME", help=about)
+        if action == "release":
+            add("--kind", action=terminal.Once, choices=KINDS, help="required if two kinds have this name")
+            about = "end only the lease with this fence (default: all leases)"
+            add("--fence", action=terminal.Once, type=_fence, help=about)
+            terminal.add_no_input(parser)
+        else:
+            add("--json", action="store_true", help="print JSON, with times in seconds")
+        add("--using", type=terminal.alias, default="default", help="alias of the connection (default: default)")
 
     def _list(self, *, limit: int, using: str, **options: Any) -> None:
         held = held_locks(limit=limit, using=using)
@@ -96,7 +72,7 @@ class Command(terminal.KitCommand):
         if not chosen:
             raise CommandError(f"Nothing was released. {clean(name)} is held, but as {_kinds(held)}.")
         if len(chosen) > 1:
-            self.release.error(f"{clean(name)} is held as {_kinds(chosen)}; say which with --kind")
+            self.parsers["release"].error(f"{clean(name)} is held as {_kinds(chosen)}; say which with --kind")
         if not options["no_input"]:
             self._confirm(chosen[0])
         if fence is None and isinstance(chosen[0], HeldLock):

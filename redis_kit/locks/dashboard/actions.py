@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.panels import Effect
-from redis_kit.core.text import grouped
+from redis_kit.core.text import first_of, grouped
 from redis_kit.locks.arguments import LIMIT
 from redis_kit.locks.inspection import HeldLock, find, index
 from redis_kit.locks.inspection.api import ALL, force
@@ -78,8 +78,11 @@ class Target(NamedTuple):
             len(holders),
         ) % {"name": self.shown, "count": grouped(len(holders)), "holders": named}
 
-    def effect_of_end(self) -> Effect:
-        """Return what end() will do. One round trip. Raises InvalidValue if its leases have ended."""
+    def effect(self, action: str) -> Effect:
+        """Return what end() or limit() will do. One round trip. end() raises InvalidValue if its leases have ended."""
+        return self._effect_of_end() if action == "end" else self._effect_of_limit()
+
+    def _effect_of_end(self) -> Effect:
         held = self._held()
         all_leases = [] if held is None else [held] if isinstance(held, HeldLock) else held.holders
         leases = [lease for lease in all_leases if lease.fence in self._fences]
@@ -95,8 +98,7 @@ class Target(NamedTuple):
         named_leases = self if self.fence is not None else self._replace(last_fence=max(each.fence for each in leases))
         return Effect(" ".join((ends, *waiting, not_stopped)), named_leases.value)
 
-    def effect_of_limit(self) -> Effect:
-        """Return what limit() will do. One round trip."""
+    def _effect_of_limit(self) -> Effect:
         held, stays = self._held(), _("Held leases stay. The limit applies to new ones.")
         if held is None:
             return Effect(" ".join((_("No slot is in use."), stays)), self.value)
@@ -135,5 +137,4 @@ class Target(NamedTuple):
 
 def _named(holders: Sequence[tuple[str, str, str]]) -> str:
     """Return the first holders in a line: the process, location and work of each."""
-    texts = [", ".join(filter(None, holder)) for holder in holders[:HOLDERS]]
-    return "; ".join(texts + ["…"] * (len(holders) > HOLDERS))
+    return first_of([", ".join(filter(None, holder)) for holder in holders], HOLDERS, "; ")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
@@ -15,7 +16,6 @@ from redis_kit.core.panels import (
     Alert,
     Bars,
     Content,
-    Effect,
     Field,
     Figure,
     Lines,
@@ -33,6 +33,7 @@ from redis_kit.core.panels import (
     connection_fields,
     first_alerts,
     range_of,
+    target_action,
 )
 from redis_kit.core.text import grouped
 from redis_kit.locks.dashboard.actions import Target
@@ -49,14 +50,9 @@ KINDS = {
     "semaphore": _("semaphore"),
 }
 HOLDING = (_("Holder"), _("Held for"), _("Lease"))
-
-
-def _name(value: str) -> str:
-    return Target.parse(value).shown
-
-
-def _effect_of_end(value: str) -> Effect:
-    return Target.parse(value).effect_of_end()
+release_button = partial(
+    target_action, Target.parse, Target.end, permission="redis_kit.release_locks", typed=True, explained="end"
+)
 
 
 class LocksPanel(Panel):
@@ -72,7 +68,7 @@ class LocksPanel(Panel):
     def content(self) -> Iterable[Content]:
         """Return the figures of all names, charts of waits, and a page of names as tables. Three round trips."""
         names, using = ("connection", "name", "range"), self.viewer.connection
-        asked = {name: text for name in names if (text := self.viewer.asked.get(name, "").strip())}
+        asked = {name: text for name in names if (text := self.asked(name))}
         search, chosen = asked.get("name", ""), range_of(asked.get("range", ""))
         held = read_page(self.viewer.page, search=search, size=MOST_ROWS, using=using)
         most, history = _read_waits(chosen, MOST_CONTENDED, using)
@@ -104,24 +100,8 @@ class LocksPanel(Panel):
         typed = Target.semaphore(value, self.viewer.connection).value
         return super().effect_of(action, typed if action.asks else value)
 
-    @action(
-        _("Release"), permission="redis_kit.release_locks", asks=None, named=_name, typed=True, effect=_effect_of_end
-    )
-    def release(self, value: str) -> str:
-        """End the lease with this fence, unless it has ended."""
-        return Target.parse(value).end()
-
-    @action(
-        _("Release all"),
-        permission="redis_kit.release_locks",
-        asks=None,
-        named=_name,
-        typed=True,
-        effect=_effect_of_end,
-    )
-    def release_all(self, value: str) -> str:
-        """End all leases of a semaphore, or of a read/write lock."""
-        return Target.parse(value).end()
+    release = release_button(_("Release"))
+    release_all = release_button(_("Release all"))
 
     @action(
         _("Set limit"),
@@ -129,7 +109,7 @@ class LocksPanel(Panel):
         asks=_("Semaphore"),
         named=lambda value: Target.semaphore(value).shown,
         wants=_("Limit (empty: the limit in the code)"),
-        effect=lambda value: Target.semaphore(value).effect_of_limit(),
+        effect=lambda value: Target.semaphore(value).effect("limit"),
     )
     def set_limit(self, value: str, limit: str) -> str:
         """Set this limit, or let the limit in the code count again."""
@@ -203,18 +183,15 @@ def _locks(locks: Sequence[HeldLock], using: str) -> Table:
 
 
 def _semaphores(semaphores: Sequence[HeldSemaphore], using: str) -> Table:
-    return Table(
+    return Table.of(
         _("Semaphores"),
-        (_("Name"), _("In use"), _("Waiting"), _("Last lease ends in"), _("Limit set by")),
+        semaphores,
         [
-            (
-                _nested(semaphore),
-                Meter(semaphore.used, semaphore.limit),
-                semaphore.waiters,
-                _seconds(semaphore.ends_in),
-                _("operator") if semaphore.limit_is_set else _("code"),
-            )
-            for semaphore in semaphores
+            (_("Name"), _nested),
+            (_("In use"), lambda semaphore: Meter(semaphore.used, semaphore.limit)),
+            (_("Waiting"), lambda semaphore: semaphore.waiters),
+            (_("Last lease ends in"), lambda semaphore: _seconds(semaphore.ends_in)),
+            (_("Limit set by"), lambda semaphore: _("operator") if semaphore.limit_is_set else _("code")),
         ],
         empty=_("No slot of a semaphore is in use."),
         actions=("set_limit", "release_all"),
@@ -244,17 +221,14 @@ def _slots(semaphores: Sequence[HeldSemaphore], using: str) -> Table:
 
 
 def _contended(most: Sequence[Contended]) -> Table:
-    return Table(
+    return Table.of(
         _("Longest waits"),
-        (_("Name"), _("Waited in all"), _("Waits"), _("Each on average")),
+        most,
         [
-            (
-                _named(entry, entry.within),
-                _seconds(entry.waited),
-                entry.waits,
-                _seconds(entry.waited / max(entry.waits, 1)),
-            )
-            for entry in most
+            (_("Name"), lambda entry: _named(entry, entry.within)),
+            (_("Waited in all"), lambda entry: _seconds(entry.waited)),
+            (_("Waits"), lambda entry: entry.waits),
+            (_("Each on average"), lambda entry: _seconds(entry.waited / max(entry.waits, 1))),
         ],
         empty=_("Nobody has waited."),
     )

@@ -10,7 +10,7 @@ from redis_kit.core import terminal
 from redis_kit.core.client.addresses import aliases
 from redis_kit.core.errors import ConfigurationError, RedisFailure
 from redis_kit.core.terminal import duration
-from redis_kit.core.text import byte_size, clean
+from redis_kit.core.text import byte_size, clean, counted
 from redis_kit.operations.commands.rk_keys import OTHER, size_of
 from redis_kit.operations.server.advice import Advice, advice, sentinel_advice
 from redis_kit.operations.server.report import ServerReport, server_reports
@@ -84,7 +84,7 @@ def _lines(examination: Examination) -> Iterator[str]:
         yield f"{examination.connection}: {report.where if report.error else _about(report)}"
         for row in report.memory:
             about = "" if row.share == 1 else "about "
-            yield f"    {row.component or OTHER}: {about}{_keys(row.keys)}, {size_of(row)}"
+            yield f"    {row.component or OTHER}: {about}{counted(row.keys, 'key')}, {size_of(row)}"
         yield from _advised(of_server)
     if not examination.error and not examination.advice:
         yield "  Nothing to improve was found."
@@ -102,12 +102,8 @@ def _about(report: ServerReport) -> str:
             f"{byte_size(report.number('used_memory'))} used",
         ]
     if report.keys is not None:
-        parts.append(f"{_keys(report.keys)} in all")
+        parts.append(f"{counted(report.keys, 'key')} in all")
     return ", ".join(parts)
-
-
-def _keys(count: int) -> str:
-    return f"{count:,} key{'' if count == 1 else 's'}"
 
 
 def _advised(advice: list[Advice]) -> Iterator[str]:

@@ -53,25 +53,17 @@ class KeysPanel(Panel):
             yield memory_table(component_memory(using), linked=True)
             return
         titles = titles_of_components()
-        page = find_keys(
-            asked.get("text", "").strip(),
-            component=asked.get("component", ""),
-            cursor=asked.get("cursor", ""),
-            limit=SHOWN,
-            using=using,
-        )
-        yield Table(
+        component, cursor = self.asked("component"), self.asked("cursor")
+        page = find_keys(self.asked("text"), component=component, cursor=cursor, limit=SHOWN, using=using)
+        yield Table.of(
             _("Keys"),
-            (_("Key"), _("Component"), _("Type"), _("Memory"), _("Expires in")),
+            page.keys,
             [
-                (
-                    key.name,
-                    titles.get(key.component, key.component),
-                    key.type,
-                    None if key.size is None else Bytes(key.size),
-                    _("never") if key.expires_in is None else timedelta(seconds=key.expires_in),
-                )
-                for key in page.keys
+                (_("Key"), lambda key: key.name),
+                (_("Component"), lambda key: titles.get(key.component, key.component)),
+                (_("Type"), lambda key: key.type),
+                (_("Memory"), lambda key: None if key.size is None else Bytes(key.size)),
+                (_("Expires in"), lambda key: _seconds(key.expires_in)),
             ],
             empty=_("No match on this page. Continue the search.") if page.cursor else _("No further key matches."),
         )
@@ -82,6 +74,10 @@ class KeysPanel(Panel):
 
     def tile(self, replies: Mapping[str, Any]) -> None:
         """Return nothing: the overview does not list keys."""
+
+
+def _seconds(expires_in: float | None) -> Any:
+    return _("never") if expires_in is None else timedelta(seconds=expires_in)
 
 
 def titles_of_components() -> dict[str, Text]:

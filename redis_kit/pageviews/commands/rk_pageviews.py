@@ -9,9 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import translation
 
 from redis_kit.core import terminal
-from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.core.terminal import aligned, cut, whole
-from redis_kit.core.text import clean
 from redis_kit.core.values.csv_rows import CSVWriter
 from redis_kit.pageviews import periods
 from redis_kit.pageviews.counter import MAX_TOP, PageViews
@@ -23,7 +21,7 @@ from redis_kit.pageviews.questions.values import Day
 EXPORTED = 30  # days
 
 
-class Command(terminal.KitCommand):
+class Command(terminal.ActionCommand):
     """Snapshots, exports and lists of page views."""
 
     help = "Copy page views of closed periods into the database, export them by day, or list the most viewed pages."
@@ -34,44 +32,32 @@ class Command(terminal.KitCommand):
         "dropped": "print how many views were not counted on each day, as CSV",
     }
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add the actions and their options."""
-        added = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        for action, about in self.actions.items():
-            added.add_parser(action, help=about)
-        of_snapshot, of_export, of_top, of_dropped = (added.choices[action] for action in self.actions)
-        of_snapshot.add_argument(
-            "--days", type=whole(1, MAX_DAYS), default=3, help=f"days to go back, 1 to {MAX_DAYS} (default: 3)"
-        )
-        for subparser in (of_export, of_top):
-            subparser.add_argument(
-                "--page", action=terminal.Once, type=terminal.name, help="name of a page (default: the whole site)"
-            )
-        for subparser in (of_export, of_dropped):
-            subparser.add_argument(
-                "--since", "--start", dest="start", type=_day, help=f"first day, YYYY-MM-DD (default: {EXPORTED} days)"
-            )
-            subparser.add_argument("--until", "--end", dest="end", type=_day, help="last day (default: today)")
-        of_export.add_argument("--key", action=terminal.Once, type=terminal.name, help="key of an object of the page")
-        of_top.add_argument("--day", type=_day, help="YYYY-MM-DD (default: today)")
-        of_top.add_argument(
-            "--period", choices=("day", "week", "month"), help="the day, or what it is in (default: day)"
-        )
-        of_top.add_argument("--trending", action="store_true", help="by views that lose weight with time")
-        of_top.add_argument(
-            "-n", "--limit", type=whole(1, MAX_TOP), default=10, help=f"number of lines, 1 to {MAX_TOP:,} (default: 10)"
-        )
-        for subparser in added.choices.values():
-            subparser.add_argument("--json", action="store_true", help="print JSON")
-            terminal.add_everywhere(subparser)
+    def add_options(self, action: str, parser: CommandParser) -> None:
+        """Add the options of an action."""
+        add = parser.add_argument
+        if action == "snapshot":
+            add("--days", type=whole(1, MAX_DAYS), default=3, help=f"days to go back, 1 to {MAX_DAYS} (default: 3)")
+        if action in ("export", "top"):
+            about = "name of a page (default: the whole site)"
+            add("--page", action=terminal.Once, type=terminal.name, help=about)
+        if action in ("export", "dropped"):
+            about = f"first day, YYYY-MM-DD (default: {EXPORTED} days)"
+            add("--since", "--start", dest="start", type=_day, help=about)
+            add("--until", "--end", dest="end", type=_day, help="last day (default: today)")
+        if action == "export":
+            add("--key", action=terminal.Once, type=terminal.name, help="key of an object of the page")
+        if action == "top":
+            add("--day", type=_day, help="YYYY-MM-DD (default: today)")
+            add("--period", choices=("day", "week", "month"), help="the day, or what it is in (default: day)")
+            add("--trending", action="store_true", help="by views that lose weight with time")
+            about = f"number of lines, 1 to {MAX_TOP:,} (default: 10)"
+            add("-n", "--limit", type=whole(1, MAX_TOP), default=10, help=about)
+        add("--json", action="store_true", help="print JSON")
 
-    def handle(self, *args: Any, action: str, **options: Any) -> None:
-        """Run the action. Exit code 1 if there is nothing to list, 69 while Redis is unavailable."""
-        with terminal.failing(), translation.override(None):
-            try:
-                getattr(self, f"_{action}")(**options)
-            except (InvalidName, InvalidValue) as error:
-                raise CommandError(clean(str(error)), returncode=2) from error
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run the action, in English."""
+        with translation.override(None):
+            super().handle(*args, **options)
 
     def _snapshot(self, *, days: int, **options: Any) -> None:
         result = snapshot(days=days)

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 
 from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
-from django.utils.formats import date_format, number_format
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from redis_kit.core.dates import first_weekday
 from redis_kit.core.panels import Figure, HeatCell, HeatMap, LineChart, Link, Sparkline, Table, Tile
+from redis_kit.core.text import grouped
 from redis_kit.pageviews.dashboard.report import DAYS, Report, Summary
 from redis_kit.pageviews.pages import OTHER
 from redis_kit.pageviews.questions.values import Day, Overlap
@@ -22,7 +23,7 @@ HOURS = 24
 def overview(summary: Summary) -> Tile:
     """Return the tile of today's numbers and the views of the last 24 hours."""
     views = sum(summary.hours)
-    text = ngettext("%(count)s view in 24 hours", "%(count)s views in 24 hours", views) % {"count": _grouped(views)}
+    text = ngettext("%(count)s view in 24 hours", "%(count)s views in 24 hours", views) % {"count": grouped(views)}
     figures = [
         Figure(_("Views today"), summary.today.views),
         Figure(_("Visitors today"), summary.today.visitors),
@@ -39,8 +40,8 @@ def figures(report: Report, *, is_site: bool) -> Iterator[Figure]:
     requests = report.views + report.bots
     share = f"{100 * report.bots / requests:.0f} %" if requests else None
     bots = _("%(bots)s of %(requests)s requests in %(days)d days") % {
-        "bots": _grouped(report.bots),
-        "requests": _grouped(requests),
+        "bots": grouped(report.bots),
+        "requests": grouped(requests),
         "days": DAYS,
     }
     yield Figure(_("Requests of bots"), share, hint=bots)
@@ -48,7 +49,7 @@ def figures(report: Report, *, is_site: bool) -> Iterator[Figure]:
         hint = _("They count under %s. Raise MAX_PAGES, or name pages by @page.") % OTHER
         yield Figure(_("Views of pages beyond MAX_PAGES today"), report.beyond_limit, hint=hint, alarm=True)
     if is_site and any(report.dropped):
-        hint = _("%s of them today. The log of each process says why.") % _grouped(report.dropped[-1])
+        hint = _("%s of them today. The log of each process says why.") % grouped(report.dropped[-1])
         yield Figure(_("Dropped views in %d days") % DAYS, sum(report.dropped), hint=hint, alarm=report.dropped[-1] > 0)
 
 
@@ -83,7 +84,7 @@ def comparison(
     if overlap is None:
         common, hint = None, _lacking()
     else:
-        common = f"{_grouped(overlap.common)} ± {_grouped(overlap.error)}"
+        common = f"{grouped(overlap.common)} ± {grouped(overlap.error)}"
         hint = "" if overlap.distinct else _("Each day has its own identities, so this counts visits by day.")
     yield Figure(_("Common visitors in %d days") % DAYS, common, hint=hint)
     for name, report in zip(names, reports, strict=True):
@@ -158,13 +159,9 @@ def _change(now: int, before: int) -> str:
         return _("none in the %d days before") % DAYS
     change = round(100 * (now - before) / before)
     return _("%(change)s %% to the %(days)d days before") % {
-        "change": f"{'+' if change >= 0 else ''}{_grouped(change)}",
+        "change": f"{'+' if change >= 0 else ''}{grouped(change)}",
         "days": DAYS,
     }
-
-
-def _grouped(number: int) -> str:
-    return str(number_format(number, force_grouping=True))
 
 
 def _link(page: str, name: str) -> Link:

@@ -30,7 +30,7 @@ class PageViewsPanel(Panel):
 
     def content(self) -> Iterator[Content]:
         """Return the content, in one round trip; a comparison in a Cluster in two."""
-        page, key, other = (self.viewer.asked.get(name, "").strip() for name in ("page", "key", "other"))
+        page, key, other = map(self.asked, ("page", "key", "other"))
         try:
             if other:
                 yield from self._compared(page, key, other)

@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from redis_kit.core import conf, terminal
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
-from redis_kit.core.text import clean, did_you_mean
+from redis_kit.core.text import clean, counted, did_you_mean
 from redis_kit.queues import validation
 from redis_kit.queues.commands import queue_names
 from redis_kit.queues.engine.enqueue import MOST_NAMES
@@ -91,4 +91,4 @@ def identifier(text: str) -> str:
 
 def jobs(number: int, state: str = "") -> str:
     """Return a number of jobs as text."""
-    return f"{number:,} {state + ' ' if state else ''}job{'' if number == 1 else 's'}"
+    return counted(number, f"{state} job".strip())

@@ -74,27 +74,10 @@ def older_shards(names: Collection[str]) -> tuple[str, ...]:
     return older
 
 
-def check_options(listed: Collection[str]) -> None:
-    """Warn of queues in ``QUEUE_OPTIONS`` that are not listed and not used, if their names are like listed ones.
-
-    One round trip if there are any; no check while Redis is unavailable.
-    """
-    from redis_kit.queues.reports.stats import queue_names
-
-    names = conf.section(QueueSettings).QUEUE_OPTIONS
-    if not (hints := {name: hint for name in names if name not in listed and (hint := did_you_mean(name, listed))}):
-        return
-    try:
-        used = queue_names()
-    except RedisFailure:
-        return
-    for name in hints.keys() - used:
-        logger.warning("%s has options of the queue %a, which no task uses. %s", QUEUE_OPTIONS, name, hints[name])
-
-
 def check(names: Collection[str], listed: Collection[str], *, weighed: bool) -> None:
-    """Warn of queues that are not listed, have no options and were never used.
+    """Warn of queues to work on that are not listed, have no options and were never used.
 
+    So it does of others in ``QUEUE_OPTIONS`` that are not listed and not used, if their names are like listed ones.
     Raise CommandError for a name that ends with a weight.
 
     A worker registers its queues, so even a wrong name is registered after the first start; therefore a queue counts
@@ -102,18 +85,19 @@ def check(names: Collection[str], listed: Collection[str], *, weighed: bool) -> 
     """
     from redis_kit.queues.reports.stats import never_used, queue_names
 
-    listed = {*listed, *conf.section(QueueSettings).QUEUE_OPTIONS}
-    unlisted = [name for name in names if name not in listed]
-    if not unlisted:
+    options = conf.section(QueueSettings).QUEUE_OPTIONS
+    hints = {name: hint for name in options if name not in listed and (hint := did_you_mean(name, listed))}
+    unlisted = [name for name in names if name not in listed and name not in options]
+    if not (hints or unlisted):
         return
     try:
         registered, unused = queue_names(), never_used(unlisted)
     except RedisFailure:
         return
-    used = {*listed, *registered} - unused
-    for name in unlisted:
-        if name not in unused:
-            continue
+    for name in hints.keys() - registered:
+        logger.warning("%s has options of the queue %a, which no task uses. %s", QUEUE_OPTIONS, name, hints[name])
+    used = {*listed, *options, *registered} - unused
+    for name in filter(unused.__contains__, unlisted):
         if ":" in name and name not in registered and len(names) > 1 and not weighed:
             weight = name.rpartition(":")[2]
             wrong = f"--queue-name: there is no queue {name!a}, and {weight!a} is not a weight: {A_WEIGHT}."

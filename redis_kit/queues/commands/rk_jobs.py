@@ -13,8 +13,9 @@ from redis_kit.queues.commands.base import QueueCommand, jobs
 from redis_kit.queues.engine.done import DoneJob
 from redis_kit.queues.engine.job import JobInfo, State, cause
 from redis_kit.queues.engine.message import tags_of
+from redis_kit.queues.management.manage import ANY, Wanted
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.reports.job_pages import ANY, LISTED_THROUGH, Wanted, first_jobs, latest_done
+from redis_kit.queues.reports.job_pages import LISTED_THROUGH, first_jobs, latest_done
 from redis_kit.queues.reports.stats import Errors, queue_counts, queue_names
 
 STATES: tuple[State, ...] = ("running", "ready", "scheduled", "dead")
@@ -54,7 +55,7 @@ class Command(QueueCommand):
 
     def run(self, *, name: str | None, using: str, task: str | None, tag: str | None, **options: Any) -> None:
         """List the jobs. Two round trips, one for each state of a queue, and more with a task or a tag."""
-        wanted = Wanted(task, tag)
+        wanted = Wanted(task, tag=tag)
         names = queue_names(using=using) if name is None else [self.queue(name, using).name]
         errors: Errors = {}
         if options["state"] == "done":

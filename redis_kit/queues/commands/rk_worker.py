@@ -98,9 +98,7 @@ class Command(terminal.KitCommand):
                 names, weights = _queues_and_weights(options["queue_name"])
             more = {name: options[name] for name in Options._fields[2:] if name in options}
             connections.client(profile="worker")  # a wrong address is reported here, not by each child process
-            queue_names.check_options(used)
-            if options["queue_name"]:
-                queue_names.check(names, used, weighed=weights is not None)
+            queue_names.check(names, used, weighed=weights is not None)
             worker_options = Options(names, weights, **more, older_shards=queue_names.older_shards(names))
             try:
                 supervisor = Supervisor(worker_options)

@@ -2,9 +2,10 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self, cast
 from urllib.parse import parse_qs, quote, unquote, urlencode
 
@@ -17,7 +18,7 @@ from redis_kit.core.panels import Effect, duration
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import CombinedBatch
-from redis_kit.core.text import grouped
+from redis_kit.core.text import first_of, grouped
 from redis_kit.queues import limits
 from redis_kit.queues.engine.enqueue import MOST_NAMES
 from redis_kit.queues.engine.feature import provided
@@ -67,17 +68,13 @@ EFFECTS = {
         "count",
     ),
 }
-OF_ONE = {  # what is said of one job that was changed, and of one that was not
-    "retry": (gettext_lazy("Retried: %(job)s."), gettext_lazy("Nothing was retried: %(job)s is not dead.")),
-    "run_now": (gettext_lazy("Ready: %(job)s."), gettext_lazy("Nothing was done: %(job)s is not scheduled.")),
-    "cancel": (
-        gettext_lazy("Cancelled: %(job)s."),
-        gettext_lazy("Nothing was cancelled: %(job)s is neither waiting nor running."),
+DONE = {
+    "retry": ngettext_lazy("Retried %(count)s job of %(queue)s.", "Retried %(count)s jobs of %(queue)s.", "number"),
+    "run_now": ngettext_lazy("Ready: %(count)s job of %(queue)s.", "Ready: %(count)s jobs of %(queue)s.", "number"),
+    "cancel": ngettext_lazy(
+        "Cancelled %(count)s job of %(queue)s.", "Cancelled %(count)s jobs of %(queue)s.", "number"
     ),
-    "delete": (
-        gettext_lazy("Deleted: %(job)s."),
-        gettext_lazy("Nothing was deleted: %(job)s is running, gone or in another state now."),
-    ),
+    "delete": ngettext_lazy("Deleted %(count)s job of %(queue)s.", "Deleted %(count)s jobs of %(queue)s.", "number"),
 }
 
 
@@ -97,30 +94,19 @@ class Target:
             raise InvalidValue(str(cls.refusal))
         return cls(*map(unquote, match.groups("")))
 
-    @classmethod
-    def shown_of(cls, value: str) -> str:
-        """Return the name of the target in a value."""
-        return cls.parse(value).shown
-
-    @classmethod
-    def effect_of(cls, action: str) -> Callable[[str], str]:
-        """Return the function of a value that tells what an action will do with its target."""
-        return lambda value: str(getattr(cls.parse(value), f"effect_of_{action}")())
-
-    @property
-    def parts(self) -> list[str]:
-        """Return the fields."""
-        return [str(getattr(self, field.name)) for field in fields(self)]  # type: ignore[arg-type]
-
     @property
     def value(self) -> str:
         """Return the value of a button."""
-        return "/".join(quote(part, safe="", errors="replace") for part in self.parts)
+        return "/".join(quote(part, safe="", errors="replace") for part in self._parts)
 
     @property
     def shown(self) -> str:
         """Return its name for confirmations and the log."""
-        return ", ".join(filter(None, self.parts))
+        return ", ".join(filter(None, self._parts))
+
+    @property
+    def _parts(self) -> list[str]:
+        return [str(getattr(self, field.name)) for field in fields(self)]  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -173,18 +159,8 @@ class JobSelection(NamedTuple):
     def shown(self) -> str:
         """Return its name for confirmations and the log."""
         if self.ids and (len(self.ids) == 1 or not any(self[3:])):
-            return f"{self.queue}, {', '.join(self.ids[:NAMED])}{', …' * (len(self.ids) > NAMED)}"
+            return f"{self.queue}, {first_of(self.ids, NAMED)}"
         return ", ".join([self.queue, self.state, *(repr(text) for text in self[3:] if text)])
-
-    @classmethod
-    def name_of(cls, value: str) -> str:
-        """Return the name of the selection in a value."""
-        return cls.parse(value).shown
-
-    @classmethod
-    def effect_of(cls, action: str) -> Callable[[str], str | Effect]:
-        """Return the function of a value that tells what an action will do; see effect()."""
-        return lambda value: cls.parse(value).effect(action)
 
     def effect(self, action: str) -> str | Effect:
         """Return what an action will do: the number of jobs, and their tasks unless the viewer selected several.
@@ -201,64 +177,42 @@ class JobSelection(NamedTuple):
             if action in OF_STATES[info.state] and (any_state or info.state == self.state)
         ]
         if not jobs:
-            raise self._refusal(action)
-        tasks = Counter(task_of(info.body) or _("no task") for info in jobs)
-        named = ", ".join(f"{task} ({count})" for task, count in tasks.most_common(NAMED))
-        more = ", …" * (len(tasks) > NAMED)
-        text = f"{_effect(action, len(jobs))} " + _("Tasks: %(tasks)s.") % {"tasks": named + more}
+            raise _none_in_state()
+        text = _effect(action, len(jobs), Counter(task_of(info.body) for info in jobs))
         return text if self.ids else Effect(text, self._replace(ids=tuple(info.id for info in jobs)).value)
 
     def retry(self) -> str:
         """Make its dead jobs ready as if they were new. Raises InvalidValue if there are none."""
-        queue, ids = self._chosen()
-        count = queue.requeue(ids)
-        return self._report("retry", count, len(ids), retried(count, self.queue))
+        return self._change("retry", partial(manage.requeue_step, state="dead"))
 
     def run_now(self) -> str:
         """Make its scheduled jobs ready. Raises InvalidValue if there are none."""
-        queue, ids = self._chosen()
-        count = sum(queue.run_flow(_each(queue, ids, manage.run_now_step)))
-        text = ngettext("Ready: %(count)s job of %(queue)s.", "Ready: %(count)s jobs of %(queue)s.", count)
-        return self._report("run_now", count, len(ids), text)
+        return self._change("run_now", partial(manage.requeue_step, state="scheduled"))
 
     def cancel(self) -> str:
         """Cancel its waiting jobs now, the running ones by their workers. Raises InvalidValue if there are none."""
-        queue, ids = self._chosen()
-        answers = queue.run_flow(_each(queue, ids, provided("canceller")))
-        running = answers.count(manage.STOPPING)
-        count = answers.count(1) + running
-        if running and len(self.ids) == 1:
-            return _("Cancelling: the worker will stop %(job)s.") % {"job": self.shown}
-        text = ngettext("Cancelled %(count)s job of %(queue)s.", "Cancelled %(count)s jobs of %(queue)s.", count)
-        stopping = " " + _("%s of them are running; their workers stop them.") % grouped(running) if running else ""
-        return self._report("cancel", count, len(ids), text + stopping)
+        return self._change("cancel", provided("canceller"))
 
     def delete(self) -> str:
         """Delete its jobs that are in its state, and not running. Raises InvalidValue if there are none."""
-        queue, ids = self._chosen()
-        count = sum(queue.run_flow(_each(queue, ids, partial(manage.delete_step, state=self.state))))
-        text = ngettext("Deleted %(count)s job of %(queue)s.", "Deleted %(count)s jobs of %(queue)s.", count)
-        return self._report("delete", count, len(ids), text)
+        return self._change("delete", partial(manage.delete_step, state=self.state))
 
-    def _report(self, action: str, count: int, chosen: int, text: str) -> str:
-        if not count:
-            raise self._refusal(action)
-        if len(self.ids) == 1:
-            return str(OF_ONE[action][0] % {"job": self.shown})
-        if others := chosen - count:
-            text += " " + ngettext(
+    def _change(self, action: str, step: Step) -> str:
+        queue = existing(self.queue)
+        ids = self.ids or [info.id for info in self._read(queue)]
+        answers = queue.run_flow(_each(queue, ids, step))
+        changed, stopping = len(list(filter(None, answers))), answers.count(manage.STOPPING)
+        if not changed:
+            raise _none_in_state()
+        sentences = [_done(action, changed, self.queue)]
+        if stopping:
+            sentences.append(_("%s of them are running; their workers stop them.") % grouped(stopping))
+        if others := len(ids) - changed:
+            text = ngettext(
                 "%(others)s job is in another state, or gone.", "%(others)s jobs are in another state, or gone.", others
             )
-        return text % {"count": grouped(count), "others": grouped(others), "queue": self.queue}
-
-    def _refusal(self, action: str) -> InvalidValue:
-        if len(self.ids) == 1:
-            return InvalidValue(OF_ONE[action][1] % {"job": self.shown})
-        return InvalidValue(_("Nothing was done: no job is in this state any more."))
-
-    def _chosen(self) -> tuple[Queue, Sequence[str]]:
-        queue = existing(self.queue)
-        return queue, self.ids or [info.id for info in self._read(queue)]
+            sentences.append(text % {"others": grouped(others)})
+        return " ".join(sentences)
 
     def _read(self, queue: Queue) -> list[JobInfo]:
         if self.ids:
@@ -268,8 +222,20 @@ class JobSelection(NamedTuple):
         return [info for info in jobs if ID.fullmatch(info.id)]
 
 
-def _effect(action: str, count: int) -> str:
-    return str(EFFECTS[action] % {"count": count, "jobs": grouped(count)})
+def _effect(action: str, count: int, tasks: Mapping[str, int] = MappingProxyType({})) -> str:
+    text = str(EFFECTS[action] % {"count": count, "jobs": grouped(count)})
+    if not tasks:
+        return text
+    named = [f"{task or _('no task')} ({jobs})" for task, jobs in Counter(tasks).most_common(NAMED + 1)]
+    return f"{text} {_('Tasks: %(tasks)s.') % {'tasks': first_of(named, NAMED)}}"
+
+
+def _done(action: str, count: int, queue: str) -> str:
+    return str(DONE[action] % {"number": count, "count": grouped(count), "queue": queue})
+
+
+def _none_in_state() -> InvalidValue:
+    return InvalidValue(_("Nothing was done: no job is in this state any more."))
 
 
 def _each(queue: Primitive, ids: Sequence[str], step: Step) -> Flow[list[int]]:
@@ -296,13 +262,13 @@ class GroupTarget(Target):
     task: str
     error: str
 
-    def effect_of_retry(self) -> str:
+    def effect(self, action: str) -> str:
         """Return what retry() will do. Two round trips. Raises InvalidValue if there are no jobs."""
         groups = _groups(self.queue)
         count = next((group.jobs for group in groups if tuple(group.cause) == (self.task, self.error)), 0)
         if not count:
             raise self._no_jobs()
-        return _becoming_ready(count, [self.task] if self.task else [])
+        return _effect("retry", count, Counter({self.task: count}))
 
     def _no_jobs(self) -> InvalidValue:
         return InvalidValue(_("Nothing was retried: the group has no dead jobs any more."))
@@ -312,7 +278,7 @@ class GroupTarget(Target):
         moved = existing(self.queue).requeue(task=self.task, error=self.error, limit=limit)
         if not moved:
             raise self._no_jobs()
-        return retried(moved, self.queue)
+        return _done("retry", moved, self.queue)
 
 
 @dataclass(frozen=True, order=True)
@@ -337,7 +303,7 @@ class SupervisorTarget(Target):
         """See Target.shown."""
         return process_name(self.host, self.pid)
 
-    def effect_of_stop(self) -> str:
+    def effect(self, action: str) -> str:
         """Return what the command stop will do. Two round trips. Raises InvalidValue if it is gone."""
         workers = [worker for worker in worker_list.list_workers() if worker.supervisor == self.id]
         if not workers:
@@ -351,9 +317,7 @@ class SupervisorTarget(Target):
                 "%(count)s running jobs are finished first: %(jobs)s.",
                 len(jobs),
             )
-            sentences.append(
-                finished % {"count": grouped(len(jobs)), "jobs": ", ".join(jobs[:NAMED]) + ", …" * (len(jobs) > NAMED)}
-            )
+            sentences.append(finished % {"count": grouped(len(jobs)), "jobs": first_of(jobs, NAMED)})
         sentences.append(_("A process manager such as systemd may start a new one."))
         return " ".join(sentences)
 
@@ -407,62 +371,51 @@ def process_name(host: str, pid: int) -> str:
     return _("%(host)s, process %(pid)d") % {"host": host, "pid": pid}
 
 
-def effect_of_pause(name: str) -> str:
-    """Return what pause() will do. Two round trips. Raises InvalidValue."""
-    counts = existing(name).counts()
-    numbers = {state: grouped(count) for state, count in counts._asdict().items()}
-    now = _("Now: %(running)s running, %(ready)s ready, %(scheduled)s scheduled.") % numbers
-    return _("Workers finish the running jobs and claim no more. New jobs are accepted and wait.") + " " + now
+class QueueTarget(NamedTuple):
+    """A queue. Its name is the value of a button."""
 
+    shown: str
 
-def effect_of_retrying_dead(name: str) -> str:
-    """Return what "Retry dead jobs" will do. Three round trips. Raises InvalidValue."""
-    dead = existing(name).counts().dead
-    count = min(dead, MOST_RETRIED)
-    if not count:
-        raise InvalidValue(_("Nothing was retried: %(queue)s has no dead jobs.") % {"queue": name})
-    by_task: Counter[str] = Counter()
-    for group in _groups(name):
-        by_task[group.cause.task] += group.jobs
-    tasks = [f"{task or _('no task')} ({jobs})" for task, jobs in by_task.most_common(NAMED)] if any(by_task) else []
-    effect = _becoming_ready(count, [*tasks, *["…"] * (len(by_task) > NAMED)])
-    more = _("The queue has %(dead)s dead jobs: repeat this for the others.") % {"dead": grouped(dead)}
-    return f"{effect} {more}" if dead > count else effect
+    def effect(self, action: str) -> str:
+        """Return what pause() or retry_dead() will do. Two or three round trips. Raises InvalidValue."""
+        counts = existing(self.shown).counts()
+        if action == "pause":
+            numbers = {state: grouped(count) for state, count in counts._asdict().items()}
+            now = _("Now: %(running)s running, %(ready)s ready, %(scheduled)s scheduled.") % numbers
+            return _("Workers finish the running jobs and claim no more. New jobs are accepted and wait.") + " " + now
+        count = min(counts.dead, MOST_RETRIED)
+        if not count:
+            raise InvalidValue(_("Nothing was retried: %(queue)s has no dead jobs.") % {"queue": self.shown})
+        tasks: Counter[str] = Counter()
+        for group in _groups(self.shown):
+            tasks[group.cause.task] += group.jobs
+        effect = _effect("retry", count, tasks)
+        more = _("The queue has %(dead)s dead jobs: repeat this for the others.") % {"dead": grouped(counts.dead)}
+        return f"{effect} {more}" if counts.dead > count else effect
+
+    def pause(self, time: str) -> str:
+        """Pause it for a time such as 15m; without one until it is resumed."""
+        existing(self.shown).pause(duration(time) if time else None)
+        if time:
+            period = time if time[-1].isalpha() else f"{time} s"
+            return _("Paused for %(time)s: %(queue)s.") % {"queue": self.shown, "time": period}
+        return _("Paused until resumed: %(queue)s.") % {"queue": self.shown}
+
+    def resume(self) -> str:
+        """End its pause. Raises InvalidValue if it is not paused."""
+        if not existing(self.shown).resume():
+            raise InvalidValue(_("Nothing was resumed: %(queue)s was not paused.") % {"queue": self.shown})
+        return _("Resumed: %(queue)s.") % {"queue": self.shown}
+
+    def retry_dead(self) -> str:
+        """Make up to 1000 dead jobs ready again."""
+        return _done("retry", existing(self.shown).requeue(limit=MOST_RETRIED), self.shown)
 
 
 def _groups(name: str) -> list[Group]:
     queue = existing(name)
     groups: list[Group] = queue.run_flow(failures.latest(queue))
     return groups
-
-
-def _becoming_ready(count: int, tasks: list[str]) -> str:
-    running = " " + _("They run: %(tasks)s.") % {"tasks": ", ".join(tasks)} if tasks else ""
-    return _effect("retry", count) + running
-
-
-def pause(name: str, time: str) -> str:
-    """Pause a queue for a time such as 15m; without one until it is resumed."""
-    existing(name).pause(duration(time) if time else None)
-    if time:
-        period = time if time[-1].isalpha() else f"{time} s"
-        return _("Paused for %(time)s: %(queue)s.") % {"queue": name, "time": period}
-    return _("Paused until resumed: %(queue)s.") % {"queue": name}
-
-
-def resume(name: str) -> str:
-    """End the pause of a queue. Raises InvalidValue if it is not paused."""
-    if not existing(name).resume():
-        raise InvalidValue(_("Nothing was resumed: %(queue)s was not paused.") % {"queue": name})
-    return _("Resumed: %(queue)s.") % {"queue": name}
-
-
-def retried(count: int, queue: str) -> str:
-    """Return the sentence about a number of jobs that are ready again."""
-    return ngettext("Retried %(count)s job of %(queue)s.", "Retried %(count)s jobs of %(queue)s.", count) % {
-        "count": grouped(count),
-        "queue": queue,
-    }
 
 
 def existing(name: str) -> Queue:

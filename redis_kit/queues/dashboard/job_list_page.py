@@ -2,40 +2,26 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
-from typing import Any, cast
+from typing import cast
 
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from redis_kit.core.panels import Content, Field, Figure, Lines, Link, NextPage, Search, Table
+from redis_kit.core.panels import Content, Field, Figure, Link, NextPage, Search, Table
 from redis_kit.core.text import grouped
-from redis_kit.queues.dashboard import queues_page
+from redis_kit.queues.dashboard import job_page, queues_page
 from redis_kit.queues.dashboard.actions import JOB, MOST, OF_STATES, TEXTS, JobSelection, JobTarget
-from redis_kit.queues.dashboard.job_page import WAITS, error, moment, tags
-from redis_kit.queues.dashboard.panel import MANAGE, QueueChoicePanel, button
-from redis_kit.queues.engine.done import DoneJob
-from redis_kit.queues.engine.job import JobInfo, State, cause
-from redis_kit.queues.engine.message import tags_of, task_of
+from redis_kit.queues.dashboard.job_page import COLUMNS, TITLES
+from redis_kit.queues.dashboard.panel import MANAGE, QueueChoicePanel, job_button
+from redis_kit.queues.engine.job import State
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.reports.failures import Group
-from redis_kit.queues.reports.job_pages import JobFilter, JobPage, job_page
+from redis_kit.queues.reports import job_pages
+from redis_kit.queues.reports.job_pages import JobFilter, JobPage
 from redis_kit.queues.reports.stats import Errors, queue_counts
 
 SLUG = "jobs"
 KEEPS_NONE = _("No done job is kept. The option DONE_LIMIT of a queue keeps the latest ones.")
 SHOWN = 50  # jobs on a page
-TITLES = {
-    **{"ready": _("Ready"), "scheduled": _("Scheduled"), "running": _("Running"), "dead": _("Dead")},
-    "done": _("Done"),
-}
-BY_STATE = {
-    "ready": (_("Job"), _("Due"), _("Attempts"), _("Priority")),
-    "scheduled": (_("Job"), _("Due"), _("Attempts"), _("Priority")),
-    "running": (_("Job"), _("Due"), _("Begun"), _("Attempts"), _("Worker")),
-    "dead": (_("Job"), _("Died"), _("Attempts"), _("Error")),
-    "done": (_("Job"), _("Ended"), _("Run time"), _("Wait"), _("Attempts"), _("Worker")),
-}
 BUTTONS: dict[str, tuple[str, ...]] = {"done": ()} | {
     state: tuple(f"{name}_jobs" for name in names) for state, names in OF_STATES.items()
 }
@@ -93,33 +79,19 @@ class JobsPanel(QueueChoicePanel):
         if any(wanted) and page.jobs and self._state in OF_STATES:
             yield self._matching(wanted)
         if page.groups and not cursor:
-            yield self._groups(page)
+            rows, looked_at = [(self.queue(), group) for group in page.groups], sum(group.jobs for group in page.groups)
+            yield queues_page.groups(rows, page.counts.dead, looked_at, linked=True)
 
-    @button(_("Retry"), named=JobSelection.name_of, confirm=True, effect=JobSelection.effect_of("retry"), harmless=True)
-    def retry_jobs(self, value: str) -> str:
-        """Make dead jobs ready as if they were new."""
-        return JobSelection.parse(value).retry()
-
-    @button(
-        _("Run now"), named=JobSelection.name_of, confirm=True, effect=JobSelection.effect_of("run_now"), harmless=True
-    )
-    def run_now_jobs(self, value: str) -> str:
-        """Make scheduled jobs ready."""
-        return JobSelection.parse(value).run_now()
-
-    @button(_("Cancel jobs"), named=JobSelection.name_of, confirm=True, effect=JobSelection.effect_of("cancel"))
-    def cancel_jobs(self, value: str) -> str:
-        """Cancel jobs that wait or run."""
-        return JobSelection.parse(value).cancel()
-
-    @button(_("Delete"), named=JobSelection.name_of, confirm=True, effect=JobSelection.effect_of("delete"))
-    def delete_jobs(self, value: str) -> str:
-        """Delete jobs that are not running."""
-        return JobSelection.parse(value).delete()
+    retry_jobs = job_button(JobSelection.retry, _("Retry"), confirm=True, explained="retry", harmless=True)
+    run_now_jobs = job_button(JobSelection.run_now, _("Run now"), confirm=True, explained="run_now", harmless=True)
+    cancel_jobs = job_button(JobSelection.cancel, _("Cancel jobs"), confirm=True, explained="cancel")
+    delete_jobs = job_button(JobSelection.delete, _("Delete"), confirm=True, explained="delete")
 
     def _read(self, wanted: JobFilter, cursor: str) -> JobPage:
         queue = Queue(self.queue())
-        page: JobPage = queue.run_flow(job_page(queue, self._state, cursor=cursor, wanted=wanted, limit=SHOWN))
+        page: JobPage = queue.run_flow(
+            job_pages.job_page(queue, self._state, cursor=cursor, wanted=wanted, limit=SHOWN)
+        )
         return page
 
     def _tabs(self, page: JobPage) -> Iterator[Figure]:
@@ -134,9 +106,9 @@ class JobsPanel(QueueChoicePanel):
         searched = any(map(self.asked, TEXTS))
         looked = _("Searched %s jobs; none of them matches.") % grouped(page.looked_at) if searched else ""
         return Table(
-            _("%(state)s in %(queue)s") % {"state": TITLES[self._state], "queue": queue},
-            BY_STATE[self._state],
-            [_row(queue, info) for info in jobs],
+            job_page.title(queue, self._state),
+            COLUMNS[self._state],
+            [job_page.row(queue, info) for info in jobs],
             empty=looked or (KEEPS_NONE if self._state == "done" else _("No job is in this state.")),
             selects=BUTTONS[self._state],
             values=[value if JOB.fullmatch(value) else "" for value in targets],
@@ -159,22 +131,6 @@ class JobsPanel(QueueChoicePanel):
             values=[selection.value],
         )
 
-    def _groups(self, page: JobPage) -> Table:
-        return Table(
-            queues_page.group_title(page.counts.dead, sum(group.jobs for group in page.groups)),
-            queues_page.GROUP_COLUMNS,
-            [
-                (
-                    Link(group.cause.task or _("no task"), SLUG, self._like(group)),
-                    *queues_page.group_cells(self.queue(), group, linked=True),
-                )
-                for group in page.groups
-            ],
-        )
-
-    def _like(self, group: Group) -> dict[str, str]:
-        return {"queue": self.queue(), "state": "dead", "task": group.cause.task, "error": group.cause.error}
-
     @property
     def _state(self) -> State:
         state = self.asked("state")
@@ -184,19 +140,3 @@ class JobsPanel(QueueChoicePanel):
 def _count(page: JobPage, state: str) -> int:
     count: int = page.done if state == "done" else getattr(page.counts, state)
     return count
-
-
-def _row(queue: str, info: JobInfo | DoneJob) -> tuple[Any, ...]:
-    if isinstance(info, DoneJob):
-        named = Lines((queues_page.link(queue, info.id), info.task, tags(queue, "done", info.tags)))
-        took = None if info.run_time is None else timedelta(seconds=info.run_time)
-        return named, moment(info.ended), took, timedelta(seconds=info.wait), info.attempts, info.worker
-    labels = tags(queue, info.state, tags_of(info.body))
-    waits = WAITS % info.reason if info.state == "ready" and info.reason else ""
-    named = Lines((queues_page.link(queue, info.id), task_of(info.body), labels, waits))
-    if info.state == "dead":
-        return named, moment(info.died or 0), info.attempts, error(cause(info).error, info.reason)
-    if info.state == "running":
-        begun = None if info.begun is None else moment(info.begun)
-        return named, moment(info.due), begun, info.attempts, Link(info.worker or "?", "workers")
-    return named, moment(info.due), info.attempts, info.priority

@@ -1,7 +1,7 @@
 """The content of the dashboard's page about one job."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
@@ -12,16 +12,28 @@ from redis_kit.core.panels import MOST_ROWS, Content, Lines, Link, Listing, Mete
 from redis_kit.queues.dashboard.actions import OF_STATES, JobTarget
 from redis_kit.queues.engine import message
 from redis_kit.queues.engine import payload as serializers
+from redis_kit.queues.engine.done import DoneJob
 from redis_kit.queues.engine.feature import features
 from redis_kit.queues.engine.history import History
+from redis_kit.queues.engine.job import JobInfo, cause
 from redis_kit.queues.engine.message import tags_of, task_of
 from redis_kit.queues.errors import CorruptMessage, UnknownTask
 from redis_kit.queues.reports.lookup import AttemptError, JobDetails
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks.progress import Progress
 
-FIRST = _("First jobs of %s")
 WAITS = _("waits for the limit %s")
+TITLES = {
+    **{"ready": _("Ready"), "scheduled": _("Scheduled"), "running": _("Running"), "dead": _("Dead")},
+    "done": _("Done"),
+}
+COLUMNS = {
+    "ready": (_("Job"), _("Due"), _("Attempts"), _("Priority")),
+    "scheduled": (_("Job"), _("Due"), _("Attempts"), _("Priority")),
+    "running": (_("Job"), _("Due"), _("Begun"), _("Attempts"), _("Worker")),
+    "dead": (_("Job"), _("Died"), _("Attempts"), _("Error")),
+    "done": (_("Job"), _("Ended"), _("Run time"), _("Wait"), _("Attempts"), _("Worker")),
+}
 LONG = 200  # characters of a cell
 LONGEST = 20_000  # characters of a traceback, whose end tells most
 STATES = {"ready": _("ready"), "scheduled": _("scheduled"), "running": _("running"), "dead": _("dead")}
@@ -68,6 +80,33 @@ def tags(queue: str, state: str, tags_of_job: Sequence[str]) -> Words | None:
     return Words(links) if links else None
 
 
+def link(queue: str, id: str) -> Link:
+    """Return the link to the page of a job."""
+    return Link(id, "queues", {"queue": queue, "id": id})
+
+
+def title(queue: str, state: str) -> Any:
+    """Return the title of a table of jobs."""
+    return _("%(state)s in %(queue)s") % {"state": TITLES[state], "queue": queue}
+
+
+def row(queue: str, info: JobInfo | DoneJob) -> tuple[Any, ...]:
+    """Return the row of a job, under the COLUMNS of its state."""
+    if isinstance(info, DoneJob):
+        named = Lines((link(queue, info.id), info.task, tags(queue, "done", info.tags)))
+        took = None if info.run_time is None else timedelta(seconds=info.run_time)
+        return named, moment(info.ended), took, timedelta(seconds=info.wait), info.attempts, info.worker
+    labels = tags(queue, info.state, tags_of(info.body))
+    waits = WAITS % info.reason if info.state == "ready" and info.reason else ""
+    named = Lines((link(queue, info.id), task_of(info.body), labels, waits))
+    if info.state == "dead":
+        return named, moment(info.died or 0), info.attempts, error(cause(info).error, info.reason)
+    if info.state == "running":
+        begun = None if info.begun is None else moment(info.begun)
+        return named, moment(info.due), begun, info.attempts, Link(info.worker or "?", "workers")
+    return named, moment(info.due), info.attempts, info.priority
+
+
 def error(name: str, text: str) -> Lines:
     """Return the name of an error, and below it its text, which begins with that name."""
     return Lines((name, without_secrets(text).removeprefix(name).removeprefix(": ")))
@@ -76,11 +115,11 @@ def error(name: str, text: str) -> Lines:
 def _job(title: Any, target: JobTarget, details: JobDetails) -> Table:
     record, job = details.record, details.job
     body = record.body if record else b""
-    first = Link(FIRST % target.queue, "queues", {"queue": target.queue})
+    home = Link(_("Queue %s") % target.queue, "queues", {"queue": target.queue})
     lines = [line for feature in features() for line in feature.job_lines(body)]
     labels = tags(target.queue, job.state if job else "done", tags_of(body))
     cells: list[tuple[Any, Any]] = [
-        (_("Job"), Lines((target.id, task_of(body), first, *lines, labels))),
+        (_("Job"), Lines((target.id, task_of(body), home, *lines, labels))),
         (_("State"), Lines(_state(details))),
         (_("Priority"), record and record.priority),
         (_("Attempts"), record and _counted(record.attempts, details.history)),
@@ -90,8 +129,13 @@ def _job(title: Any, target: JobTarget, details: JobDetails) -> Table:
     names = OF_STATES.get(job.state, ()) if job else ()
     if not task_of(body):
         names = tuple(name for name in names if name != "cancel")  # nobody stops what no task runs
+    return _of_one(title, cells, actions=names, values=[target.value])
+
+
+def _of_one(title: Any, cells: Sequence[tuple[Any, Any]], **more: Any) -> Table:
+    """Return the table of one row, given its cells with the names of their columns."""
     columns, row = zip(*cells, strict=True)
-    return Table(title, columns, [row], actions=names, values=[target.value])
+    return Table(title, columns, [row], **more)
 
 
 def _counted(attempts: int, about: History | None) -> Any:
@@ -107,17 +151,16 @@ def _crashes(number: int, details: JobDetails) -> Any:
 def _beside(details: JobDetails) -> Iterator[Table]:
     """Yield the jobs that ran in the same process when that died: each of them may have ended it."""
     if details.beside:
-        rows = [(Link(id, "queues", {"queue": queue, "id": id}), queue) for queue, id in details.beside]
+        rows = [(link(queue, id), queue) for queue, id in details.beside]
         yield Table(_("Jobs beside it in a process that died"), (_("Job"), _("Queue")), rows)
 
 
 def _conditions(details: JobDetails) -> Iterator[Table]:
     expires = _expires(details)
     if details.key or expires:
-        columns = (_("Unique key"), _("In use"), _("Must begin by"))
-        yield Table(
-            _("Conditions"), columns, [(details.key or None, UNTIL.get(details.until, details.until) or None, expires)]
-        )
+        in_use = UNTIL.get(details.until, details.until) or None
+        cells = [(_("Unique key"), details.key or None), (_("In use"), in_use), (_("Must begin by"), expires)]
+        yield _of_one(_("Conditions"), cells)
 
 
 def _snoozes(details: JobDetails) -> Iterator[Table]:
@@ -151,20 +194,15 @@ def _result(details: JobDetails, about: History) -> Table:
     result, job = details.result, details.job
     status = STATES[job.state] if job else STATUSES.get(result.status, result.status)
     over = job is None and result.status == "SUCCESSFUL"
-    return Table(
-        _("Result"),
-        (_("Status"), _("Enqueued"), _("To run at"), _("Ended"), _("Progress"), _("Return value")),
-        [
-            (
-                status,
-                about.enqueued_at,
-                about.run_after,
-                _ended(details),
-                _progress(result.progress),
-                redacted_value(result.value) if over else None,
-            )
-        ],
-    )
+    cells = [
+        (_("Status"), status),
+        (_("Enqueued"), about.enqueued_at),
+        (_("To run at"), about.run_after),
+        (_("Ended"), _ended(details)),
+        (_("Progress"), _progress(result.progress)),
+        (_("Return value"), redacted_value(result.value) if over else None),
+    ]
+    return _of_one(_("Result"), cells)
 
 
 def _ended(details: JobDetails) -> Any:

@@ -10,9 +10,22 @@ from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict, RedisKitError
 from redis_kit.core.flow import Flow
-from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Pages, Panel, Search, Table, Tile, action, range_of
+from redis_kit.core.panels import (
+    MOST_ROWS,
+    Content,
+    Field,
+    Figure,
+    Pages,
+    Panel,
+    Search,
+    Table,
+    Tile,
+    action,
+    range_of,
+    target_action,
+)
 from redis_kit.queues.dashboard import actions, job_page, queues_page
-from redis_kit.queues.dashboard.actions import GroupTarget, JobSelection, LimitTarget, effect_of_retrying_dead
+from redis_kit.queues.dashboard.actions import GroupTarget, JobSelection, LimitTarget, QueueTarget
 from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.enqueue import MOST_NAMES
 from redis_kit.queues.engine.feature import features
@@ -23,9 +36,11 @@ from redis_kit.queues.reports.stats import Errors, queue_names, queue_stats
 from redis_kit.queues.settings import whole
 
 HOUR = 60  # minutes of the trend on the overview
-TEN = 10  # jobs of "Retry 10"
 MANAGE = "redis_kit.manage_queues"
 button = partial(action, permission=MANAGE, asks=None)
+target_button = partial(target_action, permission=MANAGE)
+job_button = partial(target_button, JobSelection.parse)
+group_button = partial(target_button, GroupTarget.parse)
 WANTS = _("Concurrency, rate or both, such as 4, 10/s or 4 10/s (empty: no limit)")
 TIME = _("Duration, such as 15m or 2h (empty: until resumed)")
 
@@ -60,10 +75,6 @@ class QueueChoicePanel(Panel):
         if queue and queue not in self.names:
             raise InvalidValue(actions.unknown_queue(queue, self.names))
         return queue
-
-    def asked(self, field: str) -> str:
-        """Return what the viewer asked for."""
-        return self.viewer.asked.get(field, "").strip()
 
     def choices(self, field: str, names: Sequence[str]) -> list[str]:
         """Return the first names, and the one that the viewer chose, as far as a form can show them."""
@@ -123,13 +134,13 @@ class QueuesPanel(QueueChoicePanel):
         if not self.viewer.may(MANAGE):
             return None
         queue = Field("queue", _("Queue"), lambda: self.choices("queue", self.names), any=_("Any queue"), optional=True)
-        id = Field("id", _("Id of a job (empty: the jobs of the queue)"), optional=True)
+        id = Field("id", _("Id of a job (empty: the queue)"), optional=True)
         return Search(_("Look up"), (queue, id))
 
     def content(self) -> Iterator[Content]:
         """Yield the job that was looked up, else all queues: figures, tables and numbers per minute.
 
-        Two round trips, and one more if there are dead jobs; for one queue three.
+        Two round trips, and one more if there are dead jobs; for one queue two.
         """
         names = self.names
         if self.viewer.may(MANAGE) and ("queue" in self.viewer.asked or "id" in self.viewer.asked):
@@ -180,14 +191,12 @@ class QueuesPanel(QueueChoicePanel):
         yield from job_page.content((home, id), details)
 
     def _one_queue(self, queue: str) -> Iterator[Content]:
-        listed, first_jobs = queues_page.first_jobs(queue)
         span = range_of(self.asked("range"))
-        report, numbers = queues_page.read_range(queue, span)
+        report, numbers, listed = queues_page.read_one(queue, span)
         yield from queues_page.refusals({queue: report})
         yield from queues_page.queues({queue: report}, slug="jobs", title=_("Queue %s") % queue)
         yield from queues_page.charts(queue, numbers, span)
         yield from queues_page.limits_table(queue, listed)
-        yield from first_jobs
 
     def _all(self, names: list[str]) -> Iterator[Content]:
         errors: Errors = {}
@@ -201,69 +210,27 @@ class QueuesPanel(QueueChoicePanel):
         yield from queues_page.queues(listed, slug=self.slug if self.viewer.may(MANAGE) else "")
         yield from pages
         yield from queues_page.unknown(reports)
-        yield from queues_page.states(reports)
-        yield from queues_page.bars(reports)
+        yield from queues_page.charts_of_all(reports)
         if findings.groups:
-            yield queues_page.groups(findings, sum(dead.values()), linked=self.viewer.may(MANAGE))
+            may_manage = self.viewer.may(MANAGE)
+            yield queues_page.groups(findings.groups, sum(dead.values()), findings.looked_at, linked=may_manage)
 
-    @button(_("Pause"), wants=TIME, effect=actions.effect_of_pause)
-    def pause(self, queue: str, time: str) -> str:
-        """Pause a queue, or change the end of its pause."""
-        return actions.pause(queue, time)
-
-    @button(_("Resume"))
-    def resume(self, queue: str) -> str:
-        """Resume a paused queue."""
-        return actions.resume(queue)
-
-    @button(_("Change"), wants=WANTS, named=LimitTarget.shown_of)
-    def change_limit(self, value: str, allowed: str) -> str:
-        """Change a limit at run time, in place of what the code says."""
-        return LimitTarget.parse(value).change(allowed)
-
-    @button(_("Reset"), named=LimitTarget.shown_of)
-    def reset_limit(self, value: str) -> str:
-        """Let a limit allow again what the code says."""
-        return LimitTarget.parse(value).reset()
-
-    @button(_("Retry"), named=JobSelection.name_of)
-    def retry(self, value: str) -> str:
-        """Make a dead job ready as if it were new."""
-        return JobSelection.parse(value).retry()
-
-    @button(_("Run now"), named=JobSelection.name_of)
-    def run_now(self, value: str) -> str:
-        """Make a scheduled job ready."""
-        return JobSelection.parse(value).run_now()
-
-    @button(_("Cancel the job"), named=JobSelection.name_of, confirm=True, effect=JobSelection.effect_of("cancel"))
-    def cancel(self, value: str) -> str:
-        """Cancel a waiting or running job; its result says so."""
-        return JobSelection.parse(value).cancel()
-
-    @button(_("Delete"), named=JobSelection.name_of, confirm=True, effect=JobSelection.effect_of("delete"))
-    def delete(self, value: str) -> str:
-        """Delete a job that is not running."""
-        return JobSelection.parse(value).delete()
-
-    @button(_("Retry 1"), named=GroupTarget.shown_of)
-    def retry_one(self, value: str) -> str:
-        """Make the oldest dead job of a group ready."""
-        return GroupTarget.parse(value).retry(1)
-
-    @button(_("Retry 10"), named=GroupTarget.shown_of)
-    def retry_ten(self, value: str) -> str:
-        """Make the ten oldest dead jobs of a group ready."""
-        return GroupTarget.parse(value).retry(TEN)
-
-    @button(
-        _("Retry all"), named=GroupTarget.shown_of, confirm=True, effect=GroupTarget.effect_of("retry"), harmless=True
+    pause = target_button(QueueTarget, QueueTarget.pause, _("Pause"), wants=TIME, explained="pause")
+    resume = target_button(QueueTarget, QueueTarget.resume, _("Resume"))
+    retry_dead = target_button(
+        QueueTarget,
+        QueueTarget.retry_dead,
+        _("Retry dead jobs"),
+        confirm=True,
+        explained="retry_dead",
+        harmless=True,
     )
-    def retry_group(self, value: str) -> str:
-        """Make all dead jobs of a group ready."""
-        return GroupTarget.parse(value).retry()
-
-    @button(_("Retry dead jobs"), confirm=True, effect=effect_of_retrying_dead, harmless=True)
-    def retry_dead(self, queue: str) -> str:
-        """Make up to 1000 dead jobs of a queue ready again."""
-        return actions.retried(actions.existing(queue).requeue(limit=actions.MOST_RETRIED), queue)
+    change_limit = target_button(LimitTarget.parse, LimitTarget.change, _("Change"), wants=WANTS)
+    reset_limit = target_button(LimitTarget.parse, LimitTarget.reset, _("Reset"))
+    retry = job_button(JobSelection.retry, _("Retry"))
+    run_now = job_button(JobSelection.run_now, _("Run now"))
+    cancel = job_button(JobSelection.cancel, _("Cancel the job"), confirm=True, explained="cancel")
+    delete = job_button(JobSelection.delete, _("Delete"), confirm=True, explained="delete")
+    retry_one = group_button(lambda group: group.retry(1), _("Retry 1"))
+    retry_ten = group_button(lambda group: group.retry(10), _("Retry 10"))
+    retry_group = group_button(GroupTarget.retry, _("Retry all"), confirm=True, explained="retry", harmless=True)

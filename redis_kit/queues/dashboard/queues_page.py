@@ -1,10 +1,9 @@
-"""The content of the dashboard's page about queues: all queues, or the first jobs of one."""
+"""The content of the dashboard's page about queues: all of them, or one."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from operator import mul
 from time import time
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -12,7 +11,6 @@ from django.utils.translation import ngettext
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
-from redis_kit.core.logs.masking import without_secrets
 from redis_kit.core.panels import (
     Alert,
     Bars,
@@ -24,26 +22,21 @@ from redis_kit.core.panels import (
     Sparkline,
     StackedBars,
     Table,
+    first_alerts,
     label,
 )
-from redis_kit.core.primitive import Primitive
-from redis_kit.core.steps import Batch
-from redis_kit.core.text import grouped
+from redis_kit.core.text import first_of, grouped
 from redis_kit.queues import limits
 from redis_kit.queues.dashboard import job_page
 from redis_kit.queues.dashboard.actions import GroupTarget, LimitTarget
 from redis_kit.queues.dashboard.job_page import moment
-from redis_kit.queues.engine import job
 from redis_kit.queues.engine.enqueue import MOST_NAMES
 from redis_kit.queues.engine.feature import features
-from redis_kit.queues.engine.job import JobInfo, PauseInfo, QueueCounts, State, cause
-from redis_kit.queues.engine.message import task_of
-from redis_kit.queues.engine.spread import spread
+from redis_kit.queues.engine.job import PauseInfo, QueueCounts
 from redis_kit.queues.limits import LimitInfo
-from redis_kit.queues.management import manage
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import stats
-from redis_kit.queues.reports.failures import Findings, Group
+from redis_kit.queues.reports.failures import Group
 from redis_kit.queues.reports.stats import QueueHistory, QueueStats
 from redis_kit.queues.reports.unknown_calls import UnknownCalls
 
@@ -51,30 +44,12 @@ QUEUES = _("Queues")
 TASKS_IN_HINT = 5
 QUEUE_BUTTONS = ("resume", "pause", "retry_dead")
 GROUP_BUTTONS = ("retry_one", "retry_ten", "retry_group")
-GROUP_COLUMNS = (_("Task"), _("Error"), _("Jobs"), _("First failure"), _("Last failure"))
 SINGLE_BUTTONS = ("retry_one", "retry_group")  # the group may have grown since
-FIRST_JOBS = 20  # jobs of a state
 LIMIT_BUTTONS = ("change_limit", "reset_limit")
-LIMIT_COLUMNS = (
-    *(_("Limit"), _("Concurrency"), _("Rate"), _("Running"), _("Waiting lanes"), _("Next start in"), _("Changed")),
-)
-TITLES: dict[State, Any] = {
-    "running": _("Running in %s"),
-    "ready": _("Ready in %s"),
-    "scheduled": _("Scheduled in %s"),
-    "dead": _("Dead in %s, the latest first"),
-}
-COLUMNS: dict[State, tuple[Any, ...]] = {
-    "running": (_("Job"), _("Due"), _("Attempts"), _("Worker")),
-    "ready": (_("Job"), _("Due"), _("Attempts")),
-    "scheduled": (_("Job"), _("Due"), _("Attempts")),
-    "dead": (_("Job"), _("Died"), _("Attempts"), _("Error")),
-}
 LATE = 300  # seconds for which a queue's next job has been due, before that is an alert
 FAILING = 0.5  # share of failed attempts from which on that is an alert
 ATTEMPTS = 10  # fewer make no alert, whatever share of them failed
-NAMED = 3  # queues in a hint, and in alerts of one kind
-
+NAMED = 3  # queues in a hint
 FAILED = _(
     "%(failed)s of the %(attempts)s attempts of the last 30 minutes failed, the latest at most %(minutes)d min ago."
 )
@@ -97,9 +72,7 @@ def figures(reports: Mapping[str, QueueStats]) -> Iterator[Figure]:
         yield Figure(_("Without a worker"), len(deserted), hint=hint, alarm=True)
     if unknown := [call for report in reports.values() for call in unrunnable(report)]:
         tasks = list(dict.fromkeys(calls.task or str(_call(calls)) for calls in unknown))
-        hint = _("No worker can run them: %s") % ", ".join(
-            [*tasks[:TASKS_IN_HINT], *["..."] * (len(tasks) > TASKS_IN_HINT)]
-        )
+        hint = _("No worker can run them: %s") % first_of(tasks, TASKS_IN_HINT)
         yield Figure(_("Jobs that no worker can run"), sum(calls.jobs for calls in unknown), hint=hint, alarm=True)
     if paused := sum(report.paused is not None for report in reports.values()):
         yield Figure(_("Paused queues"), paused, hint=_("They accept jobs, and workers claim none."))
@@ -198,83 +171,36 @@ def unrunnable(report: QueueStats) -> list[UnknownCalls]:
     return [calls for calls in report.unknown if not calls.known]
 
 
-def groups(findings: Findings, dead: int, *, linked: bool) -> Table:
-    """Return the groups of dead jobs, ``dead`` in all. If ``linked``, the latest of a group links to its page."""
-    rows = findings.groups
-    return Table(
-        group_title(dead, findings.looked_at),
-        GROUP_COLUMNS,
+def groups(rows: Sequence[tuple[str, Group]], dead: int, looked_at: int, *, linked: bool) -> Table:
+    """Return the groups of dead jobs with their queues. There are ``dead`` jobs; the latest ones were looked at.
+
+    If ``linked``, the task of a group links to its jobs, and the latest of them to its page.
+    """
+    latest = _("Dead jobs by task and error, the latest %s") % grouped(looked_at)
+    return Table.of(
+        latest if dead > looked_at else _("Dead jobs by task and error"),
+        rows,
         [
-            (Lines((group.cause.task or _("no task"), name)), *group_cells(name, group, linked=linked))
-            for name, group in rows
+            (_("Task"), lambda row: Lines((_task(*row) if linked else row[1].cause.task or _("no task"), row[0]))),
+            (_("Error"), lambda row: job_page.error(row[1].cause.error, row[1].latest.reason)),
+            (_("Jobs"), lambda row: row[1].jobs),
+            (_("First failure"), lambda row: moment(row[1].first.died or 0)),
+            (_("Last failure"), lambda row: _last(*row, linked=linked)),
         ],
         actions=GROUP_BUTTONS,
-        offered=[GROUP_BUTTONS if group.jobs > 1 else SINGLE_BUTTONS for name, group in rows],
+        offered=[GROUP_BUTTONS if group.jobs > 1 else SINGLE_BUTTONS for _name, group in rows],
         values=[GroupTarget(name, *group.cause).value for name, group in rows],
     )
 
 
-def group_title(dead: int, looked_at: int) -> Any:
-    """Return the title of groups of dead jobs. If there are more, only the latest were looked at."""
-    latest = _("Dead jobs by task and error, the latest %s") % grouped(looked_at)
-    return latest if dead > looked_at else _("Dead jobs by task and error")
+def _task(queue: str, group: Group) -> Link:
+    search = {"queue": queue, "state": "dead", "task": group.cause.task, "error": group.cause.error}
+    return Link(group.cause.task or _("no task"), "jobs", search)
 
 
-def group_cells(queue: str, group: Group, *, linked: bool) -> tuple[Any, ...]:
-    """Return the cells of a group of dead jobs that follow its task."""
+def _last(queue: str, group: Group, *, linked: bool) -> Any:
     last = moment(group.latest.died or 0)
-    return (
-        job_page.error(group.cause.error, group.latest.reason),
-        group.jobs,
-        moment(group.first.died or 0),
-        Lines((last, link(queue, group.latest.id))) if linked else last,
-    )
-
-
-def link(queue: str, id: str, text: Any = "") -> Link:
-    """Return the link to the page of a job."""
-    return Link(text or id, "queues", {"queue": queue, "id": id})
-
-
-def first_jobs(name: str) -> tuple[list[LimitInfo], list[Table]]:
-    """Return the limits of a queue, and its first jobs, running ones before waiting ones. One round trip."""
-    queue = Queue(name)
-    both: list[Flow[Any]] = [limits.listed(queue), _read_first(queue)]
-    listed, (counts, by_state) = queue.run_flow(gather(both))
-    tables = [_state_table(name, state, jobs, getattr(counts, state)) for state, jobs in by_state.items() if jobs]
-    return listed, tables or [Table(job_page.FIRST % name, (), [], empty=_("The queue has no jobs."))]
-
-
-def _read_first(queue: Queue) -> Flow[tuple[QueueCounts, dict[State, list[JobInfo]]]]:
-    by_shard = yield from spread().each(queue, _read_first_of_one)
-    counts: QueueCounts = job.summed([counts for counts, _ in by_shard])
-    return counts, {
-        state: manage.merged(state, [by_state[state] for _, by_state in by_shard], FIRST_JOBS) for state in TITLES
-    }
-
-
-def _read_first_of_one(queue: Primitive) -> Flow[tuple[QueueCounts, dict[State, list[JobInfo]]]]:
-    share = len(TITLES)
-    peeks = [manage.peek_step(queue, FIRST_JOBS, state, cut=manage.HEAD, share=share) for state in TITLES]
-    replies = yield Batch(peeks)
-    return QueueCounts(*replies[0][:4]), dict(zip(TITLES, map(manage.page, TITLES, replies), strict=True))
-
-
-def _state_table(name: str, state: State, jobs: list[JobInfo], count: int) -> Table:
-    # The jobs are counted before they are read, so a job may have been added between.
-    of = {"number": len(jobs), "most": f"{max(count, len(jobs)):,}"}
-    title = f"{TITLES[state] % name}: {_('%(number)s of %(most)s') % of}"
-    return Table(title, COLUMNS[state], [_job_row(name, info) for info in jobs])
-
-
-def _job_row(name: str, job_info: JobInfo) -> tuple[Any, ...]:
-    lines = (link(name, job_info.id), task_of(job_info.body))
-    waits = job_info.state == "ready" and job_info.reason
-    job_cell = Lines((*lines, job_page.WAITS % job_info.reason) if waits else lines)
-    if job_info.state == "dead":
-        return job_cell, moment(job_info.died or 0), job_info.attempts, without_secrets(cause(job_info).error)
-    row = (job_cell, moment(job_info.due), job_info.attempts)
-    return (*row, job_info.worker) if job_info.state == "running" else row
+    return Lines((last, job_page.link(queue, group.latest.id))) if linked else last
 
 
 def _offered(report: QueueStats) -> tuple[str, ...]:
@@ -305,34 +231,22 @@ def limits_table(queue: str, listed: list[LimitInfo]) -> Iterator[Table]:
     """Yield the limits of a queue, if it has any."""
     if not listed:
         return
-    yield Table(
+    yield Table.of(
         _("Limits of %s") % queue,
-        LIMIT_COLUMNS,
+        listed,
         [
-            (
-                info.name,
-                info.concurrency,
-                info.rate,
-                info.running,
-                info.waiting,
-                timedelta(seconds=info.next_start) if info.next_start else None,
-                _("yes") if info.changed else "",
-            )
-            for info in listed
+            (_("Limit"), lambda info: info.name),
+            (_("Concurrency"), lambda info: info.concurrency),
+            (_("Rate"), lambda info: info.rate),
+            (_("Running"), lambda info: info.running),
+            (_("Waiting lanes"), lambda info: info.waiting),
+            (_("Next start in"), lambda info: timedelta(seconds=info.next_start) if info.next_start else None),
+            (_("Changed"), lambda info: _("yes") if info.changed else ""),
         ],
         actions=LIMIT_BUTTONS,
         values=[LimitTarget(queue, info.name).value for info in listed],
         offered=[LIMIT_BUTTONS if info.changed else LIMIT_BUTTONS[:1] for info in listed],
     )
-
-
-class AttemptCounts(NamedTuple):
-    """Attempts of the last 30 minutes: the share and the number that failed, and minutes since the latest failure."""
-
-    share: float
-    failed: int
-    attempts: int
-    minutes: int
 
 
 def alerts(reports: Mapping[str, QueueStats], *, linked: bool) -> Iterator[Alert]:
@@ -341,91 +255,82 @@ def alerts(reports: Mapping[str, QueueStats], *, linked: bool) -> Iterator[Alert
     Of each kind the three worst ones and the number of the others. Queues without a worker are a figure.
     """
     dead = {name: report.counts.dead for name, report in reports.items() if report.counts.dead}
-    waits = {name: report.wait for name, report in reports.items() if report.wait is not None and report.wait > LATE}
+    waits = {
+        name: timedelta(seconds=report.wait)
+        for name, report in reports.items()
+        if report.wait is not None and report.wait > LATE
+    }
     late = {name: wait for name, wait in waits.items() if not (reports[name].paused or reports[name].deserted)}
     paused = {name: wait for name, wait in waits.items() if reports[name].paused}
-    ended = {name: _attempts(report) for name, report in reports.items()}
-    failing = {name: each for name, each in ended.items() if each.attempts >= ATTEMPTS and each.share >= FAILING}
-    kinds: tuple[tuple[Any, Mapping[str, Any], Callable[[Any], Any], Any], ...] = (
-        (_("Dead jobs: %s"), dead, int, _("They failed for good. Retry or delete them.")),
-        (_("Late queue: %s"), late, _seconds, _("The next job has been due for this time.")),
-        (_("Paused queue: %s"), paused, _seconds, _("It is paused, and its next job has been due for this time.")),
-        (_("Failing queue: %s"), failing, _percent, FAILED),
+    failing = {name: share for name, report in reports.items() if (share := _failed_share(report)) >= FAILING}
+    kinds: tuple[tuple[Any, Mapping[str, Any], Any], ...] = (
+        (_("Dead jobs: %s"), dead, _("They failed for good. Retry or delete them.")),
+        (_("Late queue: %s"), late, _("The next job has been due for this time.")),
+        (_("Paused queue: %s"), paused, _("It is paused, and its next job has been due for this time.")),
+        (_("Failing queue: %s"), failing, None),
     )
-    for title, by_name, described, hint in kinds:
-        names = sorted(by_name, key=by_name.__getitem__, reverse=True)
-        for name in names[:NAMED]:
-            query = {"queue": name} if linked else {}
-            yield Alert(title % name, described(by_name[name]), _alert_hint(hint, by_name[name]), query)
-        if others := names[NAMED:]:
-            count = ngettext("%(count)d other queue", "%(count)d other queues", len(others)) % {"count": len(others)}
-            numbers = [by_name[name] for name in others]
-            number = sum(numbers) if by_name is dead else max(numbers)
-            yield Alert(title % count, described(number), _alert_hint(hint, number))
+    for title, values, hint in kinds:
+        alerts = []
+        for name in sorted(values, key=values.__getitem__, reverse=True):
+            value = f"{100 * values[name]:.0f} %" if values is failing else values[name]
+            about = hint or _failures(reports[name])
+            alerts.append(Alert(title % name, value, about, {"queue": name} if linked else {}))
+        yield from first_alerts(alerts)
 
 
-def _attempts(report: QueueStats) -> AttemptCounts:
+def _failed_share(report: QueueStats) -> float:
+    """Return which part of the attempts of the last 30 minutes failed; 0 for less than 10 attempts."""
+    failed, done = sum(report.failed[-MINUTES:]), sum(report.done[-MINUTES:])
+    return failed / (failed + done) if failed + done >= ATTEMPTS else 0.0
+
+
+def _failures(report: QueueStats) -> Any:
     failed = report.failed[-MINUTES:]
     attempts = sum(failed) + sum(report.done[-MINUTES:])
-    minutes = next((ago for ago, count in enumerate(reversed(failed), 1) if count), 0)
-    return AttemptCounts(sum(failed) / max(attempts, 1), sum(failed), attempts, minutes)
+    minutes = next(ago for ago, count in enumerate(reversed(failed), 1) if count)
+    return FAILED % {"failed": grouped(sum(failed)), "attempts": grouped(attempts), "minutes": minutes}
 
 
-def _alert_hint(hint: Any, number: Any) -> Any:
-    if not isinstance(number, AttemptCounts):
-        return hint
-    numbers = {"failed": grouped(number.failed), "attempts": grouped(number.attempts), "minutes": number.minutes}
-    return hint % numbers
+def charts_of_all(reports: Mapping[str, QueueStats]) -> Iterator[Bars | StackedBars]:
+    """Yield jobs by state, and by minute the attempts that ended and how late others began, if there are queues."""
+    if not reports:
+        return
+    total = stats.merged(list(reports.values()))
+    if any(total.counts):
+        labels = (_("Scheduled"), _("Ready"), _("Running"), _("Dead"))
+        yield Bars(_("Jobs by state"), list(zip(labels, total.counts, strict=True)))
+    minutes = [label(total.minute - MINUTES + 1 + place, day=False) for place in range(MINUTES)]
+    parts = [(_("Jobs done"), total.done), (_("Failed attempts"), total.failed)]
+    yield StackedBars(_("Attempts that ended, per minute"), minutes, parts)
+    yield _lateness(_("How late attempts began, on average"), minutes, total.lateness)
+    yield _lateness(_("How late attempts began, at most"), minutes, total.latest)
 
 
-def _seconds(wait: float) -> timedelta:
-    return timedelta(seconds=wait)
-
-
-def _percent(ended: AttemptCounts) -> str:
-    return f"{100 * ended.share:.0f} %"
-
-
-def states(reports: Mapping[str, QueueStats]) -> Iterator[Bars]:
-    """Yield how many jobs are in each state, if there are jobs."""
-    counts = [report.counts for report in reports.values()]
-    labels = (_("Scheduled"), _("Ready"), _("Running"), _("Dead"))
-    numbers = [sum(same) for same in zip(*counts, strict=True)]
-    if any(numbers):
-        yield Bars(_("Jobs by state"), list(zip(labels, numbers, strict=True)))
-
-
-def bars(reports: Mapping[str, QueueStats]) -> Iterator[Bars | StackedBars]:
-    """Yield jobs done, attempts failed and how late attempts began, by minute, if there are queues."""
-    if reports:
-        all_stats = list(reports.values())
-        minutes = [label(all_stats[0].minute - MINUTES + 1 + place, day=False) for place in range(MINUTES)]
-        done = [float(sum(same)) for same in zip(*(stats.done for stats in all_stats), strict=True)]
-        latest = [timedelta(seconds=max(same)) for same in zip(*(stats.latest for stats in all_stats), strict=True)]
-        failed = [float(sum(same)) for same in zip(*(stats.failed for stats in all_stats), strict=True)]
-        parts = [(_("Jobs done"), done), (_("Failed attempts"), failed)]
-        yield StackedBars(_("Attempts that ended, per minute"), minutes, parts)
-        yield Bars(_("How late attempts began, on average"), list(zip(minutes, _lateness(all_stats), strict=True)))
-        yield Bars(_("How late attempts began, at most"), list(zip(minutes, latest, strict=True)))
+def _lateness(title: Any, labels: Sequence[str], seconds: Iterable[float]) -> Bars:
+    return Bars(title, [(label, timedelta(seconds=late)) for label, late in zip(labels, seconds, strict=True)])
 
 
 def trend(reports: Mapping[str, QueueStats]) -> Sparkline | None:
     """Return the jobs done in each minute that was read; None without queues."""
     if not reports:
         return None
-    done = [sum(same) for same in zip(*(stats.done for stats in reports.values()), strict=True)]
+    done = stats.merged(list(reports.values())).done
     ended = ngettext("%(count)s job done in an hour", "%(count)s jobs done in an hour", sum(done))
     return Sparkline(ended % {"count": grouped(sum(done))}, done)
 
 
-def read_range(queue: str, span: Range) -> tuple[QueueStats, QueueStats | QueueHistory]:
-    """Return how a queue is doing, and its numbers in a range. One round trip, two if the settings name SHARDS."""
-    if not span.by_hour:
-        report = stats.queue_stats([queue], minutes=span.minutes)[queue]
-        return report, report
-    both: list[Flow[Any]] = [stats.read_reports([queue], 1, "default"), hours(queue, span.hours)]
-    reports, numbers = Queue(queue).run_flow(gather(both))
-    return reports[queue], numbers
+def read_one(queue: str, span: Range) -> tuple[QueueStats, QueueStats | QueueHistory, list[LimitInfo]]:
+    """Return how a queue is doing, its numbers in a range, and its limits.
+
+    One round trip, two if the settings name SHARDS.
+    """
+    primitive = Queue(queue)
+    minutes = 1 if span.by_hour else span.minutes
+    flows: list[Flow[Any]] = [stats.read_reports([queue], minutes, "default"), limits.listed(primitive)]
+    if span.by_hour:
+        flows.append(hours(queue, span.hours))
+    reports, listed, *by_hour = primitive.run_flow(gather(flows))
+    return reports[queue], by_hour[0] if by_hour else reports[queue], listed
 
 
 def hours(queue: str, count: int) -> Flow[QueueHistory]:
@@ -445,13 +350,4 @@ def charts(queue: str, numbers: QueueStats | QueueHistory, span: Range) -> Itera
     yield span.choice("queues", {"queue": queue})
     parts = [(_("Jobs done"), list(map(sum, done))), (_("Failed attempts"), list(map(sum, failed)))]
     yield StackedBars(_("Attempts that ended"), labels, parts)
-    late = [timedelta(seconds=max(bar)) for bar in latest]
-    yield Bars(_("How late attempts began, at most"), list(zip(labels, late, strict=True)))
-
-
-def _lateness(reports: Sequence[QueueStats]) -> list[timedelta]:
-    begun = [sum(same) for same in zip(*(report.begun for report in reports), strict=True)]
-    late = [map(mul, report.begun, report.lateness) for report in reports]
-    return [
-        timedelta(seconds=sum(same) / max(1, count)) for same, count in zip(zip(*late, strict=True), begun, strict=True)
-    ]
+    yield _lateness(_("How late attempts began, at most"), labels, map(max, latest))

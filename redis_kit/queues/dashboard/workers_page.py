@@ -1,18 +1,20 @@
 """The dashboard's page about workers."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
 from time import time
 from typing import Any, NamedTuple
 
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.flow import Flow
-from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Link, Panel, Table, Tile
-from redis_kit.core.text import duration
+from redis_kit.core.panels import Content, Figure, Lines, Link, Panel, Table, Tile
+from redis_kit.core.text import duration, first_of
 from redis_kit.queues.dashboard import queues_page
 from redis_kit.queues.dashboard.actions import SupervisorTarget, process_name
 from redis_kit.queues.dashboard.job_page import moment
-from redis_kit.queues.dashboard.panel import MANAGE, button
+from redis_kit.queues.dashboard.panel import MANAGE, target_button
 from redis_kit.queues.reports import stats
 from redis_kit.queues.reports import workers as worker_list
 from redis_kit.queues.reports.stats import Errors
@@ -22,6 +24,7 @@ MOST_JOBS = 10  # of one worker
 WORKING, QUIET, STOPPING, DEAD, DAMAGED = "working", "quiet", "stopping", "dead", "damaged"
 UNRESPONSIVE = "unresponsive"
 NAMED = 3  # workers in a hint
+supervisor_button = partial(target_button, SupervisorTarget.parse)
 HEARTBEAT = _("Last heartbeat (s\xa0ago)")
 BUTTONS = {QUIET: ("resume", "stop"), STOPPING: (), DEAD: (), UNRESPONSIVE: ("quiet", "resume", "stop")}
 STATES = {
@@ -85,14 +88,19 @@ def figures(
 
 def supervisors_table(all_supervisors: Sequence[Supervisor]) -> Table:
     """Return the supervisors, with their buttons."""
-    columns = (
-        *(_("Supervisor"), _("State"), _("Processes"), _("Queues"), _("Threads")),
-        *(_("Jobs"), _("Memory (MiB)"), HEARTBEAT),
-    )
-    return Table(
+    return Table.of(
         _("Supervisors"),
-        columns,
-        [_supervisor(supervisor) for supervisor in all_supervisors],
+        all_supervisors,
+        [
+            (_("Supervisor"), lambda each: each.target.shown),  # tells its buttons from those of others on its host
+            (_("State"), lambda each: STATES.get(each.state, "")),
+            (_("Processes"), lambda each: len(each.workers)),
+            (_("Queues"), lambda each: ", ".join(dict.fromkeys(chain.from_iterable(w.queues for w in each.workers)))),
+            (_("Threads"), lambda each: sum(worker.threads for worker in each.workers)),
+            (_("Jobs"), lambda each: sum(worker.running for worker in each.workers)),
+            (_("Memory (MiB)"), lambda each: sum(worker.memory or 0 for worker in each.workers) or None),
+            (HEARTBEAT, lambda each: round(min(worker.silent for worker in each.workers), 1)),
+        ],
         empty=_("No worker is running. Start one with: manage.py rk_worker"),
         actions=("quiet", "resume", "stop"),
         values=[supervisor.target.value for supervisor in all_supervisors],
@@ -100,32 +108,20 @@ def supervisors_table(all_supervisors: Sequence[Supervisor]) -> Table:
     )
 
 
-def worker_processes(all_supervisors: Sequence[Supervisor], *, linked: bool) -> Iterator[Table]:
-    """Yield the workers of each supervisor, at most 100 in all. If ``linked``, their jobs link to their pages."""
-    left = MOST_ROWS
-    for supervisor in all_supervisors:
-        if left <= 0:
-            return
-        rows = [_child(worker, linked=linked) for worker in supervisor.workers[:left]]
-        left -= len(rows)
-        columns = (*(_("Worker"), _("State"), _("Queues"), _("Threads")), *(_("Jobs"), _("Memory (MiB)"), HEARTBEAT))
-        yield Table(_("Worker processes of %s") % supervisor.target.shown, columns, rows)
-
-
-def others(workers: Sequence[WorkerInfo], *, linked: bool) -> Table:
-    """Return the workers without a supervisor: other programs that claim jobs."""
-    return Table(
-        _("Other programs that claim jobs"),
-        (_("Worker"), _("Host"), _("Queues"), _("Jobs"), HEARTBEAT),
+def workers_table(workers: Sequence[WorkerInfo], *, linked: bool) -> Table:
+    """Return the workers by supervisor, and then other programs. If ``linked``, their jobs link to their pages."""
+    return Table.of(
+        _("Workers"),
+        sorted(workers, key=lambda worker: (not worker.supervisor, worker.host, worker.supervisor_pid)),
         [
-            (
-                Lines((worker.id, STATES.get(worker.state) or _("process %d") % worker.pid)),
-                worker.host,
-                ", ".join(worker.queues),
-                _jobs(worker, linked=linked),
-                round(worker.silent, 1),
-            )
-            for worker in workers
+            (_("Worker"), _name),
+            (_("Host"), _host),
+            (_("State"), lambda worker: Lines((STATES.get(worker.state, worker.state), _silence(worker)))),
+            (_("Queues"), lambda worker: ", ".join(worker.queues)),
+            (_("Threads"), lambda worker: worker.threads or None),
+            (_("Jobs"), partial(_jobs, linked=linked)),
+            (_("Memory (MiB)"), lambda worker: worker.memory),
+            (HEARTBEAT, lambda worker: round(worker.silent, 1)),
         ],
     )
 
@@ -133,51 +129,30 @@ def others(workers: Sequence[WorkerInfo], *, linked: bool) -> Table:
 def lost_workers(lost: Sequence[LostWorker]) -> Iterator[Table]:
     """Yield the workers that were lost in the last 24 hours, if there are any."""
     if lost:
-        columns = (_("Worker"), _("Host"), _("Queues"), _("Found lost"), _("Jobs that others took"))
-        yield Table(_("Lost workers of the last 24 hours"), columns, [_lost(worker) for worker in lost])
+        yield Table.of(
+            _("Lost workers of the last 24 hours"),
+            lost,
+            [
+                (_("Worker"), _name),
+                (_("Host"), _host),
+                (_("Queues"), lambda worker: ", ".join(worker.queues)),
+                (_("Found lost"), lambda worker: moment(time() - worker.age)),
+                (_("Jobs that others took"), lambda worker: worker.jobs),
+            ],
+        )
 
 
-def _lost(worker: LostWorker) -> tuple[Any, ...]:
+def _name(worker: WorkerInfo | LostWorker) -> Lines:
+    return Lines((worker.id, _("process %d") % worker.pid))
+
+
+def _host(worker: WorkerInfo | LostWorker) -> Lines:
     supervisor = _("of supervisor process %d") % worker.supervisor_pid if worker.supervisor_pid else ""
-    return (
-        Lines((worker.id, _("process %d") % worker.pid, supervisor)),
-        worker.host,
-        ", ".join(worker.queues),
-        moment(time() - worker.age),
-        worker.jobs,
-    )
-
-
-def _supervisor(supervisor: Supervisor) -> tuple[Any, ...]:
-    queues = dict.fromkeys(name for worker in supervisor.workers for name in worker.queues)
-    return (
-        supervisor.target.shown,  # tells its buttons from those of others on its host
-        STATES.get(supervisor.state, ""),
-        len(supervisor.workers),
-        ", ".join(queues),
-        sum(worker.threads for worker in supervisor.workers),
-        sum(worker.running for worker in supervisor.workers),
-        sum(worker.memory or 0 for worker in supervisor.workers) or None,
-        round(min(worker.silent for worker in supervisor.workers), 1),
-    )
+    return Lines((worker.host, supervisor))
 
 
 def _named(workers: Sequence[WorkerInfo | LostWorker]) -> str:
-    """Return the hosts and processes of workers, three of them."""
-    names = [process_name(worker.host, worker.pid) for worker in workers[:NAMED]]
-    return "; ".join([*names, *["..."] * (len(workers) > NAMED)])
-
-
-def _child(worker: WorkerInfo, *, linked: bool) -> tuple[Any, ...]:
-    return (
-        Lines((worker.id, _("process %d") % worker.pid)),
-        Lines((STATES.get(worker.state, worker.state), _silence(worker))),
-        ", ".join(worker.queues),
-        worker.threads,
-        _jobs(worker, linked=linked),
-        worker.memory,
-        round(worker.silent, 1),
-    )
+    return first_of([process_name(worker.host, worker.pid) for worker in workers], NAMED, "; ")
 
 
 def _silence(worker: WorkerInfo) -> Any:
@@ -215,10 +190,9 @@ class WorkersPanel(Panel):
         yield from figures(workers, all_supervisors, lost)
         yield from queues_page.unreadable(errors)
         yield supervisors_table(all_supervisors)
-        yield from worker_processes(all_supervisors, linked=linked)
+        if workers:
+            yield workers_table(workers, linked=linked)
         yield from lost_workers(lost)
-        if alone := [worker for worker in workers if not worker.supervisor]:
-            yield others(alone, linked=linked)
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the workers of all queues, and those that were lost. Two round trips."""
@@ -230,17 +204,6 @@ class WorkersPanel(Panel):
         all_figures = figures(workers, supervisors(workers), lost)
         return Tile.of([*sorted(all_figures, key=lambda figure: figure.alarm), *queues_page.unreadable(errors)])
 
-    @button(_("Quiet"), named=SupervisorTarget.shown_of)
-    def quiet(self, value: str) -> str:
-        """Stop a supervisor's workers from claiming jobs; they finish those that they run."""
-        return SupervisorTarget.parse(value).send("quiet")
-
-    @button(_("Resume"), named=SupervisorTarget.shown_of)
-    def resume(self, value: str) -> str:
-        """Let the workers of a quiet supervisor claim jobs again."""
-        return SupervisorTarget.parse(value).send("resume")
-
-    @button(_("Stop"), named=SupervisorTarget.shown_of, confirm=True, effect=SupervisorTarget.effect_of("stop"))
-    def stop(self, value: str) -> str:
-        """Let a supervisor's workers finish their jobs, within its grace period, and exit."""
-        return SupervisorTarget.parse(value).send("stop")
+    quiet = supervisor_button(lambda supervisor: supervisor.send("quiet"), _("Quiet"))
+    resume = supervisor_button(lambda supervisor: supervisor.send("resume"), _("Resume"))
+    stop = supervisor_button(lambda supervisor: supervisor.send("stop"), _("Stop"), confirm=True, explained="stop")

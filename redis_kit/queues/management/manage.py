@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow, single
@@ -35,6 +35,23 @@ _ORDERS: Mapping[str, Callable[[JobInfo], Any]] = {  # of the jobs of several pa
     "running": lambda info: info.worker or "",
     "dead": lambda info: -(info.died or 0),
 }
+
+
+class Wanted(NamedTuple):
+    """Which jobs are wanted: those of a task, those that died of an error, and those with a tag; None for any."""
+
+    task: str | None = None
+    error: str | None = None
+    tag: str | None = None
+
+    def matches(self, info: JobInfo) -> bool:
+        """Return whether a job is one of them. The first bytes of its body are enough."""
+        cause = job.cause(info)
+        has_tag = self.tag is None or self.tag in message.tags_of(info.body)
+        return self.task in (None, cause.task) and self.error in (None, cause.error) and has_tag
+
+
+ANY = Wanted()
 
 
 def peek(queue: Primitive, limit: int, state: State) -> Flow[list[JobInfo]]:
@@ -112,12 +129,14 @@ def cancel(queue: Primitive, id: str, ttl_ms: int | None = None) -> Flow[int]:
 def run_now(queue: Primitive, id: str) -> Flow[bool]:
     """Make a scheduled job ready."""
     validation.identifier("id", id)
-    return bool((yield from spread().of_id(queue, id, lambda part: single(run_now_step(part.key(""), id)))))
+    return bool(
+        (yield from spread().of_id(queue, id, lambda part: single(requeue_step(part.key(""), id, state="scheduled"))))
+    )
 
 
-def run_now_step(base: str, id: str) -> ScriptCall:
-    """Return the step that makes a scheduled job ready."""
-    return REQUEUE(base, "scheduled", 0, id)
+def requeue_step(base: str, id: str, *, state: State) -> ScriptCall:
+    """Return the step that makes a scheduled or a dead job ready."""
+    return REQUEUE(base, state, 0, id)
 
 
 def heads_step(queue: Primitive, limit: int, *, offset: int = 0, share: int = 1) -> ScriptCall:
@@ -135,22 +154,23 @@ def requeue(
     limit: int | None = None,
 ) -> Flow[int]:
     """Make dead jobs ready: some by their ids, those of a cause or with a tag, or the oldest."""
+    wanted = Wanted(task, error, tag)
     if ids is not None:
-        if (task, error, tag, limit) != (None, None, None, None):
+        if wanted != ANY or limit is not None:
             raise InvalidValue("requeue() takes either ids, or task, error, tag and limit.")
         chosen = [validation.identifier("id", id) for id in several(ids, "ids")]
         return sum((yield from spread().each(queue, partial(_requeue, ids=chosen))))
-    if (task, error, tag) == (None, None, None):
+    if wanted == ANY:
         most = whole_number("limit", validation.LIMIT[1] if limit is None else limit, validation.LIMIT)
         return (
             yield from spread().until(queue, most, lambda part, count: single(REQUEUE(part.key(""), "dead", count)))
         )
-    return (yield from spread().until(queue, limit, partial(_requeue_matching, task=task, error=error, tag=tag)))
+    return (yield from spread().until(queue, limit, partial(_requeue_matching, wanted=wanted)))
 
 
-def _requeue_matching(queue: Primitive, limit: int | None, **wanted: str | None) -> Flow[int]:
-    chosen = yield from _matching_ids(queue, **wanted)
-    return (yield from _requeue(queue, ids=chosen[:limit]))
+def _requeue_matching(queue: Primitive, limit: int | None, *, wanted: Wanted) -> Flow[int]:
+    latest_first = yield from find(queue, "dead", wanted)
+    return (yield from _requeue(queue, ids=[dead.id for dead in reversed(latest_first)][:limit]))
 
 
 def _requeue(queue: Primitive, *, ids: Sequence[str]) -> Flow[int]:
@@ -160,17 +180,20 @@ def _requeue(queue: Primitive, *, ids: Sequence[str]) -> Flow[int]:
     return moved
 
 
-def _matching_ids(queue: Primitive, *, task: str | None, error: str | None, tag: str | None) -> Flow[list[str]]:
-    ids: dict[str, None] = {}  # a job that dies in between shifts the others, so that one may be seen twice
-    offset = 0
-    while jobs := page("dead", (yield heads_step(queue, PAGE, offset=offset))):
+def find(
+    queue: Primitive, state: State, wanted: Wanted, *, limit: int | None = None, most: int | None = None
+) -> Flow[list[JobInfo]]:
+    """Read the first ``limit`` jobs of a state that match, among the first ``most``: as far as cause() needs them."""
+    matching: dict[str, JobInfo] = {}  # a job that comes in between shifts the others, so that one may be seen twice
+    offset, size = 0, limit if limit and wanted == ANY else PAGE
+    while (limit is None or len(matching) < limit) and (most is None or offset < most):
+        reply = yield peek_step(queue, size, state, offset=offset, cut=HEAD)
+        jobs = page(state, reply)
+        matching |= {info.id: info for info in jobs if wanted.matches(info)}
         offset += len(jobs)
-        for dead in jobs:
-            reason = job.cause(dead)
-            has_tag = tag is None or tag in message.tags_of(dead.body)
-            if task in (None, reason.task) and error in (None, reason.error) and has_tag:
-                ids[dead.id] = None
-    return list(reversed(ids))
+        if not jobs or offset >= getattr(job.QueueCounts(*reply[:4]), state):
+            break
+    return list(matching.values())[:limit]
 
 
 def counts(queue: Primitive) -> Flow[job.QueueCounts]:

@@ -1,23 +1,25 @@
 """The jobs of a queue in one state, page by page, and those among them of a task or an error."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
+from redis_kit.core.gather import gather
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import validation
-from redis_kit.queues.engine import done, job
 from redis_kit.queues.engine import done as done_jobs
+from redis_kit.queues.engine import job
 from redis_kit.queues.engine.done import DoneJob
 from redis_kit.queues.engine.job import JobInfo, QueueCounts, State
 from redis_kit.queues.engine.message import tags_of, task_of
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.management import manage
+from redis_kit.queues.management.manage import ANY, Wanted
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import failures
 from redis_kit.queues.reports.failures import Group
@@ -82,33 +84,53 @@ def job_page(
     validation.one_of("state", state, (*manage.STATES, DONE))
     first, after = _position(cursor, state)
     names = (yield from spread().existing([queue.name]))[queue.name]
-    size = LOOKED_THROUGH if any(wanted) else limit
     parts = [Queue(name, using=queue.using) for name in names]
-    pages = [
-        _step(part, state, after if number == first else b"", size if number >= first else 1, len(parts))
-        for number, part in enumerate(parts)
+    size, share = LOOKED_THROUGH if any(wanted) else limit, len(parts)
+    reading = [
+        _read_done(part, begin, size) if state == DONE else _read(part, state, begin, size, share)
+        for part, begin in zip(parts[first:], chain([after], repeat(b"")), strict=False)
     ]
-    xlens = [Call("XLEN", part.key("done")) for part in parts]
-    others = [
-        _others(part, state, after if number == first else b"", size, len(parts)) for number, part in enumerate(parts)
+    heads = [manage.heads_step(part, failures.MOST // share, share=share) for part in parts if state == "dead"]
+    flows: list[Flow[Any]] = [
+        _all([manage.count_step(part.key("")) for part in parts]),
+        _all([Call("XLEN", part.key("done")) for part in parts]),
+        _all(heads),
+        *reading,
     ]
-    replies = iter((yield Batch([*pages, *xlens, *(step for step in others if step)])))
-    listed, lengths, rest = (list(islice(replies, len(parts))) for _ in range(3))
-    counts, done = job.summed([QueueCounts(*reply[:4]) for reply in listed]), sum(lengths)
-    dead = [manage.page("dead", reply) for reply in rest] if state == "dead" else []
-    groups = failures.groups(manage.merged("dead", dead, failures.MOST)) if dead else []
+    counted, lengths, dead, *by_part = yield from gather(flows)
+    counts, done = job.summed([QueueCounts(*reply) for reply in counted]), sum(lengths)
+    groups = failures.groups(manage.merged("dead", [manage.page("dead", reply) for reply in dead], failures.MOST))
     jobs: list[JobInfo | DoneJob] = []
     looked_at = 0
-    entries = _done(first, size, rest) if state == DONE else _jobs(state, first, size, listed)
-    for number, place, info in entries:
-        if info is None:
-            return JobPage(counts, done, jobs, looked_at, _cursor(number, place), groups)
-        looked_at += 1
-        if wanted.matches(info):
-            jobs.append(info)
-        if len(jobs) == limit:
-            return JobPage(counts, done, jobs, looked_at, _cursor(number, place), groups)
+    for number, (entries, rest) in enumerate(by_part, start=first):
+        for place, info in entries:
+            looked_at += 1
+            if wanted.matches(info):
+                jobs.append(info)
+            if len(jobs) == limit:
+                return JobPage(counts, done, jobs, looked_at, _cursor(number, place), groups)
+        if rest:
+            return JobPage(counts, done, jobs, looked_at, _cursor(number, rest), groups)
     return JobPage(counts, done, jobs, looked_at, "", groups)
+
+
+def _all(steps: Sequence[Any]) -> Flow[list[Any]]:
+    return (yield Batch(steps)) if steps else []
+
+
+def _read(queue: Primitive, state: State, after: bytes, limit: int, share: int) -> Flow[tuple[list[Any], bytes]]:
+    """Return jobs of a part with their places, and the place after which there may be more, b"" at the end."""
+    reply = yield manage.LIST_JOBS(queue.key(""), state, 0, after, limit, manage.HEAD, MOST_BYTES // share)
+    places, jobs = reply[4], manage.page(state, reply)
+    has_more = jobs and (len(places) == limit or len(jobs) < len(places))
+    return list(zip(places, jobs, strict=False)), places[len(jobs) - 1] if has_more else b""
+
+
+def _read_done(queue: Primitive, after: bytes, limit: int) -> Flow[tuple[list[Any], bytes]]:
+    """Return done jobs as _read() does, from the latest. The place of one is its id in the stream."""
+    entries = yield Call("XREVRANGE", queue.key("done"), b"(" + after if after else b"+", "-", "COUNT", limit)
+    jobs = [(id, info) for id, fields in entries if (info := done_jobs.read(id, fields))]
+    return jobs, entries[-1][0] if len(entries) == limit else b""
 
 
 def all_matching(queue: Primitive, state: State, wanted: JobFilter, limit: int) -> Flow[list[JobInfo]]:
@@ -122,44 +144,6 @@ def all_matching(queue: Primitive, state: State, wanted: JobFilter, limit: int) 
         if not cursor or len(jobs) == limit:
             break
     return jobs
-
-
-def _step(queue: Primitive, state: State, after: bytes, limit: int, share: int) -> Any:
-    if state == DONE:
-        state, after, limit = "ready", b"", 1  # for the counts
-    return manage.LIST_JOBS(queue.key(""), state, 0, after, limit, manage.HEAD, MOST_BYTES // share)
-
-
-def _jobs(
-    state: State, first: int, size: int, replies: Sequence[list[Any]]
-) -> Iterator[tuple[int, bytes, JobInfo | None]]:
-    """Yield the jobs with their shards and places; None where the rest of a shard was not read."""
-    for number, reply in enumerate(replies):
-        if number >= first:
-            places, jobs = reply[4], manage.page(state, reply)
-            for place, info in zip(places, jobs, strict=False):
-                yield number, place, info
-            if jobs and (len(places) == size or len(jobs) < len(places)):
-                yield number, places[len(jobs) - 1], None
-
-
-def _others(queue: Primitive, state: State, after: bytes, limit: int, share: int) -> Any:
-    """Return the step that reads the causes of dead jobs, or the done jobs, from the latest; None for other states."""
-    if state == "dead":
-        return manage.heads_step(queue, failures.MOST // share, share=share)
-    begin = b"(" + after if after else b"+"
-    return Call("XREVRANGE", queue.key("done"), begin, "-", "COUNT", limit) if state == DONE else None
-
-
-def _done(first: int, size: int, replies: Sequence[list[Any]]) -> Iterator[tuple[int, bytes, DoneJob | None]]:
-    """Yield done jobs as _jobs() does. The place of one is its id in the stream."""
-    for number, reply in enumerate(replies):
-        if number >= first:
-            for id, fields in reply:
-                if info := done_jobs.read(id, fields):
-                    yield number, id, info
-            if len(reply) == size:
-                yield number, reply[-1][0], None
 
 
 def _cursor(shard: int, place: bytes) -> str:
@@ -177,27 +161,15 @@ def _position(cursor: str, state: State) -> tuple[int, bytes]:
     return (int(match[1]), match[2]) if match else (0, b"")
 
 
-class Wanted(NamedTuple):
-    """Which jobs are wanted: those of a task, and those with a tag; None for any."""
-
-    task: str | None = None
-    tag: str | None = None
-
-    def matches(self, task: str, tags: tuple[str, ...]) -> bool:
-        """Return whether a job of this task with these tags is one of them."""
-        return self.task in (None, task) and (self.tag is None or self.tag in tags)
-
-
-ANY = Wanted()
-
-
 def first_jobs(queue: Primitive, state: State, limit: int, wanted: Wanted = ANY) -> Flow[list[JobInfo]]:
     """Return the first ``limit`` jobs of a state in the order of peek(), or those among them that match.
 
     Their bodies are cut to what task_of() and tags_of() need. One round trip; with a task or a tag one for each 1000
     jobs of the state, at most 10.
     """
-    by_shard = yield from spread().each(queue, partial(_first_jobs, state=state, limit=limit, wanted=wanted))
+    by_shard = yield from spread().each(
+        queue, partial(manage.find, state=state, wanted=wanted, limit=limit, most=LISTED_THROUGH)
+    )
     return manage.merged(state, by_shard, limit)
 
 
@@ -213,17 +185,7 @@ def latest_done(queue: Primitive, limit: int, wanted: Wanted = ANY) -> Flow[list
 def _latest_done(queue: Primitive, *, limit: int, wanted: Wanted) -> Flow[list[DoneJob]]:
     count = limit if wanted == ANY else LISTED_THROUGH
     entries = yield Call("XREVRANGE", queue.key("done"), "+", "-", "COUNT", count)
-    jobs = [info for id, fields in entries if (info := done.read(id, fields))]
-    return [info for info in jobs if wanted.matches(info.task, info.tags)][:limit]
-
-
-def _first_jobs(queue: Primitive, *, state: State, limit: int, wanted: Wanted) -> Flow[list[JobInfo]]:
-    matching: list[JobInfo] = []
-    offset, page = 0, limit if wanted == ANY else manage.PAGE
-    while len(matching) < limit and offset < LISTED_THROUGH:
-        jobs = manage.page(state, (yield manage.peek_step(queue, page, state, offset=offset, cut=manage.HEAD)))
-        matching += [info for info in jobs if wanted.matches(task_of(info.body), tags_of(info.body))]
-        offset += len(jobs)
-        if not jobs:
-            break
-    return matching[:limit]
+    jobs = [info for id, fields in entries if (info := done_jobs.read(id, fields))]
+    return [
+        info for info in jobs if wanted.task in (None, info.task) and (wanted.tag is None or wanted.tag in info.tags)
+    ][:limit]

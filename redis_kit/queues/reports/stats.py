@@ -9,7 +9,6 @@ from redis_kit.core import conf
 from redis_kit.core.errors import InvalidName, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.keys import encode
-from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Call, CombinedBatch
 from redis_kit.core.values.numbers import whole_number
@@ -94,13 +93,6 @@ class QueueHistory(NamedTuple):
         return 60 * self.hour + 59
 
 
-class _Overview(Primitive):
-    component, settings = "queues", QueueSettings
-
-    def tag(self) -> str:
-        return "queues"
-
-
 def queue_names(*, using: str = "default") -> list[str]:
     """Return the names of all queues: those in ``NAMES``, then those that were used or that a worker serves.
 
@@ -162,9 +154,9 @@ def read_stats(minutes: int, using: str, errors: Errors) -> Flow[dict[str, Queue
     return (yield from read_reports(names, minutes, using, errors))
 
 
-def over(using: str) -> _Overview:
-    """Return what runs flows over several queues."""
-    return _Overview("all", using=using)
+def over(using: str) -> Queue:
+    """Return what runs flows over several queues: a queue runs those of any others."""
+    return Queue("all", using=using)
 
 
 def listed(queues: Iterable[str]) -> list[str]:
@@ -254,7 +246,7 @@ def read_reports(
 def read_report(replies: Sequence[list[Any]], minutes: int) -> QueueStats:
     """Return the replies of QUEUE_STATS for all shards of a queue as one report."""
     reports = [_read_reply(reply, minutes) for reply in replies]
-    return reports[0] if len(reports) == 1 else _merged_reports(reports)
+    return reports[0] if len(reports) == 1 else merged(reports)
 
 
 def _read_reply(reply: list[Any], minutes: int) -> QueueStats:
@@ -285,7 +277,8 @@ def refusal(reply: list[Any]) -> str:
     return str(reply[11].decode("utf-8", "replace").lstrip("-").partition(" script: ")[0])
 
 
-def _merged_reports(reports: Sequence[QueueStats]) -> QueueStats:
+def merged(reports: Sequence[QueueStats]) -> QueueStats:
+    """Return how several queues, or the shards of one, are doing together."""
     waits = [report.wait for report in reports if report.wait is not None]
     begun = [sum(same) for same in _by_minute(reports, "begun")]
     late = [map(mul, report.begun, report.lateness) for report in reports]

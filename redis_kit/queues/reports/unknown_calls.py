@@ -39,30 +39,21 @@ def parts(shape: str) -> tuple[Any, ...]:
     return tuple(values) if all(isinstance(name, str) for name in names) else ()
 
 
-def task_of(shape: str) -> str:
-    """Return the name of the task; "" for a message that does not name one."""
-    values = parts(shape)
-    return _printable(values[0]) if values and isinstance(values[0], str) else ""
+def described(shape: str) -> tuple[str, str, int | None]:
+    """Return the task, the call, such as ``shop.tasks.send(_, html=)``, and the version of a newer message, else None.
 
-
-def version_of(shape: str) -> int | None:
-    """Return the version of a newer message; None for a call."""
+    The task is "" for a message that does not name one.
+    """
     match parts(shape):
         case (None, int(version)):
-            return version
-    return None
-
-
-def described(shape: str) -> str:
-    """Return a shape as a call, such as ``shop.tasks.send(_, html=)``."""
-    match parts(shape):
-        case (None, version):
-            return f"(a message of version {version})"
-        case (str(name), int(count), *names):
+            return "", f"(a message of version {version})", version
+        case (str(task), int(count), *names):
             given = ["_"] * min(count, SHOWN) + [f"{name}=" for name in names]
             more = ", ..." if count + len(names) > SHOWN else ""
-            return _printable(f"{name}({', '.join(given[:SHOWN])}{more})")
-    return task_of(shape)
+            return _printable(task), _printable(f"{task}({', '.join(given[:SHOWN])}{more})"), None
+        case (str(task), *_):
+            return _printable(task), _printable(task), None
+    return "", "", None
 
 
 def _printable(text: str) -> str:
@@ -105,7 +96,6 @@ def _sorted(calls: Iterable[UnknownCalls]) -> tuple[UnknownCalls, ...]:
 
 def calls_of(shape: bytes, jobs: int, age: int, could_run: int) -> UnknownCalls:
     """Return calls of one shape, given how many jobs wait, and since how many ms, and a worker could run one."""
-    text = shape.decode("utf-8", "replace")
+    task, call, version = described(shape.decode("utf-8", "replace"))
     is_known = 0 <= could_run <= lease()
-    task, call, version = task_of(text), described(text), version_of(text)
     return UnknownCalls(task, call, jobs, max(0, age) / 1000, is_known, version)

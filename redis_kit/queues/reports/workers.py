@@ -15,7 +15,6 @@ from redis_kit.core.values.sequences import batched
 from redis_kit.queues import validation
 from redis_kit.queues.engine.calls import QueueScript, lease
 from redis_kit.queues.engine.message import task_of
-from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports.stats import TOGETHER, Errors, bases, of_all, over, read_chosen
 
 logger = logging.getLogger("redis_kit")
@@ -30,7 +29,8 @@ MOST_WORKERS = 100
 MOST_BYTES = 4 * 1024 * 1024  # of jobs' records, read for one queue
 DEAD = "dead"  # the state of a worker whose lease is over
 UNRESPONSIVE = "unresponsive"  # the state of a worker process that gives no sign of life, though its supervisor does
-NUMBERS = ("pid", "supervisor_pid", "threads", "memory", "clock_back", "unresponsive")
+REPORTED: dict[str, type] = dict.fromkeys(("host", "supervisor", "state"), str)
+REPORTED |= dict.fromkeys(("pid", "supervisor_pid", "threads", "memory", "clock_back", "unresponsive"), int)
 HOUR = 3600.0  # seconds for which a lost worker needs attention
 _RECORD = re.compile(rb"\d+ (\d{1,15}) (\d{1,15}) (\d{1,15}) (.*)", re.DOTALL)
 
@@ -137,19 +137,19 @@ def lost_workers(queues: Iterable[str] | None = None, *, using: str = "default")
     A worker is recorded by the one that takes its jobs, after ``WORKER_TIMEOUT``, and a program without a supervisor
     only if it held jobs. Queues with a damaged key are left out. By default all queues. One round trip, two for all.
     """
-    return Queue("all", using=using).run_flow(_read_all_lost(queues, using))
+    return over(using).run_flow(_read_all_lost(queues, using))
 
 
 async def alost_workers(queues: Iterable[str] | None = None, *, using: str = "default") -> list[LostWorker]:
     """See lost_workers()."""
-    return await Queue("all", using=using).arun_flow(_read_all_lost(queues, using))
+    return await over(using).arun_flow(_read_all_lost(queues, using))
 
 
 def workers_and_lost(
     queues: Iterable[str] | None = None, *, using: str = "default", errors: Errors
 ) -> tuple[list[WorkerInfo], list[LostWorker]]:
     """Return what list_workers() and lost_workers() return, in as many round trips as one of them."""
-    return Queue("all", using=using).run_flow(read_workers_and_lost(queues, using, errors))
+    return over(using).run_flow(read_workers_and_lost(queues, using, errors))
 
 
 def read_workers_and_lost(
@@ -230,24 +230,19 @@ def _control(worker: str, command: str, using: str) -> Flow[bool]:
 def _worker_of(queue: str, id: bytes, left: int, information: bytes, running: int, jobs: list[Any]) -> WorkerInfo:
     """Return a worker in the reply of LIST_WORKERS."""
     report = _about(information)
+    if left < 0:
+        report["state"] = DEAD
+    elif report.get("unresponsive"):
+        report["state"] = UNRESPONSIVE
     held = tuple(_held(queue, *parts) for parts in batched(jobs, 3))
-    unresponsive = report.get("unresponsive", 0)
     return WorkerInfo(
-        id.decode("utf-8", "replace"),
-        str(report["host"]),
-        report["pid"],
-        (queue,),
-        tuple(job.id for job in held),
-        max(0.0, (lease() - left) / 1000),
-        str(report.get("supervisor", "")),
-        report.get("supervisor_pid", 0),
-        report.get("threads", 0),
-        DEAD if left < 0 else UNRESPONSIVE if unresponsive else str(report.get("state", "")),
-        report.get("memory"),
-        held,
-        report.get("clock_back", 0),
-        unresponsive,
-        running,
+        id=id.decode("utf-8", "replace"),
+        queues=(queue,),
+        jobs=tuple(job.id for job in held),
+        silent=max(0.0, (lease() - left) / 1000),
+        held=held,
+        running=running,
+        **report,
     )
 
 
@@ -255,8 +250,8 @@ def _about(information: bytes) -> dict[str, Any]:
     """Return the information of a worker, checked: it has a host and a pid, and its numbers are whole."""
     try:
         report = json.loads(information.partition(b" ")[2])
-        numbers = {name: int(report[name]) for name in NUMBERS if name in report}
-        return {"host": report["host"], "pid": numbers["pid"], **report, **numbers}
+        known = {name: kind(report[name]) for name, kind in REPORTED.items() if name in report}
+        return {"host": known["host"], "pid": known["pid"], **known}
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return {"host": "?", "pid": 0, "state": "damaged"}
 

@@ -1,6 +1,5 @@
 """``manage.py rk_signins``: figures of sign-ins, their export, and their return from the database."""
 
-import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -8,10 +7,10 @@ from datetime import date
 from itertools import islice
 from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
 from redis_kit.core import terminal
-from redis_kit.core.text import clean, did_you_mean
+from redis_kit.core.text import clean, counted, did_you_mean
 from redis_kit.core.values.csv_rows import CSVWriter
 from redis_kit.core.values.sequences import batched
 from redis_kit.signins import mixin
@@ -21,38 +20,34 @@ from redis_kit.signins.database.models import SignInDay
 from redis_kit.signins.database.rebuild import BATCH, Rebuild
 from redis_kit.signins.days import today
 
-ACTIONS = {
-    "stats": "count users: today, in 7 and in 30 days, and streaks that end today",
-    "export": "write all days as CSV, or to the table of the setting RECORD",
-    "rebuild": "store the days of that table in Redis again",
-}
 PROGRESS = 1000  # users
 
 
-class Command(terminal.KitCommand):
+class Command(terminal.ActionCommand):
     """Count, export and restore sign-ins."""
 
-    actions = ACTIONS
+    actions = {
+        "stats": "count users: today, in 7 and in 30 days, and streaks that end today",
+        "export": "write all days as CSV, or to the table of the setting RECORD",
+        "rebuild": "store the days of that table in Redis again",
+    }
     help = "Show figures of sign-ins, export all days, and store them again after Redis lost them."
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the actions and their options."""
-        actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        for action, about in ACTIONS.items():
-            subparser = actions.add_parser(action, help=about)
-            about_model = "label of the model, such as shop.User (default: the only one)"
-            subparser.add_argument("--model", metavar="LABEL", help=about_model)
-            subparser.add_argument("--json", action="store_true", help="print JSON")
-            terminal.add_everywhere(subparser)
-        export = actions.choices["export"]
-        export.add_argument("--to-database", action="store_true", help="write to the table in place of CSV")
+    def add_options(self, action: str, parser: CommandParser) -> None:
+        """Add the options of an action."""
+        about_model = "label of the model, such as shop.User (default: the only one)"
+        parser.add_argument("--model", metavar="LABEL", help=about_model)
+        parser.add_argument("--json", action="store_true", help="print JSON")
+        if action == "export":
+            parser.add_argument("--to-database", action="store_true", help="write to the table in place of CSV")
 
-    def handle(self, *args: Any, action: str, model: str | None, **options: Any) -> None:
-        """Run the action. Exit code 1 if there is nothing to do, 69 while Redis is unavailable."""
+    def handle(self, *args: Any, action: str, **options: Any) -> None:
+        """Run the action for a model."""
         with terminal.failing():
-            getattr(self, f"_{action}")(_chosen(model), **options)
+            options["model"] = _chosen(options["model"])
+        super().handle(*args, action=action, **options)
 
-    def _stats(self, model: Any, **options: Any) -> None:
+    def _stats(self, *, model: Any, **options: Any) -> None:
         activity, day = Activity(model), today()
         figures = {
             "model": model._meta.label,
@@ -65,19 +60,22 @@ class Command(terminal.KitCommand):
         if options["json"]:
             self.write_json(figures)
             return
+        names = {
+            "today": "today",
+            "week": "in 7 days",
+            "month": "in 30 days",
+            "at_risk": "streaks of 3 that end today",
+            "longest": "longest streak that goes on",
+        }
         self.stdout.write(f"{figures['model']}, {day}")
-        self.stdout.write(f"  today                       {figures['today']:,}")
-        self.stdout.write(f"  in 7 days                   {figures['week']:,}")
-        self.stdout.write(f"  in 30 days                  {figures['month']:,}")
-        self.stdout.write(f"  streaks of 3 that end today {figures['at_risk']:,}")
-        self.stdout.write(f"  longest streak that goes on {figures['longest']:,}")
+        self.write_lines(f"  {text:27} {figures[name]:,}" for name, text in names.items())
 
-    def _export(self, model: Any, *, to_database: bool, **options: Any) -> None:
+    def _export(self, *, model: Any, to_database: bool, **options: Any) -> None:
         rows = self._rows(model)
         if to_database:
             label = Rebuild(model).name
             count = record.write(SignInDay(label=label, object_id=id, day=day, kind=kind) for id, day, kind in rows)
-            self._done({"days": count}, f"In the table: {_number(count, 'day')}.", options["json"])
+            self.report(f"In the table: {counted(count, 'day')}.", {"days": count}, as_json=options["json"])
         elif options["json"]:
             for id, day, kind in rows:
                 self.stdout.write(json.dumps({"id": id, "day": str(day), "kind": kind}))
@@ -87,7 +85,7 @@ class Command(terminal.KitCommand):
             writer.writerows([("id", "day", "kind"), *first])
             writer.writerows(rows)
 
-    def _rebuild(self, model: Any, **options: Any) -> None:
+    def _rebuild(self, *, model: Any, **options: Any) -> None:
         rebuild, count, days, deleted = Rebuild(model), 0, 0, 0
         for batch in batched(record.days_of(rebuild.name), BATCH):
             stored = record.existing(model, [id for id, _ in batch])
@@ -97,12 +95,12 @@ class Command(terminal.KitCommand):
             deleted += len(batch) - len(users)
             count = self._counted(count, len(users))
         if deleted:
-            self.stderr.write(f"Left out, as they were deleted: {_number(deleted, 'user')}.")
+            self.stderr.write(f"Left out, as they were deleted: {counted(deleted, 'user')}.")
         if not count and not deleted:
             hint = "Days are recorded if REDIS_KIT['SIGNINS']['RECORD'] is True, and by rk_signins export --to-database"
             raise CommandError(f"Nothing was restored: the database has no days of {model._meta.label}. {hint}.")
-        text = f"In Redis: {_number(days, 'day')} of {_number(count, 'user')}."
-        self._done({"users": count, "days": days}, text, options["json"])
+        text = f"In Redis: {counted(days, 'day')} of {counted(count, 'user')}."
+        self.report(text, {"users": count, "days": days}, as_json=options["json"])
 
     def _rows(self, model: Any) -> Iterator[tuple[str, date, str]]:
         count = 0
@@ -115,13 +113,6 @@ class Command(terminal.KitCommand):
         if count // PROGRESS != (count + more) // PROGRESS:
             print(f"{count + more:,} users", file=sys.stderr, flush=True)
         return count + more
-
-    def _done(self, figures: dict[str, int], text: str, as_json: bool) -> None:
-        self.stdout.write(json.dumps(figures) if as_json else text)
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _chosen(label: str | None) -> Any:

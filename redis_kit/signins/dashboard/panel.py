@@ -133,7 +133,7 @@ class SignInsPanel(Panel):
         """Return the model that the viewer asks for, by default the first one, and the primary key of a user, or ""."""
         models = {model._meta.label: model for model in mixin.models()}
         first = next(iter(models.values()), None)
-        return models.get(self.viewer.asked.get("model", ""), first), self.viewer.asked.get("user", "").strip()
+        return models.get(self.asked("model"), first), self.asked("user")
 
     def _model(self, model: Any) -> Iterator[Content]:
         activity, last = Activity(model), today()

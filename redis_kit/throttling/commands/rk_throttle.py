@@ -25,17 +25,8 @@ from redis_kit.throttling.values.identity_shape import FORMS, counted_by, fits, 
 from redis_kit.throttling.values.masking import masked
 from redis_kit.throttling.values.titles import title
 
-ACTIONS = {
-    "list": "list the throttles of the settings and the views",
-    "show": "show the rules and most refused identities of a throttle, or the standing of one identity",
-    "reset": "forget the calls of an identity and its automatic ban",
-    "ban": "refuse every call of an identity",
-    "exempt": "allow every call of an identity without counting it",
-    "override": "set other rates for an identity, or for all",
-    "lift": "end the rule of an identity, or the override for all",
-    "report": "show the report of a throttle in shadow mode, with a proposed rate",
-}
-ARGUMENTS = {
+ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "list": (),
     "show": ("name", "identity?"),
     "reset": ("name", "identity"),
     "ban": ("name", "identity", "seconds"),
@@ -47,62 +38,43 @@ ARGUMENTS = {
 KINDS = {"ban": "banned", "exempt": "exempt", "override": "rates"}
 
 
-class Command(terminal.KitCommand):
+class Command(terminal.ActionCommand):
     """List and show throttles, and set rules for a limited time."""
 
-    actions = ACTIONS
     help = "Show the figures of throttles, and ban, exempt or override identities for a limited time."
+    actions = {
+        "list": "list the throttles of the settings and the views",
+        "show": "show the rules and most refused identities of a throttle, or the standing of one identity",
+        "reset": "forget the calls of an identity and its automatic ban",
+        "ban": "refuse every call of an identity",
+        "exempt": "allow every call of an identity without counting it",
+        "override": "set other rates for an identity, or for all",
+        "lift": "end the rule of an identity, or the override for all",
+        "report": "show the report of a throttle in shadow mode, with a proposed rate",
+    }
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add the actions and their options."""
-        actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        types = {"seconds": terminal.seconds(0.001, LONGEST), "rates": _rates}
-        for action, about in ACTIONS.items():
-            subparser = actions.add_parser(action, help=about)
-            for argument in ARGUMENTS.get(action, ()):
-                name = argument.rstrip("?")
-                count = "?" if name != argument else None
-                about_it = terminal.DURATION if name == "seconds" else None
-                subparser.add_argument(
-                    name, nargs=count, type=types.get(name, str), metavar=name.upper(), help=about_it
-                )
-            subparser.add_argument("--json", action="store_true", help="for programs: times in seconds")
-            terminal.add_everywhere(subparser)
-            if action in ARGUMENTS:
-                subparser.add_argument(
-                    "--using",
-                    type=terminal.alias,
-                    metavar="CONNECTION",
-                    help="alias of the connection, needed if several throttles have this name",
-                )
-            if action in ("show", "ban", "exempt", "override"):
-                subparser.add_argument(
-                    "--as-is", action="store_true", help="take an IDENTITY that the keys of the throttle don't make"
-                )
-            if action in ("reset", "ban", "exempt", "override", "lift"):
-                subparser.add_argument("--hash", action="store_true", help="IDENTITY is the hash that show lists")
-        show = actions.choices["show"]
-        show.add_argument("--plain", action="store_true", help="don't mask identities")
-        show.add_argument(
-            "--limit",
-            type=terminal.whole(1, LIMIT),
-            default=100,
-            help=f"number of rules, 1 to {LIMIT:,} (default: 100)",
-        )
-        show.add_argument(
-            "--hours",
-            type=terminal.whole(1, HOURS),
-            help=f"show the calls of the last hours in place of 30 minutes, 1 to {HOURS:,}",
-        )
-        self.parsers: dict[str, Any] = dict(actions.choices)
-
-    def handle(self, *args: Any, action: str, **options: Any) -> None:
-        """Run the action. Exit code 1 if nothing matches, 69 if Redis is unavailable."""
-        try:
-            with terminal.failing():
-                getattr(self, f"_{action}")(**options)
-        except (InvalidName, InvalidValue) as error:
-            self.parsers[action].error(clean(str(error)))
+    def add_options(self, action: str, parser: CommandParser) -> None:
+        """Add the options of an action."""
+        add, types = parser.add_argument, {"seconds": terminal.seconds(0.001, LONGEST), "rates": _rates}
+        for argument in ARGUMENTS[action]:
+            name = argument.rstrip("?")
+            count = "?" if name != argument else None
+            about = terminal.DURATION if name == "seconds" else None
+            add(name, nargs=count, type=types.get(name, str), metavar=name.upper(), help=about)
+        add("--json", action="store_true", help="for programs: times in seconds")
+        if action != "list":
+            about = "alias of the connection, needed if several throttles have this name"
+            add("--using", type=terminal.alias, metavar="CONNECTION", help=about)
+        if action in ("show", "ban", "exempt", "override"):
+            add("--as-is", action="store_true", help="take an IDENTITY that the keys of the throttle don't make")
+        if action in ("reset", "ban", "exempt", "override", "lift"):
+            add("--hash", action="store_true", help="IDENTITY is the hash that show lists")
+        if action == "show":
+            add("--plain", action="store_true", help="don't mask identities")
+            about = f"number of rules, 1 to {LIMIT:,} (default: 100)"
+            add("--limit", type=terminal.whole(1, LIMIT), default=100, help=about)
+            about = f"show the calls of the last hours in place of 30 minutes, 1 to {HOURS:,}"
+            add("--hours", type=terminal.whole(1, HOURS), help=about)
 
     def _list(self, **options: Any) -> None:
         throttles = project_throttles()
@@ -130,13 +102,13 @@ class Command(terminal.KitCommand):
         by_hour = throttle_history(throttle, hours=hours) if hours else []
         sums = _sums(by_hour or recent([throttle])[throttle])
         most, rules = throttle.offenders(), throttle.rules.list(limit)
-        more, plain = max(counts([throttle])[throttle] - limit, 0), options["plain"]
+        more = max(counts([throttle])[throttle] - limit, 0)
+        stored = [most, rules]
+        if not options["plain"]:
+            most = [row._replace(shown=row.shown and masked(row.shown)) for row in most]
+            rules = [row._replace(shown=row.shown and masked(row.shown)) for row in rules]
         if options["json"]:
-            lists: dict[str, Any] = {
-                "rules": [plain_rule(row, plain=plain) for row in rules],
-                "more": more,
-                "offenders": [row._asdict() | {"shown": name_of(row.shown, plain=plain)} for row in most],
-            }
+            lists = {"rules": [row._asdict() for row in rules], "more": more, "offenders": [r._asdict() for r in most]}
             if hours:
                 lists["hours"] = [each._asdict() for each in by_hour]
             self.write_json(plain_throttle(throttle, *sums) | lists)
@@ -145,20 +117,20 @@ class Command(terminal.KitCommand):
         self.write_lines([clean(throttle.name), *facts(about(throttle, *sums, period)), ""])
         if hours and any(sums):
             self.write_lines([*hours_table(by_hour), ""])
-        self.write_lines(rules_table(rules, plain=plain) if rules else ["No rules are in force."])
+        self.write_lines(rules_table(rules) if rules else ["No rules are in force."])
         if more:
             self.stdout.write(f"{more:,} more rules are in force; --limit shows them.")
-        self.write_lines(["", *(offenders_table(most, plain=plain) if most else ["No call was refused for a day."])])
-        names = [*(rule.shown for rule in rules), *(offender.shown for offender in most)]
-        if any(name_of(shown, plain=plain) != shown for shown in names):
+        self.write_lines(["", *(offenders_table(most) if most else ["No call was refused for a day."])])
+        if stored != [most, rules]:
             self.stdout.write("Identities are masked; --plain shows them as they are stored.")
 
     def _show_identity(self, throttle: Throttle, identity: str, **options: Any) -> None:
         rule = throttle.rules.of(identity) or throttle.rules.of()
         decision = throttle.peek(identity)
         if options["json"]:
-            data = {"throttle": throttle.name, "identity": identity, "rule": plain_rule(rule, plain=True)}
-            self.write_json(data | {"decision": plain_decision(decision)})
+            data = {"throttle": throttle.name, "identity": identity, "rule": rule and rule._asdict()}
+            finite = {name: None if value == math.inf else value for name, value in decision._asdict().items()}
+            self.write_json(data | {"decision": finite})
         else:
             self.write_lines([f"{clean(throttle.name)}, {clean(identity)}", *facts(standing(decision, rule))])
 
@@ -170,26 +142,26 @@ class Command(terminal.KitCommand):
             text = f"Nothing was reset: {clean(throttle.name)} counts no calls of {clean(identity)}."
             raise CommandError(f"{text} {_wrong_kind(throttle, identity, **options)}".strip())
         said = f"Reset: the calls of {clean(identity)} to {clean(throttle.name)}."
-        self._done("reset", throttle.name, said, None, **options)
+        self._done("reset", throttle, said, **options)
 
     def _ban(self, *, name: str, identity: str, seconds: float, **options: Any) -> None:
         throttle = self._throttle_that_makes(identity, name, **options)
         rule = throttle.rules.ban(seconds=seconds, **_subject(identity, **options))
         said = f"Banned from {clean(throttle.name)} for {duration(seconds)}: {clean(identity)}."
-        self._done("ban", throttle.name, said, rule, **options)
+        self._done("ban", throttle, said, rule, **options)
 
     def _exempt(self, *, name: str, identity: str, seconds: float, **options: Any) -> None:
         throttle = self._throttle_that_makes(identity, name, **options)
         rule = throttle.rules.exempt(seconds=seconds, **_subject(identity, **options))
         said = f"Exempt from {clean(throttle.name)} for {duration(seconds)}: {clean(identity)}."
-        self._done("exempt", throttle.name, said, rule, **options)
+        self._done("exempt", throttle, said, rule, **options)
 
     def _override(self, *, name: str, rates: str, seconds: float, identity: str | None, **options: Any) -> None:
         throttle = self._throttle_that_makes(identity, name, **options)
         rule = throttle.rules.override(rates, seconds, **_subject(identity, **options))
         subject = clean(identity or "all identities")
         said = f"Rates of {clean(throttle.name)} are {rule.rates} for {duration(seconds)}: {subject}."
-        self._done("override", throttle.name, said, rule, **options)
+        self._done("override", throttle, said, rule, **options)
 
     def _lift(self, *, name: str, identity: str | None, **options: Any) -> None:
         subject = clean(identity or "all identities")
@@ -197,7 +169,7 @@ class Command(terminal.KitCommand):
         if not throttle.rules.lift(**_subject(identity, **options)):
             text = f"Nothing was lifted: {clean(throttle.name)} has no rule for {subject}."
             raise CommandError(f"{text} {_wrong_kind(throttle, identity, **options)}".strip())
-        self._done("lift", throttle.name, f"Lifted: the rule of {clean(throttle.name)} for {subject}.", None, **options)
+        self._done("lift", throttle, f"Lifted: the rule of {clean(throttle.name)} for {subject}.", **options)
 
     def _report(self, *, name: str, **options: Any) -> None:
         throttle = _throttle(name, **options)
@@ -206,14 +178,14 @@ class Command(terminal.KitCommand):
         except InvalidValue as error:
             raise CommandError(clean(str(error))) from error
         if options["json"]:
-            self.write_json({"name": throttle.name} | plain_report(result))
+            self.write_json({"name": throttle.name, **result._asdict(), "share": result.share})
         else:
             self.write_lines([clean(throttle.name), *facts(report(result))])
 
-    def _done(self, action: str, name: str, said: str, rule: Rule | None, **options: Any) -> None:
+    def _done(self, action: str, throttle: Throttle, said: str, rule: Rule | None = None, **options: Any) -> None:
         if options["json"]:
-            fields = {"rule": plain_rule(rule, plain=True)} if rule else {}
-            self.write_json({"action": action, "throttle": name} | fields)
+            fields = {"rule": rule._asdict()} if rule else {}
+            self.write_json({"action": action, "throttle": throttle.name} | fields)
         else:
             self.stdout.write(said)
 
@@ -223,12 +195,9 @@ class Command(terminal.KitCommand):
         wrong = "" if as_is else _wrong_kind(throttle, identity, **options)
         if wrong and not has_any_text(throttle.identity_shapes):
             raise CommandError(f"Nothing was done. {wrong} Give --as-is to use it all the same.")
-        self._warn(wrong)
+        if wrong:
+            self.stderr.write(self.style.WARNING(f"Warning: {wrong}"))
         return throttle
-
-    def _warn(self, text: str) -> None:
-        if text:
-            self.stderr.write(self.style.WARNING(f"Warning: {text}"))
 
 
 def _throttle(name: str, *, using: str | None, **options: Any) -> Throttle:
@@ -295,11 +264,6 @@ def facts(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
         yield f"  {name:<10} {clean(value)}"
 
 
-def name_of(shown: str, *, plain: bool) -> str:
-    """Return an identity, masked unless ``plain``."""
-    return shown if plain or not shown else masked(shown)
-
-
 def rates_of(throttle: Throttle) -> str:
     """Return the rates of a throttle as text."""
     return "; ".join(map(str, throttle.rates)) or "no limit"
@@ -328,18 +292,15 @@ def hours_table(calls: Iterable[ThrottleCalls]) -> Iterator[str]:
     yield from table(("HOUR", "ALLOWED", "REFUSED"), rows)
 
 
-def rules_table(listed: Iterable[Rule], *, plain: bool) -> Iterator[str]:
+def rules_table(listed: Iterable[Rule]) -> Iterator[str]:
     """Yield a table of rules."""
     columns = ("RULE FOR", "RULE", "RATES", "ENDS IN", "HASH")
-    yield from table(columns, [(_shown(rule, plain=plain), *_holds(rule), rule.identity_hash) for rule in listed])
+    yield from table(columns, [(_shown(rule), *_holds(rule), rule.identity_hash) for rule in listed])
 
 
-def offenders_table(listed: Iterable[Offender], *, plain: bool) -> Iterator[str]:
+def offenders_table(listed: Iterable[Offender]) -> Iterator[str]:
     """Yield a table of offenders."""
-    rows = [
-        (name_of(offender.shown, plain=plain) or "-", f"{offender.refusals:,}", offender.identity_hash)
-        for offender in listed
-    ]
+    rows = [(row.shown or "-", f"{row.refusals:,}", row.identity_hash) for row in listed]
     yield from table(("REFUSED", "TIMES", "HASH"), rows)
     yield "TIMES: in up to a day. Refusals of the last second may be missing."
 
@@ -373,8 +334,8 @@ def report(result: ShadowReport) -> Iterator[tuple[str, str]]:
     yield "proposed", str(result.proposed) if result.proposed else "nothing yet: there were no calls"
 
 
-def _shown(rule: Rule, *, plain: bool) -> str:
-    return (name_of(rule.shown, plain=plain) or "-") if rule.identity_hash else "all identities"
+def _shown(rule: Rule) -> str:
+    return (rule.shown or "-") if rule.identity_hash else "all identities"
 
 
 def _holds(rule: Rule) -> tuple[str, str, str]:
@@ -393,20 +354,3 @@ def plain_throttle(throttle: Throttle, allowed: int, refused: int) -> dict[str, 
         "allowed": allowed,
         "refused": refused,
     }
-
-
-def plain_rule(given: Rule | None, *, plain: bool) -> dict[str, Any] | None:
-    """Return a rule."""
-    if given is None:
-        return None
-    return given._asdict() | {"shown": name_of(given.shown, plain=plain)}
-
-
-def plain_decision(answer: Decision) -> dict[str, Any]:
-    """Return a decision; infinite times are null."""
-    return {name: None if value == math.inf else value for name, value in answer._asdict().items()}
-
-
-def plain_report(given: ShadowReport) -> dict[str, Any]:
-    """Return a report."""
-    return given._asdict() | {"share": given.share}

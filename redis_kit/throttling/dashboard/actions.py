@@ -127,6 +127,10 @@ class Target(NamedTuple):
         self._rules.override(new, duration(time), identity_hash=self.identity_hash)
         return _("Rates are %(rates)s for %(time)s: %(target)s.") % {"target": self.shown, "rates": new, "time": time}
 
+    def override_all(self, text: str) -> str:
+        """Set other rates for all identities, whichever it names, for some time."""
+        return self._replace(identity_hash="").override(text)
+
     def reset(self) -> str:
         """Forget the calls of the identity and its automatic ban. Raises InvalidValue if there were none."""
         if not rules.reset_by_hash(self.throttle, self.identity_hash):

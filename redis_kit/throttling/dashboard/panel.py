@@ -1,6 +1,7 @@
 """The dashboard's page about throttles."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from django.utils import timezone
@@ -28,8 +29,8 @@ from redis_kit.core.panels import (
     StackedBars,
     Table,
     Tile,
-    action,
     range_of,
+    target_action,
 )
 from redis_kit.core.text import grouped
 from redis_kit.throttling.dashboard import tables
@@ -47,15 +48,8 @@ CHANGE, UNMASK = "redis_kit.reset_throttles", "redis_kit.view_identities"
 TIME = _("Duration, such as 15m, 2h or 7d")
 RATES = _("Rates and duration, such as 100/m for 2h")
 IDENTITY = _("Identity, such as ip:203.0.113.7 (empty: the throttle)")
+button = partial(target_action, Target.parse, permission=CHANGE)
 LIMITS = {"minutes": SHOWN, "offenders": tables.OFFENDERS, "rules": MOST_ROWS}
-
-
-def _named(value: str) -> str:
-    return Target.parse(value).shown
-
-
-def _effect_of(name: str) -> Callable[[str], str | Effect]:
-    return lambda value: Target.parse(value).effect(name)
 
 
 class ThrottlesPanel(Panel):
@@ -82,7 +76,7 @@ class ThrottlesPanel(Panel):
 
         Two round trips for each connection, and two for the look-up of an identity.
         """
-        if self._asked("throttle") and not self._asked("identity"):
+        if self.asked("throttle") and not self.asked("identity"):
             yield from self._chosen()
         else:
             yield from self._all()
@@ -96,7 +90,7 @@ class ThrottlesPanel(Panel):
             yield Table(title, (), [], empty=str(error))
             yield from self._all()
             return
-        chosen, number = range_of(self._asked("range")), self.viewer.page
+        chosen, number = range_of(self.asked("range")), self.viewer.page
         figures, calls = _read_one(throttle, chosen, **{**LIMITS, "rules": min(number * MOST_ROWS, LIMIT)})
         yield from _figures_of(figures, calls, chosen)
         yield tables.throttles([figures], title)
@@ -152,48 +146,15 @@ class ThrottlesPanel(Panel):
         effect = super().effect_of(action, value)
         return effect._replace(text=f"{sentence}{effect.text}") if isinstance(effect, Effect) else f"{sentence}{effect}"
 
-    @action(
-        _("Reset"), permission=CHANGE, asks=None, named=_named, confirm=True, effect=_effect_of("reset"), harmless=True
-    )
-    def reset(self, value: str) -> str:
-        """Forget the calls of an identity and its automatic ban."""
-        return Target.parse(value).reset()
-
-    @action(_("Ban"), permission=CHANGE, asks=None, named=_named, wants=TIME, confirm=True, effect=_effect_of("ban"))
-    def ban(self, value: str, time: str) -> str:
-        """Refuse every call of an identity for some time."""
-        return Target.parse(value).ban(time)
-
-    @action(_("Exempt"), permission=CHANGE, asks=None, named=_named, wants=TIME, effect=_effect_of("exempt"))
-    def exempt(self, value: str, time: str) -> str:
-        """Allow every call of an identity for some time."""
-        return Target.parse(value).exempt(time)
-
-    @action(_("Override"), permission=CHANGE, asks=None, named=_named, wants=RATES, effect=_effect_of("override"))
-    def override(self, value: str, rates: str) -> str:
-        """Set other rates for an identity for some time."""
-        return Target.parse(value).override(rates)
-
-    @action(
-        _("Override"),
-        permission=CHANGE,
-        asks=None,
-        named=_named,
-        wants=RATES,
-        typed=True,
-        effect=_effect_of("override_all"),
-    )
-    def override_all(self, value: str, rates: str) -> str:
-        """Set other rates for all identities of a throttle for some time."""
-        return Target.parse(value)._replace(identity_hash="").override(rates)
-
-    @action(_("Lift"), permission=CHANGE, asks=None, named=_named, confirm=True, effect=_effect_of("lift"))
-    def lift(self, value: str) -> str:
-        """End a ban, an exemption or an override early."""
-        return Target.parse(value).lift()
+    reset = button(Target.reset, _("Reset"), confirm=True, explained="reset", harmless=True)
+    ban = button(Target.ban, _("Ban"), wants=TIME, confirm=True, explained="ban")
+    exempt = button(Target.exempt, _("Exempt"), wants=TIME, explained="exempt")
+    override = button(Target.override, _("Override"), wants=RATES, explained="override")
+    override_all = button(Target.override_all, _("Override"), wants=RATES, typed=True, explained="override_all")
+    lift = button(Target.lift, _("Lift"), confirm=True, explained="lift")
 
     def _looked_up(self) -> Iterator[Table]:
-        identity = self._asked("identity")
+        identity = self.asked("identity")
         if not identity or not self._may_look_up():
             return
         target = self._target()
@@ -220,10 +181,7 @@ class ThrottlesPanel(Panel):
 
     def _target(self) -> Target:
         first, *_others = _connections(built_throttles()) or [DEFAULT]
-        return Target(self._asked("throttle"), using=self._asked("connection") or first)
-
-    def _asked(self, field: str) -> str:
-        return self.viewer.asked.get(field, "").strip()
+        return Target(self.asked("throttle"), using=self.asked("connection") or first)
 
 
 def _connections(throttles: Sequence[BaseThrottle]) -> list[str]:

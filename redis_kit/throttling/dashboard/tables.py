@@ -27,19 +27,18 @@ FAILURES = {"open": _("allow"), "closed": _("refuse"), "local": _("count in each
 
 def throttles(figures: Sequence[ThrottleFigures], title: Any = THROTTLES) -> Table:
     """Return the table of throttles. Each name links to the page of its throttle."""
-    columns = (
-        _("Throttle"),
-        _("Rates"),
-        _("Strategy"),
-        _("If Redis is unavailable"),
-        _("Allowed per minute"),
-        _("Refused per minute"),
-        _("Override"),
-    )
-    return Table(
+    return Table.of(
         title,
-        columns,
-        [_throttle(row) for row in figures],
+        figures,
+        [
+            (_("Throttle"), _linked),
+            (_("Rates"), _rates),
+            (_("Strategy"), lambda row: row.throttle.strategy),
+            (_("If Redis is unavailable"), lambda row: FAILURES.get(row.throttle.policy(), row.throttle.policy())),
+            (_("Allowed per minute"), lambda row: _per_minute([each.allowed for each in true_minutes(row)])),
+            (_("Refused per minute"), lambda row: _per_minute([each.refused for each in true_minutes(row)])),
+            (_("Override"), lambda row: row.override and row.override.rates),
+        ],
         empty=_("No throttle has been built in this process."),
         actions=("override_all",),
         values=[Target.of(row.throttle).value if row.can_have_rules else "" for row in figures],
@@ -51,17 +50,14 @@ def offenders(figures: Sequence[ThrottleFigures], title: Any = REFUSED_MOST, *, 
     most = [(row.throttle, offender) for row in figures for offender in row.offenders]
     shown = sorted(most, key=lambda pair: -pair[1].refusals)[:OFFENDERS]
     in_force = {(row.throttle, each.identity_hash): each for row in figures for each in row.offender_rules}
-    return Table(
+    return Table.of(
         title,
-        (_("Identity"), _("Throttle"), _("Refusals"), _("Rule")),
+        shown,
         [
-            (
-                _identity(row, unmasked=unmasked),
-                _name(throttle),
-                row.refusals,
-                rule(in_force.get((throttle, row.identity_hash))),
-            )
-            for throttle, row in shown
+            (_("Identity"), lambda pair: _identity(pair[1], unmasked=unmasked)),
+            (_("Throttle"), lambda pair: _name(pair[0])),
+            (_("Refusals"), lambda pair: pair[1].refusals),
+            (_("Rule"), lambda pair: rule(in_force.get((pair[0], pair[1].identity_hash)))),
         ],
         empty=_("No call was refused."),
         actions=OF_IDENTITIES,
@@ -100,23 +96,18 @@ def true_calls(throttle: BaseThrottle, calls: Sequence[ThrottleCalls]) -> Sequen
     return [each._replace(allowed=each.allowed + each.refused, refused=0) for each in calls]
 
 
-def _throttle(figures: ThrottleFigures) -> tuple[Any, ...]:
-    throttle, minutes = figures.throttle, true_minutes(figures)
-    target, would_be = Target.of(throttle), sum(minute.refused for minute in figures.minutes) / len(minutes)
-    shadow = _("shadow mode: refuses nothing, would refuse %s per minute") % f"{would_be:.1f}"
+def _linked(figures: ThrottleFigures) -> Any:
+    target = Target.of(figures.throttle)
     name = Link(target.shown, "throttles", target.asked)
-    shown = Lines((name, shadow)) if throttle.shadow else name
-    rates = "; ".join(map(str, throttle.rates)) or _("no limit")
-    policy = throttle.policy()
-    return (
-        shown,
-        Lines((rates, _bans(throttle.ban))) if throttle.ban else rates,
-        throttle.strategy,
-        FAILURES.get(policy, policy),
-        _per_minute(sum(minute.allowed for minute in minutes), len(minutes)),
-        _per_minute(sum(minute.refused for minute in minutes), len(minutes)),
-        figures.override and figures.override.rates,
-    )
+    if not figures.throttle.shadow:
+        return name
+    would_be = sum(minute.refused for minute in figures.minutes) / len(figures.minutes)
+    return Lines((name, _("shadow mode: refuses nothing, would refuse %s per minute") % f"{would_be:.1f}"))
+
+
+def _rates(figures: ThrottleFigures) -> Any:
+    rates, ban = "; ".join(map(str, figures.throttle.rates)) or _("no limit"), figures.throttle.ban
+    return Lines((rates, _bans(ban))) if ban else rates
 
 
 def _bans(ban: Ban) -> Any:
@@ -143,9 +134,9 @@ def _identity(row: Offender | Rule, *, unmasked: bool) -> Any:
     return Lines((shown, row.identity_hash))
 
 
-def _per_minute(calls: int, minutes: int) -> float:
+def _per_minute(calls: Sequence[int]) -> float:
     """Return a rate, which is 0 only without calls: a call in 30 minutes is 0.03."""
-    rate = calls / minutes
+    rate = sum(calls) / len(calls)
     return round(rate, 1) or round(rate, 2)
 
 

@@ -8,8 +8,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from redis_kit.queues import Queue
+from redis_kit.queues.management.manage import Wanted
 from redis_kit.queues.reports import job_pages
-from redis_kit.queues.reports.job_pages import Wanted, first_jobs
+from redis_kit.queues.reports.job_pages import first_jobs
 from tests.queues.support.putting import die, put
 from tests.queues.support.tasks import note
 

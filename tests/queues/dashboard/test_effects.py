@@ -37,9 +37,9 @@ def test_pause_counts_the_jobs(mail):
 
 
 def test_retry_counts_the_jobs_and_names_their_tasks(mail):
-    assert effect("retry_dead", "mail") == "1 dead job becomes ready as if it were new."
+    assert effect("retry_dead", "mail") == "1 dead job becomes ready as if it were new. Tasks: no task (1)."
     group = GroupTarget("mail", "", "ValueError").value
-    assert effect("retry_group", group) == "1 dead job becomes ready as if it were new."
+    assert effect("retry_group", group) == "1 dead job becomes ready as if it were new. Tasks: no task (1)."
     mail.requeue()
     for name, value in (("retry_dead", "mail"), ("retry_group", group)):
         with pytest.raises(InvalidValue, match="Nothing was retried"):
@@ -49,8 +49,8 @@ def test_retry_counts_the_jobs_and_names_their_tasks(mail):
 def test_retry_of_a_part_says_how_many_there_are(mail, monkeypatch):
     monkeypatch.setattr(actions, "MOST_RETRIED", 1)
     mail.nack(*mail.claim(worker="w1"), max_attempts=1, error="ValueError: no")
-    text = "1 dead job becomes ready as if it were new. The queue has 2 dead jobs: repeat this for the others."
-    assert effect("retry_dead", "mail") == text
+    more = "Tasks: no task (2). The queue has 2 dead jobs: repeat this for the others."
+    assert effect("retry_dead", "mail") == f"1 dead job becomes ready as if it were new. {more}"
 
 
 def test_cancellation_and_deletion_depend_on_the_state(mail):

@@ -110,7 +110,7 @@ def test_dead_jobs_show_their_errors_and_their_causes(mail, boss):
     assert [row["Error"].split()[0] for row in dead] == ["KeyError", "ValueError", "ValueError"]
     assert "hunter2" not in str([row.words for row in found.find("tr")])
     groups = rows(found, "Dead jobs by task and error")
-    assert [(row[""], row["Jobs"]) for row in groups] == [(SEND, "2"), (SEND, "1")]
+    assert [(row[""], row["Jobs"]) for row in groups] == [(f"{SEND} mail", "2"), (f"{SEND} mail", "1")]
     assert all(row["First failure"] and row["First failure"] <= row["Last failure"] for row in groups)
     like = links(found, SEND)[0]
     assert ids(page(boss.get(like))) == ["d1", "d0"]
@@ -221,7 +221,7 @@ def test_each_state_has_its_buttons(mail, boss):
     assert offered("scheduled") == ["Run now…", "Cancel jobs…", "Delete…"]
     assert offered("running") == ["Cancel jobs…"]
     assert offered("dead") == ["Retry…", "Delete…"]
-    assert said(press(boss, "run_now_jobs", "mail/later")) == ["Ready: mail, later."]
+    assert said(press(boss, "run_now_jobs", "mail/later")) == ["Ready: 1 job of mail."]
     assert said(press(boss, "cancel_jobs", "mail/ready", "mail/running")) == [
         "Cancelled 2 jobs of mail. 1 of them are running; their workers stop them."
     ]
@@ -269,7 +269,7 @@ def test_dead_jobs_that_were_retried_meanwhile_are_not_deleted(mail, boss):
     mail.requeue(["d0"])
     assert said(press(boss, "delete_jobs", *values)) == ["Deleted 2 jobs of mail. 1 job is in another state, or gone."]
     assert mail.get("d0").state == "ready"
-    refusal = "Nothing was deleted: mail, d0 is running, gone or in another state now."
+    refusal = "Nothing was done: no job is in this state any more."
     assert said(press(boss, "delete_jobs", values[-1]))[-1] == refusal
     confirmed = {"row": values[-1], "confirmed": "1"}
     assert said(boss.post(f"{PAGE}do/delete_jobs/", confirmed))[-1] == refusal
@@ -287,7 +287,7 @@ def test_dead_jobs_that_were_retried_meanwhile_are_not_deleted(mail, boss):
         (["?queue=mail&state=done"], "Nothing was done: this is not a search for jobs."),
         (["?state=dead"], "Nothing was done: this is not a search for jobs."),
         (["none/d0"], "There is no queue none."),
-        (["mail/gone"], "Nothing was deleted: mail, gone is running, gone or in another state now."),
+        (["mail/gone"], "Nothing was done: no job is in this state any more."),
         (["mail/gone\nmail/lost"], "Nothing was done: no job is in this state any more."),
     ],
 )
@@ -380,6 +380,6 @@ def test_selected_rows_outlast_a_refresh_and_pages_fit_any_window(mail, visit, m
             pass
         tab.get_by_role("button", name="Retry…", exact=True).first.click()
         tab.get_by_role("button", name="Retry").click()
-        assert tab.locator(".messagelist").inner_text() == "Retried: mail, d1."
+        assert tab.locator(".messagelist").inner_text() == "Retried 1 job of mail."
 
     visit(retry, start=f"{PAGE}?queue=mail&state=dead&error=no")

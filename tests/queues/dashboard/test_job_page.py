@@ -64,7 +64,7 @@ def test_job_that_waits_shows_its_time_its_unique_key_and_its_arguments(mail, bo
     result = enqueued(run_after=timedelta(seconds=60))
     found = look(boss, result.id)
     its = cells(found, "Job in mail")
-    assert its[""] == f"{result.id} {__name__}.send First jobs of mail"
+    assert its[""] == f"{result.id} {__name__}.send Queue mail"
     assert its["State"].startswith("scheduled 20")
     conditions = cells(found, "Conditions")
     assert len(conditions[""]) == 22
@@ -79,7 +79,7 @@ def test_job_that_waits_shows_its_time_its_unique_key_and_its_arguments(mail, bo
 def test_tags_link_to_the_jobs_that_have_them(mail, boss):
     result = enqueued(tags=["<b>billing</b>", "order:42"])
     found = look(boss, result.id)
-    assert cells(found, "Job in mail")[""].endswith("First jobs of mail #<b>billing</b> #order:42")
+    assert cells(found, "Job in mail")[""].endswith("Queue mail #<b>billing</b> #order:42")
     links = [one.attributes["href"] for one in found.find("a") if one.words == "#order:42"]
     assert [one.words.split()[0] for one in page(boss.get(links[0])).find("th") if "#order:42" in one.words] == [
         result.id
@@ -217,7 +217,7 @@ def test_waiting_job_is_cancelled_after_a_confirmation_as_its_result_says(mail, 
     assert boss.post(CANCEL, {"row": value}).status_code == 200
     assert mail.counts().ready == 1
     response = boss.post(CANCEL, {"row": value, "confirmed": "1"})
-    assert said(response) == [f"Cancelled: mail, {result.id}."]
+    assert said(response) == ["Cancelled 1 job of mail."]
     assert LogEntry.objects.get().get_change_message().startswith(f"Cancel the job: mail, {result.id} – ")
     result.refresh()
     assert result.status.name == "FAILED"
@@ -225,7 +225,7 @@ def test_waiting_job_is_cancelled_after_a_confirmation_as_its_result_says(mail, 
     assert cells(found, "Job in mail")["State"].startswith("cancelled 20")
     assert "Cancelled" in listings(found)["Cancellation"]
     again = boss.post(CANCEL, {"row": value, "confirmed": "1"})
-    assert said(again)[-1] == f"Nothing was cancelled: mail, {result.id} is neither waiting nor running."
+    assert said(again)[-1] == "Nothing was done: no job is in this state any more."
     assert LogEntry.objects.count() == 1
 
 
@@ -234,7 +234,7 @@ def test_running_job_is_cancelled_by_its_worker(mail, boss):
     attempt(mail)
     value = row_buttons(look(boss, result.id))["cancel", result.id]
     assert said(boss.post(CANCEL, {"row": value, "confirmed": "1"})) == [
-        f"Cancelling: the worker will stop mail, {result.id}."
+        "Cancelled 1 job of mail. 1 of them are running; their workers stop them."
     ]
     assert cells(look(boss, result.id), "Job in mail")["State"] == "running w1 being cancelled"
 
@@ -245,7 +245,7 @@ def test_dead_job_and_one_of_no_task_are_not_cancelled(mail, boss):
     mail.put({"no": "task"}, id="plain")
     for id in ("dead", "plain"):
         assert "cancel" not in {name for name, _ in row_buttons(look(boss, id, "mail"))}
-    assert said(boss.post(CANCEL, {"row": "mail/dead", "confirmed": "1"}))[0].startswith("Nothing was cancelled")
+    assert said(boss.post(CANCEL, {"row": "mail/dead", "confirmed": "1"}))[0].startswith("Nothing was done")
 
 
 def test_permission_is_needed(mail, signed_in):

@@ -65,11 +65,12 @@ def test_supervisors_are_shown_with_their_processes(four_workers, boss):
     assert (one[""], one["State"], one["Processes"], one["Threads"]) == ("web1, process 5", "working", "2", "8")
     assert (one["Queues"], one["Jobs"], one["Memory (MiB)"]) == ("mail, news", "1", "151")
     assert (two[""], two["State"], two["Memory (MiB)"]) == ("web2, process 6", "quiet", "49")
-    first, second = rows(found, "Worker processes of web1, process 5")
+    first, second, third, alone = rows(found, "Workers")
     assert (first[""], first["Jobs"], first["Memory (MiB)"]) == ("w1 process 7", "plain", "100")
     assert (second[""], second["Jobs"], second["State"]) == ("w2 process 8", "–", "working")
-    (alone,) = rows(found, "Other programs that claim jobs")
+    assert (first["Host"], third["Host"]) == ("web1 of supervisor process 5", "web2 of supervisor process 6")
     assert (alone[""].split(" ")[0], alone["Jobs"]) == ("alone", "mine")
+    assert "supervisor" not in alone["Host"]
     figures = dict(zip([x.words for x in found.find("dt")], [x.words for x in found.find("dd")], strict=False))
     assert figures["Workers"] == "4"
 
@@ -91,9 +92,7 @@ def test_jobs_are_shown_with_task_and_age_and_lead_to_their_pages(four_workers, 
 def test_many_jobs_of_one_worker_are_summed_up(four_workers, boss):
     four_workers.put_many(range(30))
     four_workers.claim(25, worker="w2")
-    (row,) = [
-        one for one in rows(page(boss.get(PAGE)), "Worker processes of web1, process 5") if one[""].startswith("w2")
-    ]
+    (row,) = [one for one in rows(page(boss.get(PAGE)), "Workers") if one[""].startswith("w2")]
     assert row["Jobs"].endswith("and 15 more")
 
 
@@ -150,10 +149,10 @@ def test_workers_that_do_not_respond_and_lost_ones_are_alerts(four_workers, boss
     seconds = kit.client.time()[0]
     kit.client.hset(lost, mapping={f"l{age}": f"{seconds - age}000 3 17 15 web7" for age in (60, 7200, 90_000)})
     found = page(boss.get(PAGE))
-    row = next(one for one in rows(found, "Worker processes of web1, process 5") if one[""].startswith("w1"))
+    row = next(one for one in rows(found, "Workers") if one[""].startswith("w1"))
     assert row["State"] == "does not respond for 1 min 25 s"
     recent, older = rows(found, "Lost workers of the last 24 hours")
-    assert (recent[""], recent["Host"]) == ("l60 process 17 of supervisor process 15", "web7")
+    assert (recent[""], recent["Host"]) == ("l60 process 17", "web7 of supervisor process 15")
     assert (recent["Queues"], recent["Jobs that others took"]) == ("mail", "3")
     assert older[""].startswith("l7200")
     (box,) = page(boss.get(ADMIN)).find("section", class_="rk-attention")
@@ -253,7 +252,6 @@ def test_page_is_in_the_language_of_its_viewer(four_workers, boss):
         "Stop",
         "Threads",
         "quiet<",
-        "Other programs",
     ):
         assert one not in words
     assert "主管进程" in words

@@ -8,7 +8,8 @@ from redis_kit.queues import Queue, chain, task
 from redis_kit.queues.engine import message
 from redis_kit.queues.engine.message import tags_of
 from redis_kit.queues.features.workflows.step import StepCall, step_of
-from redis_kit.queues.reports.job_pages import Wanted, first_jobs
+from redis_kit.queues.management.manage import Wanted
+from redis_kit.queues.reports.job_pages import first_jobs
 
 NAME = "shop.tasks." + "x" * 90
 LONG = tuple(f"{number}{'é' * 19}" for number in range(5))  # 39 bytes each

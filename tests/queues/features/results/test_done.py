@@ -8,7 +8,8 @@ from redis_kit.queues import Queue, QueueCounts, task
 from redis_kit.queues.engine import calls, done
 from redis_kit.queues.engine.done import ack_of
 from redis_kit.queues.engine.job import Job
-from redis_kit.queues.reports.job_pages import Wanted, latest_done
+from redis_kit.queues.management.manage import Wanted
+from redis_kit.queues.reports.job_pages import latest_done
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process import WorkerProcess
 from tests.queues.support.claiming import settle
