@@ -17,8 +17,6 @@ INNER = {
     *("lease_or_raise", "local_key", "over", "own_lease", "read", "refusal_error"),
     *(
         "register_scripts",
-        "signal_refusal",
-        "asignal_refusal",
         "tag",
         "wait_seconds",
         "wake_up_list",

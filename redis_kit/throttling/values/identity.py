@@ -3,14 +3,15 @@
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from inspect import isawaitable, iscoroutine
 from typing import Any
 
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 from django.utils.module_loading import import_string
 
+from redis_kit.core.awaitables import Result
 from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
+from redis_kit.core.flow import Flow
 from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.core.web.client_address import client_address
 from redis_kit.throttling.values.identity_shape import ADDRESS, USER, Shape
@@ -19,6 +20,7 @@ GRAMMAR = (
     "Use 'ip', 'user', 'user_or_ip', 'header:<name>', 'get:<name>', 'post:<name>', a callable or its dotted path, "
     "or a list of these to combine them."
 )
+NOT_ASYNC = "The throttle's key is a coroutine function, but the view is sync."
 MOST_PATHS = 1000  # dotted paths that the system check imports
 
 _VALID_NAMES = {
@@ -84,23 +86,12 @@ class IdentityKey:
             if isinstance(path, str) and _is_path(path):
                 note(path, user)
 
-    def of(self, request: HttpRequest) -> Any:
-        """Return the identity of a request. Raises TypeError if the key is a coroutine function."""
-        user = getattr(request, "user", None) if self._needs_user else None
-        parts = [find(request, user) for find in self._finds]
-        if any(map(isawaitable, parts)):
-            for part in filter(iscoroutine, parts):
-                part.close()
-            raise TypeError("The throttle's key is a coroutine function, but the view is sync.")
-        return _joined(parts)
-
-    async def aof(self, request: HttpRequest) -> Any:
-        """See of(). The key may be a coroutine function here."""
-        user = await _current_user(request) if self._needs_user else None
+    def find(self, request: HttpRequest) -> Flow[Any]:
+        """Return the identity of a request. Raises TypeError in sync code if the key is a coroutine function."""
+        user = (yield _User(request)) if self._needs_user else None
         parts = []
         for find in self._finds:
-            part = find(request, user)
-            parts.append(await part if isawaitable(part) else part)
+            parts.append((yield Result(find(request, user), NOT_ASYNC)))
         return _joined(parts)
 
 
@@ -164,9 +155,20 @@ def _joined(parts: list[Any]) -> Any:
     return " ".join(str(part).replace("%", "%25").replace(" ", "%20") for part in parts)
 
 
-async def _current_user(request: HttpRequest) -> Any:
-    # Reading a lazy user in async code would query the database; a user that a middleware set is already loaded.
-    user = getattr(request, "user", None)
-    if isinstance(user, SimpleLazyObject) and hasattr(request, "auser"):
-        return await request.auser()
-    return user
+class _User:
+    """A step: the user of a request, or None."""
+
+    __slots__ = ("request",)
+
+    def __init__(self, request: HttpRequest) -> None:
+        self.request = request
+
+    def run(self, client: Any) -> Any:
+        return getattr(self.request, "user", None)
+
+    async def arun(self, client: Any) -> Any:
+        # Reading a lazy user in async code would query the database; a user that a middleware set is already loaded.
+        user = self.run(client)
+        if isinstance(user, SimpleLazyObject) and hasattr(self.request, "auser"):
+            return await self.request.auser()
+        return user
