@@ -15,13 +15,13 @@ from redis_kit.locks.acquiring.reentrancy import is_still_needed
 from redis_kit.locks.arguments import LockOptions, Seconds, under_name
 from redis_kit.locks.errors import BEHIND_OTHERS, CannotRenew, LockNotAcquired, NotHeld
 from redis_kit.locks.kinds.base import BaseLock
+from redis_kit.locks.kinds.blocks import BlockContext
 from redis_kit.locks.kinds.lock import Lock
 from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
-from redis_kit.locks.leases.blocks import BlockContext
 from redis_kit.locks.leases.group import LeaseGroup, raise_first
 from redis_kit.locks.leases.lease import ExtendMode, Lease, safe_deadline, state_of
 from redis_kit.locks.leases.ownership import OwnedLeases
-from redis_kit.locks.renewal import pending_releases, renewer, scheduler
+from redis_kit.locks.renewal import renewer, scheduler
 
 MAX_LOCKS = 1000
 
@@ -67,25 +67,12 @@ class MultiLock(BlockContext[LeaseGroup]):
         """See release()."""
         await self._own().arelease()
 
-    def _acquire(self, seconds: float) -> LeaseGroup | LockNotAcquired | None:
-        start = monotonic()
-        try:
-            steps = pending_releases.sent_first(self.locks, self._acquire_flow(seconds))
-            return self.locks[0].run_flow(steps, if_closed=None)
-        except BaseException:
-            self._abandon_since(start)
-            raise
+    def sources(self) -> Sequence[AnyLock]:
+        """See BlockContext."""
+        return self.locks
 
-    async def _aacquire(self, seconds: float) -> LeaseGroup | LockNotAcquired | None:
-        start = monotonic()
-        try:
-            steps = pending_releases.sent_first(self.locks, self._acquire_flow(seconds))
-            return await self.locks[0].arun_flow(steps, if_closed=None)
-        except BaseException:
-            self._abandon_since(start)
-            raise
-
-    def _acquire_flow(self, seconds: float) -> Flow[LeaseGroup | LockNotAcquired]:
+    def acquire_flow(self, seconds: float) -> Flow[LeaseGroup | LockNotAcquired]:
+        """See BlockContext."""
         acquisition = _Acquisition(self._in_order, monotonic() + seconds)
         try:
             error = yield from acquisition.acquire_all()
@@ -101,10 +88,6 @@ class MultiLock(BlockContext[LeaseGroup]):
         group = LeaseGroup([acquisition.leases[lock] for lock in self.locks])
         self._owned_groups.add(group)
         return group
-
-    def _abandon_since(self, start: float) -> None:
-        for lock in self.locks:
-            lock.abandon_since(start)
 
     def _own(self) -> LeaseGroup:
         if group := self._owned_groups.latest():
