@@ -224,13 +224,13 @@ def _releases_of_slots(member: HeldName, bucket: Bucket, fences: range) -> Flow[
     @cache
     def levels(home: HeldName, limits: tuple[int, ...], weight: int) -> slots.Levels:
         pairs = zip(home.levels, chain(limits, repeat(limits[-1])), strict=False)
-        return slots.Levels([_Slots(str(level), bucket, limit, weight) for level, limit in pairs])
+        return slots.Levels([_Slots(str(level), bucket, limit, weight) for level, limit in pairs], fair=fair)
 
     def release(entry: str, lease: StoredLease) -> ScriptCall:
         token, limit, *weight = entry.split(" ")
         home = innermost.get(token, member)
         level = levels(home, lease.limits or (int(limit),), int(weight[0]) if weight else 1)
-        return slots.release(level, token, unsure=True, fair=fair)
+        return level.release(token, unsure=True)
 
     return [(lease, release(entry, lease)) for entry, lease in chosen.items()]
 
