@@ -78,7 +78,6 @@ def _policy(name: str, options: PolicySettings) -> Policy:
     )
     exempt, count_when = _function(options.EXEMPT), _function(options.COUNT_WHEN)
     key = IdentityKey(options.KEY)
-    key.note_user(f"the policy {name!r}")
     throttle.identity_shapes[key.shape] = None
     guard = Guard(throttle, key, methods_of(options.METHODS), exempt=exempt, count_when=count_when)
     return Policy(name, guard, path_patterns(options.PATHS))

@@ -31,7 +31,7 @@ _VALID_NAMES = {
 Find = Callable[[HttpRequest, Any], Any]
 Spec = str | Callable[[HttpRequest], Any] | Sequence[str | Callable[[HttpRequest], Any]]
 
-_paths: dict[str, str] = {}  # each with what uses it, or ""
+_paths: dict[str, None] = {}
 _STARTS = {"ip": (ADDRESS,), "user": (USER, "anonymous"), "user_or_ip": (USER, ADDRESS)}
 
 
@@ -80,12 +80,6 @@ class IdentityKey:
         """Return how the identities of the key begin, for each of its parts."""
         return tuple(_starts(spec) for spec in self._specs)
 
-    def note_user(self, user: str) -> None:
-        """Let errors about a dotted path name what uses the key, such as ``the view shop.views.buy``."""
-        for path in self._specs:
-            if isinstance(path, str) and _is_path(path):
-                note(path, user)
-
     def find(self, request: HttpRequest) -> Flow[Any]:
         """Return the identity of a request. Raises TypeError in sync code if the key is a coroutine function."""
         user = (yield _User(request)) if self._needs_user else None
@@ -96,22 +90,20 @@ class IdentityKey:
 
 
 def load(path: str) -> Callable[[HttpRequest], Any]:
-    """Return the function of a dotted path. Raises ConfigurationError, whose message names what uses the path."""
-    user = f" of {_paths[path]}" if _paths.get(path) else ""
+    """Return the function of a dotted path. Raises ConfigurationError."""
     try:
         function = import_string(path)
     except ImportError as error:
-        raise ConfigurationError(f"The key {path!r}{user} can't be imported: {error}.") from error
+        raise ConfigurationError(f"The key {path!r} can't be imported: {error}.") from error
     if not callable(function):
-        raise ConfigurationError(f"The key {path!r}{user} is not a function.")
+        raise ConfigurationError(f"The key {path!r} is not a function.")
     return function  # type: ignore[no-any-return]
 
 
-def note(path: str, user: str = "") -> None:
-    """Add a dotted path to those that the system check imports, with the first view or policy that uses it."""
-    if _paths.get(path) or len(_paths) >= MOST_PATHS:
-        return
-    _paths[path] = user
+def note(path: str) -> None:
+    """Add a dotted path to those that the system check imports."""
+    if len(_paths) < MOST_PATHS:
+        _paths[path] = None
 
 
 def paths() -> list[str]:

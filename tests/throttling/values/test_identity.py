@@ -11,7 +11,6 @@ from redis_kit.core import flow
 from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
 from redis_kit.throttling import Throttle
 from redis_kit.throttling.checks import messages
-from redis_kit.throttling.http.policies import policies
 from redis_kit.throttling.values import identity as identities
 from redis_kit.throttling.values.identity import IdentityKey
 from tests.app.models import User
@@ -223,14 +222,7 @@ def test_system_check_covers_throttles_of_routes_not_yet_requested(kit, monkeypa
     settings.ROOT_URLCONF = name
     (message,) = messages()
     assert message.id == "redis_kit.E014"
-    assert f"The key 'tests.nowhere.key' of the view {name}.view can't be imported" in message.msg
-
-
-def test_system_check_names_the_policy_of_a_wrong_path(kit, monkeypatch):
-    monkeypatch.setattr(identities, "_paths", {})
-    kit.options(THROTTLING={"POLICIES": {"api": {"RATES": "5/m", "KEY": "tests.nowhere.key"}}})
-    policies()
-    assert any("of the policy 'api' can't" in message.msg for message in messages())
+    assert "The key 'tests.nowhere.key' can't be imported" in message.msg
 
 
 def test_routes_that_can_not_be_imported_are_left_to_djangos_own_check(kit, monkeypatch, settings):
