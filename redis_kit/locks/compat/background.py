@@ -74,7 +74,7 @@ class Repeated:
         self._make, self._client = make, client
         options = client.get_connection_kwargs()
         server = f"{options.get('path') or options.get('host')}:{options.get('port', '')}"
-        scheduler.add(self, after=after, lane=f"redis-py {server}")
+        scheduler.add(self.run_once, after=after, lane=f"redis-py {server}")
 
     def run_once(self) -> float | None:
         """Carry it out once; return the seconds until the next run, None to stop."""
@@ -82,7 +82,7 @@ class Repeated:
 
     def stop(self) -> None:
         """Stop."""
-        scheduler.remove(self)
+        scheduler.remove(self.run_once)
 
 
 class _LoopTasks:

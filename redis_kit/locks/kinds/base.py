@@ -157,7 +157,7 @@ class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
 
     def _watch(self, lease: Lease) -> Flow[None]:
         try:
-            renewer.watch(lease)
+            renewer.start(lease)
         except CannotRenew:
             with contextlib.suppress(RedisKitError):
                 yield from self.end_flow(lease)

@@ -173,7 +173,7 @@ class _Acquisition:
                 renewal.start()
             result = yield from self._acquire(lock, max(self.deadline - monotonic(), 0))
         finally:
-            scheduler.remove(renewal)
+            scheduler.remove(renewal.run_once)
         if not isinstance(result, Lease):
             return _refusal_error(lock, result)
         # Each starts again with its full timeout.
@@ -194,7 +194,7 @@ class _GroupRenewal:
 
     def start(self) -> None:
         if self.leases:
-            scheduler.add(self, after=self.pause, lane=self.leases[0].source.using)
+            scheduler.add(self.run_once, after=self.pause, lane=self.leases[0].source.using)
 
     def run_once(self) -> float:
         """Renew them. One round trip."""

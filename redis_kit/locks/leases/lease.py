@@ -78,7 +78,7 @@ class LeaseSource(Protocol):
 class LeaseState:
     """Internal state of a lease, which its holder does not see."""
 
-    __slots__ = ("ending", "extended_until", "late_until", "notifier", "pid", "reentries", "timeout", "until_commit")
+    __slots__ = ("ending", "extended_until", "late_until", "pid", "reentries", "timeout", "until_commit", "watch")
 
     def __init__(self, timeout: float) -> None:
         self.timeout = timeout  # seconds for which it starts again: the longest that one of its blocks stated
@@ -88,7 +88,7 @@ class LeaseState:
         self.late_until = 0.0  # until when a lost request for the lease may still reach the server
         self.reentries = 0  # how often its owner acquired it again
         self.until_commit = False  # released, and held until the end of a transaction
-        self.notifier: Any = None  # the LossNotifier of a lease that is renewed or watched
+        self.watch: Any = None  # the Watch of a lease that is renewed or watched
 
 
 class LeaseContext:
@@ -139,8 +139,8 @@ class LeaseContext:
 
     async def __aenter__(self) -> Self:
         for lease in self._all():
-            if notifier := lease._state.notifier:
-                notifier.enter()
+            if watch := lease._state.watch:
+                watch.enter()
         return self
 
     async def __aexit__(
@@ -227,9 +227,9 @@ class Lease(LeaseContext):
     def _left(self, error: BaseException | None) -> bool:
         """Note that the task leaves a block; True if ``error`` means nothing but the loss of the lease."""
         state = self._state
-        if not state.notifier or (state.reentries and not self.lost):
+        if not state.watch or (state.reentries and not self.lost):
             return False
-        return bool(state.notifier.leave(error))
+        return bool(state.watch.leave(error))
 
 
 def state_of(lease: Lease) -> LeaseState:
