@@ -128,9 +128,9 @@ class Throttle(BaseThrottle):
         """The rules that operators set for a limited time: bans, exemptions and overrides."""
         return Rules(self)
 
-    def when_unavailable(self, call: Call["Throttle"], error: RedisFailure) -> Outcome:
+    def when_unavailable(self, call: Call["Throttle"], error: RedisFailure, *, consume: bool = True) -> Outcome:
         """Return the answer of the failure policy to a call."""
-        return self._or_local(call, self._answer(error, self._answers), consume=True)
+        return self._or_local(call, self._answer(error, self._answers), consume=consume)
 
     def hit_flow(self, identity: str | int, cost: int = 1) -> Flow[Outcome]:
         """See hit(). A flow without a client, as those that follow."""
