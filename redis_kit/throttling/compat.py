@@ -201,8 +201,8 @@ def _ask(
         identity = yield from identity_key.find(request)
     else:
         identity = _identity((yield Result(_call(key, name, request), NOT_ASYNC)))
-    outcome = yield from throttle.hit_flow(identity) if increment else throttle.peek_flow(identity)
-    return _Usage(throttle, outcome.decision, increment)
+    asked = yield from throttle.reserve_flow(identity) if increment else throttle.peek_flow(identity)
+    return _Usage(throttle, asked.decision, increment)
 
 
 def _group_of(group: str | None, fn: Any) -> str:

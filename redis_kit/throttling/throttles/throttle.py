@@ -58,22 +58,39 @@ class Throttle(BaseThrottle):
         one round trip, or none while a refusal of the identity is remembered. If the server is unavailable, the failure
         policy answers. Sends the signal ``throttled`` for a refusal.
         """
-        return flow.run(self.hit_flow(identity, cost), None).decision
+        # Not by reserve_flow(): that takes a tenth longer, and twice as long for a refusal that is remembered.
+        checked = self.checked(identity, cost)
+        decision = self.early_decision(checked, cost)
+        if decision is None:
+            call = Call(self, checked, cost)
+            outcomes = self.run_flow(decide([call]), **self._answers)
+            decision = self._or_local(call, outcomes, consume=True).decision
+        if not decision.allowed and throttled.receivers:
+            _Signal(self, identity, decision).run(None)
+        return decision
 
     async def ahit(self, identity: str | int, *, cost: int = 1) -> Decision:
         """See hit()."""
-        return (await flow.arun(self.hit_flow(identity, cost), None)).decision
+        checked = self.checked(identity, cost)
+        decision = self.early_decision(checked, cost)
+        if decision is None:
+            call = Call(self, checked, cost)
+            outcomes = await self.arun_flow(decide([call]), **self._answers)
+            decision = self._or_local(call, outcomes, consume=True).decision
+        if not decision.allowed and throttled.receivers:
+            await _Signal(self, identity, decision).arun(None)
+        return decision
 
     def reserve(self, identity: str | int, *, cost: int = 1) -> Reservation:
         """Count a call whose cost is known only afterwards, at the highest ``cost`` that it may have.
 
         Call its ``settle()`` when the cost is known. See hit() and Reservation.
         """
-        return flow.run(self._reserve(identity, cost), None)
+        return flow.run(self.reserve_flow(identity, cost), None)
 
     async def areserve(self, identity: str | int, *, cost: int = 1) -> Reservation:
         """See reserve()."""
-        return await flow.arun(self._reserve(identity, cost), None)
+        return await flow.arun(self.reserve_flow(identity, cost), None)
 
     def acquire(self, identity: str | int, *, cost: int = 1, timeout: float | None = None) -> Decision:
         """Wait until a call is allowed, for at most ``timeout`` seconds, without limit by default.
@@ -132,10 +149,11 @@ class Throttle(BaseThrottle):
         """Return the answer of the failure policy to a call."""
         return self._or_local(call, self._answer(error, self._answers), consume=consume)
 
-    def hit_flow(self, identity: str | int, cost: int = 1) -> Flow[Outcome]:
-        """See hit(). A flow without a client, as those that follow."""
+    def reserve_flow(self, identity: str | int, cost: int = 1) -> Flow[Reservation]:
+        """See reserve(). A flow without a client, as those that follow."""
         call = Call(self, self.checked(identity, cost), cost)
-        return (yield from self.signal_flow(identity, (yield from self._decide(call, Mode.COUNT))))
+        outcome = yield from self._decide(call, Mode.COUNT)
+        return Reservation(call, (yield from self.signal_flow(identity, outcome)))
 
     def peek_flow(self, identity: str | int, cost: int = 1) -> Flow[Outcome]:
         """See peek()."""
@@ -146,10 +164,6 @@ class Throttle(BaseThrottle):
         if not outcome.decision.allowed and throttled.receivers:
             yield _Signal(self, identity, outcome.decision)
         return outcome
-
-    def _reserve(self, identity: str | int, cost: int) -> Flow[Reservation]:
-        call = Call(self, self.checked(identity, cost), cost)
-        return Reservation(call, (yield from self.hit_flow(identity, cost)))
 
     def _acquire(self, identity: str | int, cost: int, timeout: float | None) -> Flow[Decision]:
         call, deadline = Call(self, self.checked(identity, cost), cost), _deadline(timeout)
