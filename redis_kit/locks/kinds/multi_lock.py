@@ -9,10 +9,10 @@ from typing import Any, Unpack
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
-from redis_kit.core.text import shortened
+from redis_kit.core.text import shortened, unexpected
 from redis_kit.locks.acquiring import wait
 from redis_kit.locks.acquiring.reentrancy import is_still_needed
-from redis_kit.locks.arguments import LockOptions, Seconds, under_name
+from redis_kit.locks.arguments import HINTS, LockOptions, Seconds
 from redis_kit.locks.errors import BEHIND_OTHERS, CannotRenew, LockNotAcquired, NotHeld
 from redis_kit.locks.kinds.base import BaseLock
 from redis_kit.locks.kinds.blocks import BlockContext
@@ -47,10 +47,9 @@ class MultiLock(BlockContext[LeaseGroup]):
         **options: Unpack[LockOptions],
     ) -> None:
         super().__init__(blocking, blocking_timeout)
-        try:
-            self.locks = tuple(_lock(given, options) for given in locks)
-        except TypeError as error:
-            raise under_name("MultiLock", Lock, options) or error from None
+        if unknown := [option for option in options if option not in LockOptions.__annotations__]:
+            raise unexpected("MultiLock", MultiLock, unknown, HINTS)
+        self.locks = tuple(_lock(given, options) for given in locks)
         _check(self.locks, bool(options) and not any(isinstance(given, str) for given in locks))
         self._owned_groups: OwnedLeases[LeaseGroup] = OwnedLeases()
         # Part by part, so that nothing comes between a semaphore and those within it, which acquire slots of both.
