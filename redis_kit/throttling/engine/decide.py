@@ -121,8 +121,8 @@ def _remembered(
 ) -> Outcome:
     """Return the outcome of a call, whose refusal is remembered."""
     outcome = _outcome(call, reply)
-    seconds = conf.section(ThrottlingSettings).REMEMBER
     if mode is Mode.COUNT and not outcome.decision.allowed:
+        seconds = conf.section(ThrottlingSettings).REMEMBER
         if seconds and call.throttle.clock is None:
             refusal_cache.remember(call.cache_key, outcome.decision, asked_at=asked_at, seconds=seconds)
     elif cached:
