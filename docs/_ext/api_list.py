@@ -13,12 +13,10 @@ from typing import Any, TypeVar, Unpack, get_args, get_origin, get_type_hints
 # What components and redis-py call, and projects do not.
 INNER_BASES = {"Primitive", "BaseThrottle"}
 INNER = {
-    *("abandon", "abandon_since", "acquire_or_raise", "aacquire_or_raise", "annotate", "decide", "identity", "keys"),
-    *("lease_or_raise", "local_key", "over", "own_lease", "read", "refusal_error"),
+    *("abandon", "acquire_or_raise", "aacquire_or_raise", "annotate", "decide", "identity", "keys"),
+    *("lease_or_raise", "levels", "local_key", "over", "own_lease", "read", "refusal_error", "sources"),
     *(
         "register_scripts",
-        "signal_refusal",
-        "asignal_refusal",
         "tag",
         "wait_seconds",
         "wake_up_list",

@@ -15,7 +15,7 @@ MEANINGS = {
     "E011": "A value is not a choice of the option.",
     "E012": "The server is older than Redis 7.0 or Valkey 7.2. Only with `--deploy`.",
     "E013": "`HOLDER` of locks is not a function.",
-    "E014": "The key of a throttle is a dotted path that can't be imported. The message names the view or policy.",
+    "E014": "The key of a throttle is a dotted path that can't be imported.",
     "E015": "`HANDLER`, `EXEMPT` or `COUNT_WHEN` of throttling is not a function.",
     "E016": "A policy counts by user, but the middleware of users comes after that of throttling.",
     "E017": "A module in `IMPORTS` of queues, a `MIDDLEWARE`, a `SINK` or the `CELERY_APP` does not exist, or is none. "

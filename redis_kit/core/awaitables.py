@@ -29,6 +29,23 @@ async def maybe_await(result: Any) -> Any:
     return await result if isawaitable(result) else result
 
 
+class Result:
+    """A step of a flow without a client: what a function of the project returned, awaited in async code."""
+
+    __slots__ = ("message", "result")
+
+    def __init__(self, result: Any, message: str) -> None:
+        self.result, self.message = result, message
+
+    def run(self, client: Any) -> Any:
+        """Return it. Raises TypeError with the message if it is awaitable."""
+        return not_awaitable(self.result, self.message)
+
+    async def arun(self, client: Any) -> Any:
+        """Await it if it is awaitable."""
+        return await maybe_await(self.result)
+
+
 def not_awaitable(result: Any, message: str, *values: Any) -> Any:
     """Return the result of a sync function. Raises TypeError if it is awaitable, with the message and its values."""
     if isawaitable(result):

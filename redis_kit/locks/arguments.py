@@ -1,12 +1,11 @@
 """Arguments of locks and semaphores, checked before anything is sent."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import timedelta
-from inspect import signature
 from typing import Any, Literal, TypedDict
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.text import shortened, unexpected
+from redis_kit.core.text import shortened
 from redis_kit.core.values import numbers
 
 Seconds = float | timedelta
@@ -57,12 +56,6 @@ def seconds(name: str, value: Any, allowed: tuple[float, float]) -> float:
     """Return a number of seconds, or a timedelta, as a float. Raises InvalidValue naming the range."""
     number = value.total_seconds() if isinstance(value, timedelta) else value
     return numbers.seconds(name, number, allowed)
-
-
-def under_name(name: str, function: Callable[..., Any], given: Mapping[str, Any]) -> TypeError | None:
-    """Return the error about options that a class passes on to a function without them; None if it has them all."""
-    unknown = [option for option in given if option not in signature(function).parameters]
-    return unexpected(name, function, unknown, HINTS) if unknown else None
 
 
 def flag(name: str, value: Any) -> bool:

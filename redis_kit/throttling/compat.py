@@ -12,8 +12,10 @@ from django.http import HttpRequest
 from django.utils.module_loading import import_string
 from django.views.defaults import permission_denied
 
-from redis_kit.core.awaitables import is_async, maybe_await, not_awaitable
+from redis_kit.core import flow
+from redis_kit.core.awaitables import Result, is_async
 from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
+from redis_kit.core.flow import Flow
 from redis_kit.core.text import shortened
 from redis_kit.core.values.rates import Rate, parse
 from redis_kit.throttling.http.headers import Verdict
@@ -25,6 +27,7 @@ from redis_kit.throttling.values import identity as identity_keys
 from redis_kit.throttling.values.decision import Decision
 from redis_kit.throttling.values.identity import IdentityKey
 
+NOT_ASYNC = "The key or rate is a coroutine function, but the view is sync."
 ALL = (None,)
 UNSAFE = ["DELETE", "PATCH", "POST", "PUT"]
 OVERRUN = "redis_kit.throttling.strategies.windows.Overrun"
@@ -92,12 +95,12 @@ def ratelimit(
 
         @wraps(view)
         def limited(request: Any, *args: Any, **kwargs: Any) -> Any:
-            _annotate(request, _ask(request, *arguments), block)
+            _annotate(request, flow.run(_ask(request, *arguments), None), block)
             return view(request, *args, **kwargs)
 
         @wraps(view)
         async def alimited(request: Any, *args: Any, **kwargs: Any) -> Any:
-            _annotate(request, await _aask(request, *arguments), block)
+            _annotate(request, await flow.arun(_ask(request, *arguments), None), block)
             return await view(request, *args, **kwargs)
 
         return alimited if is_async(view) else limited  # type: ignore[return-value]
@@ -119,7 +122,7 @@ def is_ratelimited(
     If the server is unavailable and ``RATELIMIT_FAIL_OPEN`` is False, a call that is counted exceeds the limit, and one
     that is not counted does not, as in django-ratelimit.
     """
-    usage = _ask(request, group, fn, key, rate, method, increment)
+    usage = flow.run(_ask(request, group, fn, key, rate, method, increment), None)
     return usage is not None and usage.over
 
 
@@ -133,7 +136,7 @@ async def ais_ratelimited(
     increment: bool = False,
 ) -> bool:
     """See is_ratelimited()."""
-    usage = await _aask(request, group, fn, key, rate, method, increment)
+    usage = await flow.arun(_ask(request, group, fn, key, rate, method, increment), None)
     return usage is not None and usage.over
 
 
@@ -150,7 +153,7 @@ def get_usage(
 
     The count stops at one above the limit. See is_ratelimited().
     """
-    usage = _ask(request, group, fn, key, rate, method, increment)
+    usage = flow.run(_ask(request, group, fn, key, rate, method, increment), None)
     return usage and usage.figures
 
 
@@ -164,7 +167,7 @@ async def aget_usage(
     increment: bool = False,
 ) -> dict[str, Any] | None:
     """See get_usage()."""
-    usage = await _aask(request, group, fn, key, rate, method, increment)
+    usage = await flow.arun(_ask(request, group, fn, key, rate, method, increment), None)
     return usage and usage.figures
 
 
@@ -185,39 +188,21 @@ ratelimit.UNSAFE = is_ratelimited.UNSAFE = get_usage.UNSAFE = UNSAFE  # type: ig
 
 def _ask(
     request: HttpRequest, group: str | None, fn: Any, key: Any, rate: Any, method: Any, increment: bool
-) -> _Usage | None:
+) -> Flow[_Usage | None]:
     name, methods = _group_of(group, fn), _methods(method)
     if not _applies(request, methods):
         return None
-    given = _sync(_result(rate, name, request) if callable(rate) or _is_dotted(rate) else rate)
-    if given is None:
+    if callable(rate) or _is_dotted(rate):
+        rate = yield Result(_call(rate, name, request), NOT_ASYNC)
+    if rate is None:
         return None
-    throttle = _throttle(name, methods, parse(given), _policy())
-    identity_key = _key(key)
-    if isinstance(identity_key, IdentityKey):
-        identity = identity_key.of(request)
+    throttle = _throttle(name, methods, parse(rate), _policy())
+    if identity_key := _key(key):
+        identity = yield from identity_key.find(request)
     else:
-        identity = _identity(_sync(_result(key, name, request)))
-    return _Usage(throttle, throttle.hit(identity) if increment else throttle.peek(identity), increment)
-
-
-async def _aask(
-    request: HttpRequest, group: str | None, fn: Any, key: Any, rate: Any, method: Any, increment: bool
-) -> _Usage | None:
-    name, methods = _group_of(group, fn), _methods(method)
-    if not _applies(request, methods):
-        return None
-    given = await maybe_await(_result(rate, name, request) if callable(rate) or _is_dotted(rate) else rate)
-    if given is None:
-        return None
-    throttle = _throttle(name, methods, parse(given), _policy())
-    identity_key = _key(key)
-    if isinstance(identity_key, IdentityKey):
-        identity = await identity_key.aof(request)
-    else:
-        identity = _identity(await maybe_await(_result(key, name, request)))
-    decision = await (throttle.ahit(identity) if increment else throttle.apeek(identity))
-    return _Usage(throttle, decision, increment)
+        identity = _identity((yield Result(_call(key, name, request), NOT_ASYNC)))
+    asked = yield from throttle.reserve_flow(identity) if increment else throttle.peek_flow(identity)
+    return _Usage(throttle, asked.decision, increment)
 
 
 def _group_of(group: str | None, fn: Any) -> str:
@@ -244,7 +229,7 @@ def _is_dotted(value: Any) -> bool:
     return isinstance(value, str) and "." in value and ":" not in value
 
 
-def _result(function: Any, group: str, request: HttpRequest) -> Any:
+def _call(function: Any, group: str, request: HttpRequest) -> Any:
     return (import_string(function) if isinstance(function, str) else function)(group, request)
 
 
@@ -278,10 +263,6 @@ def _identity(value: Any) -> str:
     if value is None or not isinstance(value, (str, int)):
         raise InvalidName(f"The key of a rate limit must return text, not {shortened(value)}.")
     return f"key:{value}"
-
-
-def _sync(result: Any) -> Any:
-    return not_awaitable(result, "The key or rate is a coroutine function, but the view is sync.")
 
 
 def _annotate(request: Any, usage: _Usage | None, block: bool) -> None:

@@ -14,13 +14,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.debug import sensitive_variables
 
-from redis_kit.core import conf, connections, steps
+from redis_kit.core import conf, connections, flow, steps
 from redis_kit.core.client.cluster import ClusterClient
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.web.client_address import client_address
-from redis_kit.throttling.engine.base import RETRY
-from redis_kit.throttling.engine.decide import Call, Mode, decide
+from redis_kit.throttling.engine.base import Asked
+from redis_kit.throttling.engine.decide import Call, Mode, Outcome, decide
 from redis_kit.throttling.keys import WRITTEN
 from redis_kit.throttling.settings import ThrottlingSettings
 from redis_kit.throttling.throttles.hit_all import hit_all
@@ -48,18 +48,12 @@ class ThrottledLogins:
     @sensitive_variables("credentials")
     def authenticate(self, request: HttpRequest | None, **credentials: Any) -> None:
         """Return None, so that the next backend is asked. Raises PermissionDenied after too many failures."""
-        hits = _hits(request, typed := _name(credentials))
-        if hits:
-            _refuse(request, _or_local(hits, hits[0][0].run_flow(_peek(hits), **_answers(hits))))
-        _keep_name(request, typed)
+        flow.run(_check(request, _name(credentials)), None)
 
     @sensitive_variables("credentials")
     async def aauthenticate(self, request: HttpRequest | None, **credentials: Any) -> None:
         """See authenticate()."""
-        hits = _hits(request, typed := _name(credentials))
-        if hits:
-            _refuse(request, _or_local(hits, await hits[0][0].arun_flow(_peek(hits), **_answers(hits))))
-        _keep_name(request, typed)
+        await flow.arun(_check(request, _name(credentials)), None)
 
 
 class LoginRefusedMixin:
@@ -160,9 +154,23 @@ def _folded(name: str) -> str:
 SPELLINGS[NAME] = _folded
 
 
-def _peek(hits: Sequence[Hit]) -> Flow[list[Decision]]:
-    throttle = hits[0][0]
-    calls = [Call(throttle, throttle.checked(identity, 1), 1) for throttle, identity in hits]
+def _check(request: HttpRequest | None, name: str) -> Flow[None]:
+    """Refuse a log-in if a throttle has no room for a failure, else note the name. A flow without a client."""
+    calls = [Call(throttle, throttle.checked(identity, 1), 1) for throttle, identity in _hits(request, name)]
+    try:
+        outcomes = (yield Asked(calls[0].throttle, _peek(calls))) if calls else []
+    except RedisFailure as error:
+        outcomes = [call.throttle.when_unavailable(call, error, consume=False) for call in calls]
+    if refused := [outcome.decision for outcome in outcomes if not outcome.decision]:
+        if request is not None:
+            request.throttle = max(refused, key=lambda decision: decision.retry_after)  # type: ignore[attr-defined]
+        raise PermissionDenied("There were too many failed log-ins.")
+    if request is not None:
+        setattr(request, TYPED, name)
+
+
+def _peek(calls: Sequence[Call[Throttle]]) -> Flow[list[Outcome]]:
+    throttle = calls[0].throttle
     on_different_nodes = isinstance(connections.client(throttle.using), ClusterClient)
     outcomes = []
     if throttle.policy() != "open":
@@ -170,31 +178,7 @@ def _peek(hits: Sequence[Hit]) -> Flow[list[Decision]]:
         yield steps.Call("SET", throttle.key(WRITTEN), 1, "PX", 1000)
     for group in [[call] for call in calls] if on_different_nodes else [calls]:
         outcomes += yield from decide(group, Mode.LOOK)
-    return [outcome.decision for outcome in outcomes]
-
-
-def _answers(hits: Sequence[Hit]) -> dict[str, list[Decision] | None]:
-    return {"if_open": [], "if_closed": [hits[0][0].answer(False, "outage", RETRY)], "if_local": None}
-
-
-def _or_local(hits: Sequence[Hit], decisions: list[Decision] | None) -> list[Decision]:
-    if decisions is not None:
-        return decisions
-    pairs = [(throttle.local_buckets, throttle.checked(identity, 1)) for throttle, identity in hits]
-    return [buckets.decide(identity, 1, consume=False)._replace(reason="local") for buckets, identity in pairs]
-
-
-def _refuse(request: HttpRequest | None, decisions: Sequence[Decision]) -> None:
-    refused = [decision for decision in decisions if not decision]
-    if refused:
-        if request is not None:
-            request.throttle = max(refused, key=lambda decision: decision.retry_after)  # type: ignore[attr-defined]
-        raise PermissionDenied("There were too many failed log-ins.")
-
-
-def _keep_name(request: HttpRequest | None, typed: str) -> None:
-    if request is not None:
-        setattr(request, TYPED, typed)
+    return outcomes
 
 
 def _was_refused(request: HttpRequest | None) -> bool:

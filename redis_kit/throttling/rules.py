@@ -14,6 +14,7 @@ from redis_kit.core.steps import Batch, Call
 from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import is_number, whole_number
 from redis_kit.core.values.rates import Rate, parse
+from redis_kit.core.values.sequences import batched
 from redis_kit.throttling.engine import refusal_cache
 from redis_kit.throttling.engine.base import AnyThrottle, BaseThrottle
 
@@ -61,15 +62,11 @@ def listed(throttle: BaseThrottle, limit: int) -> Flow[tuple[int, list[Rule]]]:
     Two round trips.
     """
     count, members = yield index(throttle, limit)
-    entries = {"": ""} | {entry[:HASH_LENGTH]: entry for entry in map(bytes.decode, members)}
-    every = [(identity_hash, throttle.keys_of(identity_hash)) for identity_hash in entries]
-    keys = [named.standing if identity_hash else named.override for identity_hash, named in every]
-    parts = [slice(start, start + BATCH_SIZE) for start in range(0, len(keys), BATCH_SIZE)]
-    replies = yield Batch([READ(keys[part], [throttle.now()]) for part in parts])
-    hashes, texts = list(entries), list(entries.values())
-    rules = [
-        rule for part, reply in zip(parts, replies, strict=True) for rule in _rules(reply, hashes[part], texts[part])
-    ]
+    entries = {entry[:HASH_LENGTH]: entry for entry in map(bytes.decode, members)}
+    keys = [throttle.keys_of("").override, *(throttle.keys_of(each).standing for each in entries)]
+    replies = yield Batch([READ(some, [throttle.now()]) for some in batched(keys, BATCH_SIZE)])
+    stored = [each for _, *texts in replies for each in texts]
+    rules = _rules([replies[0][0], *stored], ["", *entries], ["", *entries.values()])
     # The index keeps an identity whose rule was lifted until the rule would have ended.
     return count, sorted(filter(None, rules), key=lambda rule: (rule.identity_hash != "", rule.until))[:limit]
 

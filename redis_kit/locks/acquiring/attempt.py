@@ -58,11 +58,6 @@ class Attempt:
         """Return for how many ms the caller counts as a waiter if it is refused; 0 if it gives up then."""
         return WAITER_TTL if self.sent_at < self.deadline else 0
 
-    @property
-    def local_tokens(self) -> list[str]:
-        """Return the tokens of all callers in this process that wait for the same, with tickets of their own."""
-        return self.local_queue.tokens() if self.local_queue else []
-
     def is_fresh(self, fence: int) -> bool:
         """Tell whether a lease that was granted during a wait was granted after ``sent_at``, and not long after it.
 

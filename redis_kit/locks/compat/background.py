@@ -17,19 +17,18 @@ from redis.exceptions import RedisError
 from redis_kit.core import flow
 from redis_kit.core.flow import Flow
 from redis_kit.locks.renewal import scheduler
+from redis_kit.locks.renewal.pending_releases import IN_TRANSIT
 
 Reply = TypeVar("Reply")
 logger = logging.getLogger("redis_kit.locks")
 
 RENEWAL_RETRY = 1.0  # seconds until a failed renewal is retried
 RELEASE_RETRY = 0.5  # seconds until a failed release is retried
-IN_TRANSIT = 1.0  # seconds in which a command whose reply was lost may still reach the server
 
 NAME = "_redis_kit_lock_tasks"  # the loop's attribute
 
 PeriodicFlow = Flow[float | None]  # returns the seconds until the next run, None to stop
 INTERVAL = 1.0  # seconds of one blocking command: the cost of a lost wake-up
-WAITER_TTL = 2500  # ms that a waiter counts as one after each request
 MIN_SLEEP = 0.01  # seconds between two requests, if ``sleep`` is shorter
 MIN_BLOCK = 0.1  # seconds: to block for a shorter time is not better than to sleep
 
@@ -74,7 +73,7 @@ class Repeated:
         self._make, self._client = make, client
         options = client.get_connection_kwargs()
         server = f"{options.get('path') or options.get('host')}:{options.get('port', '')}"
-        scheduler.add(self, after=after, lane=f"redis-py {server}")
+        scheduler.add(self.run_once, after=after, lane=f"redis-py {server}")
 
     def run_once(self) -> float | None:
         """Carry it out once; return the seconds until the next run, None to stop."""
@@ -82,7 +81,7 @@ class Repeated:
 
     def stop(self) -> None:
         """Stop."""
-        scheduler.remove(self)
+        scheduler.remove(self.run_once)
 
 
 class _LoopTasks:

@@ -12,7 +12,6 @@ from functools import lru_cache, partial
 from itertools import count
 from secrets import token_hex
 from time import monotonic
-from types import SimpleNamespace
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import redis.asyncio.lock
@@ -23,10 +22,10 @@ from redis.exceptions import LockError, LockNotOwnedError, ResponseError
 from redis_kit.core import flow, scripts
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
+from redis_kit.locks.acquiring.attempt import WAITER_TTL
 from redis_kit.locks.acquiring.local_queue import Turn
 from redis_kit.locks.acquiring.wait import pause
 from redis_kit.locks.compat.background import (
-    WAITER_TTL,
     AsyncRepeated,
     Repeated,
     RepeatedRelease,
@@ -36,9 +35,9 @@ from redis_kit.locks.compat.background import (
     renewal,
 )
 from redis_kit.locks.errors import CannotRenew
+from redis_kit.locks.renewal.pending_releases import GIVE_UP_AFTER
 
 DEFAULT_TIMEOUT = 30.0  # seconds of a lock without a timeout, renewed at a third of it
-GIVE_UP_AFTER = 3600.0  # seconds without an answer after which an attempt is forgotten
 PASSING = (exceptions.ConnectionError, exceptions.TimeoutError)  # failures that may pass, unless they are these:
 REFUSED = (exceptions.AuthenticationError, exceptions.AuthorizationError)
 UNKNOWN = (-1, 0)  # the refusal of a lock whose holder is unknown
@@ -54,7 +53,7 @@ class SideKeys(NamedTuple):
 
 
 class State:
-    """The state of a lock's holder: one for each thread, or one for all."""
+    """The state of a lock's holder: with ``thread_local=False``, one for all threads."""
 
     token: bytes | None = None
     released: bytes | None = None  # the token whose release failed
@@ -66,11 +65,7 @@ class State:
 
 
 class PerThread(State, threading.local):
-    """With ``thread_local=True``."""
-
-
-class Shared(State, SimpleNamespace):
-    """With ``thread_local=False``."""
+    """The state of each thread."""
 
 
 class Flows:
@@ -97,7 +92,7 @@ class Flows:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.local = PerThread() if self.thread_local else Shared()
+        self.local = PerThread() if self.thread_local else State()
         self._named_keys: tuple[Any, tuple[bytes, SideKeys]] | None = None
 
     def register_scripts(self) -> None:

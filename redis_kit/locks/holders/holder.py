@@ -7,7 +7,7 @@ import socket
 import sys
 import sysconfig
 import threading
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -160,17 +160,6 @@ _process = _this_process()
 os.register_at_fork(after_in_child=_after_fork)
 
 
-class _Paths(dict[str, str]):
-    """How files are shown: "" if they are skipped."""
-
-    def __missing__(self, file: str) -> str:
-        path = self[file] = _shown(file)
-        return path
-
-
-_paths = _Paths()
-
-
 def location(above: int = 1) -> str:
     """Return ``shop/views.py:12``: the nearest caller outside of the kit and of Python's library, or "".
 
@@ -180,7 +169,7 @@ def location(above: int = 1) -> str:
     for _ in range(MAX_FRAMES):
         if frame is None:
             break
-        path = _paths[frame.f_code.co_filename]
+        path = _shown(frame.f_code.co_filename)
         if path:
             line = f"{path}:{frame.f_lineno}" if path != _IS_DECORATOR else _decorated(frame)
             if line:
@@ -195,11 +184,13 @@ def _decorated(frame: FrameType) -> str:
     for _ in range(MAX_WRAPPERS):
         function = getattr(function, "__wrapped__", function)
     code: Any = getattr(function, "__code__", None)
-    path = _paths[code.co_filename] if code else ""
+    path = _shown(code.co_filename) if code else ""
     return f"{path}:{code.co_firstlineno}" if path else ""
 
 
+@cache
 def _shown(file: str) -> str:
+    """Return how a file is shown; "" if it is skipped."""
     if file in _DECORATORS:
         return _IS_DECORATOR
     if file.startswith("<frozen"):

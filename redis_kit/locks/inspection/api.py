@@ -129,9 +129,9 @@ async def aforce_release(
 
 
 def _held(limit: int, using: str) -> Flow[HeldLocks]:
-    entries, count, _ = yield from index.held(limit, using)
-    locks, semaphores, _ = yield from _states([entry.member for entry in entries], [], using, most=BATCH)
-    return HeldLocks(locks, semaphores, more=count - len(entries))
+    members, count, _ = yield from index.held(limit, using)
+    locks, semaphores, _ = yield from _states(members, [], using, most=BATCH)
+    return HeldLocks(locks, semaphores, more=count - len(members))
 
 
 def _states(
@@ -153,10 +153,8 @@ def _members(name: str, within: Sequence[str]) -> list[HeldName]:
 
 
 def _find(members: Sequence[HeldName], limit: int, using: str) -> Flow[list[HeldLock | HeldSemaphore]]:
-    bucket = index.bucket_of(members[0], using)
-    replies = yield Batch([bucket.inspect(member, limit) for member in members])
-    held = [index.parse(member, reply) for member, reply in zip(members, replies, strict=True)]
-    return [lock for lock in held if lock is not None]
+    locks, semaphores, _ = yield from _states(members, [], using, holders=limit)
+    return [*locks, *semaphores]
 
 
 def _member(kind: str, name: str, within: Sequence[str]) -> HeldName:
@@ -217,20 +215,20 @@ def _releases_of_slots(member: HeldName, bucket: Bucket, fences: range) -> Flow[
     state, listed, queued = yield Batch([bucket.inspect(member, MAX_LEASES), bucket.list_held(MAX_LEASES), queue])
     leases = {entry.decode(): parse_slot(about) for entry, _, about in index.slots_of(state)}
     chosen = {entry: lease for entry, lease in leases.items() if lease.fence in fences}
-    inner = [entry.member for entry in index.members(listed) if entry.member.startswith(f"{member}:")]
+    inner = [other for _, other in index.members(listed) if other.startswith(f"{member}:")]
     innermost = (yield from _innermost(inner[:MAX_NESTED], bucket)) if chosen and inner else {}
     fair = bool(queued) or member.kind in FAIR
 
     @cache
     def levels(home: HeldName, limits: tuple[int, ...], weight: int) -> slots.Levels:
         pairs = zip(home.levels, chain(limits, repeat(limits[-1])), strict=False)
-        return slots.Levels([_Slots(str(level), bucket, limit, weight) for level, limit in pairs])
+        return slots.Levels([_Slots(str(level), bucket, limit, weight) for level, limit in pairs], fair=fair)
 
     def release(entry: str, lease: StoredLease) -> ScriptCall:
         token, limit, *weight = entry.split(" ")
         home = innermost.get(token, member)
         level = levels(home, lease.limits or (int(limit),), int(weight[0]) if weight else 1)
-        return slots.release(level, token, unsure=True, fair=fair)
+        return level.release(token, unsure=True)
 
     return [(lease, release(entry, lease)) for entry, lease in chosen.items()]
 
@@ -298,8 +296,8 @@ def _read_waiting(using: str) -> Flow[tuple[int, int, list[HeldLock]]]:
 
 def _read_page(number: int, search: str, size: int, using: str) -> Flow[HeldPage]:
     most = MOST_LISTED if search else min(max(1, number) * size, MOST_LISTED)
-    entries, held, awaited = yield from index.held(most, using, waiting=MAX_AWAITED)
-    matches, matching = [entry.member for entry in entries], min(held, MOST_LISTED)
+    matches, held, awaited = yield from index.held(most, using, waiting=MAX_AWAITED)
+    matching = min(held, MOST_LISTED)
     if search:
         matches = [member for member in matches if any(search in name.casefold() for name in member.names)]
         matching = len(matches)

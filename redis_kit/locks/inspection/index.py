@@ -1,7 +1,6 @@
 """The buckets over which locks and semaphores are spread, and their indexes, which are read without a key scan."""
 
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 from redis_kit.core import scripts
@@ -88,17 +87,10 @@ class Contended(NamedTuple):
     within: tuple[str, ...] = ()
 
 
-class IndexEntry(NamedTuple):
-    """An entry of a bucket's index."""
-
-    member: HeldName
-    ends_in: float
-
-
 class Listed(NamedTuple):
-    """Entries in the order in which they end, how many there are in all, and the names for which callers wait."""
+    """Names in the order in which their leases end, how many there are in all, and those for which callers wait."""
 
-    entries: list[IndexEntry]
+    members: list[HeldName]
     total: int
     awaited: list[HeldName]
 
@@ -142,9 +134,9 @@ def held(limit: int, using: str, *, waiting: int = 0) -> Flow[Listed]:
     """Return at most ``limit`` of what is held, and at most ``waiting`` names of each bucket for which callers wait."""
     buckets = all_buckets(using)
     replies = yield CombinedBatch([bucket.list_held(limit, waiting=waiting) for bucket in buckets])
-    entries = [entry for reply in replies for entry in members(reply)]
+    by_end = sorted(pair for reply in replies for pair in members(reply))[:limit]
     awaited = [_member(stored.removeprefix(b"waits ")) for *_, names in replies for stored in names]
-    return Listed(sorted(entries, key=attrgetter("ends_in"))[:limit], sum(count for _, count, *_ in replies), awaited)
+    return Listed([member for _, member in by_end], sum(count for _, count, *_ in replies), awaited)
 
 
 def count_waiters(names: Sequence[HeldName], using: str) -> list[ScriptCall]:
@@ -191,11 +183,10 @@ def slots_of(reply: Any) -> list[tuple[bytes, bytes, bytes | None]]:
     return list(zip(flat[::3], flat[1::3], flat[2::3], strict=True))
 
 
-def members(reply: Any) -> list[IndexEntry]:
-    """Return the entries in the reply of a bucket's index."""
+def members(reply: Any) -> list[tuple[int, HeldName]]:
+    """Return the names in the reply of a bucket's index, each after the ms until its lease ends."""
     now, _, flat, _ = reply
-    pairs = zip(flat[::2], flat[1::2], strict=True)
-    return [IndexEntry(_member(member), (int(ends) - int(now)) / 1000) for member, ends in pairs]
+    return [(int(ends) - int(now), _member(member)) for member, ends in zip(flat[::2], flat[1::2], strict=True)]
 
 
 def _member(stored: bytes) -> HeldName:

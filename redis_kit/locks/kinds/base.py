@@ -17,7 +17,7 @@ from redis_kit.locks.acquiring.attempt import Attempt, Refusal
 from redis_kit.locks.arguments import Release, Seconds
 from redis_kit.locks.errors import BEHIND_OTHERS, CannotRenew, LockLost, LockNotAcquired, NotHeld
 from redis_kit.locks.keys import LockKeys, SlotKeys, parts_of, tag_of
-from redis_kit.locks.leases.blocks import BlockContext
+from redis_kit.locks.kinds.blocks import BlockContext
 from redis_kit.locks.leases.lease import (
     ExtendMode,
     Lease,
@@ -126,22 +126,9 @@ class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
         """See reacquire()."""
         return await self.own_lease().aextend()
 
-    def _acquire(self, seconds: float) -> Lease | Refusal | None:
-        start = monotonic()
-        try:
-            return self.run_flow(pending_releases.sent_first((self,), self.acquire_flow(seconds)), if_closed=None)
-        except BaseException:
-            self.abandon_since(start)
-            raise
-
-    async def _aacquire(self, seconds: float) -> Lease | Refusal | None:
-        start = monotonic()
-        try:
-            steps = pending_releases.sent_first((self,), self.acquire_flow(seconds))
-            return await self.arun_flow(steps, if_closed=None)
-        except BaseException:
-            self.abandon_since(start)
-            raise
+    def sources(self) -> "tuple[BaseLock[Keys]]":
+        """See BlockContext."""
+        return (self,)
 
     def acquire_flow(self, seconds: float) -> Flow[Lease | Refusal]:
         """Acquire a lease, and wait for it for some seconds. Return the lease, or the server's refusal."""
@@ -170,7 +157,7 @@ class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
 
     def _watch(self, lease: Lease) -> Flow[None]:
         try:
-            renewer.watch(lease)
+            renewer.start(lease)
         except CannotRenew:
             with contextlib.suppress(RedisKitError):
                 yield from self.end_flow(lease)
@@ -196,12 +183,6 @@ class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
         if not was_held:
             mark_ended(lease, lost=True)
             raise LockLost(f"{lease!r} ended before it was released; another may have held it since.", self.name)
-
-    def abandon_since(self, start: float) -> None:
-        """Abandon a lease that was acquired since a moment, but never reached its caller: it must not be renewed."""
-        lease = self.owned_leases.latest()
-        if lease and lease.acquired_at >= start and not lease.over:
-            self.abandon(lease)
 
     def abandon(self, lease: Lease) -> None:
         """End a lease and let the background release it. No round trip."""

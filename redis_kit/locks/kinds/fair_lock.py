@@ -1,57 +1,42 @@
 """Locks that are acquired in the order in which their callers came."""
 
-from functools import cached_property
-
+from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import with_own_init
-from redis_kit.core.scripts import ScriptCall
-from redis_kit.locks.acquiring.attempt import Attempt, Refusal
+from redis_kit.core.steps import Call
+from redis_kit.locks.acquiring.attempt import Refusal
 from redis_kit.locks.errors import LockNotAcquired
-from redis_kit.locks.keys import SlotKeys
-from redis_kit.locks.kinds import slots
-from redis_kit.locks.kinds.base import BaseLock
-from redis_kit.locks.leases.lease import ExtendMode
+from redis_kit.locks.kinds.slots import SlotLock, SlotRefusal
 
 
-class BaseFairLock(BaseLock[SlotKeys]):
+class BaseFairLock(SlotLock):
     """Base of locks made of slots that are given out in the order of a queue on the server."""
 
-    key_names = SlotKeys
     fair = True
     exclusive = True
-    limit = 1
-    weight = 1
 
     def locked(self) -> bool:
         """Tell whether anyone holds it. One round trip."""
-        return bool(self.run_flow(slots.used(self), if_closed=1))
+        return bool(self.run_flow(self._used(), if_closed=1))
 
     async def alocked(self) -> bool:
         """See locked()."""
-        return bool(await self.arun_flow(slots.used(self), if_closed=1))
+        return bool(await self.arun_flow(self._used(), if_closed=1))
 
     def owned(self) -> bool:
         """Tell whether this thread or task holds it, as the server sees it. One round trip."""
-        return self.run_flow(slots.is_owned(self, self.owned_leases.latest()), if_closed=False)
+        return self.run_flow(self._is_owned(), if_closed=False)
 
     async def aowned(self) -> bool:
         """See owned()."""
-        return await self.arun_flow(slots.is_owned(self, self.owned_leases.latest()), if_closed=False)
+        return await self.arun_flow(self._is_owned(), if_closed=False)
 
-    def acquire_step(self, attempt: Attempt) -> ScriptCall:
-        """See BaseLock."""
-        return slots.acquire_fair(self._script_levels, attempt)
-
-    def release_step(self, token: str, *, unsure: bool = False) -> ScriptCall:
-        """See BaseLock."""
-        return slots.release(self._script_levels, token, unsure=unsure, fair=True)
-
-    def extend_step(self, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall:
-        """See BaseLock."""
-        return slots.extend(self._script_levels, token, ttl_ms, mode)
+    def _is_owned(self) -> Flow[bool]:
+        lease = self.owned_leases.latest()
+        return lease is not None and bool((yield Call("EXISTS", f"{self.keys().lease}:{lease.token}")))
 
     def refusal_error(self, refusal: Refusal) -> LockNotAcquired:
         """See BaseLock."""
-        full = slots.SlotRefusal(*refusal)
+        full = SlotRefusal(*refusal)
         parts = []
         if full.holder:
             held_for, ends_in = full.held_for / 1000, full.ends_in / 1000
@@ -62,10 +47,6 @@ class BaseFairLock(BaseLock[SlotKeys]):
             parts.append(f"{full.place} came before and wait for it too")
         holder = full.holder.process_text if full.holder else ""
         return LockNotAcquired(f"{self!r} {'; '.join(parts)}.", self.name, holder)
-
-    @cached_property
-    def _script_levels(self) -> slots.Levels:
-        return slots.Levels((self,))
 
 
 @with_own_init

@@ -11,7 +11,7 @@ from redis_kit.locks.errors import LockNotAcquired
 from redis_kit.locks.holders.holder import RESERVED, Holder, describe_caller
 from redis_kit.locks.keys import LockKeys
 from redis_kit.locks.kinds.base import BaseLock
-from redis_kit.locks.leases.lease import ExtendMode, Lease
+from redis_kit.locks.leases.lease import ExtendMode
 
 ACQUIRE = scripts.load("redis_kit.locks", "acquire")
 RELEASE = scripts.load("redis_kit.locks", "release")
@@ -41,18 +41,18 @@ class Lock(BaseLock[LockKeys]):
 
     def owned(self) -> bool:
         """Tell whether this thread or task holds it, as the server sees it. One round trip."""
-        return self.run_flow(self._is_owned(self.owned_leases.latest()), if_closed=False)
+        return self.run_flow(self._is_owned(), if_closed=False)
 
     async def aowned(self) -> bool:
         """See owned()."""
-        return await self.arun_flow(self._is_owned(self.owned_leases.latest()), if_closed=False)
+        return await self.arun_flow(self._is_owned(), if_closed=False)
 
     def _is_locked(self) -> Flow[bool]:
         start = yield Call("GETRANGE", self.keys().holder, 0, 0)
         return bool(start) and start != RESERVED
 
-    def _is_owned(self, lease: Lease | None) -> Flow[bool]:
-        if lease is None:
+    def _is_owned(self) -> Flow[bool]:
+        if (lease := self.owned_leases.latest()) is None:
             return False
         start = yield Call("GETRANGE", self.keys().holder, 0, len(lease.token) - 1)
         return bool(start == lease.token.encode())

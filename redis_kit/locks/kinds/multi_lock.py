@@ -9,19 +9,19 @@ from typing import Any, Unpack
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
-from redis_kit.core.text import shortened
+from redis_kit.core.text import shortened, unexpected
 from redis_kit.locks.acquiring import wait
 from redis_kit.locks.acquiring.reentrancy import is_still_needed
-from redis_kit.locks.arguments import LockOptions, Seconds, under_name
+from redis_kit.locks.arguments import HINTS, LockOptions, Seconds
 from redis_kit.locks.errors import BEHIND_OTHERS, CannotRenew, LockNotAcquired, NotHeld
 from redis_kit.locks.kinds.base import BaseLock
+from redis_kit.locks.kinds.blocks import BlockContext
 from redis_kit.locks.kinds.lock import Lock
 from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
-from redis_kit.locks.leases.blocks import BlockContext
 from redis_kit.locks.leases.group import LeaseGroup, raise_first
 from redis_kit.locks.leases.lease import ExtendMode, Lease, safe_deadline, state_of
 from redis_kit.locks.leases.ownership import OwnedLeases
-from redis_kit.locks.renewal import pending_releases, renewer, scheduler
+from redis_kit.locks.renewal import renewer, scheduler
 
 MAX_LOCKS = 1000
 
@@ -47,10 +47,9 @@ class MultiLock(BlockContext[LeaseGroup]):
         **options: Unpack[LockOptions],
     ) -> None:
         super().__init__(blocking, blocking_timeout)
-        try:
-            self.locks = tuple(_lock(given, options) for given in locks)
-        except TypeError as error:
-            raise under_name("MultiLock", Lock, options) or error from None
+        if unknown := [option for option in options if option not in LockOptions.__annotations__]:
+            raise unexpected("MultiLock", MultiLock, unknown, HINTS)
+        self.locks = tuple(_lock(given, options) for given in locks)
         _check(self.locks, bool(options) and not any(isinstance(given, str) for given in locks))
         self._owned_groups: OwnedLeases[LeaseGroup] = OwnedLeases()
         # Part by part, so that nothing comes between a semaphore and those within it, which acquire slots of both.
@@ -67,25 +66,12 @@ class MultiLock(BlockContext[LeaseGroup]):
         """See release()."""
         await self._own().arelease()
 
-    def _acquire(self, seconds: float) -> LeaseGroup | LockNotAcquired | None:
-        start = monotonic()
-        try:
-            steps = pending_releases.sent_first(self.locks, self._acquire_flow(seconds))
-            return self.locks[0].run_flow(steps, if_closed=None)
-        except BaseException:
-            self._abandon_since(start)
-            raise
+    def sources(self) -> Sequence[AnyLock]:
+        """See BlockContext."""
+        return self.locks
 
-    async def _aacquire(self, seconds: float) -> LeaseGroup | LockNotAcquired | None:
-        start = monotonic()
-        try:
-            steps = pending_releases.sent_first(self.locks, self._acquire_flow(seconds))
-            return await self.locks[0].arun_flow(steps, if_closed=None)
-        except BaseException:
-            self._abandon_since(start)
-            raise
-
-    def _acquire_flow(self, seconds: float) -> Flow[LeaseGroup | LockNotAcquired]:
+    def acquire_flow(self, seconds: float) -> Flow[LeaseGroup | LockNotAcquired]:
+        """See BlockContext."""
         acquisition = _Acquisition(self._in_order, monotonic() + seconds)
         try:
             error = yield from acquisition.acquire_all()
@@ -101,10 +87,6 @@ class MultiLock(BlockContext[LeaseGroup]):
         group = LeaseGroup([acquisition.leases[lock] for lock in self.locks])
         self._owned_groups.add(group)
         return group
-
-    def _abandon_since(self, start: float) -> None:
-        for lock in self.locks:
-            lock.abandon_since(start)
 
     def _own(self) -> LeaseGroup:
         if group := self._owned_groups.latest():
@@ -190,7 +172,7 @@ class _Acquisition:
                 renewal.start()
             result = yield from self._acquire(lock, max(self.deadline - monotonic(), 0))
         finally:
-            scheduler.remove(renewal)
+            scheduler.remove(renewal.run_once)
         if not isinstance(result, Lease):
             return _refusal_error(lock, result)
         # Each starts again with its full timeout.
@@ -211,7 +193,7 @@ class _GroupRenewal:
 
     def start(self) -> None:
         if self.leases:
-            scheduler.add(self, after=self.pause, lane=self.leases[0].source.using)
+            scheduler.add(self.run_once, after=self.pause, lane=self.leases[0].source.using)
 
     def run_once(self) -> float:
         """Renew them. One round trip."""

@@ -1,12 +1,14 @@
 """A lock for many readers or one writer."""
 
+from inspect import signature
 from typing import Any
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import with_own_init
+from redis_kit.core.text import unexpected
 from redis_kit.locks.acquiring.attempt import Refusal
-from redis_kit.locks.arguments import LIMIT, under_name
+from redis_kit.locks.arguments import HINTS, LIMIT
 from redis_kit.locks.errors import AlreadyHeld
 from redis_kit.locks.kinds.fair_lock import BaseFairLock
 from redis_kit.locks.leases.lease import Lease
@@ -26,11 +28,9 @@ class ReadWriteLock:
             raise InvalidValue(
                 "A ReadWriteLock can't be reentrant: a reader would wait for a writer that waits for it."
             )
-        self.name = name
-        try:
-            self.read, self.write = ReadLock(name, **options), WriteLock(name, **options)
-        except TypeError as error:
-            raise under_name("ReadWriteLock", ReadLock, options) or error from None
+        if unknown := [option for option in options if option not in signature(ReadLock).parameters]:
+            raise unexpected("ReadWriteLock", ReadLock, unknown, HINTS)
+        self.name, self.read, self.write = name, ReadLock(name, **options), WriteLock(name, **options)
         self.read.other, self.write.other = self.write, self.read
 
     def __repr__(self) -> str:

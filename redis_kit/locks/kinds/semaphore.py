@@ -3,21 +3,23 @@
 from collections import deque
 from typing import Any, Unpack
 
-from redis_kit.core import flow
+from redis_kit.core import flow, scripts
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.flow import Flow
 from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.steps import Batch, Call
 from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.locks.acquiring.attempt import Attempt, Refusal
 from redis_kit.locks.arguments import LIMIT, LeaseOptions, Seconds, flag
 from redis_kit.locks.errors import LockNotAcquired
-from redis_kit.locks.keys import SlotKeys
 from redis_kit.locks.kinds import slots
-from redis_kit.locks.kinds.base import BaseLock
-from redis_kit.locks.leases.lease import ExtendMode
+
+SET_LIMIT = scripts.load("redis_kit.locks", "set_limit")
+SET_FAIR_LIMIT = scripts.load("redis_kit.locks", "set_fair_limit")
 
 
-class Semaphore(BaseLock[SlotKeys]):
+class Semaphore(slots.SlotLock):
     """At most ``limit`` slots in use (1 to 1,000,000), each for ``timeout`` seconds (0.1 s to 24 h) unless extended.
 
     A lease takes ``weight`` slots (1 to the limit); a thread or task may have several leases. The slots of a dead
@@ -29,8 +31,6 @@ class Semaphore(BaseLock[SlotKeys]):
     """
 
     kind = "semaphore"
-    key_names = SlotKeys
-    levels: tuple["Semaphore", ...]
 
     def __init__(
         self,
@@ -52,7 +52,6 @@ class Semaphore(BaseLock[SlotKeys]):
         self.within = within
         self.levels = (self,) if within is None else (*self._checked_outer(within).levels, self)
         self.weight = whole_number("weight", weight, (1, min(level.limit for level in self.levels)))
-        self._script_levels = slots.Levels(self.levels)
         self._tickets: deque[str] = deque(maxlen=100)  # of the last callers that waited through this object
 
     def __repr__(self) -> str:
@@ -60,11 +59,11 @@ class Semaphore(BaseLock[SlotKeys]):
 
     def used(self) -> int:
         """Return how many slots are in use. One round trip."""
-        return self.run_flow(slots.used(self))
+        return self.run_flow(self._used())
 
     async def aused(self) -> int:
         """See used()."""
-        return await self.arun_flow(slots.used(self))
+        return await self.arun_flow(self._used())
 
     def set_limit(self, number: int | None) -> None:
         """Override the limits that the code of all processes states, by 1 to 1,000,000; None ends the override.
@@ -84,11 +83,11 @@ class Semaphore(BaseLock[SlotKeys]):
         A dead waiter counts for up to 4 seconds. None if nobody waits, or if the semaphore is not fair. Of the callers
         through this object, only the last 100 are considered. One round trip.
         """
-        return self.run_flow(slots.position(self, tuple(self._tickets)))
+        return self.run_flow(self._position())
 
     async def aposition(self) -> int | None:
         """See position()."""
-        return await self.arun_flow(slots.position(self, tuple(self._tickets)))
+        return await self.arun_flow(self._position())
 
     @property
     def local_key(self) -> str:
@@ -97,31 +96,16 @@ class Semaphore(BaseLock[SlotKeys]):
 
     def acquire_step(self, attempt: Attempt) -> ScriptCall:
         """See BaseLock."""
-        if not self.fair:
-            return slots.acquire(self._script_levels, attempt)
-        if attempt.waiter_ttl and attempt.token not in self._tickets:
+        if self.fair and attempt.waiter_ttl and attempt.token not in self._tickets:
             self._tickets.append(attempt.token)
-        return slots.acquire_fair(self._script_levels, attempt)
-
-    def release_step(self, token: str, *, unsure: bool = False) -> ScriptCall:
-        """See BaseLock."""
-        return slots.release(self._script_levels, token, unsure=unsure, fair=self.fair)
-
-    def extend_step(self, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall:
-        """See BaseLock."""
-        return slots.extend(self._script_levels, token, ttl_ms, mode)
-
-    def _set_limit(self, number: int | None) -> ScriptCall:
-        if number is not None:
-            whole_number("number", number, LIMIT)
-        return slots.set_fair_limit(self, number) if self.fair else slots.set_limit(self, number)
+        return super().acquire_step(attempt)
 
     def wake_up_list(self, refusal: Refusal, attempt: Attempt) -> str:
         """See BaseLock. Raises LockNotAcquired if it would wait for ever."""
         full = slots.SlotRefusal(*refusal)
         if self.weight > full.limit:  # an operator or another process set it
             raise self.refusal_error(refusal)
-        return attempt.wake_up_list if self.fair else self._script_levels.keys().signals[full.place - 1]
+        return attempt.wake_up_list if self.fair else self.levels[full.place - 1].keys().signal
 
     def refusal_error(self, refusal: Refusal) -> LockNotAcquired:
         """See BaseLock."""
@@ -137,6 +121,18 @@ class Semaphore(BaseLock[SlotKeys]):
         if full.limit < level.limit:
             text += f". Its limit is {level.limit} here and {full.limit} elsewhere; the smaller one counts"
         return LockNotAcquired(f"{text}.", self.name, full.holder.process_text if full.holder else "")
+
+    def _set_limit(self, number: int | None) -> ScriptCall:
+        limit = "" if number is None else whole_number("number", number, LIMIT)
+        keys = self.keys()
+        if self.fair:
+            return SET_FAIR_LIMIT(slots.fair_keys(keys), [limit, self.limit])
+        return SET_LIMIT([keys.limit, keys.waiters, keys.signal], [limit])
+
+    def _position(self) -> Flow[int | None]:
+        queue, tickets = self.keys().queue, list(self._tickets)
+        ranks = (yield Batch([Call("ZRANK", queue, ticket) for ticket in tickets])) if tickets else ()
+        return min((rank + 1 for rank in ranks if rank is not None), default=None)
 
     def _checked_outer(self, within: Any) -> "Semaphore":
         if not isinstance(within, Semaphore):

@@ -6,14 +6,14 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.locks.arguments import Seconds
 from redis_kit.locks.errors import NotHeld
-from redis_kit.locks.leases.lease import Lease, LeaseContext, enter_task, extension, leave_task
+from redis_kit.locks.leases.lease import Lease, LeaseContext, extension
 
 
 class LeaseGroup(LeaseContext):
     """Proof of holding several locks: ``leases`` has one of each, in the order in which they were named.
 
     ``group["name"]`` is the first with that name. Each has its own fence, since it guards something else. There is no
-    common fence.
+    common fence. Of several errors the first is raised, after all were released or extended.
     """
 
     __slots__ = ("leases",)
@@ -45,32 +45,8 @@ class LeaseGroup(LeaseContext):
         """Tell whether nothing is left to release. See Lease.over."""
         return all(lease.over for lease in self.leases)
 
-    def release(self) -> None:
-        """Release all. Raises NotHeld or LockLost if one was not held, after the others. One round trip."""
-        self.leases[0].source.run_flow(self._release())
-
-    async def arelease(self) -> None:
-        """See release()."""
-        await self.leases[0].source.arun_flow(self._release())
-
-    def extend(self, additional_time: Seconds | None = None, *, replace_ttl: bool = False) -> bool:
-        """Extend each, as Lease.extend() does. Raises LockLost if one has ended, after the others.
-
-        One round trip.
-        """
-        return bool(self.leases[0].source.run_flow(self._extend(additional_time, replace_ttl)))
-
-    async def aextend(self, additional_time: Seconds | None = None, *, replace_ttl: bool = False) -> bool:
-        """See extend()."""
-        return bool(await self.leases[0].source.arun_flow(self._extend(additional_time, replace_ttl)))
-
-    def _entered(self) -> None:
-        for lease in self.leases:
-            enter_task(lease)
-
-    def _left(self, error: BaseException | None) -> bool:
-        was_cancelled = [leave_task(lease, error) for lease in self.leases]  # each has to know
-        return any(was_cancelled)
+    def _all(self) -> Sequence[Lease]:
+        return self.leases
 
     def _release(self) -> Flow[None]:
         # Leases that were released one by one are not an error, unless all were.

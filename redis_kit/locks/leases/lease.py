@@ -1,7 +1,7 @@
 """A lease: proof of holding a lock, or a slot of a semaphore."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from os import getpid
 from time import monotonic
@@ -29,7 +29,7 @@ class ExtendMode(StrEnum):
 
 
 class LeaseSource(Protocol):
-    """A lock or semaphore: its name, its options with times in seconds, and what changes a lease of it."""
+    """A lock or semaphore, as the layers below know it. See BaseLock. Times are in seconds."""
 
     name: str
     using: str
@@ -45,51 +45,30 @@ class LeaseSource(Protocol):
     owned_leases: Any
 
     @property
-    def local_key(self) -> str:
-        """Return the key under which callers of this process wait for it."""
+    def local_key(self) -> str: ...
 
     @property
-    def lease_timeout(self) -> float:
-        """Return the timeout of a lease, in seconds: its own, or that of the settings."""
+    def lease_timeout(self) -> float: ...
 
-    def tag(self) -> str:
-        """Return the tag of its bucket."""
+    def tag(self) -> str: ...
 
-    def key(self, part: str) -> str:
-        """Return the key of one part."""
+    def key(self, part: str) -> str: ...
 
-    def acquire_step(self, attempt: Any) -> ScriptCall:
-        """Return the step that acquires a lease: its fence, or a refusal that begins with the ms to wait at most."""
+    def wake_up_list(self, refusal: Any, attempt: Any) -> str: ...
 
-    def wake_up_list(self, refusal: Any, attempt: Any) -> str:
-        """Return the list on which to wait after a refusal."""
+    def acquire_step(self, attempt: Any) -> ScriptCall: ...
 
-    def release(self, lease: "Lease | None" = None) -> None:
-        """Release a lease."""
+    def release_step(self, token: str, *, unsure: bool = False) -> ScriptCall: ...
 
-    async def arelease(self, lease: "Lease | None" = None) -> None:
-        """See release()."""
+    def extend_step(self, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall: ...
 
-    def release_flow(self, lease: "Lease | None") -> Flow[None]:
-        """Release a lease, unless its holder acquired it more than once."""
+    def release_flow(self, lease: "Lease | None") -> Flow[None]: ...
 
-    def extend_flow(self, lease: "Lease", additional_time: float, replace_ttl: bool) -> Flow[bool]:
-        """Extend a lease by some seconds."""
+    def extend_flow(self, lease: "Lease", additional_time: float, replace_ttl: bool) -> Flow[bool]: ...
 
-    def end_flow(self, lease: "Lease") -> Flow[None]:
-        """Release a lease, however often its holder acquired it."""
+    def end_flow(self, lease: "Lease") -> Flow[None]: ...
 
-    def abandon(self, lease: "Lease") -> None:
-        """End a lease and let the background release it."""
-
-    def release_step(self, token: str, *, unsure: bool = False) -> ScriptCall:
-        """Return the step that ends a lease or gives up a ticket: 1, or 0 if the server does not know the token.
-
-        Then it counts as lost, unless it is ``unsure`` whether it was acquired and not released before.
-        """
-
-    def extend_step(self, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall:
-        """Return the step that extends a lease: its new TTL in ms, or 0 if the server does not know the token."""
+    def abandon(self, lease: "Lease") -> None: ...
 
     def run_flow(self, steps: Flow[Any], **answers: Any) -> Any: ...
 
@@ -99,7 +78,7 @@ class LeaseSource(Protocol):
 class LeaseState:
     """Internal state of a lease, which its holder does not see."""
 
-    __slots__ = ("ending", "extended_until", "late_until", "notifier", "pid", "reentries", "timeout", "until_commit")
+    __slots__ = ("ending", "extended_until", "late_until", "pid", "reentries", "timeout", "until_commit", "watch")
 
     def __init__(self, timeout: float) -> None:
         self.timeout = timeout  # seconds for which it starts again: the longest that one of its blocks stated
@@ -109,26 +88,44 @@ class LeaseState:
         self.late_until = 0.0  # until when a lost request for the lease may still reach the server
         self.reentries = 0  # how often its owner acquired it again
         self.until_commit = False  # released, and held until the end of a transaction
-        self.notifier: Any = None  # the LossNotifier of a lease that is renewed or watched
+        self.watch: Any = None  # the Watch of a lease that is renewed or watched
 
 
 class LeaseContext:
-    """The ``with`` block of a lease, or of several: it ends with their release."""
+    """A lease, or several that were acquired together. Their ``with`` block ends with their release."""
 
     __slots__ = ()
 
     def release(self) -> None:
-        """Release what is held."""
-        raise NotImplementedError
+        """Release what is held. Raises LockLost if it ended before, NotHeld if it was released before. One round trip.
+
+        After any other error it has ended for its holder too, and is released as soon as the server answers.
+        """
+        self._all()[0].source.run_flow(self._release())
 
     async def arelease(self) -> None:
         """See release()."""
+        await self._all()[0].source.arun_flow(self._release())
+
+    def extend(self, additional_time: Seconds | None = None, *, replace_ttl: bool = False) -> bool:
+        """Extend what is held by some seconds, or let it end that many seconds from now with ``replace_ttl``.
+
+        Without an argument it starts again with its full timeout. 0.1 s to 24 h per call, and never more than 24 h in
+        all. Raises LockLost if it has ended: it is never acquired again. One round trip.
+        """
+        return bool(self._all()[0].source.run_flow(self._extend(additional_time, replace_ttl)))
+
+    async def aextend(self, additional_time: Seconds | None = None, *, replace_ttl: bool = False) -> bool:
+        """See extend()."""
+        return bool(await self._all()[0].source.arun_flow(self._extend(additional_time, replace_ttl)))
+
+    def _all(self) -> Sequence["Lease"]:
         raise NotImplementedError
 
-    def _entered(self) -> None:
+    def _release(self) -> Flow[None]:
         raise NotImplementedError
 
-    def _left(self, error: BaseException | None) -> bool:
+    def _extend(self, additional_time: Seconds | None, replace_ttl: bool) -> Flow[bool]:
         raise NotImplementedError
 
     def __enter__(self) -> Self:
@@ -141,17 +138,19 @@ class LeaseContext:
             self._failed(failure, error)
 
     async def __aenter__(self) -> Self:
-        self._entered()
+        for lease in self._all():
+            if watch := lease._state.watch:
+                watch.enter()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        was_cancelled = self._left(error)
+        cancellations = [lease._left(error) for lease in self._all()]  # each has to know
         try:
             await self.arelease()
         except RedisKitError as failure:
-            if was_cancelled:
+            if any(cancellations):
                 raise failure from error
             self._failed(failure, error)
 
@@ -216,36 +215,21 @@ class Lease(LeaseContext):
         """Return the moment of ``time.monotonic()`` at which it has surely ended, whether replies were lost or not."""
         return max(self._state.extended_until, latest_end(self.acquired_at, self._state.timeout))
 
-    def extend(self, additional_time: Seconds | None = None, *, replace_ttl: bool = False) -> bool:
-        """Extend the lease by some seconds, or let it end that many seconds from now with ``replace_ttl``.
+    def _all(self) -> Sequence["Lease"]:
+        return (self,)
 
-        Without an argument it starts again with its full timeout. 0.1 s to 24 h per call, and never more than 24 h in
-        all. Raises LockLost if it has ended: it is never acquired again. One round trip.
-        """
-        steps = self.source.extend_flow(self, *extension(self, additional_time, replace_ttl))
-        return bool(self.source.run_flow(steps))
+    def _release(self) -> Flow[None]:
+        return self.source.release_flow(self)
 
-    async def aextend(self, additional_time: Seconds | None = None, *, replace_ttl: bool = False) -> bool:
-        """See extend()."""
-        steps = self.source.extend_flow(self, *extension(self, additional_time, replace_ttl))
-        return bool(await self.source.arun_flow(steps))
-
-    def release(self) -> None:
-        """Release it. Raises LockLost if it ended before, NotHeld if it was released before. One round trip.
-
-        After any other error it has ended for its holder too, and is released as soon as the server answers.
-        """
-        self.source.release(self)
-
-    async def arelease(self) -> None:
-        """See release()."""
-        await self.source.arelease(self)
-
-    def _entered(self) -> None:
-        enter_task(self)
+    def _extend(self, additional_time: Seconds | None, replace_ttl: bool) -> Flow[bool]:
+        return self.source.extend_flow(self, *extension(self, additional_time, replace_ttl))
 
     def _left(self, error: BaseException | None) -> bool:
-        return leave_task(self, error)
+        """Note that the task leaves a block; True if ``error`` means nothing but the loss of the lease."""
+        state = self._state
+        if not state.watch or (state.reentries and not self.lost):
+            return False
+        return bool(state.watch.leave(error))
 
 
 def state_of(lease: Lease) -> LeaseState:
@@ -279,20 +263,6 @@ def extension(lease: Lease, additional_time: Seconds | None, replace_ttl: bool) 
     if additional_time is None:
         return lease._state.timeout, True
     return seconds("additional_time", additional_time, TIMEOUT), replace_ttl
-
-
-def enter_task(lease: Lease) -> None:
-    """Note that the running task is inside ``async with`` of a lease."""
-    if notifier := lease._state.notifier:
-        notifier.enter()
-
-
-def leave_task(lease: Lease, error: BaseException | None) -> bool:
-    """Note that the task leaves; True if ``error`` means nothing but the loss of the lease."""
-    state = lease._state
-    if not state.notifier or (state.reentries and not lease.lost):
-        return False
-    return bool(state.notifier.leave(error))
 
 
 def safe_deadline(sent_at: float, timeout: float) -> float:

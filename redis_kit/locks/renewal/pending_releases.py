@@ -80,7 +80,7 @@ class PendingReleases:
         """Plan the next run for a moment of the monotonic clock."""
         self.due = when
         try:
-            scheduler.add(self, after=max(when - monotonic(), 0.0), lane=self.using)
+            scheduler.add(self.run_once, after=max(when - monotonic(), 0.0), lane=self.using)
         except CannotRenew:  # the interpreter ends: _at_exit() makes the last attempt
             self.due = inf
 

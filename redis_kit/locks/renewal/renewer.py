@@ -38,15 +38,15 @@ SHARE = 1 / 3  # of a lease that is over when it is renewed
 LAST_RETRY = 1.0  # seconds, at most, until a failed renewal is retried
 
 
-class LossNotifier:
-    """Knows the owner of a lease that is renewed or watched, and notifies it when the lease is lost."""
+class Watch:
+    """Watches a lease, renews it if its source says so, and notifies its owner when it is lost."""
 
     def __init__(self, lease: Lease, owner: Any) -> None:
         self.lease, self.owner = lease, owner
         self.thread = threading.get_ident()
-        self.items: tuple[scheduler.Periodic, ...] = ()
         self.extended_at = lease.deadline - safe_deadline(0.0, state_of(lease).timeout)  # when it was requested
         self.error: RedisFailure | None = None  # of the last attempt to extend it
+        self.reaches_max_hold = False
         self._decision = threading.Lock()  # held by what comes first: the release, or the loss
         self._inside: asyncio.Task[Any] | None = None
         self._cancelling = 0
@@ -60,6 +60,74 @@ class LossNotifier:
     def decide(self) -> bool:
         """Return True to the first caller, which then ends the lease."""
         return self._decision.acquire(blocking=False)
+
+    def schedule(self) -> None:
+        """Plan the next runs, also if they were planned before: the deadline may have changed."""
+        now, source = monotonic(), self.lease.source
+        scheduler.add(self.compare_clock, after=self.lease.deadline - now, lane=scheduler.CLOCK)
+        if source.renew:
+            scheduler.add(self.renew, after=_due(self.lease) - now, lane=source.using)
+
+    def stop(self) -> None:
+        """Stop: from now on the lease can't be lost, only released."""
+        self.decide()
+        scheduler.remove(self.compare_clock)
+        scheduler.remove(self.renew)
+
+    def renew(self) -> float | None:
+        """Renew the lease if that is due, and return the seconds until the next run. One round trip then."""
+        lease, now, full = self.lease, monotonic(), state_of(self.lease).timeout
+        before, max_hold, due = lease.deadline, lease.source.max_hold, _due(lease)
+        if self.decided or self.reaches_max_hold or now >= before:
+            return None
+        if now < due:
+            return due - now
+        timeout = full if max_hold is None else min(full, lease.acquired_at + max_hold - now)
+        if timeout < full and safe_deadline(now, timeout) <= before:
+            self.reaches_max_hold = True
+            return None
+        note_extension(lease, now, timeout)
+        step = lease.source.extend_step(lease.token, round(timeout * 1000), ExtendMode.AT_LEAST)
+        try:
+            ttl_ms = lease.source.run_flow(flow.single(step))
+        except RedisFailure as error:
+            self.error = error
+            return full_jitter(0, first=LAST_RETRY, longest=full / 10)
+        if not ttl_ms:
+            self.lose("the server does not know it any more.")
+            return None
+        if lease.deadline == before:  # else its holder made it shorter in the meantime
+            lease.deadline = safe_deadline(now, ttl_ms / 1000)
+        self.extended_at, self.error = now, None
+        self.reaches_max_hold = timeout < state_of(lease).timeout
+        return _due(lease) - monotonic()
+
+    def compare_clock(self) -> float | None:
+        """Notice that the lease has timed out, whether the server answers or not. No round trip."""
+        lease, remaining = self.lease, self.lease.deadline - monotonic()
+        if self.decided:
+            return None
+        if remaining > 0:
+            return remaining
+        after = state_of(lease).timeout * DRIFT + MARGIN
+        if self.lose(self._why()) and state_of(lease).extended_until > monotonic():
+            # An extension whose reply was lost must not keep others out for longer than the lease.
+            pending_releases.add(lease.source, lease.token, ends_by=lease.ends_by, after=after)
+        return None
+
+    def _why(self) -> str:
+        source, error = self.lease.source, self.error
+        if not source.renew:
+            return f"it timed out, and {f'extend() failed: {error}' if error else 'was not extended.'}"
+        if self.reaches_max_hold:
+            return (
+                f"it was held for {number(source.max_hold or 0)} seconds, its max_hold, and its holder is still here:\n"
+                f"{stack_of(self.owner, self.thread)}"
+            )
+        reason = f"the last attempt failed: {error}" if error else "the renewal came too late."
+        timeout = round((self.lease.deadline + MARGIN - self.extended_at) / (1 - DRIFT), 1)
+        ago = monotonic() - self.extended_at
+        return f"its timeout is {number(timeout)} s, it was renewed {ago:.1f} s ago, and {reason}"
 
     def lose(self, why: str) -> bool:
         """End the lease as lost and notify its owner; False if it was released, or lost, before."""
@@ -75,7 +143,7 @@ class LossNotifier:
                 task.get_loop().call_soon_threadsafe(self._cancel, task)
         if call and not call.is_for_loop:
             try:
-                scheduler.add(call, lane=scheduler.CALLS)
+                scheduler.add(call.run_once, lane=scheduler.CALLS)
             except CannotRenew:
                 call.run_once()
         return True
@@ -90,7 +158,7 @@ class LossNotifier:
             task.get_loop().call_soon(self._cancel, task)
 
     def leave(self, error: BaseException | None) -> bool:
-        """Note that the task leaves; True if ``error`` is nothing but the cancellation by this notifier."""
+        """Note that the task leaves; True if ``error`` is nothing but the cancellation by this watch."""
         task, self._inside = self._inside, None
         if not task or not self._cancelled or task is not asyncio.current_task():  # another task may leave
             return False
@@ -107,8 +175,8 @@ class LossNotifier:
 class _OnLostCall:
     """Calls ``on_lost`` in a lane of its own: a function that never returns delays only other calls of ``on_lost``."""
 
-    def __init__(self, notifier: LossNotifier) -> None:
-        self.lease, self.owner = notifier.lease, notifier.owner
+    def __init__(self, watch: Watch) -> None:
+        self.lease, self.owner = watch.lease, watch.owner
         self.on_lost: Any = self.lease.source.on_lost
         self.is_for_loop = isinstance(self.owner, asyncio.Task) and is_async(self.on_lost)
         self._called = False
@@ -150,16 +218,14 @@ class _OnLostCall:
 os.register_at_fork(after_in_child=_running.clear)
 
 
-def watch(lease: Lease) -> None:
+def start(lease: Lease) -> None:
     """Watch a lease that was just acquired, and renew it if its source says so, until it is released or lost.
 
     Raises CannotRenew if no thread can be started for it; then nothing is done. No round trip.
     """
-    notifier = state_of(lease).notifier = LossNotifier(lease, current_owner())
-    watchdog = _Watchdog(notifier)
-    notifier.items = (watchdog, watchdog.renewal) if watchdog.renewal else (watchdog,)
+    watch = state_of(lease).watch = Watch(lease, current_owner())
     try:
-        reschedule(lease)
+        watch.schedule()
     except BaseException:
         stop(lease)
         raise
@@ -168,17 +234,15 @@ def watch(lease: Lease) -> None:
 def stop(lease: Lease) -> None:
     """Stop watching and renewing: from now on the lease can't be lost, only released. No round trip."""
     state = state_of(lease)
-    notifier, state.notifier = state.notifier, None
-    if notifier:
-        notifier.decide()
-        for item in notifier.items:
-            scheduler.remove(item)
+    watch, state.watch = state.watch, None
+    if watch:
+        watch.stop()
 
 
 def lose(lease: Lease, why: str) -> None:
     """End a lease that the server does not know any more, and notify its owner if it is watched. No round trip."""
-    notifier = state_of(lease).notifier
-    if not (notifier and notifier.lose(why)):
+    watch = state_of(lease).watch
+    if not (watch and watch.lose(why)):
         mark_ended(lease, lost=True)
 
 
@@ -187,97 +251,11 @@ def reschedule(lease: Lease, *, extended_at: float | None = None, error: BaseExc
 
     ``extended_at`` is when its TTL began again, ``error`` is what the extension failed with.
     """
-    notifier = state_of(lease).notifier
-    if notifier is None or notifier.decided:
-        return
-    notifier.extended_at = notifier.extended_at if extended_at is None else extended_at
-    notifier.error = error if isinstance(error, RedisFailure) else None
-    now = monotonic()
-    watchdog, *renewal = notifier.items
-    scheduler.add(watchdog, after=lease.deadline - now, lane=scheduler.CLOCK)
-    for item in renewal:
-        scheduler.add(item, after=_due(lease) - now, lane=lease.source.using)
-
-
-class _Renewal:
-    """Renews one lease."""
-
-    def __init__(self, notifier: LossNotifier) -> None:
-        self.notifier, self.lease = notifier, notifier.lease
-        max_hold = notifier.lease.source.max_hold
-        self.end = None if max_hold is None else notifier.lease.acquired_at + max_hold
-        self.reaches_max_hold = False
-
-    def run_once(self) -> float | None:
-        """Renew it if that is due. One round trip then."""
-        lease, now = self.lease, monotonic()
-        if self.notifier.decided or self.reaches_max_hold or now >= lease.deadline:
-            return None
-        due = _due(lease)
-        if now < due:
-            return due - now
-        full = state_of(lease).timeout
-        timeout = full if self.end is None else min(full, self.end - now)
-        if timeout < full and safe_deadline(now, timeout) <= lease.deadline:
-            self.reaches_max_hold = True
-            return None
-        return self._renew(now, timeout)
-
-    def _renew(self, sent_at: float, timeout: float) -> float | None:
-        lease, before = self.lease, self.lease.deadline
-        note_extension(lease, sent_at, timeout)
-        step = lease.source.extend_step(lease.token, round(timeout * 1000), ExtendMode.AT_LEAST)
-        try:
-            ttl_ms = lease.source.run_flow(flow.single(step))
-        except RedisFailure as error:
-            self.notifier.error = error
-            return full_jitter(0, first=LAST_RETRY, longest=state_of(lease).timeout / 10)
-        if not ttl_ms:
-            self.notifier.lose("the server does not know it any more.")
-            return None
-        # Unless its holder made it shorter in the meantime.
-        if lease.deadline == before:
-            lease.deadline = safe_deadline(sent_at, ttl_ms / 1000)
-        self.notifier.extended_at, self.notifier.error = sent_at, None
-        self.reaches_max_hold = timeout < state_of(lease).timeout
-        return _due(lease) - monotonic()
-
-
-class _Watchdog:
-    """Notices that a lease has timed out, whether the server answers or not."""
-
-    def __init__(self, notifier: LossNotifier) -> None:
-        self.notifier, self.lease = notifier, notifier.lease
-        self.renewal = _Renewal(notifier) if notifier.lease.source.renew else None
-
-    def run_once(self) -> float | None:
-        """Compare the deadline with the clock. No round trip."""
-        lease = self.lease
-        remaining = lease.deadline - monotonic()
-        if self.notifier.decided:
-            return None
-        if remaining > 0:
-            return remaining
-        after = state_of(lease).timeout * DRIFT + MARGIN
-        if self.notifier.lose(self._why()) and state_of(lease).extended_until > monotonic():
-            # An extension whose reply was lost must not keep others out for longer than the lease.
-            pending_releases.add(lease.source, lease.token, ends_by=lease.ends_by, after=after)
-        return None
-
-    def _why(self) -> str:
-        renewal, error = self.renewal, self.notifier.error
-        if renewal is None:
-            return f"it timed out, and {f'extend() failed: {error}' if error else 'was not extended.'}"
-        if renewal.reaches_max_hold:
-            return (
-                f"it was held for {number(self.lease.source.max_hold or 0)} seconds, its max_hold, and its holder is "
-                "still here:\n"
-                f"{stack_of(self.notifier.owner, self.notifier.thread)}"
-            )
-        reason = f"the last attempt failed: {error}" if error else "the renewal came too late."
-        extended_at = self.notifier.extended_at
-        timeout = round((self.lease.deadline + MARGIN - extended_at) / (1 - DRIFT), 1)
-        return f"its timeout is {number(timeout)} s, it was renewed {monotonic() - extended_at:.1f} s ago, and {reason}"
+    watch = state_of(lease).watch
+    if watch and not watch.decided:
+        watch.extended_at = watch.extended_at if extended_at is None else extended_at
+        watch.error = error if isinstance(error, RedisFailure) else None
+        watch.schedule()
 
 
 def _due(lease: Lease) -> float:

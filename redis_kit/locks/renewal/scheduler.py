@@ -11,10 +11,10 @@ import logging
 import os
 import threading
 from collections import deque
+from collections.abc import Callable
 from math import inf
 from queue import Empty
 from time import monotonic
-from typing import Protocol
 
 from redis_kit.core.client.backoff import full_jitter
 from redis_kit.core.values.event_queue import EventQueue
@@ -27,14 +27,11 @@ MAX_STALE = 1000  # entries without an item that may wait to be removed
 FIRST_RETRY, LAST_RETRY = 0.1, 5.0  # seconds within which failed work is retried: at first, and after many failures
 
 
-class Periodic(Protocol):
-    """Work that is repeated. Items are compared by identity, and may run once more than needed."""
-
-    def run_once(self) -> float | None:
-        """Do the work once; return the seconds until the next run, None to stop."""
+#: Does its work once, and returns the seconds until the next run; None to stop. It may run once more than needed.
+Work = Callable[[], float | None]
 
 
-def add(item: Periodic, *, after: float = 0.0, lane: str = "default") -> None:
+def add(item: Work, *, after: float = 0.0, lane: str = "default") -> None:
     """Run an item ``after`` some seconds, and then as often as it says. If it is scheduled already, it is moved.
 
     Raises CannotRenew if the thread of its lane can't be started; the item is not scheduled then. No round trip, and
@@ -46,7 +43,7 @@ def add(item: Periodic, *, after: float = 0.0, lane: str = "default") -> None:
     loop.add(item, after)
 
 
-def remove(item: Periodic) -> None:
+def remove(item: Work) -> None:
     """Stop running an item. A run that has begun goes on to its end."""
     for loop in list(_loops.values()):
         loop.remove(item)
@@ -57,8 +54,8 @@ class _Entry:
 
     __slots__ = ("failures", "item", "when")
 
-    def __init__(self, item: Periodic, when: float) -> None:
-        self.item: Periodic | None = item
+    def __init__(self, item: Work, when: float) -> None:
+        self.item: Work | None = item
         self.when, self.failures = when, 0
 
 
@@ -81,7 +78,7 @@ class Loop:
 
     def __init__(self, lane: str) -> None:
         self.lane = lane
-        self._entries: dict[Periodic, _Entry] = {}
+        self._entries: dict[Work, _Entry] = {}
         self._new: deque[_Entry] = deque()
         self._heap: list[tuple[float, int, _Entry]] = []
         self._numbers = itertools.count()
@@ -89,7 +86,7 @@ class Loop:
         self._starting = threading.RLock()
         self._thread: threading.Thread | None = None
 
-    def add(self, item: Periodic, after: float) -> None:
+    def add(self, item: Work, after: float) -> None:
         """See add()."""
         self.remove(item)
         self._entries[item] = entry = _Entry(item, monotonic() + after)
@@ -103,7 +100,7 @@ class Loop:
         if entry.when < wake_ups.sleeps_until or len(self._new) > MAX_STALE:
             wake_ups.put(None)
 
-    def remove(self, item: Periodic) -> None:
+    def remove(self, item: Work) -> None:
         """See remove()."""
         if entry := self._entries.pop(item, None):
             entry.item = None  # the heap may still hold the entry
@@ -169,9 +166,9 @@ class Loop:
                 wake_ups.get(timeout=seconds)
         wake_ups.sleeps_until = -inf
 
-    def _run_entry(self, entry: _Entry, item: Periodic) -> None:
+    def _run_entry(self, entry: _Entry, item: Work) -> None:
         try:
-            after = item.run_once()
+            after = item()
             entry.failures = 0
         except BaseException:
             logger.exception("A run of %r failed; retrying.", item)

@@ -18,6 +18,7 @@ from redis_kit.core.errors import (
     PoolExhausted,
     RedisFailure,
 )
+from redis_kit.core.flow import Flow
 from redis_kit.core.keys import hashed
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.settings import KitSettings
@@ -215,6 +216,23 @@ class BaseThrottle(Primitive):
             return super()._answer(error, answers)
         self._note(error, "local")  # the server works, so the policy for outages must not let calls pass uncounted
         return answers["if_local"]
+
+
+class Asked:
+    """A step of a flow without a client: what the server answers to a throttle's flow, or the failure policy."""
+
+    __slots__ = ("answers", "steps", "throttle")
+
+    def __init__(self, throttle: BaseThrottle, steps: Flow[Any], **answers: Any) -> None:
+        self.throttle, self.steps, self.answers = throttle, steps, answers
+
+    def run(self, client: Any) -> Any:
+        """Carry out the flow."""
+        return self.throttle.run_flow(self.steps, **self.answers)
+
+    async def arun(self, client: Any) -> Any:
+        """See run()."""
+        return await self.throttle.arun_flow(self.steps, **self.answers)
 
 
 def _is_rate(text: str) -> bool:

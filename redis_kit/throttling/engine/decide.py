@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from enum import IntEnum
 from functools import lru_cache
-from struct import Struct
+from struct import Struct, unpack_from
 from time import monotonic
 from typing import Any, Generic, NamedTuple
 
@@ -25,18 +25,8 @@ from redis_kit.throttling.values.decision import Decision
 TALLY = scripts.load("redis_kit.throttling", "tally")
 
 
-class Figures(dict[int, Struct]):
-    """The formats of figures by their number; a strategy of a project may have any number of them."""
-
-    def __missing__(self, count: int) -> Struct:
-        """Build a format at its first use."""
-        made = self[count] = Struct(f"<{count}q")
-        return made
-
-
-ONE = Struct("<5d")  # the first numbers of an argument of decide.lua: now, consume, cost, unreported, own
+NUMBERS = Struct("<5d")  # the first ones of an argument of decide.lua: now, consume, cost, unreported, own
 HEAD = Struct("<3q")  # beginning of a reply of decide.lua: now, room, how many figures
-FIGURES = Figures()
 COUNTED = 2
 
 
@@ -82,7 +72,7 @@ def decide(calls: Sequence[Call[Any]], mode: Mode = Mode.COUNT) -> Flow[list[Out
     """
     if len(calls) == 1 and not calls[0].throttle.shadow:
         return _decide_one(calls[0], mode)
-    return _decide_all(calls, consume=mode is not Mode.LOOK)
+    return _decide_all(calls, min(mode, Mode.COUNT))
 
 
 def _decide_one(call: Call[Any], mode: Mode) -> Flow[list[Outcome]]:
@@ -90,72 +80,68 @@ def _decide_one(call: Call[Any], mode: Mode) -> Flow[list[Outcome]]:
     asked_at, throttle, identity_hash = monotonic(), call.throttle, hashed(call.identity)
     unreported = throttle.take_unreported() if mode else 0
     cached = refusal_cache.pop(call.cache_key, throttle.ban_window) if mode is Mode.COUNT else None
-    numbers = ONE.pack(_now(throttle), mode, call.cost, unreported, cached.repeats if cached else 0)
+    numbers = NUMBERS.pack(_now(throttle), mode, call.cost, unreported, cached.repeats if cached else 0)
     entry = throttle.entry_of(identity_hash, call.identity).encode()
     try:
         reply = yield throttle.script(throttle.keys_of(identity_hash), [numbers + throttle.fixed_argument + entry])
     except RedisFailure:
         throttle.unreported += unreported
         raise
+    return [_remembered(call, reply, mode, cached, asked_at)]
+
+
+def _decide_all(calls: Sequence[Call[Any]], mode: Mode) -> Flow[list[Outcome]]:
+    asked_at, now = monotonic(), _now(calls[0].throttle)
+    unreported = [call.throttle.take_unreported() if mode else 0 for call in calls]
+    cached = [_cached(call) if mode is Mode.COUNT else None for call in calls]
+    names: list[str] = []
+    args: list[Argument] = []
+    for call, count, refusal in zip(calls, unreported, cached, strict=True):
+        throttle, identity_hash = call.throttle, hashed(call.identity)
+        numbers = NUMBERS.pack(now, mode, call.cost, count, refusal.repeats if refusal else 0)
+        names += throttle.keys_of(identity_hash)
+        args.append(numbers + throttle.fixed_argument + throttle.entry_of(identity_hash, call.identity).encode())
+    algorithms = frozenset((call.throttle.algorithm.kind, call.throttle.algorithm.lua) for call in calls)
+    step = strategies.decide_all(algorithms)(names, args)
+    tallies = [tally(call) for call in calls if mode and call.throttle.shadow]
+    try:
+        replies = (yield Batch([step, *tallies]))[0] if tallies else (yield step)
+    except RedisFailure:
+        for call, count in zip(calls, unreported, strict=True):
+            call.throttle.unreported += count
+        raise
+    return [
+        _remembered(call, reply, mode, refusal, asked_at)
+        for call, refusal, reply in zip(calls, cached, replies, strict=True)
+    ]
+
+
+def _remembered(
+    call: Call[Any], reply: bytes, mode: Mode, cached: refusal_cache.Refusal | None, asked_at: float
+) -> Outcome:
+    """Return the outcome of a call, whose refusal is remembered."""
     outcome = _outcome(call, reply)
     if mode is Mode.COUNT and not outcome.decision.allowed:
-        _remember(call, outcome.decision, asked_at)
+        seconds = conf.section(ThrottlingSettings).REMEMBER
+        if seconds and call.throttle.clock is None:
+            refusal_cache.remember(call.cache_key, outcome.decision, asked_at=asked_at, seconds=seconds)
     elif cached:
         refusal_cache.put_back(call.cache_key, cached)
-    return [outcome]
-
-
-def _decide_all(calls: Sequence[Call[Any]], *, consume: bool) -> Flow[list[Outcome]]:
-    asked_at, unreported = monotonic(), [call.throttle.take_unreported() if consume else 0 for call in calls]
-    cached = [
-        refusal_cache.pop(call.cache_key, call.throttle.ban_window) if consume and not call.throttle.shadow else None
-        for call in calls
-    ]
-    repeats = [refusal.repeats if refusal else 0 for refusal in cached]
-    step, *tallies = _steps(calls, unreported, repeats, consume=consume)
-    try:
-        reply = (yield Batch([step, *tallies]))[0] if tallies else (yield step)
-    except RedisFailure:
-        for call, number in zip(calls, unreported, strict=True):
-            call.throttle.unreported += number
-        raise
-    outcomes = []
-    for call, refusal, text in zip(calls, cached, reply, strict=True):
-        outcome = _outcome(call, text)
-        outcomes.append(outcome)
-        if consume and not outcome.decision.allowed:
-            _remember(call, outcome.decision, asked_at)
-        elif refusal:
-            refusal_cache.put_back(call.cache_key, refusal)
-    return outcomes
+    return outcome
 
 
 def _now(throttle: BaseThrottle) -> int:
     return -1 if throttle.clock is None else max(int(throttle.now()), 0)
 
 
-def _steps(
-    calls: Sequence[Call[Any]], unreported: Sequence[int], repeats: Sequence[int], *, consume: bool
-) -> list[ScriptCall]:
-    """Return the step that decides, and those that count the demand on throttles in shadow mode."""
-    now, tallies = _now(calls[0].throttle), []
-    algorithms = [call.throttle.algorithm for call in calls]
-    keys: list[str] = []
-    args: list[Argument] = []
-    for call, of_throttle, of_identity in zip(calls, unreported, repeats, strict=True):
-        throttle, identity_hash = call.throttle, hashed(call.identity)
-        numbers = ONE.pack(now, consume, call.cost, of_throttle, of_identity)
-        keys += throttle.keys_of(identity_hash)
-        args.append(numbers + throttle.fixed_argument + throttle.entry_of(identity_hash, call.identity).encode())
-        if consume and throttle.shadow:
-            tallies.append(tally(throttle, call.identity, call.cost))
-    script = strategies.decide_all(frozenset((algorithm.kind, algorithm.lua) for algorithm in algorithms))
-    return [script(keys, args), *tallies]
+def _cached(call: Call[Any]) -> refusal_cache.Refusal | None:
+    throttle = call.throttle
+    return None if throttle.shadow else refusal_cache.pop(call.cache_key, throttle.ban_window)
 
 
 def _outcome(call: Call[Any], reply: bytes) -> Outcome:
     stamp, room, count = HEAD.unpack_from(reply)
-    figures, rule = FIGURES[count].unpack_from(reply, HEAD.size), reply[HEAD.size + 8 * count :]
+    figures, rule = unpack_from(f"<{count}q", reply, HEAD.size), reply[HEAD.size + 8 * count :]
     throttle, strategy = call.throttle, call.throttle.algorithm
     if rule.startswith(b"x") or (rule.startswith(b"b") and throttle.shadow):
         return Outcome(throttle.answer(True, "exempt" if rule.startswith(b"x") else "shadow"), stamp, strategy)
@@ -186,12 +172,6 @@ def _overriding(name: str, rule: bytes) -> Strategy:
     return strategy
 
 
-def _remember(call: Call[Any], decision: Decision, asked_at: float) -> None:
-    seconds = conf.section(ThrottlingSettings).REMEMBER
-    if seconds and call.throttle.clock is None:
-        refusal_cache.remember(call.cache_key, decision, asked_at=asked_at, seconds=seconds)
-
-
 def settle(call: Call[Any], outcome: Outcome, actual: int) -> Any:
     """Return the step that corrects the cost of a call to its actual cost."""
     throttle, strategy = call.throttle, outcome.strategy
@@ -201,7 +181,8 @@ def settle(call: Call[Any], outcome: Outcome, actual: int) -> Any:
     return strategies.settle(strategy.lua)([state], args)
 
 
-def tally(throttle: BaseThrottle, identity: str, cost: int) -> ScriptCall:
+def tally(call: Call[Any]) -> ScriptCall:
     """Return the step that counts what an identity wants in the current period of the first rate."""
-    period = round(throttle.counted_rates[0].period * MICROSECONDS)
-    return TALLY([keys.tally(throttle.keys(identity)), throttle.key(keys.DEMAND)], [throttle.now(), cost, period])
+    throttle, period = call.throttle, round(call.throttle.counted_rates[0].period * MICROSECONDS)
+    tally_keys = [keys.tally(throttle.keys(call.identity)), throttle.key(keys.DEMAND)]
+    return TALLY(tally_keys, [throttle.now(), call.cost, period])

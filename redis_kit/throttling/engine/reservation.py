@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from redis_kit.core import flow
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.flow import Flow
+from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch
 from redis_kit.core.values.numbers import whole_number
-from redis_kit.throttling.engine.base import BaseThrottle
+from redis_kit.throttling.engine.base import Asked, BaseThrottle
 from redis_kit.throttling.engine.decide import Call, Outcome, settle
 from redis_kit.throttling.values.decision import Decision
 
@@ -44,13 +45,11 @@ class Reservation:
         none if ``actual`` is the reserved cost or nothing was counted. Does nothing while the server is unavailable.
         Raises InvalidValue the second time.
         """
-        if self._must_settle(actual):
-            self.throttle.run_flow(self._settle(actual), **SKIPPED)
+        flow.run(self._settle(actual), None)
 
     async def asettle(self, actual: int) -> None:
         """See ``settle()``."""
-        if self._must_settle(actual):
-            await self.throttle.arun_flow(self._settle(actual), **SKIPPED)
+        await flow.arun(self._settle(actual), None)
 
     def refund(self) -> None:
         """Refund the whole cost, as if the call had never happened. See ``settle()``."""
@@ -60,28 +59,21 @@ class Reservation:
         """See refund()."""
         await self.asettle(0)
 
-    def _must_settle(self, actual: int) -> bool:
+    def correction_step(self, actual: int) -> ScriptCall | None:
+        """Return the step that sets the cost of the call; None if nothing is to be corrected. See settle()."""
         whole_number("actual", actual, (0, 2**31))
         if self._settled:
             raise InvalidValue(f"The cost of the reservation with the throttle {self.throttle.name!r} was already set.")
         self._settled = True
-        return self._outcome.counted and actual != self._call.cost
+        is_due = self._outcome.counted and actual != self._call.cost
+        return settle(self._call, self._outcome, actual) if is_due else None
 
-    def _settle(self, actual: int) -> Flow[None]:
-        yield settle(self._call, self._outcome, actual)
-
-
-def refund_all(reservations: Sequence[Reservation]) -> None:
-    """Refund the calls of one request. One round trip; all of them use one connection."""
-    if counted := [reservation for reservation in reservations if reservation._must_settle(0)]:
-        counted[0].throttle.run_flow(_refunds(counted), **SKIPPED)
+    def _settle(self, actual: int) -> flow.Flow[None]:
+        if step := self.correction_step(actual):
+            yield Asked(self.throttle, flow.single(step), **SKIPPED)
 
 
-async def arefund_all(reservations: Sequence[Reservation]) -> None:
-    """See refund_all()."""
-    if counted := [reservation for reservation in reservations if reservation._must_settle(0)]:
-        await counted[0].throttle.arun_flow(_refunds(counted), **SKIPPED)
-
-
-def _refunds(reservations: Sequence[Reservation]) -> Flow[None]:
-    yield Batch([settle(reservation._call, reservation._outcome, 0) for reservation in reservations])
+def refund_flow(reservations: Sequence[Reservation]) -> flow.Flow[None]:
+    """Refund the calls of one request, without a client. One round trip; all of them use one connection."""
+    if steps := [step for reservation in reservations if (step := reservation.correction_step(0))]:
+        yield Asked(reservations[0].throttle, flow.single(Batch(steps)), **SKIPPED)

@@ -95,7 +95,6 @@ def throttle(
     _check_cost(cost, early)
 
     def throttle_of(path: str) -> Throttle:
-        identity_key.note_user(f"the view {path}")
         chosen = early or build(path)
         _check_cost(cost, chosen)
         chosen.identity_shapes[identity_key.shape] = None

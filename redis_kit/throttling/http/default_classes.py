@@ -38,15 +38,6 @@ class ThrottleClass(NamedTuple):
         built = _of_scope(self.kind, self.scope) if self.scope else self.kind()
         return built.throttle() if built.rate is not None else None
 
-    def problems(self) -> Iterator[Problem]:
-        """Yield the problem of a rate that can't be used. One that the class reads from a database is left out."""
-        try:
-            self.throttle()
-        except DatabaseError:
-            return
-        except Exception as error:  # a class of the project may raise anything
-            yield Problem("E006", f"{self.place}: {error}")
-
 
 def throttles() -> list[Throttle]:
     """Return the throttles of the default classes and of the views, without those whose rates are wrong.
@@ -54,17 +45,23 @@ def throttles() -> list[Throttle]:
     The views behind ROOT_URLCONF are not known until that is imported. Views without a route, with their own
     ``get_throttles()`` or behind another URLconf are not found.
     """
-    throttles = []
-    for each in _all_classes():
-        with suppress(Exception):  # problems() names it
-            throttles.append(each.throttle())
-    return [throttle for throttle in throttles if throttle]
+    return [built for _, built in _built() if isinstance(built, Throttle)]
 
 
 def problems() -> Iterator[Problem]:
-    """Yield the rates of these throttles that can't be used."""
+    """Yield the rates of these throttles that can't be used. One that the class reads from a database is left out."""
+    for place, built in _built():
+        if isinstance(built, Exception) and not isinstance(built, DatabaseError):
+            yield Problem("E006", f"{place}: {built}")
+
+
+def _built() -> Iterator[tuple[str, Throttle | Exception | None]]:
     for each in _all_classes():
-        yield from each.problems()
+        try:
+            built: Throttle | Exception | None = each.throttle()
+        except Exception as error:  # a class of the project may raise anything
+            built = error
+        yield each.place, built
 
 
 def _all_classes() -> list[ThrottleClass]:

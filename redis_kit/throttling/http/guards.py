@@ -8,15 +8,19 @@ from typing import Any, NamedTuple
 
 from django.http import HttpRequest
 
-from redis_kit.core.awaitables import maybe_await, not_awaitable
+from redis_kit.core import flow
+from redis_kit.core.awaitables import Result, maybe_await
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.flow import Flow
 from redis_kit.core.text import shortened
-from redis_kit.throttling.engine.reservation import Reservation, arefund_all, refund_all
+from redis_kit.throttling.engine.reservation import Reservation, refund_flow
 from redis_kit.throttling.http.headers import Verdict, add_fields
 from redis_kit.throttling.http.responses import decisive, refuse, with_fields
-from redis_kit.throttling.throttles.hit_all import areserve_all, reserve_all
+from redis_kit.throttling.throttles.hit_all import reserve_flow
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.identity import IdentityKey
+
+NOT_ASYNC = "A function of the throttle is a coroutine function, but the view is sync."
 
 Hit = tuple[Throttle, Any, int]  # throttle, identity and cost
 
@@ -37,37 +41,22 @@ class Guard(NamedTuple):
             raise TypeError(f"The throttle {self.throttle.name!r} got no request: on methods, use method_decorator.")
         return self.methods is None or request.method in self.methods
 
-    def hit(self, request: HttpRequest) -> Hit | None:
-        """Return the hit that a request is; None if it is exempt."""
+    def hit(self, request: HttpRequest) -> Flow[Hit | None]:
+        """Return the hit that a request is; None if it is exempt. The guard's functions may be async in async code."""
         if self.exempt is not None:
             with self._noted("whether it is exempt"):
-                if _at_once(self.exempt(request)):
+                if (yield Result(self.exempt(request), NOT_ASYNC)):
                     return None
         with self._noted("its identity"):
-            identity = self.key.of(request)
+            identity = yield from self.key.find(request)
         with self._noted("its cost"):
-            return self.throttle, identity, _at_once(self.cost(request)) if callable(self.cost) else self.cost
+            cost = (yield Result(self.cost(request), NOT_ASYNC)) if callable(self.cost) else self.cost
+        return self.throttle, identity, cost
 
-    async def ahit(self, request: HttpRequest) -> Hit | None:
-        """See hit(). The functions of the guard may be coroutine functions here."""
-        if self.exempt is not None:
-            with self._noted("whether it is exempt"):
-                if await maybe_await(self.exempt(request)):
-                    return None
-        with self._noted("its identity"):
-            identity = await self.key.aof(request)
-        with self._noted("its cost"):
-            return self.throttle, identity, await maybe_await(self.cost(request)) if callable(self.cost) else self.cost
-
-    def counts(self, request: HttpRequest, response: Any) -> bool:
+    def counts(self, request: HttpRequest, response: Any) -> Flow[bool]:
         """Return whether a call stays counted after this response."""
         with self._noted("whether it counts"):
-            return self.count_when is None or bool(_at_once(self.count_when(request, response)))
-
-    async def acounts(self, request: HttpRequest, response: Any) -> bool:
-        """See counts()."""
-        with self._noted("whether it counts"):
-            return self.count_when is None or bool(await maybe_await(self.count_when(request, response)))
+            return self.count_when is None or bool((yield Result(self.count_when(request, response), NOT_ASYNC)))
 
     @contextmanager
     def _noted(self, question: str) -> Iterator[None]:
@@ -89,17 +78,13 @@ def answer(guards: Sequence[Guard], request: Any, view: Callable[..., Any], *arg
     guards = [guard for guard in guards if guard.applies_to(request)]
     if not guards:
         return view(request, *args, **kwargs)
-    hits = [guard.hit(request) for guard in guards]
-    guarded = GuardedRequest(guards, hits, reserve_all([hit for hit in hits if hit]))
-    guarded.annotate(request)
+    guarded = flow.run(_before(guards, request), None)
     if guarded.is_refused:
-        return with_fields(_at_once(refuse(request, guarded.verdicts)), guarded.verdicts)
+        return guarded.refusal
     response = view(request, *args, **kwargs)
     if isawaitable(response):  # an async view that does not look like one, such as a partial
         return _finish(guarded, request, response)
-    uncounted = [index for index, guard in guarded.conditional if not guard.counts(request, response)]
-    refund_all(guarded.uncount(uncounted))
-    return add_fields(response, guarded.verdicts)
+    return flow.run(_after(guarded, request, response), None)
 
 
 async def aanswer(guards: Sequence[Guard], request: Any, view: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -107,16 +92,16 @@ async def aanswer(guards: Sequence[Guard], request: Any, view: Callable[..., Any
     guards = [guard for guard in guards if guard.applies_to(request)]
     if not guards:
         return await maybe_await(view(request, *args, **kwargs))
-    hits = [await guard.ahit(request) for guard in guards]
-    guarded = GuardedRequest(guards, hits, await areserve_all([hit for hit in hits if hit]))
-    guarded.annotate(request)
+    guarded = await flow.arun(_before(guards, request), None)
     if guarded.is_refused:
-        return with_fields(await maybe_await(refuse(request, guarded.verdicts)), guarded.verdicts)
+        return guarded.refusal
     return await _finish(guarded, request, view(request, *args, **kwargs))
 
 
 class GuardedRequest:
-    """One request and its guards: what was reserved with each of them, and what they decided."""
+    """One request and its guards: what was reserved with each of them, what they decided, and how they refused it."""
+
+    refusal: Any = None
 
     def __init__(
         self, guards: Sequence[Guard], hits: Sequence[Hit | None], reservations: Sequence[Reservation]
@@ -124,7 +109,7 @@ class GuardedRequest:
         counted = [index for index, hit in enumerate(hits) if hit]
         self.reservations = dict(zip(counted, reservations, strict=True))
         self.costs = [hit[2] if hit else 0 for hit in hits]
-        self.conditional = [(index, guards[index]) for index in counted if guards[index].count_when is not None]
+        self.guards = guards
         self.verdicts = [
             Verdict(
                 guard.throttle,
@@ -162,12 +147,26 @@ def check_functions(**given: Any) -> None:
             raise InvalidValue(f"{argument} must be a callable or None, not {shortened(value)}.")
 
 
-async def _finish(guarded: GuardedRequest, request: Any, response: Any) -> Any:
-    response = await maybe_await(response)
-    uncounted = [index for index, guard in guarded.conditional if not await guard.acounts(request, response)]
-    await arefund_all(guarded.uncount(uncounted))
+def _before(guards: Sequence[Guard], request: Any) -> Flow[GuardedRequest]:
+    hits = []
+    for guard in guards:
+        hits.append((yield from guard.hit(request)))
+    guarded = GuardedRequest(guards, hits, (yield from reserve_flow([hit for hit in hits if hit])))
+    guarded.annotate(request)
+    if guarded.is_refused:
+        response = yield Result(refuse(request, guarded.verdicts), NOT_ASYNC)
+        guarded.refusal = with_fields(response, guarded.verdicts)
+    return guarded
+
+
+def _after(guarded: GuardedRequest, request: Any, response: Any) -> Flow[Any]:
+    uncounted = []
+    for index in guarded.reservations:
+        if not (yield from guarded.guards[index].counts(request, response)):
+            uncounted.append(index)
+    yield from refund_flow(guarded.uncount(uncounted))
     return add_fields(response, guarded.verdicts)
 
 
-def _at_once(result: Any) -> Any:
-    return not_awaitable(result, "A function of the throttle is a coroutine function, but the view is sync.")
+async def _finish(guarded: GuardedRequest, request: Any, response: Any) -> Any:
+    return await flow.arun(_after(guarded, request, await maybe_await(response)), None)

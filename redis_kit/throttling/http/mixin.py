@@ -57,7 +57,6 @@ class ThrottleMixin:
         check_functions(throttle_exempt=built.throttle_exempt, throttle_count_when=built.throttle_count_when)
         guard = built.get_throttle_guard()
         guard.throttle.identity_shapes[guard.key.shape] = None
-        guard.key.note_user(f"the view {cls.__module__}.{cls.__qualname__}")
         return view
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from redis_kit.core import connections
+from redis_kit.core import connections, flow
 from redis_kit.core.client.cluster import ClusterClient
 from redis_kit.core.errors import InvalidValue, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.text import shortened
+from redis_kit.throttling.engine.base import Asked
 from redis_kit.throttling.engine.decide import Call, Outcome, decide, settle
 from redis_kit.throttling.engine.reservation import Reservation
 from redis_kit.throttling.throttles.throttle import Throttle
@@ -38,31 +39,26 @@ async def ahit_all(hits: Sequence[Hit]) -> list[Decision]:
 
 def reserve_all(hits: Sequence[Hit]) -> list[Reservation]:
     """Count one request with several throttles at what it may cost. See hit_all() and Throttle.reserve()."""
-    calls = [_read(hit) for hit in hits]
-    outcomes, rest = _early(_merged(calls))
-    if rest:
-        try:
-            results = rest[0].throttle.run_flow(_steps(rest))
-        except RedisFailure as error:
-            results = [call.throttle.when_unavailable(call, error) for call in rest]
-        outcomes |= {_key(call): outcome for call, outcome in zip(rest, results, strict=True)}
-    for call, (throttle, identity, *_) in zip(calls, hits, strict=True):
-        throttle.signal_refusal(identity, outcomes[_key(call)])
-    return [Reservation(call, outcomes[_key(call)]) for call in calls]
+    return flow.run(reserve_flow(hits), None)
 
 
 async def areserve_all(hits: Sequence[Hit]) -> list[Reservation]:
     """See reserve_all()."""
+    return await flow.arun(reserve_flow(hits), None)
+
+
+def reserve_flow(hits: Sequence[Hit]) -> Flow[list[Reservation]]:
+    """See reserve_all(). A flow without a client."""
     calls = [_read(hit) for hit in hits]
     outcomes, rest = _early(_merged(calls))
     if rest:
         try:
-            results = await rest[0].throttle.arun_flow(_steps(rest))
+            results = yield Asked(rest[0].throttle, _steps(rest))
         except RedisFailure as error:
             results = [call.throttle.when_unavailable(call, error) for call in rest]
         outcomes |= {_key(call): outcome for call, outcome in zip(rest, results, strict=True)}
     for call, (throttle, identity, *_) in zip(calls, hits, strict=True):
-        await throttle.asignal_refusal(identity, outcomes[_key(call)])
+        yield from throttle.signal_flow(identity, outcomes[_key(call)])
     return [Reservation(call, outcomes[_key(call)]) for call in calls]
 
 

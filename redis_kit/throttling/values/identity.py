@@ -3,14 +3,15 @@
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from inspect import isawaitable, iscoroutine
 from typing import Any
 
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 from django.utils.module_loading import import_string
 
+from redis_kit.core.awaitables import Result
 from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
+from redis_kit.core.flow import Flow
 from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.core.web.client_address import client_address
 from redis_kit.throttling.values.identity_shape import ADDRESS, USER, Shape
@@ -19,6 +20,7 @@ GRAMMAR = (
     "Use 'ip', 'user', 'user_or_ip', 'header:<name>', 'get:<name>', 'post:<name>', a callable or its dotted path, "
     "or a list of these to combine them."
 )
+NOT_ASYNC = "The throttle's key is a coroutine function, but the view is sync."
 MOST_PATHS = 1000  # dotted paths that the system check imports
 
 _VALID_NAMES = {
@@ -29,7 +31,7 @@ _VALID_NAMES = {
 Find = Callable[[HttpRequest, Any], Any]
 Spec = str | Callable[[HttpRequest], Any] | Sequence[str | Callable[[HttpRequest], Any]]
 
-_paths: dict[str, str] = {}  # each with what uses it, or ""
+_paths: dict[str, None] = {}
 _STARTS = {"ip": (ADDRESS,), "user": (USER, "anonymous"), "user_or_ip": (USER, ADDRESS)}
 
 
@@ -78,49 +80,30 @@ class IdentityKey:
         """Return how the identities of the key begin, for each of its parts."""
         return tuple(_starts(spec) for spec in self._specs)
 
-    def note_user(self, user: str) -> None:
-        """Let errors about a dotted path name what uses the key, such as ``the view shop.views.buy``."""
-        for path in self._specs:
-            if isinstance(path, str) and _is_path(path):
-                note(path, user)
-
-    def of(self, request: HttpRequest) -> Any:
-        """Return the identity of a request. Raises TypeError if the key is a coroutine function."""
-        user = getattr(request, "user", None) if self._needs_user else None
-        parts = [find(request, user) for find in self._finds]
-        if any(map(isawaitable, parts)):
-            for part in filter(iscoroutine, parts):
-                part.close()
-            raise TypeError("The throttle's key is a coroutine function, but the view is sync.")
-        return _joined(parts)
-
-    async def aof(self, request: HttpRequest) -> Any:
-        """See of(). The key may be a coroutine function here."""
-        user = await _current_user(request) if self._needs_user else None
+    def find(self, request: HttpRequest) -> Flow[Any]:
+        """Return the identity of a request. Raises TypeError in sync code if the key is a coroutine function."""
+        user = (yield _User(request)) if self._needs_user else None
         parts = []
         for find in self._finds:
-            part = find(request, user)
-            parts.append(await part if isawaitable(part) else part)
+            parts.append((yield Result(find(request, user), NOT_ASYNC)))
         return _joined(parts)
 
 
 def load(path: str) -> Callable[[HttpRequest], Any]:
-    """Return the function of a dotted path. Raises ConfigurationError, whose message names what uses the path."""
-    user = f" of {_paths[path]}" if _paths.get(path) else ""
+    """Return the function of a dotted path. Raises ConfigurationError."""
     try:
         function = import_string(path)
     except ImportError as error:
-        raise ConfigurationError(f"The key {path!r}{user} can't be imported: {error}.") from error
+        raise ConfigurationError(f"The key {path!r} can't be imported: {error}.") from error
     if not callable(function):
-        raise ConfigurationError(f"The key {path!r}{user} is not a function.")
+        raise ConfigurationError(f"The key {path!r} is not a function.")
     return function  # type: ignore[no-any-return]
 
 
-def note(path: str, user: str = "") -> None:
-    """Add a dotted path to those that the system check imports, with the first view or policy that uses it."""
-    if _paths.get(path) or len(_paths) >= MOST_PATHS:
-        return
-    _paths[path] = user
+def note(path: str) -> None:
+    """Add a dotted path to those that the system check imports."""
+    if len(_paths) < MOST_PATHS:
+        _paths[path] = None
 
 
 def paths() -> list[str]:
@@ -164,9 +147,20 @@ def _joined(parts: list[Any]) -> Any:
     return " ".join(str(part).replace("%", "%25").replace(" ", "%20") for part in parts)
 
 
-async def _current_user(request: HttpRequest) -> Any:
-    # Reading a lazy user in async code would query the database; a user that a middleware set is already loaded.
-    user = getattr(request, "user", None)
-    if isinstance(user, SimpleLazyObject) and hasattr(request, "auser"):
-        return await request.auser()
-    return user
+class _User:
+    """A step: the user of a request, or None."""
+
+    __slots__ = ("request",)
+
+    def __init__(self, request: HttpRequest) -> None:
+        self.request = request
+
+    def run(self, client: Any) -> Any:
+        return getattr(self.request, "user", None)
+
+    async def arun(self, client: Any) -> Any:
+        # Reading a lazy user in async code would query the database; a user that a middleware set is already loaded.
+        user = self.run(client)
+        if isinstance(user, SimpleLazyObject) and hasattr(self.request, "auser"):
+            return await self.request.auser()
+        return user

@@ -65,8 +65,8 @@ def test_cancellation_by_somebody_else_stays_one(kit, lost):
             try:
                 await asyncio.sleep(10)
             finally:
-                notifier = next(iter(scheduler._loops["default"]._entries)).notifier
-                await told(lambda: notifier._cancelled or not lost)
+                watch = next(iter(scheduler._loops["default"]._entries)).__self__
+                await told(lambda: watch._cancelled or not lost)
 
         task = asyncio.create_task(in_lock(work))
         await entered.wait()
@@ -110,9 +110,9 @@ def test_task_that_has_left_is_not_cancelled(kit):
     async def main():
         for _ in range(200):
             async with Lock("a", timeout=0.1, renew=True) as lease:
-                notifier = state_of(lease).notifier
-            notifier.lose("it was not")
-            notifier._cancel(asyncio.current_task())
+                watch = state_of(lease).watch
+            watch.lose("it was not")
+            watch._cancel(asyncio.current_task())
             await asyncio.sleep(0)
 
     asyncio.run(main())

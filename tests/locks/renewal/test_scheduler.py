@@ -28,7 +28,7 @@ class Beater:
         self.answers, self.doing = list(answers), doing
         self.times, self.threads = [], []
 
-    def run_once(self):
+    def __call__(self):
         self.times.append(monotonic())
         self.threads.append(threading.current_thread())
         if self.doing:
@@ -232,7 +232,7 @@ from redis_kit.locks.renewal import scheduler as renewals
 
 class Item:
     beats = 0
-    def run_once(self):
+    def __call__(self):
         self.beats += 1
         return 0.001
 
@@ -257,7 +257,7 @@ import threading, time
 from redis_kit.locks.renewal import scheduler as renewals
 
 class Item:
-    def run_once(self):
+    def __call__(self):
         started.set()
         time.sleep(60)
 

@@ -12,6 +12,7 @@ from django.views.generic import TemplateView
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling import InvalidRate, Throttle, ThrottleMixin
+from redis_kit.throttling.engine.base import Asked
 from redis_kit.throttling.throttles.throttle import registered
 
 
@@ -68,7 +69,7 @@ def test_async_view_stays_async():
 
 
 def test_decision_of_an_async_view_does_not_block_its_loop(kit, monkeypatch):
-    monkeypatch.setattr("redis_kit.throttling.http.guards.reserve_all", None)
+    monkeypatch.setattr(Asked, "run", None)
     assert asyncio.run(AsyncLimited.as_view()(AsyncRequestFactory().get("/"))).status_code == 200
 
 

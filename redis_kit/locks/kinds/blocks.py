@@ -2,15 +2,19 @@
 
 import math
 import sys
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
+from time import monotonic
 from types import FrameType
 from typing import Any, ClassVar, Generic, Never
 from weakref import ref
 
+from redis_kit.core.flow import Flow
 from redis_kit.core.text import unexpected
 from redis_kit.locks.arguments import HINTS_OF_ACQUIRE, Seconds, blocking_seconds, flag
 from redis_kit.locks.errors import NotHeld
+from redis_kit.locks.leases.lease import LeaseSource
 from redis_kit.locks.leases.ownership import LeaseT, current_owner
+from redis_kit.locks.renewal import pending_releases
 
 Block = tuple[LeaseT, "ref[Any]", FrameType]  # what it holds, its owner, and the frame of its statement
 
@@ -55,11 +59,31 @@ class BlockContext(Generic[LeaseT]):
         """Return what was acquired. Raises LockNotAcquired if it was refused."""
         raise NotImplementedError
 
-    def _acquire(self, seconds: float) -> Any:
+    def acquire_flow(self, seconds: float) -> Flow[Any]:
+        """Acquire a lease, and wait for it for some seconds. Return the lease, or the server's refusal."""
         raise NotImplementedError
 
-    async def _aacquire(self, seconds: float) -> Any:
+    def sources(self) -> Sequence[LeaseSource]:
+        """Return the locks and semaphores that are acquired, all of one connection."""
         raise NotImplementedError
+
+    def _acquire(self, seconds: float) -> Any:
+        start, sources = monotonic(), self.sources()
+        try:
+            steps = pending_releases.sent_first(sources, self.acquire_flow(seconds))
+            return sources[0].run_flow(steps, if_closed=None)
+        except BaseException:
+            _abandon_since(start, sources)
+            raise
+
+    async def _aacquire(self, seconds: float) -> Any:
+        start, sources = monotonic(), self.sources()
+        try:
+            steps = pending_releases.sent_first(sources, self.acquire_flow(seconds))
+            return await sources[0].arun_flow(steps, if_closed=None)
+        except BaseException:
+            _abandon_since(start, sources)
+            raise
 
     def wait_seconds(
         self, blocking: Any = None, blocking_timeout: Any = None, unknown: Mapping[str, Any] | None = None
@@ -111,6 +135,14 @@ class BlockContext(Generic[LeaseT]):
                 continue
             return block[0]
         raise NotHeld(f"No block of {self!r} was entered.")
+
+
+def _abandon_since(start: float, sources: Sequence[LeaseSource]) -> None:
+    """Abandon leases that were acquired since a moment, but never reached their caller: they must not be renewed."""
+    for source in sources:
+        lease = source.owned_leases.latest()
+        if lease and lease.acquired_at >= start and not lease.over:
+            source.abandon(lease)
 
 
 def _last(blocks: list[Block[LeaseT]]) -> Block[LeaseT]:
