@@ -14,7 +14,7 @@ from typing import Any, TypeVar, Unpack, get_args, get_origin, get_type_hints
 INNER_BASES = {"Primitive", "BaseThrottle"}
 INNER = {
     *("abandon", "acquire_or_raise", "aacquire_or_raise", "annotate", "decide", "identity", "keys"),
-    *("lease_or_raise", "levels", "local_key", "over", "own_lease", "read", "refusal_error", "sources"),
+    *("lease_or_raise", "local_key", "over", "own_lease", "read", "refusal_error", "sources"),
     *(
         "register_scripts",
         "tag",

@@ -1,7 +1,7 @@
 """Policies: the throttles that the settings name, each with the requests that it is for."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from redis_kit.throttling.policy_settings import (
     PolicySettings,
     methods_of,
     path_patterns,
+    policy_problems,
 )
 from redis_kit.throttling.settings import ThrottlingSettings
 from redis_kit.throttling.throttles.throttle import Throttle
@@ -51,11 +52,13 @@ def policies() -> list[Policy]:
 
 
 def policy(name: str) -> Throttle:
-    """Return the throttle of a policy. Raises ConfigurationError if it is missing, or if any policy is wrong."""
-    built = _policies()
+    """Return the throttle of a policy. Raises ConfigurationError if the policy is missing or wrong."""
+    try:
+        built = _policies()
+    except ConfigurationError as error:
+        return _single(name, error)
     if name not in built:
-        hint = conf.unknown(SETTING, name, built).hint if built else ""
-        raise ConfigurationError(f"{SETTING} has no {name!r}. {hint}".strip())
+        raise _missing(name, built)
     return built[name].throttle
 
 
@@ -65,6 +68,24 @@ def _policies() -> dict[str, Policy]:
     if _built is None or _built[0] is not options:
         _built = options, {name: _policy(name, PolicySettings(**entry)) for name, entry in options.POLICIES.items()}
     return _built[1]
+
+
+def _single(name: str, error: ConfigurationError) -> Throttle:
+    """Return the throttle of one policy while another one is wrong. Raises what is wrong with this policy."""
+    options = conf.configured().get(ThrottlingSettings.name)
+    entries = options.get("POLICIES") if isinstance(options, Mapping) else None
+    if not isinstance(entries, Mapping) or not any(policy_problems(entries)):
+        raise error  # the problem is outside the policies
+    if name not in entries:
+        raise _missing(name, entries) from None  # the traceback does not mention other policies
+    for problem in policy_problems({name: entries[name]}):
+        raise ConfigurationError(problem.text) from None
+    return _policy(name, PolicySettings(**entries[name])).throttle
+
+
+def _missing(name: str, entries: Mapping[str, Any]) -> ConfigurationError:
+    hint = conf.unknown(SETTING, name, entries).hint if entries else ""
+    return ConfigurationError(f"{SETTING} has no {name!r}. {hint}".strip())
 
 
 def _policy(name: str, options: PolicySettings) -> Policy:

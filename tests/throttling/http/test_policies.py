@@ -198,11 +198,12 @@ def test_misspelt_rates_are_named_with_the_right_spelling(given, option):
     assert (found.msg, found.hint) == (f"{PLACE} has no option {option!r}.", "Did you mean 'RATES'?")
 
 
-def test_throttle_of_a_policy_complains_about_any_wrong_policy(given):
-    given(good={"RATES": "60/m"}, bad={"RATES": "5/x"})
-    with pytest.raises(ConfigurationError, match=r"\['bad'\]\['RATES'\] is '5/x'"):
-        policy("good")
-    given(good={"RATES": "60/m"})
+def test_throttle_of_a_policy_complains_about_no_other_policy(given):
+    given(worse={"RATES": "5/y"}, good={"RATES": "60/m"}, bad={"RATES": "5/x"})
+    assert policy("good").rates == (Rate(60, 60),)
+    with pytest.raises(ConfigurationError, match=r"\['bad'\]\['RATES'\] is '5/x'") as caught:
+        policy("bad")
+    assert caught.value.__suppress_context__
     with pytest.raises(ConfigurationError, match=r"has no 'goud'\. Did you mean 'good'\?"):
         policy("goud")
 
