@@ -49,8 +49,8 @@ def last(queue):
 
     def stop_after(*job):
         done = process(*job)
-        worker._fetcher._exchanger.retry_at[0] = time.monotonic() + 60
-        worker._fetcher._exchanger._failures[0] = 1
+        worker._fetcher._queues[0].retry_at = time.monotonic() + 60
+        worker._fetcher._queues[0].failures = 1
         worker.stop()
         return done
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from redis_kit.core import conf
 from redis_kit.core.activity import current_fields
@@ -43,7 +43,7 @@ from redis_kit.queues.tasks.task import Task, extended
 from redis_kit.queues.worker.run.attempt import Attempt, Failed, failed_with
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.status_board import Running
-from redis_kit.queues.worker.shared.worker_queue import RecentAcks, RecordedEnd, WorkerQueue
+from redis_kit.queues.worker.shared.worker_queue import RecordedEnd, WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
 NO_TRACE: Mapping[str, str] = {}
@@ -255,44 +255,6 @@ def record_unstoppable(source: WorkerQueue, running: Running, *, cancelled: bool
     except LeaseLost:
         return
     failure.announce(state)
-
-
-class Claims(Protocol):
-    """The part of the fetcher that a runner needs. ``recent`` remembers which ends of jobs were recorded."""
-
-    recent: RecentAcks
-
-    def take_more(self, slot: int, number: int, limit: int) -> list[Job]:
-        """Give a thread that has a job the next ones too, if they are of this queue."""
-
-    def put_back(self, slot: int, number: int, jobs: Sequence[Job]) -> None:
-        """Take jobs back that take_more() gave last."""
-
-    def put_off(self, number: int, jobs: Sequence[Job], seconds: float) -> None:
-        """Return jobs to their queue, and claim none there for some seconds."""
-
-    def retry_later(self, call: Callable[[], None]) -> None:
-        """Make a call that failed again, later."""
-
-
-class NoClaims:
-    """The claims of a thread that claims each of its jobs by itself: no others wait."""
-
-    def __init__(self) -> None:
-        self.recent = RecentAcks()
-
-    def take_more(self, slot: int, number: int, limit: int) -> list[Job]:
-        """See Claims."""
-        return []
-
-    def put_back(self, slot: int, number: int, jobs: Sequence[Job]) -> None:
-        """See Claims."""
-
-    def put_off(self, number: int, jobs: Sequence[Job], seconds: float) -> None:
-        """See Claims."""
-
-    def retry_later(self, call: Callable[[], None]) -> None:
-        """See Claims. Nothing is done: the claim ends with its lease."""
 
 
 @dataclass(frozen=True)

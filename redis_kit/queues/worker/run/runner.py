@@ -45,12 +45,12 @@ from redis_kit.queues.worker.run.attempt import (
     Succeeded,
     WorkerContext,
 )
-from redis_kit.queues.worker.run.endings import Claims, FailedAttempt, Postponed, ending_of, failed, most_attempts
+from redis_kit.queues.worker.run.endings import FailedAttempt, Postponed, ending_of, failed, most_attempts
 from redis_kit.queues.worker.run.timeouts import EventLoop, JobKey, Timeouts
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, until_answered
-from redis_kit.queues.worker.shared.worker_queue import Done, done_of
+from redis_kit.queues.worker.shared.worker_queue import Claims, Done, done_of
 
 AsyncHandler = Callable[[Attempt], Awaitable[Any]]
 FORKED = 70  # exit code of a process that a task forked, and that came back from the task

@@ -245,3 +245,26 @@ class RecentAcks:
             batches = list(self._batches)
         ends = {b"%b/%b" % (ack.token, ack.id): ack for batch, _ in batches for ack in batch}
         return {member: ends[member] for member in members if member in ends}
+
+
+class Claims:
+    """What a runner asks of that which claims its jobs. This one is for a thread that claims each job by itself.
+
+    ``recent`` remembers which ends of jobs were recorded.
+    """
+
+    def __init__(self) -> None:
+        self.recent = RecentAcks()
+
+    def take_more(self, slot: int, number: int, limit: int) -> list[Job]:
+        """Give a thread that has a job the next ones too, if they are of this queue."""
+        return []
+
+    def put_back(self, slot: int, number: int, jobs: Sequence[Job]) -> None:
+        """Take jobs back that take_more() gave last."""
+
+    def put_off(self, number: int, jobs: Sequence[Job], seconds: float) -> None:
+        """Return jobs to their queue, and claim none there for some seconds."""
+
+    def retry_later(self, call: Callable[[], None]) -> None:
+        """Make a call that failed again, later. Nothing is done here: the claim ends with its lease."""
