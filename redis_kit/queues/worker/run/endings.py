@@ -127,11 +127,6 @@ class FailedAttempt(NamedTuple):
         """Tell whether the job was cancelled."""
         return issubclass(type(self.error), Cancelled)
 
-    def named(self) -> str:
-        """Return how the log names the job."""
-        of = f" ({self.task.module_path})" if self.task else ""
-        return f"Job {self.job.id!a} of queue {self.source.name!a}{of}"
-
     def unforeseen(self) -> ExcInfo | None:
         """Return the error for the log if its traceback is of use; None if it was raised on purpose."""
         foreseen = self.killed or self.final or issubclass(type(self.error), PLAIN)
@@ -139,7 +134,7 @@ class FailedAttempt(NamedTuple):
 
     def log_unrecorded(self, error: BaseException) -> None:
         """Log that the attempt could not be recorded because of this error."""
-        details = self.named(), described(error), self.reason
+        details = _named(self), described(error), self.reason
         logger.warning("%s: its outcome could not be recorded: %s; it failed: %a", *details, exc_info=self.unforeseen())
 
     def _log(self, state: State) -> None:
@@ -149,7 +144,7 @@ class FailedAttempt(NamedTuple):
         """
         # The claim that finds that the process of the last attempt died is counted, and runs nothing.
         number = min(self.job.attempt, self.of)
-        name, attempt, error = self.named(), f"attempt {number} of {self.of}", self.unforeseen()
+        name, attempt, error = _named(self), f"attempt {number} of {self.of}", self.unforeseen()
         if self.cancelled and state == "dead":
             logger.info("%s was cancelled%s.", name, "; it ended with its process" if self.killed else "")
             return
@@ -259,14 +254,10 @@ def record_unstoppable(source: WorkerQueue, running: Running, *, cancelled: bool
 
 @dataclass(frozen=True)
 class Postponed:
-    """The ending of an attempt that does not count: the job goes back to its queue."""
+    """The ending of an attempt that does not count: the job goes back to its queue, and why."""
 
     attempt: Attempt
-
-    @property
-    def why(self) -> str:
-        """Return why it goes back."""
-        raise NotImplementedError
+    why: str
 
     def give_back(self) -> FailedAttempt | None:
         """Return it to its queue. The result is a failure to record in place of that, if there is one."""
@@ -279,11 +270,6 @@ class SnoozedJob(Postponed):
 
     delay: float
     said: str
-
-    @property
-    def why(self) -> str:
-        """Return why it goes back."""
-        return "its task raised Snooze"
 
     def give_back(self) -> FailedAttempt | None:
         """Return it to its queue without counting an attempt. One round trip; a repeat is safe.
@@ -310,11 +296,6 @@ class InterruptedJob(Postponed):
 
     said: str
 
-    @property
-    def why(self) -> str:
-        """Return why it goes back."""
-        return "its worker stops"
-
     def give_back(self) -> None:
         """Make it ready in its old place, without counting an attempt. One round trip; a repeat is safe."""
         self.attempt.source.release([self.attempt.job])
@@ -328,15 +309,16 @@ def ending_of(attempt: Attempt, error: BaseException) -> Failed | Postponed:
     """Return the ending of an attempt in which this was raised."""
     kind = type(error)  # isinstance() asks the error for its class, which may raise
     if attempt.runs and issubclass(kind, Interrupted):
-        return InterruptedJob(attempt, text_of(error))
+        return InterruptedJob(attempt, "its worker stops", text_of(error))
     if attempt.runs and issubclass(kind, Snooze):
         try:
             delay = validation.milliseconds(error.delay, positive=True) / 1000  # type: ignore[attr-defined]
         except (InvalidValue, AttributeError):  # a subclass may have any delay
             return failed_with(attempt, error)
-        return SnoozedJob(attempt, delay, text_of(error))
+        return SnoozedJob(attempt, "its task raised Snooze", delay, text_of(error))
     return failed_with(attempt, error)
 
 
-def _named(attempt: Attempt) -> str:
-    return f"Job {attempt.job.id!a} of queue {attempt.source.name!a} ({attempt.task.module_path})"
+def _named(attempt: FailedAttempt | Attempt) -> str:
+    of = f" ({attempt.task.module_path})" if attempt.task else ""
+    return f"Job {attempt.job.id!a} of queue {attempt.source.name!a}{of}"

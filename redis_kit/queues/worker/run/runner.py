@@ -73,6 +73,7 @@ class Call:
         self._coroutines: EventLoop = worker.coroutines
         self._own = local()
         # By whether the function is a coroutine function. Made now: a wrong middleware must not cost a job an attempt.
+        self._factories = middleware.factories()
         self._chains = {is_async: self._chain(is_async=is_async) for is_async in (False, True)}
 
     def __call__(self, attempt: Attempt) -> Any:
@@ -81,7 +82,11 @@ class Call:
         try:
             try:
                 returned = self._chains[registry.is_coroutine(attempt.task.func)](attempt)
+                if self._factories:
+                    _check(attempt, returned)
             finally:
+                if self._factories:
+                    attempt.error = attempt.returned = None  # the error refers to frames that refer to the attempt
                 if _forks != forks:
                     _end_child(attempt.task.module_path)
         except TaskTimeout as error:
@@ -97,12 +102,11 @@ class Call:
 
     def _chain(self, *, is_async: bool) -> Handler:
         """Return the function with the middleware of the project around it, as Django builds that of requests."""
-        factories = middleware.factories()
-        if not factories:
+        if not self._factories:
             return self._on_loop(_call) if is_async else self._within_time(_call)
         handler: Handler = _awatched if is_async else _watched
         on_loop = is_async
-        for factory in reversed(factories):
+        for factory in reversed(self._factories):
             can_be_async = getattr(factory, "async_capable", False)
             # As in Django: the way changes only where a middleware can't go it.
             goes_on_loop = can_be_async and (on_loop or not getattr(factory, "sync_capable", True))
@@ -114,9 +118,8 @@ class Call:
             if on_loop and not iscoroutinefunction(handler):
                 handler = _coroutine_function(handler)
         if on_loop:
-            return self._on_loop(_achecked(handler))
-        checked = _checked(handler)
-        return checked if is_async else self._within_time(checked)
+            return self._on_loop(handler)
+        return handler if is_async else self._within_time(handler)
 
     def _within_time(self, handler: Handler) -> Handler:
         run_within = self._deadlines.run_within
@@ -178,30 +181,6 @@ async def _awatched(attempt: Attempt) -> Any:
         attempt.error = error
         raise
     return attempt.returned
-
-
-def _checked(handler: Handler) -> Handler:
-    def run(attempt: Attempt) -> Any:
-        try:
-            returned = handler(attempt)
-            _check(attempt, returned)
-            return returned
-        finally:
-            attempt.error = attempt.returned = None  # the error refers to frames that refer to the attempt
-
-    return run
-
-
-def _achecked(handler: AsyncHandler) -> AsyncHandler:
-    async def run(attempt: Attempt) -> Any:
-        try:
-            returned = await handler(attempt)
-            _check(attempt, returned)
-            return returned
-        finally:
-            attempt.error = attempt.returned = None
-
-    return run
 
 
 def _check(attempt: Attempt, returned: Any) -> None:
@@ -397,10 +376,6 @@ class JobRunner:
         """Let the parts of features do what is left."""
         for name, part in self.worker.parts.items():
             guarded(f"The end of {name}", part.close, None)
-
-    def load(self, attempt: Attempt) -> None:
-        """Read the call of an attempt, and find its task."""
-        attempt.load(self.recorder_of)
 
     def process(self, slot: int, number: int, job: Job) -> list[Done]:
         """Run a job; record a failed attempt, also after an outage. Return it if it is done, with others beside it."""
