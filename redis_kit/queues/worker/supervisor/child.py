@@ -79,40 +79,30 @@ class Child:
     suspects: defaultdict[str, Suspects] = field(default_factory=lambda: defaultdict(Suspects))  # by queue
     about: Callable[..., str] = ids.information
     lone_job: LoneJob | None = None  # the only one that it runs
-    _reported: tuple[str, float, int, int] = ("", 0.0, 0, 0)
+    state: str = ""  # as of the last report
+    unresponsive: int = 0  # for how many seconds it has given no sign of life, from 30 on
 
     def report(self, *, quiet: bool, clock_back: int) -> None:
-        """Have the next heartbeat report the state, and the memory if that changed by more than 5 %.
+        """Have the next heartbeat report the state, the memory, and whether the child responds.
 
-        It reports for how many seconds the child has given no sign of life, from 30 on. ``clock_back`` is by how many
-        seconds the server's clock went back.
+        ``clock_back`` is by how many seconds the server's clock went back.
         """
-        state = "stopping" if self.stopping else "quiet" if quiet or self.recycling else "working"
-        silence = int(self.board.silence)
-        unresponsive = silence if silence >= UNRESPONSIVE else 0
-        size, (before, reported, back, was_unresponsive) = resident_of(self.pid) or 0.0, self._reported
-        self._log_silence(unresponsive, was_unresponsive)
-        if (state, clock_back, unresponsive) != (before, back, was_unresponsive) or abs(
-            size - reported
-        ) > reported * 0.05:
-            self._reported = state, size, clock_back, unresponsive
-            numbers = {"memory": round(size), "clock_back": clock_back, "unresponsive": unresponsive}
-            about = self.about(state=state, **{name: number for name, number in numbers.items() if number})
-            for source in self.sources:
-                source.about = about
+        self.state = "stopping" if self.stopping else "quiet" if quiet or self.recycling else "working"
+        self._note_silence(int(self.board.silence))
+        memory = int(float(f"{resident_of(self.pid) or 0:.2g}"))  # the server writes a report only if it has changed
+        numbers = {"memory": memory, "clock_back": clock_back, "unresponsive": self.unresponsive}
+        about = self.about(state=self.state, **{name: number for name, number in numbers.items() if number})
+        for source in self.sources:
+            source.about = about
 
-    def _log_silence(self, seconds: int, before: int) -> None:
-        if seconds and not before:
+    def _note_silence(self, seconds: int) -> None:
+        before, self.unresponsive = self.unresponsive, seconds if seconds >= UNRESPONSIVE else 0
+        if self.unresponsive and not before:
             text = "Child %d, worker %s, has not responded for %d s: it was stopped, or a job holds the interpreter%s."
             jobs = named([job.id for job in self.board.running()])
             logger.warning(text, self.pid, self.worker, seconds, f"; it runs {jobs}" if jobs else "")
-        elif before and not seconds:
+        elif before and not self.unresponsive:
             logger.warning("Child %d, worker %s, responds again.", self.pid, self.worker)
-
-    @property
-    def claims(self) -> bool:
-        """Tell whether its last reported state is working: neither quiet nor stopping."""
-        return self._reported[0] == "working"
 
     def wake(self, source: WorkerQueue, seconds: float = 0.0) -> None:
         """Have it ask a queue for jobs after this time at the latest."""

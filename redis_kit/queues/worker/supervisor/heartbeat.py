@@ -118,19 +118,12 @@ AGAIN = 1.0  # seconds: the longest pause between two tries while the server is 
 
 
 class Parent(Protocol):
-    """The supervisor, as far as its heartbeat uses it."""
+    """The supervisor, as far as its heartbeat and its probes use it."""
 
-    @property
-    def children(self) -> list[Child]:
-        """Return the children."""
-
-    @property
-    def queues(self) -> Sequence[WorkerQueue]:
-        """Return all queues that the children work on, shards each for itself."""
-
-    @property
-    def quiet(self) -> bool:
-        """Return whether the children are told to claim no jobs."""
+    children: list[Child]
+    queues: list[WorkerQueue]  # all that the children work on, shards each for itself
+    quiet: bool  # the children are told to claim no jobs
+    stopping: bool
 
     def execute(self, command: str) -> None:
         """Execute a command that somebody sent to this worker: "quiet", "resume" or "stop"."""
@@ -147,7 +140,7 @@ class Heartbeat:
     """
 
     def __init__(self, parent: Parent, *, reports: bool = False) -> None:
-        self._parent, self._reports = parent, reports
+        self.parent, self._reports = parent, reports
         self.listeners: Sequence[Listener] = ()
         self.reached = False
         self._noted: dict[str, WorkerQueue] = {}  # queues on the server's list of names
@@ -169,37 +162,26 @@ class Heartbeat:
 
     def run(self) -> None:
         """Send a heartbeat, pass on what concerns a child, and have the supervisor execute its commands."""
-        children = list(self._parent.children)
+        children = list(self.parent.children)
         for child in children:
-            child.report(quiet=self._parent.quiet, clock_back=self.clock.went_back)
+            child.report(quiet=self.parent.quiet, clock_back=self.clock.went_back)
         failpoints.reach("before_heartbeat")
-        commands: list[str] = []
-        try:
-            self._send_and_read(children, commands)
-        finally:  # each command is read once
-            for command in commands:
-                self._parent.execute(command)
-
-    def _send_and_read(self, children: list[Child], commands: list[str]) -> None:
         wait = conf.section(QueueSettings).HEARTBEAT_INTERVAL
-        errors: dict[str, RedisFailure] = {}
+        answers: list[Answer] = []
         try:
-            for child, source, answer in self._send(children, errors):
-                if answer.command:
-                    commands.append(answer.command)
-                if answer.next_lease is not None:
-                    wait = min(wait, answer.next_lease + 0.001)
-                self._pass_on(child, source, answer)
             if children:
-                self._read_reports(errors)
-            self._unanswered = errors
-            self._log_broken(errors)
-            if children:
+                answers = self._send(children)
+                wait = min([wait, *(reply.next_lease + 0.001 for *_, reply in answers if reply.next_lease is not None)])
+                for child, source, reply in answers:
+                    self._pass_on(child, source, reply)
+                if self._reports:
+                    self._read_reports()
+                self._log_broken(self._unanswered)
                 self._register_queues()  # last: of a Cluster, the node that has the list of queues may be down
         except UNAVAILABLE as error:
             self.error = str(error)
             if isinstance(error, AuthenticationFailed):
-                self._unanswered = {queue.name: error for queue in self._parent.queues}
+                self._unanswered = {queue.name: error for queue in self.parent.queues}
             wait = min(wait, AGAIN)
             raise
         except RedisFailure as error:
@@ -208,39 +190,34 @@ class Heartbeat:
             logger.exception("Heartbeat failed; retrying.")
         finally:
             self.due = monotonic() + wait
+            for *_, reply in answers:  # each command is read once
+                if reply.command:
+                    self.parent.execute(reply.command)
 
-    def _send(
-        self, children: list[Child], errors: dict[str, RedisFailure]
-    ) -> list[tuple[Child, WorkerQueue, HeartbeatReply]]:
-        pairs = [(child, source) for child in children for source in child.sources]
-        if not pairs:
-            return []
+    def _send(self, children: Sequence[Child]) -> list[Answer]:
         self._loss.sending(children)
-        answered = []
         sent = monotonic()
-        for (child, source), answer in zip(pairs, send_heartbeats([source for _, source in pairs]), strict=True):
-            if isinstance(answer, RedisFailure):
-                errors[source.name] = answer
-            else:
-                answered.append((child, source, answer))
-                if answer.error:
-                    errors[source.name] = answer.error
+        pairs = [(child, source) for child in children for source in child.sources]
+        replies = send_heartbeats([source for _, source in pairs])
         self.answered = monotonic()
         self.reached = True
-        self.waits = {}
-        self.refused = {}
-        self.error = ""
-        for name in self._loss.suspected(answered):
+        self.waits, self.refused, self.error, self._unanswered = {}, {}, "", {}
+        answers = []
+        for (child, source), reply in zip(pairs, replies, strict=True):
+            error = reply if isinstance(reply, RedisFailure) else reply.error
+            if error:
+                self._unanswered[source.name] = error
+            if not isinstance(reply, RedisFailure):
+                answers.append((child, source, reply))
+        for name in self._loss.suspected(answers):
             self._noted.pop(name, None)
-        self.clock.note({source.name: answer.now for _, source, answer in answered}, sent, self.answered)
-        return answered
+        self.clock.note({source.name: reply.now for _, source, reply in answers}, sent, self.answered)
+        return answers
 
-    def _read_reports(self, errors: dict[str, RedisFailure]) -> None:
-        if not self._reports:
-            return
-        for queue, report in zip(self._parent.queues, reports(self._parent.queues), strict=True):
+    def _read_reports(self) -> None:
+        for queue, report in zip(self.parent.queues, reports(self.parent.queues), strict=True):
             if isinstance(report, RedisFailure):
-                errors[queue.name] = report
+                self._unanswered[queue.name] = report
                 continue
             if report.wait is not None:
                 self.waits[queue.name] = report.wait
@@ -249,7 +226,7 @@ class Heartbeat:
 
     def _register_queues(self) -> None:
         """Register the queues that are not registered yet, or that the server may have lost: else no round trip."""
-        missing = [queue for queue in self._parent.queues if queue.name not in self._noted]
+        missing = [queue for queue in self.parent.queues if queue.name not in self._noted]
         if not missing:
             return
         try:
@@ -297,7 +274,7 @@ class Heartbeat:
             logger.warning(text, source.name, jobs, verb)
         for job in answer.dead:
             announce_death(source, job)
-        for listener in self.listeners if child.claims else ():
+        for listener in self.listeners if child.state == "working" else ():
             listener.heard(source, answer)
 
 

@@ -113,7 +113,7 @@ class Supervisor:
         self.children: list[Child] = []
         self.quiet = False
         self._wanted = options.processes
-        self._stopping = self._returning_jobs = self._reaping = self._restarting = False
+        self.stopping = self._returning_jobs = self._reaping = self._restarting = False
         self._grace_end = self._end = inf  # when jobs, and this process, are to have ended
         self._log_limit = LogRateLimit()
         self._outage = Outage()
@@ -127,9 +127,7 @@ class Supervisor:
         self._reaper = Reaper()
         reports = options.health_port is not None or options.metrics_port is not None
         self._heartbeat = Heartbeat(self, reports=reports)
-        self._probes = Probes(
-            options, self._heartbeat, lambda: self.children, lambda: not (self.quiet or self._stopping)
-        )
+        self._probes = Probes(options, self._heartbeat)
         duties: list[Duty] = [self._heartbeat, self._reaper, Sweep(self.queues, self._heartbeat.note_swept)]
         for feature in features():
             duties += feature.duties(self)
@@ -214,7 +212,7 @@ class Supervisor:
 
     def _log_end(self) -> None:
         # An operator who stopped it waits for this line; the end of a burst is expected.
-        level = logging.WARNING if self._stopping and not self._restarting else logging.INFO
+        level = logging.WARNING if self.stopping and not self._restarting else logging.INFO
         if not self.children and not self._reaper.owing:
             logger.log(level, "Stopped.")
         elif self._heartbeat.reached or self._reaper.holding or any(child.board.running() for child in self.children):
@@ -237,7 +235,7 @@ class Supervisor:
 
     def _fork_lone_jobs(self) -> None:
         """Fork a child for each job that is to run alone, while the child lives that has claimed it."""
-        while self._lone_jobs and not self._stopping and self._lone_backoff.over():
+        while self._lone_jobs and not self.stopping and self._lone_backoff.over():
             job = self._lone_jobs[0]
             if self._holder(job):
                 child = self._fork(self.options.alone(job))
@@ -273,7 +271,7 @@ class Supervisor:
     def _handle_signals(self) -> None:
         for number in self._signals.taken():
             if number in os_signals.STOP:
-                self._stop(now=self._stopping)
+                self._stop(now=self.stopping)
             elif number == os_signals.NOW:
                 self._stop(now=True)
             elif number == os_signals.QUIET:
@@ -287,7 +285,7 @@ class Supervisor:
 
     def execute(self, command: str) -> None:
         """Execute a command that somebody sent to this worker."""
-        if command == "stop" and not self._stopping:
+        if command == "stop" and not self.stopping:
             self._stop()
         elif command == "quiet" and not self.quiet:
             self._claim_no_more()
@@ -303,7 +301,7 @@ class Supervisor:
                 self._stacks_at = monotonic() + STACKS_INTERVAL
 
     def _stop(self, *, now: bool = False) -> None:
-        self._stopping = True
+        self.stopping = True
         self._wanted = 0
         self._duties = Duties(self._heartbeat, self._reaper)
         self._returning_jobs = self._returning_jobs or now
@@ -321,7 +319,7 @@ class Supervisor:
         self._stop_children()
 
     def _stop_children(self) -> None:
-        for child in self.children if self._stopping else ():
+        for child in self.children if self.stopping else ():
             if self._returning_jobs:
                 child.stop_now()
             else:
@@ -336,7 +334,7 @@ class Supervisor:
                 child.channel.say("quiet")
 
     def _resume(self) -> None:
-        if self._stopping or not self.quiet:  # systemd sends CONT with each TERM
+        if self.stopping or not self.quiet:  # systemd sends CONT with each TERM
             return
         self.quiet = False
         self._heartbeat.due = 0.0
@@ -403,7 +401,7 @@ class Supervisor:
 
     def wake_children(self, queues: set[str]) -> None:
         """See Supervision."""
-        for child in self.children if not (self.quiet or self._stopping) else ():
+        for child in self.children if not (self.quiet or self.stopping) else ():
             for source in child.sources if not child.recycling else ():
                 if source.name in queues:
                     child.wake(source)
@@ -412,7 +410,7 @@ class Supervisor:
         self._probes.serve(os_signals.readable(self._probes.sockets(), 0))
 
     def _restart(self, path: Path) -> None:
-        if not self._stopping:
+        if not self.stopping:
             logger.warning("%s has changed; the worker finishes its jobs and starts again.", path)
             self._restarting = True
             self._stop()
