@@ -4,13 +4,13 @@ import logging
 import os
 import resource
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from math import inf
 from pathlib import Path
 from queue import Empty
-from threading import Event, Lock, Thread
+from threading import Event, Thread
 from time import monotonic, sleep
 
 from redis_kit.core.errors import RedisFailure
@@ -19,7 +19,7 @@ from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.claim import version
 from redis_kit.queues.engine.feature import Process, features, process_parts
 from redis_kit.queues.engine.job import Job
-from redis_kit.queues.worker.fetch.fetcher import Fetcher, Listener, Rotation
+from redis_kit.queues.worker.fetch.fetcher import Fetcher, Rotation
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.run.attempt import WorkerContext
 from redis_kit.queues.worker.run.endings import record_unstoppable
@@ -98,13 +98,11 @@ class WorkerProcess:
             parts=self._parts,
         )
         isolate = self._isolate if channel and not options.lone_job else None
-        self._processor = JobRunner(context, self._fetcher, isolate=isolate)
+        self._runner = JobRunner(context, self._fetcher, isolate=isolate)
         self._duties = [duty for feature in features() for duty in feature.process_duties(process)]
         is_limited = channel and (options.max_tasks or options.max_rss)
-        run_job = self._run_within_limits if is_limited else self._processor.process
-        self._manager = ThreadPool(
-            options.threads, self._fetcher, process=run_job, on_end=partial(self._events.put, "ended")
-        )
+        self._run_job = self._run_within_limits if is_limited else self._runner.process
+        self._working = set(range(options.threads))  # the threads that have not ended
 
     def run(self) -> int:
         """Work until stopped, or with ``burst`` until no job is ready. Return 1 if the supervisor is gone, else 0."""
@@ -127,8 +125,28 @@ class WorkerProcess:
         """Stop claiming and let the jobs end."""
         self._events.put("stop")
 
+    def _work(self, slot: int) -> None:
+        """Run one job after the other until the fetcher has no more."""
+        try:
+            while claimed := self._fetcher.next(slot):
+                source, job = claimed
+                try:
+                    done = self._run_job(slot, source, job)
+                    for item in done:
+                        self._fetcher.add_done(item)
+                    if not done:
+                        self._fetcher.wake()
+                except BaseException:
+                    logger.exception("Job %a: the worker itself failed.", job.id)
+        except BaseException:
+            self._fetcher.wake(1.0)
+            raise
+        self._working.discard(slot)
+        if not self._working:
+            self._events.put("ended")
+
     def _run_within_limits(self, slot: int, source: int, job: Job) -> list[Done]:
-        done = self._processor.process(slot, source, job)
+        done = self._runner.process(slot, source, job)
         if not self._recycling and (reason := guarded("The limits of a process", self._reached_limit, "")):
             self._recycling = True
             self._report("recycle", reason)
@@ -160,7 +178,8 @@ class WorkerProcess:
         if self.options.burst and not self.options.lone_job:
             for duty in self._duties:  # before a thread finds nothing to do, and the worker ends
                 guarded(type(duty).__name__, duty.run, None)
-        self._manager.start()
+        for slot in range(self.options.threads):
+            start_thread(f"job-{slot}", partial(self._work, slot))
         threads: dict[str, Callable[[], object]] = {
             "watch": self._fetcher.watch,
             "deadlines": self._deadlines.run,
@@ -172,8 +191,7 @@ class WorkerProcess:
             threads["commands"] = partial(self._take_commands, self._channel)
         if not self.options.burst:
             for number, source in enumerate(self.sources):
-                listener = Listener(number, source, self._fetcher, stopping=self._stopping)
-                threads[f"listener-{source.name}"] = listener.run
+                threads[f"listener-{source.name}"] = partial(self._fetcher.listen, number, self._stopping)
         for name, target in threads.items():
             start_thread(name, target)
         if self._channel:
@@ -213,7 +231,7 @@ class WorkerProcess:
     def _cancel(self, job: JobKey) -> None:
         # The end of its attempt is in the log.
         self._cancelled = (self._cancelled & {(item.source, item.id) for item in self._board.running()}) | {job}
-        self._processor.cancel(job)
+        self._runner.cancel(job)
 
     def _wait_for(self, *events: str, seconds: float | None = None) -> str:
         deadline = inf if seconds is None else monotonic() + seconds
@@ -238,7 +256,7 @@ class WorkerProcess:
     def _leave(self) -> None:
         self._deadlines.stop()
         unsent = self._fetcher.flush_all()
-        self._processor.close()
+        self._runner.close()
         self._end_cancelled()
         for number, source in enumerate(self.sources):
             if number in unsent:  # its jobs that are done would run again; the supervisor sends what is on the board
@@ -252,48 +270,6 @@ class WorkerProcess:
             except RedisFailure as error:
                 logger.warning("Queue %a: could not sign off: %s", source.name, error)
         logger.log(self._level, "Worker %s has stopped.", self.worker)
-
-
-class ThreadPool:
-    """Threads that run one job after the other until the fetcher has no more. The last one calls ``on_end``."""
-
-    def __init__(
-        self,
-        threads: int,
-        fetcher: Fetcher,
-        *,
-        process: Callable[[int, int, Job], Sequence[Done]],
-        on_end: Callable[[], None],
-    ) -> None:
-        self._fetcher, self._process, self._on_end = fetcher, process, on_end
-        self._lock = Lock()
-        self._left = threads
-
-    def start(self) -> None:
-        """Start the threads."""
-        for slot in range(self._left):
-            start_thread(f"job-{slot}", partial(self._work, slot))
-
-    def _work(self, slot: int) -> None:
-        try:
-            while claimed := self._fetcher.next(slot):
-                source, job = claimed
-                try:
-                    done = self._process(slot, source, job)
-                    for item in done:
-                        self._fetcher.add_done(item)
-                    if not done:
-                        self._fetcher.wake()
-                except BaseException:
-                    logger.exception("Job %a: the worker itself failed.", job.id)
-        except BaseException:
-            self._fetcher.wake(1.0)
-            raise
-        with self._lock:
-            self._left -= 1
-            last = not self._left
-        if last:
-            self._on_end()
 
 
 def start_thread(name: str, work: Callable[[], object]) -> None:

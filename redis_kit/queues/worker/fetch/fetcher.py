@@ -116,7 +116,7 @@ class Reconciler:
     def _settle(self, source: WorkerQueue, unknown: list[bytes]) -> None:
         remembered = self._recent.find(unknown)
         if ended := [ack for ack in remembered.values() if isinstance(ack, Ack)]:
-            source.end(ended)
+            source.run_flow(claim.acknowledge(source, source.worker, ended))
         for ack in remembered.values():
             if not isinstance(ack, Ack):
                 with suppress(LeaseLost):
@@ -287,6 +287,17 @@ class Fetcher(Claims):
             if self._claimed.jobs:
                 self._timer.notify()  # the free thread may be for these
             return True
+
+    def listen(self, number: int, stopping: Event) -> None:
+        """Listen to a queue until the worker stops, while a thread is free: wake-ups are for idle workers."""
+        queue, failures = self._queues[number].queue, count()
+        while self.wait_free():
+            try:
+                if queue.listen() and not self.take_wake_up(number):
+                    queue.pass_on()
+                failures = count()
+            except RedisFailure:
+                stopping.wait(pause(next(failures)))
 
     def wait_free(self) -> bool:
         """Return when a thread has nothing to do and knows of nothing; False when the worker stops."""
@@ -560,24 +571,3 @@ class Fetcher(Claims):
         with self._lock:
             done = [item.job for state in self._queues for item in state.done]
             return set(map(member, [*self._claimed.held(), *done]))
-
-
-class Listener:
-    """Listens to one queue while a thread is free. A busy worker must not take wake-ups from idle ones."""
-
-    def __init__(self, number: int, source: WorkerQueue, fetcher: Fetcher, *, stopping: Event) -> None:
-        self._number, self._source, self._fetcher, self._stopping = number, source, fetcher, stopping
-
-    def run(self) -> None:
-        """Listen until the worker stops."""
-        failures = count()
-        while self._fetcher.wait_free():
-            try:
-                self._listen()
-                failures = count()
-            except RedisFailure:
-                self._stopping.wait(pause(next(failures)))
-
-    def _listen(self) -> None:
-        if self._source.listen() and not self._fetcher.take_wake_up(self._number):
-            self._source.pass_on()

@@ -19,7 +19,7 @@ from redis_kit.core.signals import send_safely
 from redis_kit.core.steps import Call
 from redis_kit.core.terminal import rounded_duration
 from redis_kit.queues import signals, validation
-from redis_kit.queues.engine import message
+from redis_kit.queues.engine import claim, message
 from redis_kit.queues.engine.done import ack_of
 from redis_kit.queues.engine.feature import Recorder, death_hooks, results
 from redis_kit.queues.engine.job import Job, State, read
@@ -78,9 +78,8 @@ class FailedAttempt(NamedTuple):
         None if the job was cancelled while it ran, and is recorded as such. One round trip, two for a cancelled job,
         and those of its hooks.
         """
-        state = self.source.fail(
-            self.job, delay=self.delay, error=self.reason, max_attempts=self.max_attempts, result=self.stored
-        )
+        steps = claim.fail(self.source, self.job, self.delay, self.reason, self.max_attempts, self.stored)
+        state = self.source.run_flow(steps)
         if state is None:
             self.as_cancelled().record()
         if state == "dead" and self.cancelled:
@@ -279,7 +278,8 @@ class SnoozedJob(Postponed):
         attempt = self.attempt
         source, job, task = attempt.source, attempt.job, attempt.task
         keep = attempt.recorder.keeps(failed=True) if attempt.recorder else 0
-        if source.snooze(job, self.delay, expires=attempt.call.expires, why=self.said, ttl_ms=keep):
+        expires = attempt.call.expires
+        if source.run_flow(claim.snooze(source, job, self.delay, expires=expires, why=self.said, ttl_ms=keep)):
             guarded("The log of a snoozed job", self._log, None)
             send_safely(signals.job_snoozed, SnoozedJob, queue=source.queue_name, job=job, task=task, delay=self.delay)
             return None

@@ -15,12 +15,11 @@ from redis_kit.queues.engine import calls, claim, done, enqueue
 from redis_kit.queues.engine.calls import End
 from redis_kit.queues.engine.claim import Claimed
 from redis_kit.queues.engine.done import Ack, ack_of
-from redis_kit.queues.engine.job import Job, State, member
+from redis_kit.queues.engine.job import Job, member
 from redis_kit.queues.engine.liveness import HeartbeatReply, heartbeat_reply, take_over
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import stats, workers
 from redis_kit.queues.settings import options_of, whole
-from redis_kit.queues.validation import Delay
 from redis_kit.queues.worker.options import LoneJob
 
 Result = TypeVar("Result")
@@ -77,21 +76,6 @@ class WorkerQueue(Queue):
     def release(self, jobs: Sequence[Job]) -> int:
         """Return claimed jobs that were not begun to the queue, and return their number. One round trip."""
         return self.put_back([member(job) for job in jobs])
-
-    def fail(self, job: Job, *, delay: float, error: str, max_attempts: int, result: tuple[bytes, int]) -> State | None:
-        """Record a failed attempt, and store its result: the bytes, for a number of milliseconds.
-
-        None if the job is to be cancelled in place of another attempt; then nothing was recorded. One round trip.
-        """
-        return self.run_flow(claim.fail(self, job, delay, error, max_attempts, result))
-
-    def snooze(self, job: Job, delay: Delay, *, expires: int, why: str, ttl_ms: int) -> bool:
-        """Return a job to run it later; False if it is to be cancelled. One round trip; a repeat is safe."""
-        return self.run_flow(claim.snooze(self, job, delay, expires=expires, why=why, ttl_ms=ttl_ms))
-
-    def end(self, done: Sequence[Ack]) -> None:
-        """Record again that jobs are done. One round trip for 250."""
-        self.run_flow(claim.acknowledge(self, self.worker, done))
 
     def put_back(self, members: Sequence[bytes]) -> int:
         """Make these claims of running jobs void, and return how many jobs are ready again. One round trip, or none."""

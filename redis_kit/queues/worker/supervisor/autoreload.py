@@ -59,9 +59,9 @@ class Files:
 class FileWatch:
     """The duty of ``--reload``: it looks at the files once a second. ``on_change`` is called with one that changed."""
 
-    def __init__(self, files: Files, on_change: Callable[[Path], object]) -> None:
+    def __init__(self, on_change: Callable[[Path], object]) -> None:
         self.due = 0.0
-        self._files, self._on_change = files, on_change
+        self._files, self._on_change = Files(), on_change
 
     def run(self) -> None:
         """Look at the files."""

@@ -79,6 +79,7 @@ class Child:
     suspects: defaultdict[str, Suspects] = field(default_factory=lambda: defaultdict(Suspects))  # by queue
     about: Callable[..., str] = ids.information
     lone_job: LoneJob | None = None  # the only one that it runs
+    on_reaped: Callable[[], object] | None = None  # called when its jobs are cleaned up
     state: str = ""  # as of the last report
     unresponsive: int = 0  # for how many seconds it has given no sign of life, from 30 on
 
@@ -193,7 +194,6 @@ def fork(
     """
     worker, (parent_end, child_end), board = ids.new_worker(), pair(), StatusBoard(options.threads)
     parent = os.getpid()
-    _prepare_fork()
 
     def about(pid: int, **more: object) -> str:
         details: dict[str, object] = {"pid": pid, "queues": options.queues, "threads": options.threads}
@@ -201,15 +201,12 @@ def fork(
             details["alone"] = True
         return ids.information(**details, supervisor=supervisor, supervisor_pid=parent, **more)
 
-    with held_back():
-        pid = os.fork()
-        if not pid:
-            try:
-                failpoints.reach("forked")
-                parent_end.close()
-                in_child()
-            except BaseException:
-                os._exit(FAILED)
+    def free() -> None:
+        failpoints.reach("forked")
+        parent_end.close()
+        in_child()
+
+    pid = _fork_process(free)
     if not pid:
         _run_child(options, worker, about(os.getpid()), child_end, board)
     child_end.close()
@@ -219,7 +216,6 @@ def fork(
 
 
 def _run_child(options: Options, worker: str, about: str, channel: Channel, board: StatusBoard) -> NoReturn:
-    # Never returns: what called the supervisor is the parent's business, its exit handlers too.
     code = FAILED
     provide(options.threads + len(options.sources) + OTHERS)
     try:
@@ -230,12 +226,7 @@ def _run_child(options: Options, worker: str, about: str, channel: Channel, boar
     except BaseException:
         logger.exception("Worker %s failed.", worker)
     finally:
-        with contextlib.suppress(BaseException):
-            connections.close_all()
-            logging.shutdown()
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(code)
+        _exit(code)
 
 
 class Helper:
@@ -249,22 +240,13 @@ class Helper:
         """Run a function in a process of its own, unless one is at work. After 30 s the system ends it."""
         if self._pid:
             return
-        _prepare_fork()
-        with held_back():
-            pid = os.fork()
-            if not pid:
-                with contextlib.suppress(BaseException):
-                    self._in_child()
-                    signal.alarm(HELPER_TIMEOUT)
-        if pid:
-            self._pid = pid
-            return
-        try:
-            work()
-        finally:
-            with contextlib.suppress(BaseException):
-                connections.close_all()
-            os._exit(0)
+        self._pid = _fork_process(self._in_child)
+        if not self._pid:
+            try:
+                signal.alarm(HELPER_TIMEOUT)
+                work()
+            finally:
+                _exit(0)
 
     def reap(self) -> None:
         """Take note of its end."""
@@ -283,7 +265,26 @@ class Helper:
             self._pid = 0
 
 
-def _prepare_fork() -> None:
+def _fork_process(free: Callable[[], None]) -> int:
+    """Fork; return the pid, 0 in the child. ``free`` frees that of what its parent needs, before signals reach it."""
     connections.close_all()  # a receiver of signals may have opened one
     sys.stdout.flush()
     sys.stderr.flush()
+    with held_back():
+        pid = os.fork()
+        if not pid:
+            try:
+                free()
+            except BaseException:
+                os._exit(FAILED)
+    return pid
+
+
+def _exit(code: int) -> NoReturn:
+    """End a child. What called the supervisor is the parent's business, its exit handlers too."""
+    with contextlib.suppress(BaseException):
+        connections.close_all()
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)

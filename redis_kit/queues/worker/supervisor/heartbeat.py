@@ -1,7 +1,6 @@
 """Keeps the children's leases alive, and returns jobs of workers that died elsewhere."""
 
 import logging
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 from time import monotonic
@@ -25,19 +24,16 @@ logger = logging.getLogger("redis_kit.worker")
 Answer = tuple[Child, WorkerQueue, HeartbeatReply]
 
 
-class Registration(NamedTuple):
-    """Since when the server knows a child in a queue, in ms, and when the heartbeat was sent that said so."""
-
-    since: int
-    sent: float
-
-
 class Suspicion(NamedTuple):
-    """A queue that may have lost its data, the seconds without a heartbeat, and the time on the server in ms."""
+    """A queue that may have lost its data, the seconds without a heartbeat, and the time on the server in ms.
+
+    ``gone`` is how many jobs run here that the server does not have.
+    """
 
     source: WorkerQueue
     silent: float
     now: int
+    gone: int
 
 
 class DataLoss:
@@ -52,10 +48,10 @@ class DataLoss:
     """
 
     def __init__(self) -> None:
-        self._registered: dict[tuple[str, str], Registration] = {}  # by queue and worker
+        # By queue and worker: since when the server knows it, in ms, and when the heartbeat was sent that said so.
+        self._registered: dict[tuple[str, str], tuple[int, float]] = {}
+        self._suspicions: dict[str, Suspicion] = {}  # by queue
         self.unlisted: set[str] = set()
-        self._suspected: dict[str, Suspicion] = {}  # by queue
-        self._gone: Counter[str] = Counter()  # running jobs that the server does not have, by queue
         self._running: dict[str, set[bytes]] = {}  # by worker
         self._sent = 0.0
 
@@ -67,49 +63,51 @@ class DataLoss:
     def suspected(self, answers: Sequence[Answer]) -> list[str]:
         """Return the queues that may have lost their data."""
         now, queues = monotonic(), []
-        for child, source, answer in answers:
-            key = source.name, child.worker
-            before = self._registered.get(key)
-            if before and before.since != answer.since:
-                queues.append(source.name)
-                self._suspected[source.name] = Suspicion(source, now - before.sent, int(answer.now * 1000))
-                self._gone[source.name] += self._missing(child, source, answer)
-            self._registered[key] = Registration(answer.since, self._sent)
+        for child, source, reply in answers:
+            name = source.name
+            since, sent = self._registered.get((name, child.worker), (reply.since, now))
+            if since != reply.since:
+                queues.append(name)
+                gone = self._suspicions[name].gone if name in self._suspicions else 0
+                gone += self._missing(child, source, reply)
+                self._suspicions[name] = Suspicion(source, now - sent, int(reply.now * 1000), gone)
+            self._registered[name, child.worker] = reply.since, self._sent
         for key in [key for key in self._registered if key[1] not in self._running]:
             del self._registered[key]
         return queues
 
     def warn(self) -> None:
         """Warn of the suspected queues that have lost data. No round trip, or one for each queue in doubt."""
-        lost = [name for name, suspicion in self._suspected.items() if self._is_lost(name, suspicion)]
-        suspected, gone = self._suspected, self._gone
-        self._suspected, self._gone, self.unlisted = {}, Counter(), set()
+        lost = [each for each in self._suspicions.values() if self._is_lost(each)]
+        late = [each for each in self._suspicions.values() if each.gone and each not in lost]
+        self._suspicions, self.unlisted = {}, set()
         if lost:
-            text = "The server has lost its data, as by a restart without persistence: waiting jobs are gone"
-            _warn(text, lost, sum(gone[name] for name in lost))
-        if late := [name for name in suspected if gone[name] and name not in lost]:
-            silent = max(suspected[name].silent for name in late)
-            text = f"This worker was silent for {silent:.1f} s, so that others may run its jobs again"
-            _warn(text, late, sum(gone[name] for name in late))
+            _warn("The server has lost its data, as by a restart without persistence: waiting jobs are gone", lost)
+        if late:
+            silent = max(each.silent for each in late)
+            _warn(f"This worker was silent for {silent:.1f} s, so that others may run its jobs again", late)
 
-    def _is_lost(self, queue: str, suspicion: Suspicion) -> bool:
-        if queue in self.unlisted or not self._gone[queue]:
-            return queue in self.unlisted
+    def _is_lost(self, suspicion: Suspicion) -> bool:
+        source, silent, now, gone = suspicion
+        if source.name in self.unlisted or not gone:
+            return source.name in self.unlisted
         lease = conf.section(QueueSettings).WORKER_TIMEOUT
-        return suspicion.silent < lease or suspicion.source.served_since() > suspicion.now - lease * 1000
+        return silent < lease or source.served_since() > now - lease * 1000
 
-    def _missing(self, child: Child, source: WorkerQueue, answer: HeartbeatReply) -> int:
+    def _missing(self, child: Child, source: WorkerQueue, reply: HeartbeatReply) -> int:
         """Return how many jobs ran before and after the heartbeat that the server does not hold as running."""
-        if source.after or len(answer.held) == PAGE:
+        if source.after or len(reply.held) == PAGE:
             return 0  # one page of several
         index = child.sources.index(source)
         running = {job.member() for job in child.board.running() if job.source == index and job.token}
-        return len((running & self._running[child.worker]) - set(answer.held))
+        return len((running & self._running[child.worker]) - set(reply.held))
 
 
-def _warn(text: str, queues: Sequence[str], gone: int) -> None:
+def _warn(text: str, suspicions: Sequence[Suspicion]) -> None:
+    gone = sum(each.gone for each in suspicions)
     outcomes = "; their outcomes can't be recorded" if gone else ""
-    logger.warning("%s. Queues: %s. Jobs that were running here: %d%s.", text, named(queues), gone, outcomes)
+    queues = named([each.source.name for each in suspicions])
+    logger.warning("%s. Queues: %s. Jobs that were running here: %d%s.", text, queues, gone, outcomes)
 
 
 TOLERANCE = 1.0  # seconds; clocks are corrected by less than that all the time

@@ -206,12 +206,9 @@ class Probes:
         return monotonic() - at < WAIT_VALIDITY and seconds > self._options.max_wait
 
     def _answer(self, path: str) -> Answer | None:
-        if path == "/healthz":
-            return _report(self.health())
-        if path == "/livez":
-            return _report(self.liveness())
-        if path == "/readyz":
-            return _report(self.readiness())
+        reports = {"/healthz": self.health, "/livez": self.liveness, "/readyz": self.readiness}
+        if path in reports:
+            return _report(reports[path]())
         if path == "/metrics" and self._exposition:
             body, content_type = self._exposition(own=self.samples())
             return Answer("200 OK", content_type, body)

@@ -33,7 +33,7 @@ LOST = "Queue %a: an outcome of a dead child was lost; the job runs again: %s"
 class DeadChild:
     """A dead child, its queues that are left to clean up, the jobs that it had done, and those that it ran.
 
-    ``counts`` says whether these count a crash. ``at`` is when to clean up, and ``then`` is called when that is done.
+    ``counts`` says whether these count a crash. ``at`` is when to clean up.
     """
 
     child: Child
@@ -41,7 +41,6 @@ class DeadChild:
     done: list[Ack] = field(default_factory=list)
     running: list[Running] = field(default_factory=list)
     counts: bool = False
-    then: Callable[[], object] | None = None
     at: float = 0.0
     again: bool = False
     tries: int = 0
@@ -53,13 +52,10 @@ class Reaper:
     def __init__(self) -> None:
         self._dead_children: list[DeadChild] = []
 
-    def add(self, child: Child, *, crashed: bool, then: Callable[[], object] | None = None) -> None:
-        """Take over from a child. After a crash its jobs count one, also if it was killed because of another job.
-
-        ``then`` is called when all is done.
-        """
+    def add(self, child: Child, *, crashed: bool) -> None:
+        """Take over from a child. After a crash its jobs count one, also if it was killed because of another job."""
         left, counts = list(enumerate(child.sources)), crashed and not child.killed_late
-        dead_child = DeadChild(child, left, _done(child), child.board.running(), counts, then, again=crashed)
+        dead_child = DeadChild(child, left, _done(child), child.board.running(), counts, again=crashed)
         self._dead_children.append(dead_child)
 
     @property
@@ -95,10 +91,10 @@ class Reaper:
             dead_child.left.pop(0)
         failpoints.reach("reaped")
         self._dead_children.remove(dead_child)
-        if dead_child.then:
-            dead_child.then()
+        child = dead_child.child
+        if child.on_reaped:
+            child.on_reaped()
         if dead_child.again:
-            child = dead_child.child
             self._dead_children.append(DeadChild(child, list(enumerate(child.sources)), at=monotonic() + LATE))
 
 

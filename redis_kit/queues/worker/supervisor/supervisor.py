@@ -119,11 +119,11 @@ class Supervisor:
         self._outage = Outage()
         self._signals = Signals(self._enforce_deadlines)
         self.queues = [WorkerQueue(name, worker=self.id, about="", call=self.call_server) for name in options.sources]
-        self._lone_jobs: deque[LoneJob] = deque()  # those that are to get a process of their own
+        # Those that are to get a process of their own, each with the child that has claimed it.
+        self._lone_jobs: deque[tuple[Child, LoneJob]] = deque()
         self._backoff = RespawnBackoff()
         self._lone_backoff = RespawnBackoff()
         self._helper = Helper(self._release_resources)
-        self._files = autoreload.Files() if options.reload else None
         self._reaper = Reaper()
         reports = options.health_port is not None or options.metrics_port is not None
         self._heartbeat = Heartbeat(self, reports=reports)
@@ -132,8 +132,8 @@ class Supervisor:
         for feature in features():
             duties += feature.duties(self)
         self._heartbeat.listeners = [duty for duty in duties if isinstance(duty, Listener)]
-        if self._files:
-            duties.append(FileWatch(self._files, self._restart))
+        if options.reload:
+            duties.append(FileWatch(self._restart))
         self._duties = Duties(*duties)
         self._silent_children: list[Child] = []  # they have yet to write their stacks
         self._stacks_at = 0.0
@@ -236,20 +236,12 @@ class Supervisor:
     def _fork_lone_jobs(self) -> None:
         """Fork a child for each job that is to run alone, while the child lives that has claimed it."""
         while self._lone_jobs and not self.stopping and self._lone_backoff.over():
-            job = self._lone_jobs[0]
-            if self._holder(job):
+            holder, job = self._lone_jobs[0]
+            if holder in self.children:
                 child = self._fork(self.options.alone(job))
+                child.on_reaped = partial(holder.channel.say, "ended", f"{job.token}/{job.id}")
                 logger.info("Job %a of queue %a runs alone in child %d.", job.id, job.source, child.pid)
             self._lone_jobs.popleft()
-
-    def _holder(self, job: LoneJob) -> Child | None:
-        worker = job.token.partition("/")[0]
-        return next((child for child in self.children if child.worker == worker), None)
-
-    def _end_lone_job(self, job: LoneJob) -> None:
-        """Release the thread that waited for the end of a job."""
-        if child := self._holder(job):
-            child.channel.say("ended", f"{job.token}/{job.id}")
 
     def _release_resources(self) -> None:
         """Free a child of what only its parent needs."""
@@ -351,7 +343,8 @@ class Supervisor:
                     self._probes.note_wait(arguments[0], float(arguments[1]))
                 if word == "alone":
                     number, id, token, version = arguments
-                    self._lone_jobs.append(LoneJob(child.sources[int(number)].name, id, token, version))
+                    job = LoneJob(child.sources[int(number)].name, id, token, version)
+                    self._lone_jobs.append((child, job))
                 if word == "recycle" and not child.recycling:
                     text = "Child %d, worker %s, is quiet and will be replaced: %s."
                     logger.info(text, child.pid, child.worker, arguments[0])
@@ -387,8 +380,7 @@ class Supervisor:
         crashed = bool(code) or not in_order
         if crashed:
             logger.error("Child %d, worker %s, %s.", child.pid, child.worker, child.describe_end(code))
-        job = child.lone_job
-        if job:
+        if child.lone_job:
             if crashed and not child.board.running():
                 self._lone_backoff.note(monotonic() - child.born)
         elif not crashed and self.options.burst and not child.recycling:
@@ -396,7 +388,7 @@ class Supervisor:
         elif not child.stopping:
             self._backoff.note(monotonic() - child.born)
         self._probes.note_end(child)
-        self._reaper.add(child, crashed=crashed, then=partial(self._end_lone_job, job) if job else None)
+        self._reaper.add(child, crashed=crashed)
         child.close()
 
     def wake_children(self, queues: set[str]) -> None:

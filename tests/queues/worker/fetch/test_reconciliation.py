@@ -135,8 +135,8 @@ def test_end_is_recorded_again_with_its_result(fetcher, queue, kit):
 def test_failed_attempt_is_recorded_again_with_its_delay_and_error(kit):
     kit.options(QUEUES={**LASTING, "MAX_ATTEMPTS": 3})
     queue, launcher = Queue("default"), WorkerProcess(Options(("default",), threads=1), worker="w")
-    backups, record = [], launcher._processor.record
-    launcher._processor.record = lambda *args, **more: [backups.append(Backup(kit)), record(*args, **more)]
+    backups, record = [], launcher._runner.record
+    launcher._runner.record = lambda *args, **more: [backups.append(Backup(kit)), record(*args, **more)]
     result = fail.enqueue("x")
 
     def settled():
