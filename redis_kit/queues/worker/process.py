@@ -96,9 +96,9 @@ class WorkerProcess:
             given_up=self._given_up,
             stops=self._stops,
             parts=self._parts,
+            isolate=self._isolate if channel and not options.lone_job else None,
         )
-        isolate = self._isolate if channel and not options.lone_job else None
-        self._runner = JobRunner(context, self._fetcher, isolate=isolate)
+        self._runner = JobRunner(context, self._fetcher)
         self._duties = [duty for feature in features() for duty in feature.process_duties(process)]
         is_limited = channel and (options.max_tasks or options.max_rss)
         self._run_job = self._run_within_limits if is_limited else self._runner.process

@@ -30,7 +30,12 @@ from redis_kit.queues.errors import (
     Expired,
     GiveUp,
     Interrupted,
+    InvalidMiddleware,
+    InvalidWorkflow,
     LeaseLost,
+    NewerMessage,
+    NotSerializable,
+    PayloadTooLarge,
     Retry,
     Snooze,
     TaskTimeout,
@@ -40,7 +45,7 @@ from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import registry, retry
 from redis_kit.queues.tasks.current_job import log_fields
 from redis_kit.queues.tasks.task import Task, extended
-from redis_kit.queues.worker.run.attempt import Attempt, Failed, failed_with
+from redis_kit.queues.worker.run.attempt import Attempt, Failed
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.status_board import Running
 from redis_kit.queues.worker.shared.worker_queue import RecordedEnd, WorkerQueue
@@ -48,6 +53,8 @@ from redis_kit.queues.worker.shared.worker_queue import RecordedEnd, WorkerQueue
 logger = logging.getLogger("redis_kit.worker")
 NO_TRACE: Mapping[str, str] = {}
 LATER: float | None = 60.0  # seconds, if not even the settings can be read
+# Raised for a return value, for steps that were added, and for a middleware that returns something else.
+UNSTORED = (NotSerializable, PayloadTooLarge, InvalidWorkflow, InvalidMiddleware)
 PLAIN = (Retry, GiveUp, Cancelled, Expired)  # their texts say enough: no traceback
 
 
@@ -308,15 +315,15 @@ class InterruptedJob(Postponed):
 def ending_of(attempt: Attempt, error: BaseException) -> Failed | Postponed:
     """Return the ending of an attempt in which this was raised."""
     kind = type(error)  # isinstance() asks the error for its class, which may raise
-    if attempt.runs and issubclass(kind, Interrupted):
+    if not attempt.runs:
+        return Failed(error, final=issubclass(kind, CorruptMessage) and not issubclass(kind, NewerMessage))
+    if issubclass(kind, Interrupted):
         return InterruptedJob(attempt, "its worker stops", text_of(error))
-    if attempt.runs and issubclass(kind, Snooze):
-        try:
+    if issubclass(kind, Snooze):
+        with suppress(InvalidValue, AttributeError):  # a subclass may have any delay
             delay = validation.milliseconds(error.delay, positive=True) / 1000  # type: ignore[attr-defined]
-        except (InvalidValue, AttributeError):  # a subclass may have any delay
-            return failed_with(attempt, error)
-        return SnoozedJob(attempt, "its task raised Snooze", delay, text_of(error))
-    return failed_with(attempt, error)
+            return SnoozedJob(attempt, "its task raised Snooze", delay, text_of(error))
+    return Failed(error, attempt.task, final=attempt.has_returned and issubclass(kind, UNSTORED))
 
 
 def _named(attempt: FailedAttempt | Attempt) -> str:

@@ -227,7 +227,7 @@ class Crashes(Middleware):
         if not attempt.unknown and attempt.job.attempt > most_attempts(attempt.task):
             error = WorkerLost("its process died in the last of its attempts")
             return Failed(error, attempt.task, final=True)
-        return ISOLATED if self.worker.isolates else self.call_next(attempt)
+        return ISOLATED if self.worker.isolate else self.call_next(attempt)
 
 
 class Presence(Middleware):
@@ -350,13 +350,10 @@ def tidy() -> None:
 
 
 class JobRunner:
-    """Runs jobs; shared by all threads of the worker. ``isolate`` runs one in a process of its own."""
+    """Runs jobs; shared by all threads of the worker."""
 
-    def __init__(
-        self, worker: WorkerContext, claims: Claims, *, isolate: Callable[[int, Job], None] | None = None
-    ) -> None:
-        worker.isolates = isolate is not None
-        self.worker, self.claims, self._isolate = worker, claims, isolate
+    def __init__(self, worker: WorkerContext, claims: Claims) -> None:
+        self.worker, self.claims = worker, claims
         self._chains = Chains(worker)
         self._notes = [part.note for part in worker.parts.values() if part.note]
         stored = feature.results()
@@ -444,8 +441,8 @@ class JobRunner:
             done = ending.carry_out(attempt, self)
             attempt.jobs = len(done)
             return done
-        if ending is ISOLATED and self._isolate:
-            self._isolate(attempt.number, attempt.job)
+        if ending is ISOLATED and self.worker.isolate:
+            self.worker.isolate(attempt.number, attempt.job)
         elif isinstance(ending, Postponed):
             self._give_back(ending)
         return []
