@@ -24,12 +24,16 @@ from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.run.attempt import WorkerContext
 from redis_kit.queues.worker.run.endings import record_unstoppable
 from redis_kit.queues.worker.run.runner import JobRunner
-from redis_kit.queues.worker.run.timeouts import JobKey, Timeouts
+from redis_kit.queues.worker.run.timeouts import Timeouts
 from redis_kit.queues.worker.shared.channel import Channel
 from redis_kit.queues.worker.shared.duties import Duties
 from redis_kit.queues.worker.shared.logs import counted, guarded
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import Done, WorkerQueue
+
+logger = logging.getLogger("redis_kit.worker")
+SIGN_OF_LIFE = 2.0  # seconds between two
+THREAD_PAUSE = 0.5  # seconds until a thread that failed goes on
 
 
 def resident() -> float:
@@ -47,13 +51,6 @@ def resident_of(pid: int | str) -> float | None:
     return None
 
 
-logger = logging.getLogger("redis_kit.worker")
-SIGN_OF_LIFE = 2.0  # seconds between two
-
-
-THREAD_PAUSE = 0.5  # seconds until a thread that failed goes on
-
-
 class WorkerProcess:
     """One worker process. ``channel`` brings the supervisor's commands; ``board`` shows the supervisor what it does."""
 
@@ -68,7 +65,6 @@ class WorkerProcess:
     ) -> None:
         self.options, self.worker, self._channel = options, worker or ids.new_worker(), channel
         self._board = board = board or StatusBoard(options.threads)
-        self._cancelled: set[JobKey] = set()  # jobs that run though they were cancelled, and some that have ended
         about = about or ids.information(queues=options.queues, threads=options.threads)
         self.sources = [WorkerQueue(name, worker=self.worker, about=about) for name in options.sources]
         if options.lone_job:
@@ -204,7 +200,7 @@ class WorkerProcess:
             if word == "wake":
                 self._fetcher.wake(float(arguments[1]))
             elif word == "cancel":
-                self._cancel((int(arguments[0]), arguments[1]))
+                self._runner.cancel((int(arguments[0]), arguments[1]))  # the end of its attempt is in the log
             elif word == "ended":
                 if ended := self._isolated.get(arguments[0]):
                     ended.set()
@@ -228,11 +224,6 @@ class WorkerProcess:
             ended.wait()
         del self._isolated[claim]
 
-    def _cancel(self, job: JobKey) -> None:
-        # The end of its attempt is in the log.
-        self._cancelled = (self._cancelled & {(item.source, item.id) for item in self._board.running()}) | {job}
-        self._runner.cancel(job)
-
     def _wait_for(self, *events: str, seconds: float | None = None) -> str:
         deadline = inf if seconds is None else monotonic() + seconds
         while True:
@@ -249,7 +240,8 @@ class WorkerProcess:
     def _end_cancelled(self) -> None:
         """Record the end of cancelled jobs that did not stop: they would run again elsewhere."""
         for item in self._board.running():
-            if (item.source, item.id) in self._cancelled:
+            current = self._runner.worker.running.get((item.source, item.id))
+            if current and current.cancelled:
                 end = partial(record_unstoppable, self.sources[item.source], item, cancelled=True)
                 guarded("The end of a cancelled job", end, None)
 

@@ -305,11 +305,6 @@ class Fetcher(Claims):
             self._claimed.thread_is_free.wait_for(self._may_listen)
             return not self._claimed.stopped
 
-    @property
-    def free(self) -> bool:
-        """Tell whether a thread waits for a job."""
-        return self._claimed.free
-
     def quiet(self) -> None:
         """Claim no more, and return what was not begun to its queues."""
         with self._lock:

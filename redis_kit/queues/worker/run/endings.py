@@ -79,26 +79,22 @@ class FailedAttempt(NamedTuple):
     hooks: Sequence[Callable[[str], object]] = ()  # called with the reason if the job is dead now
     trace: Mapping[str, str] = NO_TRACE  # the ids of its span
 
-    def record(self) -> State | None:
-        """Record it and return the job's new state; a repeat is safe.
+    def record(self) -> "tuple[FailedAttempt, State]":
+        """Record it; return what was recorded, and the job's new state. A repeat is safe.
 
-        None if the job was cancelled while it ran, and is recorded as such. One round trip, two for a cancelled job,
-        and those of its hooks.
+        A job that was cancelled while it ran is recorded as such. One round trip, two for a cancelled job, and those of
+        its hooks.
         """
         steps = claim.fail(self.source, self.job, self.delay, self.reason, self.max_attempts, self.stored)
         state = self.source.run_flow(steps)
         if state is None:
-            self.as_cancelled().record()
+            return cancelled_attempt(self.source, self.job, task=self.task, recorder=self.recorder).record()
         if state == "dead" and self.cancelled:
             with suppress(RedisFailure):
                 self.source.delete(self.job.id)  # it was cancelled: nobody will retry it
         for hook in self.hooks if state == "dead" else ():
             hook(self.reason)
-        return state
-
-    def as_cancelled(self) -> "FailedAttempt":
-        """Return what is to be recorded in its place for a job that was cancelled while it ran."""
-        return cancelled_attempt(self.source, self.job, task=self.task, recorder=self.recorder)
+        return self, state
 
     def plain(self) -> "FailedAttempt":
         """Return a shorter form, for when the whole could not be recorded."""
@@ -111,11 +107,8 @@ class FailedAttempt(NamedTuple):
         again = self._replace(job=Job(self.job.id, b"", self.job.token), task=None, error=error, recorder=None)
         return RecordedEnd(end.token, end.id, self.stored[0], again.record)
 
-    def announce(self, state: State | None) -> None:
+    def announce(self, state: State) -> None:
         """Log the job's new state and send the signals. It is recorded already, so a failure here changes nothing."""
-        if state is None:
-            self.as_cancelled().announce("dead")
-            return
         fields = current_fields.set(lambda: {**self.trace, **log_fields(self.source, self.job)})
         guarded("The log of a failed attempt", partial(self._log, state), None)
         current_fields.reset(fields)
@@ -251,11 +244,9 @@ def record_unstoppable(source: WorkerQueue, running: Running, *, cancelled: bool
     if cancelled:
         error = Cancelled("The job was cancelled while it ran, and did not stop.")
     failure = failed(source, job, error, task=task, recorder=job_recorder, killed=True)
-    try:
-        state = failure.record()
-    except LeaseLost:
-        return
-    failure.announce(state)
+    with suppress(LeaseLost):
+        recorded, state = failure.record()
+        recorded.announce(state)
 
 
 @dataclass(frozen=True)

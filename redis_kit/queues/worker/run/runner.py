@@ -476,7 +476,7 @@ class JobRunner:
         if not again:
             self.claims.recent.add([failure.repeatable()])
         try:
-            state = until_answered(failure.record, self.worker.given_up)
+            recorded, state = until_answered(failure.record, self.worker.given_up)
         except BaseException as error:
             if not again:
                 guarded("The log of a failed attempt", partial(failure.log_unrecorded, error), None)
@@ -486,7 +486,7 @@ class JobRunner:
                 self.claims.retry_later(partial(self.record, later, again=True))
             return
         failpoints.reach("nacked")
-        failure.announce(state)
+        recorded.announce(state)
 
 
 def _call_all(announcements: Sequence[Callable[[], object]]) -> None:

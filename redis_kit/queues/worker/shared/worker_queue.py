@@ -124,18 +124,11 @@ def send_heartbeats(sources: Sequence[WorkerQueue]) -> list[HeartbeatReply | Red
     return sources[0].run_flow(_send_heartbeats(sources))
 
 
-class Report(NamedTuple):
-    """For how many seconds the next job of a queue waits, None if none does; why the server refuses writes, or ""."""
-
-    wait: float | None
-    refused: str
-
-
-def reports(sources: Sequence[WorkerQueue]) -> list[Report | RedisFailure]:
+def reports(sources: Sequence[WorkerQueue]) -> list[stats.QueueStats | RedisFailure]:
     """Return how each queue is doing. One round trip."""
     steps = [stats.QUEUE_STATS(source.key(""), 1) for source in sources]
     replies = sources[0].run_flow(single(Batch(steps, lenient=True)))
-    return [reply if isinstance(reply, RedisFailure) else _report(reply) for reply in replies]
+    return [reply if isinstance(reply, RedisFailure) else stats.read_report([reply], 1) for reply in replies]
 
 
 def forget_unused(sources: Sequence[WorkerQueue]) -> None:
@@ -159,11 +152,6 @@ def _send_heartbeats(sources: Sequence[WorkerQueue]) -> Flow[list[HeartbeatReply
         except RedisFailure as error:
             beats[at] = reply._replace(error=error)  # its command was taken off the queue
     return beats
-
-
-def _report(reply: list[Any]) -> Report:
-    wait, paused_since = reply[4], reply[6]
-    return Report(wait / 1000 if wait >= 0 > paused_since else None, stats.refusal(reply))
 
 
 RECENT = 20_000  # acknowledgements

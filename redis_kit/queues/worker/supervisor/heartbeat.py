@@ -217,7 +217,7 @@ class Heartbeat:
             if isinstance(report, RedisFailure):
                 self._unanswered[queue.name] = report
                 continue
-            if report.wait is not None:
+            if report.wait is not None and not report.paused:
                 self.waits[queue.name] = report.wait
             if report.refused:
                 self.refused[queue.name] = report.refused

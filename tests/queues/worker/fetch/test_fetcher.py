@@ -159,7 +159,7 @@ def test_sign_is_passed_on_where_the_free_thread_got_a_job_elsewhere(two):
     found = []
     thread = threading.Thread(target=lambda: found.append(fetcher.next()))
     thread.start()
-    wait_for(lambda: fetcher.free)
+    wait_for(lambda: fetcher._claimed.free)
     Queue("mail").put(1)
     Queue("news").put(1)
     assert here.listen()

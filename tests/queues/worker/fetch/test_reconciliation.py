@@ -159,7 +159,7 @@ def test_cancelled_job_is_gone_when_its_end_is_recorded_again(fetcher, queue, ki
     backup = Backup(kit)
     attempt = failed(fetcher._queues[0].queue, job, Cancelled("somebody"), task=fail)
     fetcher.recent.add([attempt.repeatable()])
-    assert attempt.record() == "dead"
+    assert attempt.record() == (attempt, "dead")
     assert queue.counts() == EMPTY
     backup.restore()
     fetcher._claimed.in_hand.clear()
