@@ -24,7 +24,6 @@ from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.run.attempt import WorkerContext
 from redis_kit.queues.worker.run.endings import record_unstoppable
 from redis_kit.queues.worker.run.runner import JobRunner
-from redis_kit.queues.worker.run.timeouts import Timeouts
 from redis_kit.queues.worker.shared.channel import Channel
 from redis_kit.queues.worker.shared.duties import Duties
 from redis_kit.queues.worker.shared.logs import counted, guarded
@@ -66,18 +65,14 @@ class WorkerProcess:
         self.options, self.worker, self._channel = options, worker or ids.new_worker(), channel
         self._board = board = board or StatusBoard(options.threads)
         about = about or ids.information(queues=options.queues, threads=options.threads)
-        self.sources = [WorkerQueue(name, worker=self.worker, about=about) for name in options.sources]
-        if options.lone_job:
-            job = options.lone_job
-            self.sources = [WorkerQueue(job.source, worker=self.worker, about=about, lone_job=job)]
+        make = partial(WorkerQueue, worker=self.worker, about=about, lone_job=options.lone_job)
+        self.sources: list[WorkerQueue] = [make(name) for name in options.sources]
         self._level = logging.DEBUG if options.lone_job else logging.INFO  # the supervisor says which job runs alone
         self._recycling = False  # it has run enough jobs or has grown too large, and is to be replaced
         self._events: EventQueue[str] = EventQueue()
-        self._given_up, self._stopping = Event(), Event()
+        self._stopping = Event()
         self._isolated: dict[str, Event] = {}  # set when the job of this claim has ended, in a process of its own
-        self._deadlines = Timeouts()
         process = Process("worker", self.worker, self.sources, self._stopping, options.burst, self._report)
-        self._parts = process_parts(process)
         self._fetcher = Fetcher(
             self.sources,
             threads=options.threads,
@@ -85,16 +80,14 @@ class WorkerProcess:
             rotation=Rotation([len(names) for names in options.shards], options.weights),
             on_empty=self.stop if options.burst else None,
         )
-        context = WorkerContext(
+        self._context = WorkerContext(
             self.sources,
             board,
-            deadlines=self._deadlines,
-            given_up=self._given_up,
             stops=self._stops,
-            parts=self._parts,
+            parts=process_parts(process),
             isolate=self._isolate if channel and not options.lone_job else None,
         )
-        self._runner = JobRunner(context, self._fetcher)
+        self._runner = JobRunner(self._context, self._fetcher)
         self._duties = [duty for feature in features() for duty in feature.process_duties(process)]
         is_limited = channel and (options.max_tasks or options.max_rss)
         self._run_job = self._run_within_limits if is_limited else self._runner.process
@@ -113,7 +106,7 @@ class WorkerProcess:
         self._fetcher.stop()
         if event == "stop":
             event = self._wait_for("ended", "now", "gone", seconds=end - monotonic())
-        self._given_up.set()
+        self._context.given_up.set()
         self._leave()
         return int(event == "gone")
 
@@ -178,8 +171,8 @@ class WorkerProcess:
             start_thread(f"job-{slot}", partial(self._work, slot))
         threads: dict[str, Callable[[], object]] = {
             "watch": self._fetcher.watch,
-            "deadlines": self._deadlines.run,
-            **{name: part.run for name, part in self._parts.items() if part.run},
+            "deadlines": self._context.deadlines.run,
+            **{name: part.run for name, part in self._context.parts.items() if part.run},
         }
         if self._duties and not self.options.burst:
             threads["duties"] = self._run_duties
@@ -240,13 +233,13 @@ class WorkerProcess:
     def _end_cancelled(self) -> None:
         """Record the end of cancelled jobs that did not stop: they would run again elsewhere."""
         for item in self._board.running():
-            current = self._runner.worker.running.get((item.source, item.id))
+            current = self._context.running.get((item.source, item.id))
             if current and current.cancelled:
                 end = partial(record_unstoppable, self.sources[item.source], item, cancelled=True)
                 guarded("The end of a cancelled job", end, None)
 
     def _leave(self) -> None:
-        self._deadlines.stop()
+        self._context.deadlines.stop()
         unsent = self._fetcher.flush_all()
         self._runner.close()
         self._end_cancelled()
