@@ -191,7 +191,7 @@ class WorkerProcess:
     def _take_commands(self, channel: Channel) -> None:
         for word, *arguments in channel.read():
             if word == "wake":
-                self._fetcher.wake(float(arguments[1]))
+                self._fetcher.wake(float(arguments[0]))
             elif word == "cancel":
                 self._runner.cancel((int(arguments[0]), arguments[1]))  # the end of its attempt is in the log
             elif word == "ended":

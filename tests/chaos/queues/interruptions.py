@@ -154,7 +154,7 @@ def _cancel(id: str, randomness: random.Random, patience: float) -> None:
     while not any(limit.job == (0, id) for limit in list(running.values())) and time.monotonic() < end:
         never.wait(0.001)
     never.wait(randomness.uniform(0, 0.02))
-    interrupted_tasks.launcher[0]._cancel((0, id))
+    interrupted_tasks.launcher[0]._runner.cancel((0, id))
 
 
 def _wait_until_done(outcome: Notes, patience: float) -> bool:

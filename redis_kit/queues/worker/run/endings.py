@@ -146,22 +146,18 @@ class FailedAttempt(NamedTuple):
         name, attempt, error = _named(self), f"attempt {number} of {self.of}", self.unforeseen()
         if self.cancelled and state == "dead":
             logger.info("%s was cancelled%s.", name, "; it ended with its process" if self.killed else "")
-            return
-        if self.killed:
+        elif self.killed:
             next_step = "it is dead" if state == "dead" else f"the next one in {rounded_duration(self.delay)}"
             logger.error("%s: its process was killed, %s, %s: %a", name, attempt, next_step, self.reason)
-            return
-        if state != "dead" and issubclass(type(self.error), Retry):
+        elif state == "dead":
+            ran = self.task and not issubclass(type(self.error), Expired)
+            logger.error("%s is dead%s: %a", name, f" after {attempt}" if ran else "", self.reason, exc_info=error)
+        elif issubclass(type(self.error), Retry):
             ending = f": {text!a}" if (text := text_of(self.error)) else "."
             logger.info("%s will be retried in %s, after %s%s", name, rounded_duration(self.delay), attempt, ending)
-            return
-        if state != "dead":
-            ending = "." if error else f": {self.reason!a}"
-            next_in = rounded_duration(self.delay)
+        else:
+            next_in, ending = rounded_duration(self.delay), "." if error else f": {self.reason!a}"
             logger.warning("%s failed, %s, the next one in %s%s", name, attempt, next_in, ending, exc_info=error)
-            return
-        ran = self.task and not issubclass(type(self.error), Expired)
-        logger.error("%s is dead%s: %a", name, f" after {attempt}" if ran else "", self.reason, exc_info=error)
 
 
 def failed(
@@ -278,14 +274,12 @@ class SnoozedJob(Postponed):
         keep = attempt.recorder.keeps(failed=True) if attempt.recorder else 0
         expires = attempt.call.expires
         if source.run_flow(claim.snooze(source, job, self.delay, expires=expires, why=self.said, ttl_ms=keep)):
-            guarded("The log of a snoozed job", self._log, None)
+            ending = f": {self.said!a}" if self.said else "."
+            log = partial(logger.info, "%s snoozes for %s%s", _named(attempt), rounded_duration(self.delay), ending)
+            guarded("The log of a snoozed job", log, None)
             send_safely(signals.job_snoozed, SnoozedJob, queue=source.queue_name, job=job, task=task, delay=self.delay)
             return None
         return cancelled_attempt(source, job, task=task, recorder=attempt.recorder)
-
-    def _log(self) -> None:
-        ending = f": {self.said!a}" if self.said else "."
-        logger.info("%s snoozes for %s%s", _named(self.attempt), rounded_duration(self.delay), ending)
 
 
 @dataclass(frozen=True)
@@ -297,10 +291,8 @@ class InterruptedJob(Postponed):
     def give_back(self) -> None:
         """Make it ready in its old place, without counting an attempt. One round trip; a repeat is safe."""
         self.attempt.source.release([self.attempt.job])
-        guarded("The log of an interrupted job", self._log, None)
-
-    def _log(self) -> None:
-        logger.info("%s is ready again: %s.", _named(self.attempt), self.said)
+        log = partial(logger.info, "%s is ready again: %s.", _named(self.attempt), self.said)
+        guarded("The log of an interrupted job", log, None)
 
 
 def ending_of(attempt: Attempt, error: BaseException) -> Failed | Postponed:

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from time import monotonic
 from typing import Any, NoReturn
 
@@ -72,7 +73,7 @@ class Child:
     recycling: bool = False
     stopping: bool = False
     returned_jobs: bool = False  # it was told not to finish its jobs
-    kill_at: float | None = None
+    kill_at: float = inf
     killed_late: bool = False  # it was killed because it did not end in time
     overdue: list[Running] = field(default_factory=list)  # the jobs it was killed for
     cancelled: dict[int, list[str]] = field(default_factory=dict)  # by queue, as of the last heartbeat
@@ -105,9 +106,9 @@ class Child:
         elif before and not self.unresponsive:
             logger.warning("Child %d, worker %s, responds again.", self.pid, self.worker)
 
-    def wake(self, source: WorkerQueue, seconds: float = 0.0) -> None:
-        """Have it ask a queue for jobs after this time at the latest."""
-        self.channel.say("wake", self.sources.index(source), f"{seconds:.3f}")
+    def wake(self, seconds: float = 0.0) -> None:
+        """Have it ask for jobs after this time at the latest."""
+        self.channel.say("wake", f"{seconds:.3f}")
 
     def reconcile(self, index: int, held: list[bytes]) -> None:
         """Ask the child about jobs that the server holds as running for it and its board does not show."""
@@ -144,12 +145,12 @@ class Child:
         now = monotonic()
         if self.overdue or self.killed_late:
             return False
-        overdue = [job for job in self.board.running() if job.deadline is not None and job.deadline <= now]
-        self.killed_late = not overdue and self.kill_at is not None and self.kill_at <= now
-        if overdue or self.killed_late:
-            self.overdue = overdue
-            self.signal(signal.SIGKILL)
-        return bool(self.overdue) or self.killed_late
+        self.overdue = [job for job in self.board.running() if job.deadline is not None and job.deadline <= now]
+        self.killed_late = not self.overdue and self.kill_at <= now
+        if not self.overdue and not self.killed_late:
+            return False
+        self.signal(signal.SIGKILL)
+        return True
 
     def signal(self, number: int) -> None:
         """Send it a signal."""

@@ -261,7 +261,7 @@ class Heartbeat:
     def _pass_on(self, child: Child, source: WorkerQueue, answer: HeartbeatReply) -> None:
         index = child.sources.index(source)
         if answer.next_job is not None and answer.next_job <= 3 * conf.section(QueueSettings).HEARTBEAT_INTERVAL:
-            child.wake(source, answer.next_job)
+            child.wake(answer.next_job)
         child.cancelled[index] = answer.cancelled
         for id in answer.cancelled:  # with each heartbeat until it has ended: it may not have begun
             child.channel.say("cancel", index, id)

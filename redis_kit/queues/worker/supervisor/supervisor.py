@@ -394,9 +394,8 @@ class Supervisor:
     def wake_children(self, queues: set[str]) -> None:
         """See Supervision."""
         for child in self.children if not (self.quiet or self.stopping) else ():
-            for source in child.sources if not child.recycling else ():
-                if source.name in queues:
-                    child.wake(source)
+            if not child.recycling and any(source.name in queues for source in child.sources):
+                child.wake()
 
     def _answer_probes(self) -> None:
         self._probes.serve(os_signals.readable(self._probes.sockets(), 0))
