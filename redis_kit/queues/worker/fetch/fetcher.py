@@ -90,44 +90,22 @@ class QueueState:
         return self.closed_until > monotonic()
 
 
-class Reconciler:
-    """Reconciles jobs that the supervisor asks about. ``held`` returns those in hand or not yet acknowledged."""
-
-    def __init__(self, recent: RecentAcks, held: Callable[[], set[bytes]]) -> None:
-        self._recent, self._held = recent, held
-        self._asked: list[tuple[WorkerQueue, list[bytes]]] = []
-
-    def ask(self, source: WorkerQueue, members: Sequence[str]) -> None:
-        """Check these with the next exchange. Nothing depends on it: the next heartbeat asks again."""
-        self._asked.append((source, [member.encode("utf-8", "surrogateescape") for member in members]))
-
-    def run(self) -> None:
-        """Record or return what no thread has. Called during an exchange, so no other claim is on its way."""
-        asked, self._asked = self._asked, []
-        for source, members in asked:
-            held, claims = self._held(), claim.unanswered(source, source.worker)
-            try:
-                self._settle(source, [name for name in members if name not in held and _claim(name) not in claims])
-            except RedisFailure as error:
-                logger.debug("Queue %a: jobs held as running could not be reconciled: %s", source.name, error)
-            except Exception:
-                logger.exception("Queue %a: jobs held as running could not be reconciled.", source.name)
-
-    def _settle(self, source: WorkerQueue, unknown: list[bytes]) -> None:
-        remembered = self._recent.find(unknown)
-        if ended := [ack for ack in remembered.values() if isinstance(ack, Ack)]:
-            source.run_flow(claim.acknowledge(source, source.worker, ended))
-        for ack in remembered.values():
-            if not isinstance(ack, Ack):
-                with suppress(LeaseLost):
-                    ack.record()
-        count = source.put_back([member for member in unknown if member not in remembered])
-        if remembered:
-            text = "Queue %a: the server had lost the outcomes of %s; recorded again."
-            logger.warning(text, source.name, counted(len(remembered), "job"))
-        if count:
-            text = "Queue %a: the server held %s as running that no thread runs; ready again."
-            logger.warning(text, source.name, counted(count, "job"))
+def _settle(source: WorkerQueue, recent: RecentAcks, unknown: list[bytes]) -> None:
+    """Record these jobs as done again, as far as that is remembered, and return the others to their queue."""
+    remembered = recent.find(unknown)
+    if ended := [ack for ack in remembered.values() if isinstance(ack, Ack)]:
+        source.run_flow(claim.acknowledge(source, source.worker, ended))
+    for ack in remembered.values():
+        if not isinstance(ack, Ack):
+            with suppress(LeaseLost):
+                ack.record()
+    count = source.put_back([member for member in unknown if member not in remembered])
+    if remembered:
+        text = "Queue %a: the server had lost the outcomes of %s; recorded again."
+        logger.warning(text, source.name, counted(len(remembered), "job"))
+    if count:
+        text = "Queue %a: the server held %s as running that no thread runs; ready again."
+        logger.warning(text, source.name, counted(count, "job"))
 
 
 def _claim(member: bytes) -> str:
@@ -183,7 +161,8 @@ class Fetcher(Claims):
         self._timer = Condition(self._lock)  # for the watch
         self._claim_at = NOW  # when the server is next to be asked for jobs,
         self._flush_at = self._looks_at = NEVER  # when to be told what is done, and when the watch looks next
-        self._reconciler, self._prefetch = Reconciler(self.recent, self._held), Prefetch()
+        self._prefetch = Prefetch()
+        self._suspects: list[tuple[WorkerQueue, list[bytes]]] = []  # jobs that the supervisor asks about
         self._empty = False  # the last claim found that no job is ready
         self._returning = 0  # calls under way that return jobs to their queues
         self._log_limit = LogRateLimit()
@@ -365,9 +344,13 @@ class Fetcher(Claims):
                 self._returning -= 1
 
     def reconcile(self, number: int, members: Sequence[str]) -> None:
-        """Reconcile these claims with the jobs of this process, in the next exchange."""
-        self._reconciler.ask(self._queues[number].queue, members)
+        """Reconcile these claims with the jobs of this process, in the next exchange.
+
+        Nothing depends on it: the next heartbeat asks again.
+        """
+        suspects = [member.encode("utf-8", "surrogateescape") for member in members]
         with self._lock:
+            self._suspects.append((self._queues[number].queue, suspects))
             self._flush_by(NOW)
 
     def _exchange_is_due(self) -> bool:
@@ -442,7 +425,7 @@ class Fetcher(Claims):
             recorded = self._ask(done, room)
             if recorded:
                 failpoints.reach("exchanged")
-            self._reconciler.run()
+            self._reconcile()
             if not self._failing:
                 self._board.forget()
         finally:
@@ -562,7 +545,21 @@ class Fetcher(Claims):
                     self._claimed.add(number, jobs, delay=RETRY)  # else the next try would follow at once
                     self._look_by(self._claimed.since + LIMIT)
 
+    def _reconcile(self) -> None:
+        """Record or return suspects that no thread has. Called during an exchange, so no other claim is on its way."""
+        suspects, self._suspects = self._suspects, []
+        for source, members in suspects:
+            held, claims = self._held(), claim.unanswered(source, source.worker)
+            unknown = [member for member in members if member not in held and _claim(member) not in claims]
+            try:
+                _settle(source, self.recent, unknown)
+            except RedisFailure as error:
+                logger.debug("Queue %a: jobs held as running could not be reconciled: %s", source.name, error)
+            except Exception:
+                logger.exception("Queue %a: jobs held as running could not be reconciled.", source.name)
+
     def _held(self) -> set[bytes]:
+        """Return the jobs that wait, that threads have in hand, or that are not yet acknowledged."""
         with self._lock:
             done = [item.job for state in self._queues for item in state.done]
             return set(map(member, [*self._claimed.held(), *done]))

@@ -1,7 +1,7 @@
 """Ends tasks that take too long or are cancelled, by an exception raised inside them: in threads, or in the event loop.
 
 Python raises it wherever the thread is, once for an attempt. Code that is taking a lock or a connection would lose it,
-so the thread may leave that code first: see _is_within().
+so the thread may leave that code first: see is_guarded().
 """
 
 import asyncio
@@ -92,19 +92,14 @@ class Timeouts:
         """End what is due; return the moment at which there is more to do. Needs the lock."""
         now = monotonic()
         for thread, limit in list(self._limits.items()):
-            if limit.end <= now and not _is_within(thread, late=now - limit.end):
+            if limit.end > now:
+                continue
+            # Where the thread is now is where the error would be raised: until this one waits, no other runs.
+            frame = sys._current_frames().get(thread)
+            if frame is None or not is_guarded(frame, late=now - limit.end):
                 del self._limits[thread]
                 _raise_in(thread, limit.error)
         return max(now + PAUSE, min((limit.end for limit in self._limits.values()), default=inf))
-
-
-def _is_within(thread: int, *, late: float) -> bool:
-    """Say whether a thread is within code that must not be interrupted.
-
-    Where it is now is where it would be raised: until this thread waits, no other runs.
-    """
-    frame = sys._current_frames().get(thread)
-    return frame is not None and is_guarded(frame, late=late)
 
 
 def is_guarded(frame: FrameType, *, late: float = 0.0) -> bool:

@@ -18,7 +18,7 @@ from redis_kit.queues.engine.done import Ack, ack_of
 from redis_kit.queues.engine.job import Job, member
 from redis_kit.queues.engine.liveness import HeartbeatReply, heartbeat_reply, take_over
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.reports import stats, workers
+from redis_kit.queues.reports import workers
 from redis_kit.queues.settings import options_of, whole
 from redis_kit.queues.worker.options import LoneJob
 
@@ -62,10 +62,23 @@ class WorkerQueue(Queue):
         self.worker, self.about, self.after = worker, about, b""
 
     def exchange(self, limit: int, done: Sequence[Ack] = ()) -> Claimed:
-        """End jobs, claim others (0: none) and tell when there may be more. One round trip; a repeat is safe."""
-        if self._lone_claim:
-            return self._exchange_alone(limit, done)
-        return self.run_flow(claim.ack_and_claim(self, self.worker, limit, self.about, done))[0]
+        """End jobs, claim others (0: none) and tell when there may be more. A repeat is safe.
+
+        One round trip; with a lone job one to end it, and one to take it over.
+        """
+        if not self._lone_claim:
+            return self.run_flow(claim.ack_and_claim(self, self.worker, limit, self.about, done))[0]
+        claimed = Claimed([], None, [])
+        if done:
+            claimed = self.run_flow(claim.ack_and_claim(self, self.worker, 0, self.about, done))[0]
+        if limit and self._lone_job:
+            lone = self._lone_job
+            given = {"version": lone.version, "token": lone.token, "about": self.about}
+            job = self.run_flow(claim.claim_by_id(self, self.worker, self._lone_claim, lone.id, **given))
+            if job:
+                claimed.jobs.append(job)
+            self._lone_job = None
+        return claimed
 
     def run_flow(self, steps: Flow[Result], **answers: Any) -> Result | Any:
         """See Primitive."""
@@ -101,20 +114,6 @@ class WorkerQueue(Queue):
         since = [information.partition(b" ")[0] for information in reply[2 :: workers.FIELDS]]
         return min([float(number) for number in since if number.isdigit()], default=inf)
 
-    def _exchange_alone(self, limit: int, done: Sequence[Ack]) -> Claimed:
-        """End jobs, and take over the lone job if that did not happen yet. A round trip for each; a repeat is safe."""
-        claimed = Claimed([], None, [])
-        if done:
-            claimed = self.run_flow(claim.ack_and_claim(self, self.worker, 0, self.about, done))[0]
-        if limit and self._lone_job:
-            lone = self._lone_job
-            given = {"version": lone.version, "token": lone.token, "about": self.about}
-            job = self.run_flow(claim.claim_by_id(self, self.worker, self._lone_claim, lone.id, **given))
-            if job:
-                claimed.jobs.append(job)
-            self._lone_job = None
-        return claimed
-
 
 def send_heartbeats(sources: Sequence[WorkerQueue]) -> list[HeartbeatReply | RedisFailure]:
     """Keep workers alive on their queues, as far as these let them, and list a page of the running jobs of each.
@@ -122,18 +121,6 @@ def send_heartbeats(sources: Sequence[WorkerQueue]) -> list[HeartbeatReply | Red
     One round trip, on a Cluster one per node.
     """
     return sources[0].run_flow(_send_heartbeats(sources))
-
-
-def reports(sources: Sequence[WorkerQueue]) -> list[stats.QueueStats | RedisFailure]:
-    """Return how each queue is doing. One round trip."""
-    steps = [stats.QUEUE_STATS(source.key(""), 1) for source in sources]
-    replies = sources[0].run_flow(single(Batch(steps, lenient=True)))
-    return [reply if isinstance(reply, RedisFailure) else stats.read_report([reply], 1) for reply in replies]
-
-
-def forget_unused(sources: Sequence[WorkerQueue]) -> None:
-    """Take queues that were never used, and that no worker serves, off the list of queues. One to four round trips."""
-    sources[0].run_flow(enqueue.forget_unused(sources))
 
 
 def _send_heartbeats(sources: Sequence[WorkerQueue]) -> Flow[list[HeartbeatReply | RedisFailure]]:

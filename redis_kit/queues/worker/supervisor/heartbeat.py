@@ -8,16 +8,20 @@ from typing import NamedTuple, Protocol
 
 from redis_kit.core import conf
 from redis_kit.core.errors import AuthenticationFailed, RedisFailure
+from redis_kit.core.flow import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.signals import send_safely
+from redis_kit.core.steps import Batch
 from redis_kit.queues import signals
+from redis_kit.queues.engine import enqueue
 from redis_kit.queues.engine.feature import Listener, death_hooks
 from redis_kit.queues.engine.liveness import HeartbeatReply, Poison
+from redis_kit.queues.reports import stats
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import counted, named
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE
-from redis_kit.queues.worker.shared.worker_queue import PAGE, WorkerQueue, forget_unused, reports, send_heartbeats
+from redis_kit.queues.worker.shared.worker_queue import PAGE, WorkerQueue, send_heartbeats
 from redis_kit.queues.worker.supervisor.child import Child
 
 logger = logging.getLogger("redis_kit.worker")
@@ -213,10 +217,14 @@ class Heartbeat:
         return answers
 
     def _read_reports(self) -> None:
-        for queue, report in zip(self.parent.queues, reports(self.parent.queues), strict=True):
-            if isinstance(report, RedisFailure):
-                self._unanswered[queue.name] = report
+        """Read how each queue is doing. One round trip."""
+        queues = self.parent.queues
+        steps = [stats.QUEUE_STATS(queue.key(""), 1) for queue in queues]
+        for queue, reply in zip(queues, queues[0].run_flow(single(Batch(steps, lenient=True))), strict=True):
+            if isinstance(reply, RedisFailure):
+                self._unanswered[queue.name] = reply
                 continue
+            report = stats.read_report([reply], 1)
             if report.wait is not None and not report.paused:
                 self.waits[queue.name] = report.wait
             if report.refused:
@@ -245,7 +253,7 @@ class Heartbeat:
         """
         if sources := list(self._noted.values()):
             try:
-                forget_unused(sources)
+                sources[0].run_flow(enqueue.forget_unused(sources))
             except RedisFailure as error:
                 logger.debug("Names of queues that were never used stay: %s", error)
 

@@ -109,7 +109,7 @@ def test_claim_whose_answer_got_lost_is_repeated_and_not_given_back(kit, proxy):
         fetcher._ask([[]], 1)
     assert queue.counts() == QueueCounts(0, 0, 1, 0)
     fetcher.reconcile(0, told(running(kit, queue)))
-    fetcher._reconciler.run()
+    fetcher._reconcile()
     assert queue.counts() == QueueCounts(0, 0, 1, 0)
     fetcher._queues[0].retry_at = 0.0
     fetcher._ask([[]], 1)
