@@ -207,9 +207,10 @@ class RecentAcks:
 
 
 class Claims:
-    """What a runner asks of that which claims its jobs. This one is for a thread that claims each job by itself.
+    """What a runner asks of that which claims its jobs. ``recent`` remembers which ends of jobs were recorded.
 
-    ``recent`` remembers which ends of jobs were recorded.
+    This one is for a thread that claims each job by itself. Its methods do nothing, as no others wait: a claim whose
+    end can't be recorded ends with its lease.
     """
 
     def __init__(self) -> None:
@@ -226,4 +227,4 @@ class Claims:
         """Return jobs to their queue, and claim none there for some seconds."""
 
     def retry_later(self, call: Callable[[], None]) -> None:
-        """Make a call that failed again, later. Nothing is done here: the claim ends with its lease."""
+        """Make a call that failed again, later."""
