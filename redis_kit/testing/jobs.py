@@ -17,11 +17,11 @@ from redis_kit.queues.errors import Retry
 from redis_kit.queues.inspection import queue_counts, queue_names
 from redis_kit.queues.tasks.enqueue import WaitingCall
 from redis_kit.queues.worker.run.attempt import WorkerContext
-from redis_kit.queues.worker.run.endings import FailedAttempt, NoClaims
+from redis_kit.queues.worker.run.endings import FailedAttempt
 from redis_kit.queues.worker.run.runner import JobRunner
 from redis_kit.queues.worker.run.timeouts import EventLoop, JobKey
 from redis_kit.queues.worker.shared.status_board import StatusBoard
-from redis_kit.queues.worker.shared.worker_queue import Done, WorkerQueue
+from redis_kit.queues.worker.shared.worker_queue import Claims, Done, WorkerQueue
 
 
 class _Here(EventLoop):
@@ -49,7 +49,7 @@ class _Runner(JobRunner):
             raise failure.error
 
 
-class _Alone(NoClaims):
+class _Alone(Claims):
     def put_off(self, number: int, jobs: Sequence[Job], seconds: float) -> None:
         """Fail the test: to claim the job again and again would not end."""
         ids = ", ".join(ascii(job.id) for job in jobs)

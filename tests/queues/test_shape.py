@@ -41,14 +41,14 @@ def test_plain_job_passes_few_files_and_functions(kit):
         with in_process.working(WorkerProcess(Options(("default",), threads=1))) as worker:
             for number in range(20):
                 plain.enqueue(number)
-            wait_for(lambda: not sum(queue.counts()) and worker._fetcher.free)
+            wait_for(lambda: not sum(queue.counts()) and worker._fetcher._claimed.free)
             on.set()
             sys.setprofile(note)
             plain.enqueue(20)
             sys.setprofile(None)
             wait_for(lambda: "Fetcher.add_done" in passed["queues/worker/fetch/fetcher.py"])
             wait_for(lambda: "RecentAcks.add" in passed["queues/worker/shared/worker_queue.py"])
-            wait_for(lambda: worker._fetcher.free)
+            wait_for(lambda: worker._fetcher._claimed.free)
             on.clear()
     finally:
         sys.setprofile(None)

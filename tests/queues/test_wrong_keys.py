@@ -65,7 +65,7 @@ class Scene:
             return schedules.PUT_TICK(base, "s", number, "allow", 0, id, b"1", unique, until, "", job=unique or "-")
 
         job, other, dead = self.jobs
-        failure = {"result": (b"[]", 60_000), "error": "e"}
+        snooze = {"expires": 0, "why": "", "ttl_ms": 1000}
         return [
             *calls(queue, source, job),
             lambda: queue_history(queue.name),
@@ -99,10 +99,10 @@ class Scene:
             lambda: self.run(cancel(base, "x")),
             lambda: self.run(results.store_progress(base, job, progress=b"1", ttl_ms=1000)),
             lambda: queue.run_flow(cursors.store(queue, job, 0, (b"1", 1000), (b"1", 1000), crashed=True)),
-            lambda: source.snooze(job, 5, expires=0, why="", ttl_ms=1000),
-            lambda: source.snooze(other, 5, expires=0, why="", ttl_ms=1000),
-            lambda: source.fail(job, delay=0, max_attempts=1, **failure),
-            lambda: source.fail(job, delay=5, max_attempts=9, **failure),
+            lambda: source.run_flow(claim.snooze(source, job, 5, **snooze)),
+            lambda: source.run_flow(claim.snooze(source, other, 5, **snooze)),
+            lambda: source.run_flow(claim.fail(source, job, 0, "e", 1, (b"[]", 1000))),
+            lambda: source.run_flow(claim.fail(source, job, 5, "e", 9, (b"[]", 1000))),
             *(lambda state=state: queue.purge(state) for state in ("ready", "scheduled", "dead")),
             lambda: queue.requeue([dead.id]),
             lambda: self.run(results.get_result(base, job.id, waits=True)),

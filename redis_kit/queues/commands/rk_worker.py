@@ -30,7 +30,6 @@ class Command(terminal.KitCommand):
         "Exit codes: 0 stopped by a signal or a command, or --burst is done; 1 a port is taken; 2 wrong "
         "arguments; 78 wrong settings. A worker that can't reach Redis waits for it."
     )
-    _restarted: str | None = None  # when --reload did that
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
@@ -69,14 +68,8 @@ class Command(terminal.KitCommand):
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Run the command. Before the worker handles signals, TERM and INT end the process at once."""
-        self._restarted = os.environ.pop(autoreload.RESTARTED, None)  # tasks start processes of their own
         with os_signals.loading():
             return super().execute(*args, **options)
-
-    def check(self, *args: Any, **options: Any) -> None:
-        """Run the system checks, which load the URLs and more."""
-        with autoreload.recovering(self._restarted):
-            super().check(*args, **options)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the worker. Return after a signal, also if jobs were returned to their queues."""
@@ -89,9 +82,8 @@ class Command(terminal.KitCommand):
             from redis_kit.queues.worker.shared.logs import counted
             from redis_kit.queues.worker.supervisor.supervisor import Supervisor
 
-            with autoreload.recovering(self._restarted):
-                discovery.discover()
-                middleware.hooks()  # one that can't be made is reported here, too
+            discovery.discover()
+            middleware.hooks()  # one that can't be made is reported here, too
             used = dict.fromkeys([*conf.section(QueueSettings).NAMES, *queue_names.of_tasks()])
             names, weights = tuple(used), None
             if options["queue_name"]:
@@ -100,6 +92,7 @@ class Command(terminal.KitCommand):
             connections.client(profile="worker")  # a wrong address is reported here, not by each child process
             queue_names.check(names, used, weighed=weights is not None)
             worker_options = Options(names, weights, **more, older_shards=queue_names.older_shards(names))
+            autoreload.note_loaded()
             try:
                 supervisor = Supervisor(worker_options)
             except OSError as error:

@@ -60,9 +60,6 @@ class Supervision(Protocol):
     def wake_children(self, queues: set[str]) -> None:
         """Have the worker processes ask these queues for jobs."""
 
-    def call_server(self, call: Callable[[], Any]) -> Any:
-        """Make a call to the server, which a signal to stop ends early."""
-
     def start_helper(self, work: Callable[[], None]) -> None:
         """Run a function in a process of its own, unless one is at work."""
 

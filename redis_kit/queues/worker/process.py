@@ -4,13 +4,13 @@ import logging
 import os
 import resource
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from math import inf
 from pathlib import Path
 from queue import Empty
-from threading import Event, Lock, Thread
+from threading import Event, Thread
 from time import monotonic, sleep
 
 from redis_kit.core.errors import RedisFailure
@@ -19,17 +19,20 @@ from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.claim import version
 from redis_kit.queues.engine.feature import Process, features, process_parts
 from redis_kit.queues.engine.job import Job
-from redis_kit.queues.worker.fetch.fetcher import Fetcher, Listener, Rotation
+from redis_kit.queues.worker.fetch.fetcher import Fetcher, Rotation
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.run.attempt import WorkerContext
 from redis_kit.queues.worker.run.endings import record_unstoppable
 from redis_kit.queues.worker.run.runner import JobRunner
-from redis_kit.queues.worker.run.timeouts import JobKey, Timeouts
 from redis_kit.queues.worker.shared.channel import Channel
 from redis_kit.queues.worker.shared.duties import Duties
 from redis_kit.queues.worker.shared.logs import counted, guarded
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import Done, WorkerQueue
+
+logger = logging.getLogger("redis_kit.worker")
+SIGN_OF_LIFE = 2.0  # seconds between two
+THREAD_PAUSE = 0.5  # seconds until a thread that failed goes on
 
 
 def resident() -> float:
@@ -47,13 +50,6 @@ def resident_of(pid: int | str) -> float | None:
     return None
 
 
-logger = logging.getLogger("redis_kit.worker")
-SIGN_OF_LIFE = 2.0  # seconds between two
-
-
-THREAD_PAUSE = 0.5  # seconds until a thread that failed goes on
-
-
 class WorkerProcess:
     """One worker process. ``channel`` brings the supervisor's commands; ``board`` shows the supervisor what it does."""
 
@@ -68,20 +64,15 @@ class WorkerProcess:
     ) -> None:
         self.options, self.worker, self._channel = options, worker or ids.new_worker(), channel
         self._board = board = board or StatusBoard(options.threads)
-        self._cancelled: set[JobKey] = set()  # jobs that run though they were cancelled, and some that have ended
         about = about or ids.information(queues=options.queues, threads=options.threads)
-        self.sources = [WorkerQueue(name, worker=self.worker, about=about) for name in options.sources]
-        if options.lone_job:
-            job = options.lone_job
-            self.sources = [WorkerQueue(job.source, worker=self.worker, about=about, lone_job=job)]
+        make = partial(WorkerQueue, worker=self.worker, about=about, lone_job=options.lone_job)
+        self.sources: list[WorkerQueue] = [make(name) for name in options.sources]
         self._level = logging.DEBUG if options.lone_job else logging.INFO  # the supervisor says which job runs alone
         self._recycling = False  # it has run enough jobs or has grown too large, and is to be replaced
         self._events: EventQueue[str] = EventQueue()
-        self._given_up, self._stopping = Event(), Event()
+        self._stopping = Event()
         self._isolated: dict[str, Event] = {}  # set when the job of this claim has ended, in a process of its own
-        self._deadlines = Timeouts()
         process = Process("worker", self.worker, self.sources, self._stopping, options.burst, self._report)
-        self._parts = process_parts(process)
         self._fetcher = Fetcher(
             self.sources,
             threads=options.threads,
@@ -89,22 +80,18 @@ class WorkerProcess:
             rotation=Rotation([len(names) for names in options.shards], options.weights),
             on_empty=self.stop if options.burst else None,
         )
-        context = WorkerContext(
+        self._context = WorkerContext(
             self.sources,
             board,
-            deadlines=self._deadlines,
-            given_up=self._given_up,
             stops=self._stops,
-            parts=self._parts,
+            parts=process_parts(process),
+            isolate=self._isolate if channel and not options.lone_job else None,
         )
-        isolate = self._isolate if channel and not options.lone_job else None
-        self._processor = JobRunner(context, self._fetcher, isolate=isolate)
+        self._runner = JobRunner(self._context, self._fetcher)
         self._duties = [duty for feature in features() for duty in feature.process_duties(process)]
         is_limited = channel and (options.max_tasks or options.max_rss)
-        run_job = self._run_within_limits if is_limited else self._processor.process
-        self._manager = ThreadPool(
-            options.threads, self._fetcher, process=run_job, on_end=partial(self._events.put, "ended")
-        )
+        self._run_job = self._run_within_limits if is_limited else self._runner.process
+        self._working = set(range(options.threads))  # the threads that have not ended
 
     def run(self) -> int:
         """Work until stopped, or with ``burst`` until no job is ready. Return 1 if the supervisor is gone, else 0."""
@@ -119,7 +106,7 @@ class WorkerProcess:
         self._fetcher.stop()
         if event == "stop":
             event = self._wait_for("ended", "now", "gone", seconds=end - monotonic())
-        self._given_up.set()
+        self._context.given_up.set()
         self._leave()
         return int(event == "gone")
 
@@ -127,8 +114,28 @@ class WorkerProcess:
         """Stop claiming and let the jobs end."""
         self._events.put("stop")
 
+    def _work(self, slot: int) -> None:
+        """Run one job after the other until the fetcher has no more."""
+        try:
+            while claimed := self._fetcher.next(slot):
+                source, job = claimed
+                try:
+                    done = self._run_job(slot, source, job)
+                    for item in done:
+                        self._fetcher.add_done(item)
+                    if not done:
+                        self._fetcher.wake()
+                except BaseException:
+                    logger.exception("Job %a: the worker itself failed.", job.id)
+        except BaseException:
+            self._fetcher.wake(1.0)
+            raise
+        self._working.discard(slot)
+        if not self._working:
+            self._events.put("ended")
+
     def _run_within_limits(self, slot: int, source: int, job: Job) -> list[Done]:
-        done = self._processor.process(slot, source, job)
+        done = self._runner.process(slot, source, job)
         if not self._recycling and (reason := guarded("The limits of a process", self._reached_limit, "")):
             self._recycling = True
             self._report("recycle", reason)
@@ -160,11 +167,12 @@ class WorkerProcess:
         if self.options.burst and not self.options.lone_job:
             for duty in self._duties:  # before a thread finds nothing to do, and the worker ends
                 guarded(type(duty).__name__, duty.run, None)
-        self._manager.start()
+        for slot in range(self.options.threads):
+            start_thread(f"job-{slot}", partial(self._work, slot))
         threads: dict[str, Callable[[], object]] = {
             "watch": self._fetcher.watch,
-            "deadlines": self._deadlines.run,
-            **{name: part.run for name, part in self._parts.items() if part.run},
+            "deadlines": self._context.deadlines.run,
+            **{name: part.run for name, part in self._context.parts.items() if part.run},
         }
         if self._duties and not self.options.burst:
             threads["duties"] = self._run_duties
@@ -172,8 +180,7 @@ class WorkerProcess:
             threads["commands"] = partial(self._take_commands, self._channel)
         if not self.options.burst:
             for number, source in enumerate(self.sources):
-                listener = Listener(number, source, self._fetcher, stopping=self._stopping)
-                threads[f"listener-{source.name}"] = listener.run
+                threads[f"listener-{source.name}"] = partial(self._fetcher.listen, number, self._stopping)
         for name, target in threads.items():
             start_thread(name, target)
         if self._channel:
@@ -184,9 +191,9 @@ class WorkerProcess:
     def _take_commands(self, channel: Channel) -> None:
         for word, *arguments in channel.read():
             if word == "wake":
-                self._fetcher.wake(float(arguments[1]))
+                self._fetcher.wake(float(arguments[0]))
             elif word == "cancel":
-                self._cancel((int(arguments[0]), arguments[1]))
+                self._runner.cancel((int(arguments[0]), arguments[1]))  # the end of its attempt is in the log
             elif word == "ended":
                 if ended := self._isolated.get(arguments[0]):
                     ended.set()
@@ -210,11 +217,6 @@ class WorkerProcess:
             ended.wait()
         del self._isolated[claim]
 
-    def _cancel(self, job: JobKey) -> None:
-        # The end of its attempt is in the log.
-        self._cancelled = (self._cancelled & {(item.source, item.id) for item in self._board.running()}) | {job}
-        self._processor.cancel(job)
-
     def _wait_for(self, *events: str, seconds: float | None = None) -> str:
         deadline = inf if seconds is None else monotonic() + seconds
         while True:
@@ -231,14 +233,15 @@ class WorkerProcess:
     def _end_cancelled(self) -> None:
         """Record the end of cancelled jobs that did not stop: they would run again elsewhere."""
         for item in self._board.running():
-            if (item.source, item.id) in self._cancelled:
+            current = self._context.running.get((item.source, item.id))
+            if current and current.cancelled:
                 end = partial(record_unstoppable, self.sources[item.source], item, cancelled=True)
                 guarded("The end of a cancelled job", end, None)
 
     def _leave(self) -> None:
-        self._deadlines.stop()
+        self._context.deadlines.stop()
         unsent = self._fetcher.flush_all()
-        self._processor.close()
+        self._runner.close()
         self._end_cancelled()
         for number, source in enumerate(self.sources):
             if number in unsent:  # its jobs that are done would run again; the supervisor sends what is on the board
@@ -252,48 +255,6 @@ class WorkerProcess:
             except RedisFailure as error:
                 logger.warning("Queue %a: could not sign off: %s", source.name, error)
         logger.log(self._level, "Worker %s has stopped.", self.worker)
-
-
-class ThreadPool:
-    """Threads that run one job after the other until the fetcher has no more. The last one calls ``on_end``."""
-
-    def __init__(
-        self,
-        threads: int,
-        fetcher: Fetcher,
-        *,
-        process: Callable[[int, int, Job], Sequence[Done]],
-        on_end: Callable[[], None],
-    ) -> None:
-        self._fetcher, self._process, self._on_end = fetcher, process, on_end
-        self._lock = Lock()
-        self._left = threads
-
-    def start(self) -> None:
-        """Start the threads."""
-        for slot in range(self._left):
-            start_thread(f"job-{slot}", partial(self._work, slot))
-
-    def _work(self, slot: int) -> None:
-        try:
-            while claimed := self._fetcher.next(slot):
-                source, job = claimed
-                try:
-                    done = self._process(slot, source, job)
-                    for item in done:
-                        self._fetcher.add_done(item)
-                    if not done:
-                        self._fetcher.wake()
-                except BaseException:
-                    logger.exception("Job %a: the worker itself failed.", job.id)
-        except BaseException:
-            self._fetcher.wake(1.0)
-            raise
-        with self._lock:
-            self._left -= 1
-            last = not self._left
-        if last:
-            self._on_end()
 
 
 def start_thread(name: str, work: Callable[[], object]) -> None:

@@ -102,7 +102,7 @@ class Stepper:
         if event in ("call", "c_return") and not timeouts.is_guarded(frame):
             self.count += 1
             if self.count == self.at:
-                launcher[0]._deadlines._limits.pop(get_ident(), None)  # it interrupts an attempt once
+                launcher[0]._context.deadlines._limits.pop(get_ident(), None)  # it interrupts an attempt once
                 raise self.error
 
 

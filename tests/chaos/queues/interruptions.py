@@ -150,11 +150,11 @@ def _batches(items: list[Any], size: int) -> Iterator[list[Any]]:
 
 def _cancel(id: str, randomness: random.Random, patience: float) -> None:
     end, never = time.monotonic() + patience, Event()
-    running = interrupted_tasks.launcher[0]._deadlines._limits
+    running = interrupted_tasks.launcher[0]._context.deadlines._limits
     while not any(limit.job == (0, id) for limit in list(running.values())) and time.monotonic() < end:
         never.wait(0.001)
     never.wait(randomness.uniform(0, 0.02))
-    interrupted_tasks.launcher[0]._cancel((0, id))
+    interrupted_tasks.launcher[0]._runner.cancel((0, id))
 
 
 def _wait_until_done(outcome: Notes, patience: float) -> bool:

@@ -15,7 +15,7 @@ class Parent:
     def __init__(self, children: Sequence[Child]) -> None:
         self.children = list(children)
         self.queues = children[0].sources if children else []
-        self.quiet = False
+        self.quiet = self.stopping = False
         self.commands: list[str] = []
 
     def execute(self, command: str) -> None:

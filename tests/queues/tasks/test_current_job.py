@@ -54,7 +54,7 @@ def test_task_that_looks_is_not_interrupted_and_ends_as_it_likes(launcher, made,
     result = made.enqueue(raises)
     assert begun.wait(10)
     assert result.cancel()
-    launcher._cancel((0, result.id))  # what the supervisor says after its heartbeat
+    launcher._runner.cancel((0, result.id))  # what the supervisor says after its heartbeat
     assert result.wait_until_finished(10)
     assert seen == [False]
     if raises:

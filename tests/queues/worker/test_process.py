@@ -45,16 +45,16 @@ def last(queue):
     """A worker that stops with its first job, as its queue is left alone after a failure; and its board."""
     board = StatusBoard(1)
     worker = WorkerProcess(Options(("default",), threads=1), board=board)
-    process = worker._manager._process
+    process = worker._run_job
 
     def stop_after(*job):
         done = process(*job)
-        worker._fetcher._exchanger.retry_at[0] = time.monotonic() + 60
-        worker._fetcher._exchanger._failures[0] = 1
+        worker._fetcher._queues[0].retry_at = time.monotonic() + 60
+        worker._fetcher._queues[0].failures = 1
         worker.stop()
         return done
 
-    worker._manager._process = stop_after
+    worker._run_job = stop_after
     tasks.remember.enqueue(1)
     return worker, board
 

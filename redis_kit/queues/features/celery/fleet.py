@@ -23,13 +23,12 @@ from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import discovery
 from redis_kit.queues.worker.process import start_thread
 from redis_kit.queues.worker.run.attempt import WorkerContext
-from redis_kit.queues.worker.run.endings import NoClaims
 from redis_kit.queues.worker.run.runner import JobRunner
 from redis_kit.queues.worker.run.timeouts import Timeouts
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage, until_answered
 from redis_kit.queues.worker.shared.status_board import StatusBoard
-from redis_kit.queues.worker.shared.worker_queue import Done, WorkerQueue, send_heartbeats
+from redis_kit.queues.worker.shared.worker_queue import Claims, Done, WorkerQueue, send_heartbeats
 
 logger = logging.getLogger("redis_kit.worker")
 IDLE = 10.0  # seconds without a job after which the process signs off
@@ -61,7 +60,7 @@ class Fleet:
             stops=shutdown.stops,
             parts=self._parts,
         )
-        self._runner = JobRunner(context, NoClaims())
+        self._runner = JobRunner(context, Claims())
         if get_ident() not in sys._current_frames():
             logger.warning(
                 "Timeouts and cancel() don't interrupt tasks in this pool: its threads are not those of Python."

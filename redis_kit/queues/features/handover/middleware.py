@@ -81,7 +81,7 @@ class HandedOver(Departure):
 
     def _goes(self, attempt: Attempt, runner: JobRunner) -> bool:
         with suppress(Exception):  # it is recorded when a thread begins the job
-            runner.load(attempt)
+            attempt.load(runner.recorder_of)
             call = attempt.call
             if call.extra or not call.task or expiry.expired(attempt.job, call):
                 return False

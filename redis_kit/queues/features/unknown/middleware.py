@@ -18,11 +18,6 @@ class UnfitJob(Postponed):
 
     error: Exception
 
-    @property
-    def why(self) -> str:
-        """Return why it goes back."""
-        return f"it can't run here: {text_of(self.error)!a}"
-
     def give_back(self) -> FailedAttempt | None:
         """Return it to its queue without counting an attempt. One round trip; a repeat is safe.
 
@@ -46,4 +41,5 @@ class UnknownCalls(Middleware):
 
     def __call__(self, attempt: Attempt) -> Any:
         """See Middleware."""
-        return UnfitJob(attempt, attempt.unknown)  # type: ignore[arg-type]
+        error: Any = attempt.unknown
+        return UnfitJob(attempt, f"it can't run here: {text_of(error)!a}", error)

@@ -5,14 +5,13 @@ Each exchange with the server acknowledges what is done and claims more jobs, on
 
 import logging
 import random
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import accumulate, count
-from threading import Event, Lock
+from math import inf
+from threading import Condition, Event, Lock
 from time import monotonic
-from typing import NamedTuple
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.logs.rate_limit import LogRateLimit
@@ -21,14 +20,17 @@ from redis_kit.queues.engine.claim import MOST_ACKS, Claimed, lost
 from redis_kit.queues.engine.done import Ack
 from redis_kit.queues.engine.job import Job, member
 from redis_kit.queues.errors import LeaseLost
-from redis_kit.queues.worker.fetch.claimed_jobs import LIMIT, NEVER, NOW, ClaimedJob, ClaimedJobs, Watchdog
+from redis_kit.queues.worker.fetch.claimed_jobs import ClaimedJob, ClaimedJobs
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import counted, guarded
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, pause
 from redis_kit.queues.worker.shared.status_board import StatusBoard
-from redis_kit.queues.worker.shared.worker_queue import Done, RecentAcks, WorkerQueue
+from redis_kit.queues.worker.shared.worker_queue import Claims, Done, RecentAcks, WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
+NOW, NEVER = 0.0, inf  # moments on the monotonic clock
+LIMIT = 0.03  # seconds: how long a claimed job, an acknowledgement or a wake-up may wait
+RECENT = 0.1  # seconds after a claim in which the watch wakes every LIMIT
 RETRY = 1.0  # seconds until a call that failed is made again
 AHEAD = 0.01  # seconds of work that is claimed beyond the free threads
 MOST = 100  # jobs: the server must not be held for long
@@ -71,131 +73,28 @@ class Rotation:
         return [*shards[at:], *shards[:at]]
 
 
-class Reply(NamedTuple):
-    """The answer of one queue.
+class QueueState:
+    """What the fetcher knows of one queue. Moments are on the monotonic clock."""
 
-    ``claimed`` is its answer to a claim of ``room`` jobs. It is None if the queue was left alone or did not answer:
-    then ``unsent`` is what it has yet to be told, and it is to be asked again at ``retry_at``.
-    """
-
-    number: int
-    room: int = 0
-    claimed: Claimed | None = None
-    recorded: Sequence[Done] = ()
-    unsent: Sequence[Done] = ()
-    retry_at: float = NOW
-
-
-class Exchanger:
-    """At most one exchange at a time: the thread that makes it holds ``turn``.
-
-    A queue that failed is left alone for a while: ``retry_at`` of its number. No jobs are claimed from a queue before
-    ``closed_until``: the system that runs them is unavailable. ``recent`` has what was acknowledged.
-    """
-
-    def __init__(self, queues: Sequence[WorkerQueue], rotation: Rotation, watchdog: Watchdog) -> None:
-        self._queues, self._rotation, self._watchdog = queues, rotation, watchdog
-        self._failures: Counter[int] = Counter()
-        self._log_limit = LogRateLimit()
-        self.turn = Lock()
-        self.recent = RecentAcks()
-        self.retry_at = [NOW] * len(queues)
-        self.closed_until = [NOW] * len(queues)
-
-    @property
-    def failing(self) -> bool:
-        """Tell whether a queue did not answer the last time."""
-        return bool(+self._failures)
+    def __init__(self, queue: WorkerQueue) -> None:
+        self.queue = queue
+        self.done: list[Done] = []  # what the server has not recorded yet
+        self.failures = 0  # of the last calls, one after the other
+        self.retry_at = NOW  # until then it is left alone
+        self.closed_until = NOW  # no jobs are claimed before: the system that runs them is unavailable
+        self.wanted_at = NEVER  # when it is to be asked, as far as only this worker may know
 
     @property
     def closed(self) -> bool:
-        """Tell whether jobs of a queue are left where they are."""
-        return max(self.closed_until) > monotonic()
-
-    def exchange(self, done: list[list[Done]], room: int) -> Iterator[Reply]:
-        """Send what is done, and claim as many jobs as there is room for. Yields each answer as it comes."""
-        claims = room > 0
-        for number in self._rotation.numbers():
-            if self.retry_at[number] > monotonic():
-                yield Reply(number, unsent=done[number], retry_at=self.retry_at[number])
-            elif self.closed_until[number] > monotonic():
-                yield from self._leave(number, done[number])
-            elif room or done[number]:
-                for reply in self._ask(number, room, done[number]):
-                    room -= len(reply.claimed.jobs) if reply.claimed else 0
-                    yield reply
-            elif claims:
-                yield Reply(number)  # its turn comes when there is room again
-
-    def _leave(self, number: int, done: list[Done]) -> Iterator[Reply]:
-        """Acknowledge jobs of a queue, and claim none there until later."""
-        self._watchdog.asks(number)  # it is not neglected
-        if done:
-            yield from self._ask(number, 0, done)
-        yield Reply(number, retry_at=self.closed_until[number])
-
-    def _ask(self, number: int, room: int, done: list[Done]) -> Iterator[Reply]:
-        queue = self._queues[number]
-        for start in range(0, max(1, len(done)), MOST_ACKS):
-            batch = done[start : start + MOST_ACKS]
-            if room:
-                self._watchdog.asks(number)
-            try:
-                claimed = queue.exchange(room, [item.ended for item in batch])
-            except BaseException as error:  # what is done is kept, whatever it was
-                self._put_off(number, error)
-                yield Reply(number, unsent=done[start:], retry_at=self.retry_at[number])
-                return
-            if claimed.jobs:
-                failpoints.reach("claimed")
-            self._failures[number] = 0
-            recorded = [item for at, item in enumerate(batch) if at not in claimed.lost] if claimed.lost else batch
-            if recorded:
-                self.recent.add([item.again or item.ended for item in recorded])
-            yield Reply(number, room, claimed, recorded)
-            for at in claimed.lost:
-                logger.warning("An outcome could not be recorded: %s", lost(queue, [batch[at].job]))
-            room = 0
-
-    def _put_off(self, number: int, error: BaseException) -> None:
-        name = self._queues[number].name
-        self.retry_at[number] = monotonic() + pause(self._failures[number])
-        self._failures[number] += 1
-        if not isinstance(error, UNAVAILABLE) and self._log_limit.allows(name):
-            unforeseen = None if isinstance(error, RedisFailure) else error
-            logger.error("Queue %a can't be read: %s", name, error, exc_info=unforeseen)
-
-
-class Reconciler:
-    """Reconciles jobs that the supervisor asks about. ``held`` returns those in hand or not yet acknowledged."""
-
-    def __init__(self, sources: Sequence[WorkerQueue], recent: RecentAcks, held: Callable[[], set[bytes]]) -> None:
-        self._sources, self._recent, self._held = sources, recent, held
-        self._asked: list[tuple[int, list[bytes]]] = []
-
-    def ask(self, number: int, members: Sequence[str]) -> None:
-        """Check these with the next exchange. Nothing depends on it: the next heartbeat asks again."""
-        self._asked.append((number, [member.encode("utf-8", "surrogateescape") for member in members]))
-
-    def run(self) -> None:
-        """Record or return what no thread has. Called during an exchange, so no other claim is on its way."""
-        asked, self._asked = self._asked, []
-        for number, members in asked:
-            source, held = self._sources[number], self._held()
-            claims = claim.unanswered(source, source.worker)
-            unknown = [member for member in members if member not in held and _claim(member) not in claims]
-            try:
-                _settle(source, self._recent, unknown)
-            except RedisFailure as error:
-                logger.debug("Queue %a: jobs held as running could not be reconciled: %s", source.name, error)
-            except Exception:
-                logger.exception("Queue %a: jobs held as running could not be reconciled.", source.name)
+        """Tell whether its jobs are left where they are."""
+        return self.closed_until > monotonic()
 
 
 def _settle(source: WorkerQueue, recent: RecentAcks, unknown: list[bytes]) -> None:
+    """Record these jobs as done again, as far as that is remembered, and return the others to their queue."""
     remembered = recent.find(unknown)
     if ended := [ack for ack in remembered.values() if isinstance(ack, Ack)]:
-        source.end(ended)
+        source.run_flow(claim.acknowledge(source, source.worker, ended))
     for ack in remembered.values():
         if not isinstance(ack, Ack):
             with suppress(LeaseLost):
@@ -211,53 +110,6 @@ def _settle(source: WorkerQueue, recent: RecentAcks, unknown: list[bytes]) -> No
 
 def _claim(member: bytes) -> str:
     return member.split(b"/")[1].decode("utf-8", "replace") if member.count(b"/") > 1 else ""
-
-
-class DoneJobs:
-    """A job that is done is on the status board until the server knows: a supervisor finds it there after a SIGKILL.
-
-    Calls that failed and are to be made again lie here too. The lock keeps the lists and the board in step.
-    """
-
-    def __init__(self, queues: int, board: StatusBoard) -> None:
-        self._board, self._lock = board, Lock()
-        self.done: list[list[Done]] = [[] for _ in range(queues)]  # by the number of the queue
-        self.calls: list[Callable[[], None]] = []
-
-    def add(self, done: Done) -> bool:
-        """Add a job that is done. False if the board is full: then the server must be told first."""
-        with self._lock:
-            self.done[done.ended.source].append(done)
-            noted = self._board.note(done.ended.pack())
-            failpoints.reach("noted")
-        return noted
-
-    def add_call(self, call: Callable[[], None]) -> None:
-        """Add a call that is to be made after the next exchange."""
-        with self._lock:
-            self.calls.append(call)
-
-    def put_back(self, number: int, done: list[Done]) -> None:
-        """Add what the server did not record, before what came since."""
-        with self._lock:
-            self.done[number][:0] = done
-
-    def take(self) -> tuple[list[list[Done]], list[Callable[[], None]]]:
-        """Return what is to be sent and called now. It stays on the board until confirm()."""
-        with self._lock:
-            done, self.done = self.done, [[] for _ in self.done]
-            calls, self.calls = self.calls, []
-            self._board.turn()
-        return done, calls
-
-    def confirm(self) -> None:
-        """Remove from the board what was last taken: the server has recorded it."""
-        self._board.forget()
-
-    def jobs(self) -> list[Job]:
-        """Return the jobs that are done and not sent."""
-        with self._lock:
-            return [item.job for done in self.done for item in done]
 
 
 class Prefetch:
@@ -282,10 +134,13 @@ class Prefetch:
         self._ahead, self._claimed = 0, 0
 
 
-class Fetcher:
-    """Composes claimed jobs and idle threads, what is done, the timer of wake-ups, and exchanges.
+class Fetcher(Claims):
+    """Gets jobs for the threads of a process, and tells the server what is done.
 
-    Locks are taken in this order: that of the claimed jobs, then that of the watchdog or of the done jobs.
+    One lock guards all state; methods marked "needs the lock" are called while it is held. At most one thread makes an
+    exchange at a time: it holds ``turn``, and takes the lock for moments. A job that is done is on the status board
+    until the server knows: a supervisor finds it there after a SIGKILL. A wake-up is acted on, or passed on to another
+    worker, within 30 ms: the watch sees to that.
     """
 
     def __init__(
@@ -297,283 +152,414 @@ class Fetcher:
         rotation: Rotation,
         on_empty: Callable[[], None] | None = None,
     ) -> None:
-        self._queues, self._on_empty = queues, on_empty
-        self._claimed = ClaimedJobs(threads)
-        self.take_more, self.put_back = self._claimed.take_more, self._claimed.put_back
-        self._done, self._watchdog = DoneJobs(len(queues), board), Watchdog(len(queues))
-        self._exchanger = Exchanger(queues, rotation, self._watchdog)
-        self._reconciler = Reconciler(queues, self._exchanger.recent, self._held)
-        self._prefetch, self._empty = Prefetch(), False
-        self.recent = self._exchanger.recent
+        super().__init__()
+        self._queues = [QueueState(queue) for queue in queues]
+        self._board, self._rotation, self._on_empty = board, rotation, on_empty
+        self._lock, self._turn = Lock(), Lock()
+        self._claimed = ClaimedJobs(self._lock, threads)
+        self._calls: list[Callable[[], None]] = []  # those that failed and are to be made again
+        self._timer = Condition(self._lock)  # for the watch
+        self._claim_at = NOW  # when the server is next to be asked for jobs,
+        self._flush_at = self._looks_at = NEVER  # when to be told what is done, and when the watch looks next
+        self._prefetch = Prefetch()
+        self._suspects: list[tuple[WorkerQueue, list[bytes]]] = []  # jobs that the supervisor asks about
+        self._empty = False  # the last claim found that no job is ready
+        self._returning = 0  # calls under way that return jobs to their queues
+        self._log_limit = LogRateLimit()
 
     def next(self, slot: int = 0) -> ClaimedJob | None:
         """Return a job and the number of its queue, waiting for one; None when the worker stops."""
-        claimed, watchdog = self._claimed, self._watchdog
+        claimed = self._claimed
         while True:
-            with claimed.lock:
+            with self._lock:
                 while not (job := claimed.take(slot)):
-                    if self._exchange_is_due() and self._exchanger.turn.acquire(blocking=False):
+                    if self._exchange_is_due() and self._turn.acquire(blocking=False):
                         break
                     if claimed.stopped:
                         return None
-                    if self._on_empty and claimed.idle + 1 == claimed.threads and watchdog.claim_at > monotonic():
+                    if self._on_empty and claimed.idle + 1 == claimed.threads and self._claim_at > monotonic():
                         if self._empty:
                             self._on_empty()
-                        elif watchdog.claim_at == NEVER and watchdog.claim_by(NOW):  # the last outcomes went alone
+                        elif self._claim_at == NEVER:
+                            self._claim_at = NOW  # the last outcomes went alone
                             continue
                     if claimed.closed:
                         self._plan_flush()
                     claimed.wait()
                 else:
-                    if claimed.jobs or watchdog.claim_at == NOW:
+                    if claimed.jobs or self._claim_at <= monotonic():
                         claimed.wake()
-                    if not claimed.jobs and any(self._done.done):
-                        watchdog.flush_by(monotonic() + LIMIT)  # it may be long until a thread asks again
+                    if not claimed.jobs and any(state.done for state in self._queues):
+                        self._flush_by(monotonic() + LIMIT)  # it may be long until a thread asks again
                     return job
             self._exchange(claim=True)
 
     def add_done(self, done: Done) -> None:
         """Take in a job that is done. The server is told soon, with the next claim."""
-        if not self._done.add(done):
+        with self._lock:
+            self._queues[done.ended.source].done.append(done)
+            noted = self._board.note(done.ended.pack())
+            failpoints.reach("noted")
+        if not noted:  # the board is full: the server must be told first
             self.flush()
 
+    def take_more(self, slot: int, number: int, limit: int) -> list[Job]:
+        """See Claims."""
+        jobs: list[Job] = []
+        waiting = self._claimed.jobs
+        with self._lock:
+            while waiting and waiting[0][0] == number and len(jobs) < limit:
+                self._claimed.in_hand[slot].append(waiting[0])
+                jobs.append(waiting.popleft()[1])
+        return jobs
+
+    def put_back(self, slot: int, number: int, jobs: Sequence[Job]) -> None:
+        """See Claims. They come first."""
+        if jobs:
+            with self._lock:
+                del self._claimed.in_hand[slot][-len(jobs) :]
+                self._claimed.jobs.extendleft([(number, job) for job in reversed(jobs)])
+                self._claimed.wake()
+
     def retry_later(self, call: Callable[[], None]) -> None:
-        """Make a call that failed again, in a second or after the next exchange."""
-        self._done.add_call(call)
-        if self._claimed.closed:
-            self._watchdog.flush_by(monotonic() + RETRY)
-        else:
-            self._claim_by(monotonic() + RETRY)
+        """See Claims. It is made in a second or after the next exchange."""
+        with self._lock:
+            self._calls.append(call)
+            if self._claimed.closed:
+                self._flush_by(monotonic() + RETRY)
+            else:
+                self._claim_by(monotonic() + RETRY)
 
     def put_off(self, number: int, jobs: Sequence[Job], seconds: float) -> None:
-        """Return jobs, and others of their queue that no thread has begun, and claim none there for some seconds."""
-        self._exchanger.closed_until[number] = at = monotonic() + seconds
+        """See Claims. Others of their queue that no thread has begun are returned, too."""
+        self._queues[number].closed_until = monotonic() + seconds
         self._return(number, list(jobs))
         self.give_back(number)
-        self._claim_by(at)
+        self.wake(seconds)
 
     def flush(self) -> None:
         """Tell the server what is done. One round trip for each queue."""
-        self._exchanger.turn.acquire()
+        self._turn.acquire()
         self._exchange(claim=False)
 
     def flush_all(self) -> set[int]:
         """Do the same, also for queues that are left alone after a failure. Return those that are still to be told."""
-        self._exchanger.turn.acquire()
-        self._exchanger.retry_at[:] = [NOW] * len(self._queues)
+        self._turn.acquire()
+        for state in self._queues:
+            state.retry_at = NOW
         self._exchange(claim=False)
-        return {number for number, done in enumerate(self._done.done) if done}
+        return {number for number, state in enumerate(self._queues) if state.done}
 
     def wake(self, seconds: float = 0.0) -> None:
         """Ask the server after this time at the latest."""
-        self._claim_by(monotonic() + seconds)
+        with self._lock:
+            self._claim_by(monotonic() + seconds)
 
     def take_wake_up(self, number: int) -> bool:
         """Act on a queue's wake-up. False if no thread is free: then it is for another worker."""
-        with self._claimed.lock:
+        with self._lock:
             if not self._claimed.free:
                 return False
-            now = monotonic()
-            self._watchdog.want(number, now)
-            self._watchdog.claim_by(now)
-            self._claimed.wake()
+            state, now = self._queues[number], monotonic()
+            state.wanted_at = min(state.wanted_at, now)
+            self._claim_by(now)
             if self._claimed.jobs:
-                self._watchdog.look()  # the free thread may be for these
+                self._timer.notify()  # the free thread may be for these
             return True
+
+    def listen(self, number: int, stopping: Event) -> None:
+        """Listen to a queue until the worker stops, while a thread is free: wake-ups are for idle workers."""
+        queue, failures = self._queues[number].queue, count()
+        while self.wait_free():
+            try:
+                if queue.listen() and not self.take_wake_up(number):
+                    queue.pass_on()
+                failures = count()
+            except RedisFailure:
+                stopping.wait(pause(next(failures)))
 
     def wait_free(self) -> bool:
         """Return when a thread has nothing to do and knows of nothing; False when the worker stops."""
-        with self._claimed.lock:
+        with self._lock:
             self._claimed.thread_is_free.wait_for(self._may_listen)
             return not self._claimed.stopped
 
-    @property
-    def free(self) -> bool:
-        """Tell whether a thread waits for a job."""
-        return self._claimed.free
-
     def quiet(self) -> None:
         """Claim no more, and return what was not begun to its queues."""
-        with self._claimed.lock:
+        with self._lock:
             self._claimed.quiet = True
-        if self._done.calls:
-            self._watchdog.flush_by(monotonic() + RETRY)  # they waited for the next claim
-        self._watchdog.look()  # wake-ups are passed on to other workers
+            if self._calls:
+                self._flush_by(monotonic() + RETRY)  # they waited for the next claim
+            self._timer.notify()  # wake-ups are passed on to other workers
         self.give_back()
 
     def resume(self) -> None:
         """Claim jobs after quiet()."""
-        with self._claimed.lock:
+        with self._lock:
             self._claimed.quiet = False
-            self._watchdog.claim_by(NOW)
-            self._claimed.wake()
+            self._claim_by(NOW)
             self._claimed.thread_is_free.notify_all()
 
     def stop(self) -> None:
         """Claim no more, return what was not begun to its queues, and end the threads when they are done."""
-        self._claimed.stop()
-        self._watchdog.look()
+        with self._lock:
+            self._claimed.stop()
+            self._timer.notify()
         self.give_back()
 
     def watch(self) -> None:
         """See to what waits for too long until the worker stops: claims that are due, jobs, wake-ups, what is done."""
         while not self._claimed.stopped:
-            due = self._watchdog.wait(self._claimed)
-            if due.claim:
-                self._claimed.wake_another()
-            for number in due.neglected:
+            with self._lock:
+                self._timer.wait(self._seconds())
+                now = monotonic()
+                neglected = [state for state in self._queues if state.wanted_at <= now - LIMIT]
+                for state in neglected:
+                    state.wanted_at = NEVER
+                if self._claim_at <= now:
+                    self._claimed.wake()
+                is_stale = bool(self._claimed.jobs) and now - self._claimed.since > LIMIT
+                flush_is_due = self._flush_at <= now
+            for state in neglected:
                 with suppress(RedisFailure):
-                    self._queues[number].pass_on()
-            if due.stale:
+                    state.queue.pass_on()
+            if is_stale:
                 self._prefetch.slow_down()
                 self.give_back()
                 self.wake()
-            if due.stale or due.flush:
+            if is_stale or flush_is_due:
                 self.flush()
 
     def give_back(self, queue: int | None = None) -> None:
         """Return the jobs that no thread has begun, or those of one queue. One round trip for each queue."""
-        waiting = self._claimed.take_all(queue)
+        with self._lock:
+            self._returning += 1
+            waiting = self._claimed.take_all(queue)
         try:
             for number in range(len(self._queues)):
                 if jobs := [job for index, job in waiting if index == number]:
                     self._return(number, jobs)
         finally:
-            self._claimed.returned()
+            with self._lock:
+                self._returning -= 1
 
     def reconcile(self, number: int, members: Sequence[str]) -> None:
-        """Reconcile these claims with the jobs of this process, in the next exchange."""
-        self._reconciler.ask(number, members)
-        self._watchdog.flush_by(NOW)
+        """Reconcile these claims with the jobs of this process, in the next exchange.
+
+        Nothing depends on it: the next heartbeat asks again.
+        """
+        suspects = [member.encode("utf-8", "surrogateescape") for member in members]
+        with self._lock:
+            self._suspects.append((self._queues[number].queue, suspects))
+            self._flush_by(NOW)
 
     def _exchange_is_due(self) -> bool:
+        """Needs the lock."""
         now = monotonic()
-        if self._watchdog.claim_at <= now and not self._claimed.closed:
+        if self._claim_at <= now and not self._claimed.closed:
             return True
-        return any(done and at <= now for done, at in zip(self._done.done, self._exchanger.retry_at, strict=True))
-
-    def _plan_flush(self) -> None:
-        """Have what is done sent as soon as its queue may be asked. No claim will do that."""
-        times = [at for done, at in zip(self._done.done, self._exchanger.retry_at, strict=True) if done]
-        if times:
-            self._watchdog.flush_by(min(times) + LIMIT)
+        return any(state.done and state.retry_at <= now for state in self._queues)
 
     def _may_listen(self) -> bool:
+        """Needs the lock."""
         if self._claimed.stopped:
             return True
-        return self._claimed.free and self._watchdog.claim_at != NOW and not self._exchanger.turn.locked()
+        return self._claimed.free and self._claim_at > monotonic() and not self._turn.locked()
 
     def _claim_by(self, at: float) -> None:
-        if self._watchdog.claim_by(at):
-            with self._claimed.lock:
-                self._claimed.wake()
+        """Have the server asked at this moment at the latest. Needs the lock."""
+        self._claim_at = min(self._claim_at, at)
+        if at <= monotonic():
+            self._claimed.wake()
+        else:
+            self._look_by(at)
+
+    def _flush_by(self, at: float) -> None:
+        """Have the server told what is done, at this moment at the latest. Needs the lock."""
+        self._flush_at = min(self._flush_at, at)
+        self._look_by(at)
+
+    def _plan_flush(self) -> None:
+        """Have what is done sent as soon as its queue may be asked: no claim will do that. Needs the lock."""
+        if times := [state.retry_at for state in self._queues if state.done]:
+            self._flush_by(min(times) + LIMIT)
+
+    def _look_by(self, at: float) -> None:
+        """Have the watch look at this moment at the latest. Needs the lock."""
+        if at < self._looks_at:
+            self._timer.notify()
+
+    def _seconds(self) -> float | None:
+        """Return the seconds until something can become due; None if nothing is planned. Needs the lock."""
+        if self._claimed.stopped:
+            return 0.0
+        now, since = monotonic(), self._claimed.since
+        moments = [self._flush_at, *(state.wanted_at + LIMIT for state in self._queues)]
+        if self._claimed.jobs:
+            moments.append(since + LIMIT)
+        if now - since < RECENT:
+            moments.append(now + LIMIT)  # saves a wake-up of this thread with each batch
+        if self._claim_at > now:
+            moments.append(self._claim_at)
+        self._looks_at = min(moments)
+        return None if self._looks_at == NEVER else max(0.0, self._looks_at - now) + 0.0002
 
     def _exchange(self, *, claim: bool) -> None:
         """Make an exchange. This thread holds the turn for it, which ends here."""
         recorded: list[Done] = []
         calls: list[Callable[[], None]] = []
         try:
-            claim = claim and not self._claimed.closed
-            self._watchdog.begins(claim=claim)  # before the rest: what is added after that needs another exchange
-            done, calls = self._done.take()
+            with self._lock:  # what is added after this needs another exchange
+                room = 0
+                if claim and not self._claimed.closed:
+                    self._claim_at = NEVER
+                    room = self._prefetch.room(self._claimed.idle + 1, monotonic())
+                self._flush_at = NEVER
+                done = [state.done for state in self._queues]
+                for state in self._queues:
+                    state.done = []
+                calls, self._calls = self._calls, []
+                self._board.turn()
             if any(done):
                 failpoints.reach("before_exchange")
-            recorded = self._ask(done, self._prefetch.room(self._claimed.idle + 1, monotonic()) if claim else 0)
+            recorded = self._ask(done, room)
             if recorded:
                 failpoints.reach("exchanged")
-            self._reconciler.run()
-            if not self._exchanger.failing:
-                self._done.confirm()
+            self._reconcile()
+            if not self._failing:
+                self._board.forget()
         finally:
-            self._exchanger.turn.release()
-            unwanted = self._after_exchange()
+            self._turn.release()
+            with self._lock:
+                self._claimed.wake()
+                if self._claim_at > monotonic():
+                    self._claimed.thread_is_free.notify_all()
+                unwanted = bool(self._claimed.jobs) and self._claimed.closed
+                self._look_by(min(state.wanted_at for state in self._queues) + LIMIT)  # what this left undone
         if unwanted:
             self.give_back()
         for call in [*(item.announce for item in recorded if item.announce), *calls]:
             guarded("A call after an exchange", call, None)
 
-    def _after_exchange(self) -> bool:
-        """Wake a thread. True if jobs came that are not wanted any more."""
-        with self._claimed.lock:
-            self._claimed.wake()
-            if self._watchdog.claim_at != NOW:
-                self._claimed.thread_is_free.notify_all()
-            unwanted = bool(self._claimed.jobs) and self._claimed.closed
-        self._watchdog.ended()
-        return unwanted
+    @property
+    def _failing(self) -> bool:
+        """Tell whether a queue did not answer the last time."""
+        return any(state.failures for state in self._queues)
 
-    def _ask(self, done: list[list[Done]], room: int) -> list[Done]:
-        """Return what the server has recorded of what is done, and take in the jobs that it gave."""
+    def _ask(self, done: Sequence[list[Done]], room: int) -> list[Done]:
+        """Tell each queue what is done, and claim as many jobs as there is room for. Return what was recorded."""
         recorded: list[Done] = []
-        count = 0
-        for reply in self._exchanger.exchange(done, room):
-            if reply.claimed:
-                recorded += reply.recorded
-                count += len(reply.claimed.jobs)
-                self._take_in(reply)
-            else:
-                self._put_off(reply)
-        if count:
-            self._prefetch.claimed(count, monotonic())
+        left = room
+        for number in self._rotation.numbers():
+            state, closed = self._queues[number], self._queues[number].closed
+            if state.retry_at > monotonic():
+                self._keep(state, done[number])
+                continue
+            limit = 0 if closed else left
+            if limit or done[number]:
+                records, count = self._ask_queue(number, limit, done[number])
+                recorded += records
+                left -= count
+            elif room and not closed:
+                self.wake()  # its turn comes when there is room again
+            if closed:
+                with self._lock:
+                    state.wanted_at = NEVER  # it is not neglected
+                    self._claim_by(state.closed_until)
+        if left < room:
+            self._prefetch.claimed(room - left, monotonic())
         if room:
-            self._empty = not (count or self._exchanger.failing or self._exchanger.closed or self._claimed.returning)
+            closed = any(state.closed for state in self._queues)
+            self._empty = left == room and not (closed or self._failing or self._returning)
         return recorded
 
-    def _take_in(self, reply: Reply) -> None:
-        number, (jobs, seconds, _) = reply.number, reply.claimed or ([], None, [])
-        if jobs:
-            with self._claimed.lock:
-                self._claimed.add(number, jobs)
-                more = len(self._claimed.jobs) > self._claimed.idle + 1
-            if more:
-                self._watchdog.came(self._claimed.since)
-        if seconds is not None and reply.room:
-            at = monotonic() + seconds
-            if seconds and len(jobs) < reply.room:
-                self._watchdog.want(number, at)  # else the server has left a wake-up for others
-            self._claim_by(at)
+    def _ask_queue(self, number: int, room: int, done: list[Done]) -> tuple[list[Done], int]:
+        """Tell a queue what is done, and claim jobs. Return what was recorded, and how many jobs came."""
+        state, recorded, count = self._queues[number], [], 0
+        for start in range(0, max(1, len(done)), MOST_ACKS):
+            batch = done[start : start + MOST_ACKS]
+            if room:
+                with self._lock:
+                    state.wanted_at = NEVER  # its answer says when to ask again
+            try:
+                claimed = state.queue.exchange(room, [item.ended for item in batch])
+            except BaseException as error:  # what is done is kept, whatever it was
+                self._note_failure(state, error)
+                self._keep(state, done[start:])
+                break
+            if claimed.jobs:
+                failpoints.reach("claimed")
+            state.failures = 0
+            records = [item for at, item in enumerate(batch) if at not in claimed.lost] if claimed.lost else batch
+            if records:
+                self.recent.add([item.again or item.ended for item in records])
+            recorded += records
+            count += len(claimed.jobs)
+            self._take_in(number, room, claimed)
+            for at in claimed.lost:
+                logger.warning("An outcome could not be recorded: %s", lost(state.queue, [batch[at].job]))
+            room = 0
+        return recorded, count
 
-    def _put_off(self, reply: Reply) -> None:
-        self._done.put_back(reply.number, list(reply.unsent))
-        self._claim_by(reply.retry_at)
-        if reply.unsent:
-            self._watchdog.flush_by(reply.retry_at + LIMIT)
+    def _take_in(self, number: int, room: int, claimed: Claimed) -> None:
+        state, (jobs, seconds, _) = self._queues[number], claimed
+        with self._lock:
+            if jobs:
+                self._claimed.add(number, jobs)
+                if len(self._claimed.jobs) > self._claimed.idle + 1:
+                    self._look_by(self._claimed.since + LIMIT)
+            if seconds is not None and room:
+                at = monotonic() + seconds
+                if seconds and len(jobs) < room:
+                    state.wanted_at = min(state.wanted_at, at)  # else the server has left a wake-up for others
+                self._claim_by(at)
+
+    def _note_failure(self, state: QueueState, error: BaseException) -> None:
+        name = state.queue.name
+        state.retry_at = monotonic() + pause(state.failures)
+        state.failures += 1
+        if not isinstance(error, UNAVAILABLE) and self._log_limit.allows(name):
+            unforeseen = None if isinstance(error, RedisFailure) else error
+            logger.error("Queue %a can't be read: %s", name, error, exc_info=unforeseen)
+
+    def _keep(self, state: QueueState, done: list[Done]) -> None:
+        """Ask a queue later, and tell it then what it has not recorded."""
+        with self._lock:
+            state.done[:0] = done
+            self._claim_by(state.retry_at)
+            if done:
+                self._flush_by(state.retry_at + LIMIT)
 
     def _return(self, number: int, jobs: list[Job], *, certain: bool = True) -> None:
         """Return jobs to their queue. After a lost answer they may be another worker's: then only a repeat is safe."""
+        queue = self._queues[number].queue
         try:
-            self._queues[number].release(jobs)
+            queue.release(jobs)
         except RedisFailure as error:
-            logger.debug("Queue %a: %d jobs could not be returned: %s", self._queues[number].name, len(jobs), error)
+            logger.debug("Queue %a: %d jobs could not be returned: %s", queue.name, len(jobs), error)
             if not certain or getattr(error, "indeterminate", False):
                 self.retry_later(partial(self._return, number, jobs, certain=False))
                 return
-            with self._claimed.lock:
+            with self._lock:
                 if not self._claimed.stopped:
                     self._claimed.add(number, jobs, delay=RETRY)  # else the next try would follow at once
-                    self._watchdog.came(self._claimed.since)
+                    self._look_by(self._claimed.since + LIMIT)
+
+    def _reconcile(self) -> None:
+        """Record or return suspects that no thread has. Called during an exchange, so no other claim is on its way."""
+        suspects, self._suspects = self._suspects, []
+        for source, members in suspects:
+            held, claims = self._held(), claim.unanswered(source, source.worker)
+            unknown = [member for member in members if member not in held and _claim(member) not in claims]
+            try:
+                _settle(source, self.recent, unknown)
+            except RedisFailure as error:
+                logger.debug("Queue %a: jobs held as running could not be reconciled: %s", source.name, error)
+            except Exception:
+                logger.exception("Queue %a: jobs held as running could not be reconciled.", source.name)
 
     def _held(self) -> set[bytes]:
-        jobs = self._claimed.held()  # first: a job is among the done ones before it leaves a thread's hand
-        return set(map(member, [*jobs, *self._done.jobs()]))
-
-
-class Listener:
-    """Listens to one queue while a thread is free. A busy worker must not take wake-ups from idle ones."""
-
-    def __init__(self, number: int, source: WorkerQueue, fetcher: Fetcher, *, stopping: Event) -> None:
-        self._number, self._source, self._fetcher, self._stopping = number, source, fetcher, stopping
-
-    def run(self) -> None:
-        """Listen until the worker stops."""
-        failures = count()
-        while self._fetcher.wait_free():
-            try:
-                self._listen()
-                failures = count()
-            except RedisFailure:
-                self._stopping.wait(pause(next(failures)))
-
-    def _listen(self) -> None:
-        if self._source.listen() and not self._fetcher.take_wake_up(self._number):
-            self._source.pass_on()
+        """Return the jobs that wait, that threads have in hand, or that are not yet acknowledged."""
+        with self._lock:
+            done = [item.job for state in self._queues for item in state.done]
+            return set(map(member, [*self._claimed.held(), *done]))

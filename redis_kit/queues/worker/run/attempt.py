@@ -10,24 +10,13 @@ from redis_kit.queues.engine import message
 from redis_kit.queues.engine.feature import ProcessPart, Recorder
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.message import Message
-from redis_kit.queues.errors import (
-    CorruptMessage,
-    InvalidMiddleware,
-    InvalidWorkflow,
-    NewerMessage,
-    NotSerializable,
-    PayloadTooLarge,
-    UnknownTask,
-)
+from redis_kit.queues.errors import NewerMessage, UnknownTask
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks.current_job import CurrentJob
 from redis_kit.queues.tasks.task import Task, extended
 from redis_kit.queues.worker.run.timeouts import EventLoop, JobKey, Timeouts
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
-
-# Raised for a return value, for steps that were added, and for a middleware that returns something else.
-UNSTORED = (NotSerializable, PayloadTooLarge, InvalidWorkflow, InvalidMiddleware)
 
 
 class Attempt:
@@ -103,14 +92,6 @@ class Isolated(NamedTuple):
 SUCCEEDED, ISOLATED = Succeeded(), Isolated()
 
 
-def failed_with(attempt: Attempt, error: BaseException) -> Failed:
-    """Return the ending of an attempt in which this was raised."""
-    kind = type(error)  # isinstance() asks the error for its class, which may raise
-    if attempt.runs:
-        return Failed(error, attempt.task, final=attempt.has_returned and issubclass(kind, UNSTORED))
-    return Failed(error, final=issubclass(kind, CorruptMessage) and not issubclass(kind, NewerMessage))
-
-
 Handler = Callable[[Attempt], Any]
 
 
@@ -118,7 +99,7 @@ Handler = Callable[[Attempt], Any]
 class WorkerContext:
     """What the threads of a worker process share. ``stops`` returns whether the process is about to stop.
 
-    With ``isolates``, a job whose process died runs in a process of its own.
+    A job whose process died is run by ``isolate``, in a process of its own, if there is one.
     """
 
     sources: Sequence[WorkerQueue]
@@ -128,7 +109,7 @@ class WorkerContext:
     given_up: Event = field(default_factory=Event)
     stops: Callable[[], bool] = lambda: False
     parts: dict[str, ProcessPart] = field(default_factory=dict)  # of features, by their names
-    isolates: bool = False
+    isolate: Callable[[int, Job], None] | None = None
     running: dict[JobKey, CurrentJob] = field(default_factory=dict)
 
 

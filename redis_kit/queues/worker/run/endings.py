@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from redis_kit.core import conf
 from redis_kit.core.activity import current_fields
@@ -19,7 +19,7 @@ from redis_kit.core.signals import send_safely
 from redis_kit.core.steps import Call
 from redis_kit.core.terminal import rounded_duration
 from redis_kit.queues import signals, validation
-from redis_kit.queues.engine import message
+from redis_kit.queues.engine import claim, message
 from redis_kit.queues.engine.done import ack_of
 from redis_kit.queues.engine.feature import Recorder, death_hooks, results
 from redis_kit.queues.engine.job import Job, State, read
@@ -30,7 +30,12 @@ from redis_kit.queues.errors import (
     Expired,
     GiveUp,
     Interrupted,
+    InvalidMiddleware,
+    InvalidWorkflow,
     LeaseLost,
+    NewerMessage,
+    NotSerializable,
+    PayloadTooLarge,
     Retry,
     Snooze,
     TaskTimeout,
@@ -40,14 +45,16 @@ from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import registry, retry
 from redis_kit.queues.tasks.current_job import log_fields
 from redis_kit.queues.tasks.task import Task, extended
-from redis_kit.queues.worker.run.attempt import Attempt, Failed, failed_with
+from redis_kit.queues.worker.run.attempt import Attempt, Failed
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.status_board import Running
-from redis_kit.queues.worker.shared.worker_queue import RecentAcks, RecordedEnd, WorkerQueue
+from redis_kit.queues.worker.shared.worker_queue import RecordedEnd, WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
 NO_TRACE: Mapping[str, str] = {}
 LATER: float | None = 60.0  # seconds, if not even the settings can be read
+# Raised for a return value, for steps that were added, and for a middleware that returns something else.
+UNSTORED = (NotSerializable, PayloadTooLarge, InvalidWorkflow, InvalidMiddleware)
 PLAIN = (Retry, GiveUp, Cancelled, Expired)  # their texts say enough: no traceback
 
 
@@ -72,27 +79,22 @@ class FailedAttempt(NamedTuple):
     hooks: Sequence[Callable[[str], object]] = ()  # called with the reason if the job is dead now
     trace: Mapping[str, str] = NO_TRACE  # the ids of its span
 
-    def record(self) -> State | None:
-        """Record it and return the job's new state; a repeat is safe.
+    def record(self) -> "tuple[FailedAttempt, State]":
+        """Record it; return what was recorded, and the job's new state. A repeat is safe.
 
-        None if the job was cancelled while it ran, and is recorded as such. One round trip, two for a cancelled job,
-        and those of its hooks.
+        A job that was cancelled while it ran is recorded as such. One round trip, two for a cancelled job, and those of
+        its hooks.
         """
-        state = self.source.fail(
-            self.job, delay=self.delay, error=self.reason, max_attempts=self.max_attempts, result=self.stored
-        )
+        steps = claim.fail(self.source, self.job, self.delay, self.reason, self.max_attempts, self.stored)
+        state = self.source.run_flow(steps)
         if state is None:
-            self.as_cancelled().record()
+            return cancelled_attempt(self.source, self.job, task=self.task, recorder=self.recorder).record()
         if state == "dead" and self.cancelled:
             with suppress(RedisFailure):
                 self.source.delete(self.job.id)  # it was cancelled: nobody will retry it
         for hook in self.hooks if state == "dead" else ():
             hook(self.reason)
-        return state
-
-    def as_cancelled(self) -> "FailedAttempt":
-        """Return what is to be recorded in its place for a job that was cancelled while it ran."""
-        return cancelled_attempt(self.source, self.job, task=self.task, recorder=self.recorder)
+        return self, state
 
     def plain(self) -> "FailedAttempt":
         """Return a shorter form, for when the whole could not be recorded."""
@@ -105,11 +107,8 @@ class FailedAttempt(NamedTuple):
         again = self._replace(job=Job(self.job.id, b"", self.job.token), task=None, error=error, recorder=None)
         return RecordedEnd(end.token, end.id, self.stored[0], again.record)
 
-    def announce(self, state: State | None) -> None:
+    def announce(self, state: State) -> None:
         """Log the job's new state and send the signals. It is recorded already, so a failure here changes nothing."""
-        if state is None:
-            self.as_cancelled().announce("dead")
-            return
         fields = current_fields.set(lambda: {**self.trace, **log_fields(self.source, self.job)})
         guarded("The log of a failed attempt", partial(self._log, state), None)
         current_fields.reset(fields)
@@ -127,11 +126,6 @@ class FailedAttempt(NamedTuple):
         """Tell whether the job was cancelled."""
         return issubclass(type(self.error), Cancelled)
 
-    def named(self) -> str:
-        """Return how the log names the job."""
-        of = f" ({self.task.module_path})" if self.task else ""
-        return f"Job {self.job.id!a} of queue {self.source.name!a}{of}"
-
     def unforeseen(self) -> ExcInfo | None:
         """Return the error for the log if its traceback is of use; None if it was raised on purpose."""
         foreseen = self.killed or self.final or issubclass(type(self.error), PLAIN)
@@ -139,7 +133,7 @@ class FailedAttempt(NamedTuple):
 
     def log_unrecorded(self, error: BaseException) -> None:
         """Log that the attempt could not be recorded because of this error."""
-        details = self.named(), described(error), self.reason
+        details = _named(self), described(error), self.reason
         logger.warning("%s: its outcome could not be recorded: %s; it failed: %a", *details, exc_info=self.unforeseen())
 
     def _log(self, state: State) -> None:
@@ -149,25 +143,21 @@ class FailedAttempt(NamedTuple):
         """
         # The claim that finds that the process of the last attempt died is counted, and runs nothing.
         number = min(self.job.attempt, self.of)
-        name, attempt, error = self.named(), f"attempt {number} of {self.of}", self.unforeseen()
+        name, attempt, error = _named(self), f"attempt {number} of {self.of}", self.unforeseen()
         if self.cancelled and state == "dead":
             logger.info("%s was cancelled%s.", name, "; it ended with its process" if self.killed else "")
-            return
-        if self.killed:
+        elif self.killed:
             next_step = "it is dead" if state == "dead" else f"the next one in {rounded_duration(self.delay)}"
             logger.error("%s: its process was killed, %s, %s: %a", name, attempt, next_step, self.reason)
-            return
-        if state != "dead" and issubclass(type(self.error), Retry):
+        elif state == "dead":
+            ran = self.task and not issubclass(type(self.error), Expired)
+            logger.error("%s is dead%s: %a", name, f" after {attempt}" if ran else "", self.reason, exc_info=error)
+        elif issubclass(type(self.error), Retry):
             ending = f": {text!a}" if (text := text_of(self.error)) else "."
             logger.info("%s will be retried in %s, after %s%s", name, rounded_duration(self.delay), attempt, ending)
-            return
-        if state != "dead":
-            ending = "." if error else f": {self.reason!a}"
-            next_in = rounded_duration(self.delay)
+        else:
+            next_in, ending = rounded_duration(self.delay), "." if error else f": {self.reason!a}"
             logger.warning("%s failed, %s, the next one in %s%s", name, attempt, next_in, ending, exc_info=error)
-            return
-        ran = self.task and not issubclass(type(self.error), Expired)
-        logger.error("%s is dead%s: %a", name, f" after {attempt}" if ran else "", self.reason, exc_info=error)
 
 
 def failed(
@@ -250,61 +240,17 @@ def record_unstoppable(source: WorkerQueue, running: Running, *, cancelled: bool
     if cancelled:
         error = Cancelled("The job was cancelled while it ran, and did not stop.")
     failure = failed(source, job, error, task=task, recorder=job_recorder, killed=True)
-    try:
-        state = failure.record()
-    except LeaseLost:
-        return
-    failure.announce(state)
-
-
-class Claims(Protocol):
-    """The part of the fetcher that a runner needs. ``recent`` remembers which ends of jobs were recorded."""
-
-    recent: RecentAcks
-
-    def take_more(self, slot: int, number: int, limit: int) -> list[Job]:
-        """Give a thread that has a job the next ones too, if they are of this queue."""
-
-    def put_back(self, slot: int, number: int, jobs: Sequence[Job]) -> None:
-        """Take jobs back that take_more() gave last."""
-
-    def put_off(self, number: int, jobs: Sequence[Job], seconds: float) -> None:
-        """Return jobs to their queue, and claim none there for some seconds."""
-
-    def retry_later(self, call: Callable[[], None]) -> None:
-        """Make a call that failed again, later."""
-
-
-class NoClaims:
-    """The claims of a thread that claims each of its jobs by itself: no others wait."""
-
-    def __init__(self) -> None:
-        self.recent = RecentAcks()
-
-    def take_more(self, slot: int, number: int, limit: int) -> list[Job]:
-        """See Claims."""
-        return []
-
-    def put_back(self, slot: int, number: int, jobs: Sequence[Job]) -> None:
-        """See Claims."""
-
-    def put_off(self, number: int, jobs: Sequence[Job], seconds: float) -> None:
-        """See Claims."""
-
-    def retry_later(self, call: Callable[[], None]) -> None:
-        """See Claims. Nothing is done: the claim ends with its lease."""
+    with suppress(LeaseLost):
+        recorded, state = failure.record()
+        recorded.announce(state)
 
 
 @dataclass(frozen=True)
 class Postponed:
-    """The ending of an attempt that does not count: the job goes back to its queue."""
+    """The ending of an attempt that does not count: the job goes back to its queue, and why."""
 
     attempt: Attempt
-
-    @property
-    def why(self) -> str:
-        """Return why it goes back."""
-        raise NotImplementedError
+    why: str
 
     def give_back(self) -> FailedAttempt | None:
         """Return it to its queue. The result is a failure to record in place of that, if there is one."""
@@ -318,11 +264,6 @@ class SnoozedJob(Postponed):
     delay: float
     said: str
 
-    @property
-    def why(self) -> str:
-        """Return why it goes back."""
-        return "its task raised Snooze"
-
     def give_back(self) -> FailedAttempt | None:
         """Return it to its queue without counting an attempt. One round trip; a repeat is safe.
 
@@ -331,15 +272,14 @@ class SnoozedJob(Postponed):
         attempt = self.attempt
         source, job, task = attempt.source, attempt.job, attempt.task
         keep = attempt.recorder.keeps(failed=True) if attempt.recorder else 0
-        if source.snooze(job, self.delay, expires=attempt.call.expires, why=self.said, ttl_ms=keep):
-            guarded("The log of a snoozed job", self._log, None)
+        expires = attempt.call.expires
+        if source.run_flow(claim.snooze(source, job, self.delay, expires=expires, why=self.said, ttl_ms=keep)):
+            ending = f": {self.said!a}" if self.said else "."
+            log = partial(logger.info, "%s snoozes for %s%s", _named(attempt), rounded_duration(self.delay), ending)
+            guarded("The log of a snoozed job", log, None)
             send_safely(signals.job_snoozed, SnoozedJob, queue=source.queue_name, job=job, task=task, delay=self.delay)
             return None
         return cancelled_attempt(source, job, task=task, recorder=attempt.recorder)
-
-    def _log(self) -> None:
-        ending = f": {self.said!a}" if self.said else "."
-        logger.info("%s snoozes for %s%s", _named(self.attempt), rounded_duration(self.delay), ending)
 
 
 @dataclass(frozen=True)
@@ -348,33 +288,27 @@ class InterruptedJob(Postponed):
 
     said: str
 
-    @property
-    def why(self) -> str:
-        """Return why it goes back."""
-        return "its worker stops"
-
     def give_back(self) -> None:
         """Make it ready in its old place, without counting an attempt. One round trip; a repeat is safe."""
         self.attempt.source.release([self.attempt.job])
-        guarded("The log of an interrupted job", self._log, None)
-
-    def _log(self) -> None:
-        logger.info("%s is ready again: %s.", _named(self.attempt), self.said)
+        log = partial(logger.info, "%s is ready again: %s.", _named(self.attempt), self.said)
+        guarded("The log of an interrupted job", log, None)
 
 
 def ending_of(attempt: Attempt, error: BaseException) -> Failed | Postponed:
     """Return the ending of an attempt in which this was raised."""
     kind = type(error)  # isinstance() asks the error for its class, which may raise
-    if attempt.runs and issubclass(kind, Interrupted):
-        return InterruptedJob(attempt, text_of(error))
-    if attempt.runs and issubclass(kind, Snooze):
-        try:
+    if not attempt.runs:
+        return Failed(error, final=issubclass(kind, CorruptMessage) and not issubclass(kind, NewerMessage))
+    if issubclass(kind, Interrupted):
+        return InterruptedJob(attempt, "its worker stops", text_of(error))
+    if issubclass(kind, Snooze):
+        with suppress(InvalidValue, AttributeError):  # a subclass may have any delay
             delay = validation.milliseconds(error.delay, positive=True) / 1000  # type: ignore[attr-defined]
-        except (InvalidValue, AttributeError):  # a subclass may have any delay
-            return failed_with(attempt, error)
-        return SnoozedJob(attempt, delay, text_of(error))
-    return failed_with(attempt, error)
+            return SnoozedJob(attempt, "its task raised Snooze", delay, text_of(error))
+    return Failed(error, attempt.task, final=attempt.has_returned and issubclass(kind, UNSTORED))
 
 
-def _named(attempt: Attempt) -> str:
-    return f"Job {attempt.job.id!a} of queue {attempt.source.name!a} ({attempt.task.module_path})"
+def _named(attempt: FailedAttempt | Attempt) -> str:
+    of = f" ({attempt.task.module_path})" if attempt.task else ""
+    return f"Job {attempt.job.id!a} of queue {attempt.source.name!a}{of}"

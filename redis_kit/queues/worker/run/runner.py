@@ -45,12 +45,12 @@ from redis_kit.queues.worker.run.attempt import (
     Succeeded,
     WorkerContext,
 )
-from redis_kit.queues.worker.run.endings import Claims, FailedAttempt, Postponed, ending_of, failed, most_attempts
+from redis_kit.queues.worker.run.endings import FailedAttempt, Postponed, ending_of, failed, most_attempts
 from redis_kit.queues.worker.run.timeouts import EventLoop, JobKey, Timeouts
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, until_answered
-from redis_kit.queues.worker.shared.worker_queue import Done, done_of
+from redis_kit.queues.worker.shared.worker_queue import Claims, Done, done_of
 
 AsyncHandler = Callable[[Attempt], Awaitable[Any]]
 FORKED = 70  # exit code of a process that a task forked, and that came back from the task
@@ -73,6 +73,7 @@ class Call:
         self._coroutines: EventLoop = worker.coroutines
         self._own = local()
         # By whether the function is a coroutine function. Made now: a wrong middleware must not cost a job an attempt.
+        self._factories = middleware.factories()
         self._chains = {is_async: self._chain(is_async=is_async) for is_async in (False, True)}
 
     def __call__(self, attempt: Attempt) -> Any:
@@ -81,7 +82,11 @@ class Call:
         try:
             try:
                 returned = self._chains[registry.is_coroutine(attempt.task.func)](attempt)
+                if self._factories:
+                    _check(attempt, returned)
             finally:
+                if self._factories:
+                    attempt.error = attempt.returned = None  # the error refers to frames that refer to the attempt
                 if _forks != forks:
                     _end_child(attempt.task.module_path)
         except TaskTimeout as error:
@@ -97,12 +102,11 @@ class Call:
 
     def _chain(self, *, is_async: bool) -> Handler:
         """Return the function with the middleware of the project around it, as Django builds that of requests."""
-        factories = middleware.factories()
-        if not factories:
+        if not self._factories:
             return self._on_loop(_call) if is_async else self._within_time(_call)
         handler: Handler = _awatched if is_async else _watched
         on_loop = is_async
-        for factory in reversed(factories):
+        for factory in reversed(self._factories):
             can_be_async = getattr(factory, "async_capable", False)
             # As in Django: the way changes only where a middleware can't go it.
             goes_on_loop = can_be_async and (on_loop or not getattr(factory, "sync_capable", True))
@@ -114,9 +118,8 @@ class Call:
             if on_loop and not iscoroutinefunction(handler):
                 handler = _coroutine_function(handler)
         if on_loop:
-            return self._on_loop(_achecked(handler))
-        checked = _checked(handler)
-        return checked if is_async else self._within_time(checked)
+            return self._on_loop(handler)
+        return handler if is_async else self._within_time(handler)
 
     def _within_time(self, handler: Handler) -> Handler:
         run_within = self._deadlines.run_within
@@ -180,30 +183,6 @@ async def _awatched(attempt: Attempt) -> Any:
     return attempt.returned
 
 
-def _checked(handler: Handler) -> Handler:
-    def run(attempt: Attempt) -> Any:
-        try:
-            returned = handler(attempt)
-            _check(attempt, returned)
-            return returned
-        finally:
-            attempt.error = attempt.returned = None  # the error refers to frames that refer to the attempt
-
-    return run
-
-
-def _achecked(handler: AsyncHandler) -> AsyncHandler:
-    async def run(attempt: Attempt) -> Any:
-        try:
-            returned = await handler(attempt)
-            _check(attempt, returned)
-            return returned
-        finally:
-            attempt.error = attempt.returned = None
-
-    return run
-
-
 def _check(attempt: Attempt, returned: Any) -> None:
     """Raise an error if a middleware took the task's error or value for itself, or did not call the task."""
     if attempt.error is not None:
@@ -248,7 +227,7 @@ class Crashes(Middleware):
         if not attempt.unknown and attempt.job.attempt > most_attempts(attempt.task):
             error = WorkerLost("its process died in the last of its attempts")
             return Failed(error, attempt.task, final=True)
-        return ISOLATED if self.worker.isolates else self.call_next(attempt)
+        return ISOLATED if self.worker.isolate else self.call_next(attempt)
 
 
 class Presence(Middleware):
@@ -371,13 +350,10 @@ def tidy() -> None:
 
 
 class JobRunner:
-    """Runs jobs; shared by all threads of the worker. ``isolate`` runs one in a process of its own."""
+    """Runs jobs; shared by all threads of the worker."""
 
-    def __init__(
-        self, worker: WorkerContext, claims: Claims, *, isolate: Callable[[int, Job], None] | None = None
-    ) -> None:
-        worker.isolates = isolate is not None
-        self.worker, self.claims, self._isolate = worker, claims, isolate
+    def __init__(self, worker: WorkerContext, claims: Claims) -> None:
+        self.worker, self.claims = worker, claims
         self._chains = Chains(worker)
         self._notes = [part.note for part in worker.parts.values() if part.note]
         stored = feature.results()
@@ -397,10 +373,6 @@ class JobRunner:
         """Let the parts of features do what is left."""
         for name, part in self.worker.parts.items():
             guarded(f"The end of {name}", part.close, None)
-
-    def load(self, attempt: Attempt) -> None:
-        """Read the call of an attempt, and find its task."""
-        attempt.load(self.recorder_of)
 
     def process(self, slot: int, number: int, job: Job) -> list[Done]:
         """Run a job; record a failed attempt, also after an outage. Return it if it is done, with others beside it."""
@@ -469,8 +441,8 @@ class JobRunner:
             done = ending.carry_out(attempt, self)
             attempt.jobs = len(done)
             return done
-        if ending is ISOLATED and self._isolate:
-            self._isolate(attempt.number, attempt.job)
+        if ending is ISOLATED and self.worker.isolate:
+            self.worker.isolate(attempt.number, attempt.job)
         elif isinstance(ending, Postponed):
             self._give_back(ending)
         return []
@@ -504,7 +476,7 @@ class JobRunner:
         if not again:
             self.claims.recent.add([failure.repeatable()])
         try:
-            state = until_answered(failure.record, self.worker.given_up)
+            recorded, state = until_answered(failure.record, self.worker.given_up)
         except BaseException as error:
             if not again:
                 guarded("The log of a failed attempt", partial(failure.log_unrecorded, error), None)
@@ -514,7 +486,7 @@ class JobRunner:
                 self.claims.retry_later(partial(self.record, later, again=True))
             return
         failpoints.reach("nacked")
-        failure.announce(state)
+        recorded.announce(state)
 
 
 def _call_all(announcements: Sequence[Callable[[], object]]) -> None:

@@ -1,7 +1,6 @@
 """Sinks: other systems that run the jobs of a queue. Without one, jobs run in this worker."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.message import Message
@@ -34,18 +33,16 @@ class Sink:
         A system to which many jobs cost no more than a few overrides this and ``batch_size``: 1 by default, so that
         threads hand jobs over side by side. An error that is raised here stands for the answers to all jobs.
         """
-        return [_answer(self.hand_over, queue, job, call) for job, call in jobs]
+        answers: list[Answer] = []
+        for job, call in jobs:
+            try:
+                answers.append(self.hand_over(queue, job, call))
+            except Exception as error:
+                answers.append(error)
+        return answers
 
     def prepare(self) -> None:
         """Connect, before there is a job, so that the first one is not late. It need not succeed."""
 
     def close(self) -> None:
         """End the connections, as the worker process stops."""
-
-
-def _answer(ask: Callable[..., float | None], *args: Any) -> Answer:
-    """Return what a sink answers, or the error that it raises."""
-    try:
-        return ask(*args)
-    except Exception as error:
-        return error

@@ -1,7 +1,7 @@
 """Ends tasks that take too long or are cancelled, by an exception raised inside them: in threads, or in the event loop.
 
 Python raises it wherever the thread is, once for an attempt. Code that is taking a lock or a connection would lose it,
-so the thread may leave that code first: see _is_within().
+so the thread may leave that code first: see is_guarded().
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from math import inf
 from pathlib import Path
-from threading import Condition, Event, Lock, Thread, get_ident
+from threading import Condition, Lock, Thread, get_ident
 from time import monotonic
 from types import FrameType
 from typing import Any, NamedTuple, TypeVar
@@ -35,31 +35,6 @@ LOCKING = {logging.Handler.handle.__code__.co_filename, contextlib.contextmanage
 TAKING = {"__enter__", "__exit__", "_acquire_restore", "_release_save", "acquire", "release"}  # of threading
 
 
-class Alarm:
-    """Set by any thread, waited for by one: until the earliest moment that was set, ``at`` on the monotonic clock.
-
-    A later moment need not be set. If the earlier one comes just then, the thread looks after this.
-    """
-
-    def __init__(self) -> None:
-        self._condition = Condition()
-        self.at = inf
-
-    def set(self, at: float) -> None:
-        """Wake the waiting thread at this moment, if not earlier."""
-        with self._condition:
-            if at < self.at:
-                self.at = at
-                self._condition.notify()
-
-    def wait(self) -> None:
-        """Sleep until the moment that was set."""
-        with self._condition:
-            while (seconds := self.at - monotonic()) > 0:
-                self._condition.wait(None if seconds == inf else seconds)
-            self.at = inf
-
-
 class _Limit(NamedTuple):
     end: float
     job: JobKey
@@ -71,19 +46,23 @@ class Timeouts:
 
     def __init__(self) -> None:
         self._lock = Lock()
+        self._changed = Condition(self._lock)
         self._limits: dict[int, _Limit] = {}
-        self._alarm, self._stop = Alarm(), Event()
+        self._looks_at = inf  # when run() looks next, unless it is woken
+        self._stopped = False
 
     def run(self) -> None:
         """Watch the deadlines until stopped."""
-        while not self._stop.is_set():
-            self._alarm.wait()
-            self._alarm.set(self._end())
+        with self._lock:
+            while not self._stopped:
+                self._looks_at = self._end_due()
+                self._changed.wait(None if self._looks_at == inf else max(0.0, self._looks_at - monotonic()))
 
     def stop(self) -> None:
         """Stop watching."""
-        self._stop.set()
-        self._alarm.set(0)
+        with self._lock:
+            self._stopped = True
+            self._changed.notify()
 
     def cancel(self, job: JobKey) -> bool:
         """Raise Cancelled in the thread that runs this job, and say whether there was one."""
@@ -91,7 +70,7 @@ class Timeouts:
             limits = {thread: limit for thread, limit in self._limits.items() if limit.job == job}
             for thread, limit in limits.items():
                 self._limits[thread] = limit._replace(end=min(limit.end, monotonic()), error=Cancelled)
-        self._alarm.set(0)
+            self._changed.notify()
         return bool(limits)
 
     def run_within(self, job: JobKey, seconds: float | None, work: Callable[..., Result], *args: Any) -> Result:
@@ -99,9 +78,9 @@ class Timeouts:
         thread, end = get_ident(), inf if seconds is None else monotonic() + seconds
         with self._lock:
             self._limits[thread] = _Limit(end, job)
+            if end < self._looks_at:
+                self._changed.notify()
         try:
-            if end < self._alarm.at:
-                self._alarm.set(end)
             return work(*args)
         finally:
             with self._lock:
@@ -109,25 +88,18 @@ class Timeouts:
             if struck:
                 _settle(thread)
 
-    def _end(self) -> float:
-        """End what is due; return the moment at which there is more to do."""
-        with self._lock:
-            now = monotonic()
-            for thread, limit in list(self._limits.items()):
-                if limit.end <= now and not _is_within(thread, late=now - limit.end):
-                    del self._limits[thread]
-                    _raise_in(thread, limit.error)
-            first = min((limit.end for limit in self._limits.values()), default=inf)
-        return max(now + PAUSE, first)
-
-
-def _is_within(thread: int, *, late: float) -> bool:
-    """Say whether a thread is within code that must not be interrupted.
-
-    Where it is now is where it would be raised: until this thread waits, no other runs.
-    """
-    frame = sys._current_frames().get(thread)
-    return frame is not None and is_guarded(frame, late=late)
+    def _end_due(self) -> float:
+        """End what is due; return the moment at which there is more to do. Needs the lock."""
+        now = monotonic()
+        for thread, limit in list(self._limits.items()):
+            if limit.end > now:
+                continue
+            # Where the thread is now is where the error would be raised: until this one waits, no other runs.
+            frame = sys._current_frames().get(thread)
+            if frame is None or not is_guarded(frame, late=now - limit.end):
+                del self._limits[thread]
+                _raise_in(thread, limit.error)
+        return max(now + PAUSE, min((limit.end for limit in self._limits.values()), default=inf))
 
 
 def is_guarded(frame: FrameType, *, late: float = 0.0) -> bool:

@@ -15,12 +15,11 @@ from redis_kit.queues.engine import calls, claim, done, enqueue
 from redis_kit.queues.engine.calls import End
 from redis_kit.queues.engine.claim import Claimed
 from redis_kit.queues.engine.done import Ack, ack_of
-from redis_kit.queues.engine.job import Job, State, member
+from redis_kit.queues.engine.job import Job, member
 from redis_kit.queues.engine.liveness import HeartbeatReply, heartbeat_reply, take_over
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.reports import stats, workers
+from redis_kit.queues.reports import workers
 from redis_kit.queues.settings import options_of, whole
-from redis_kit.queues.validation import Delay
 from redis_kit.queues.worker.options import LoneJob
 
 Result = TypeVar("Result")
@@ -63,10 +62,23 @@ class WorkerQueue(Queue):
         self.worker, self.about, self.after = worker, about, b""
 
     def exchange(self, limit: int, done: Sequence[Ack] = ()) -> Claimed:
-        """End jobs, claim others (0: none) and tell when there may be more. One round trip; a repeat is safe."""
-        if self._lone_claim:
-            return self._exchange_alone(limit, done)
-        return self.run_flow(claim.ack_and_claim(self, self.worker, limit, self.about, done))[0]
+        """End jobs, claim others (0: none) and tell when there may be more. A repeat is safe.
+
+        One round trip; with a lone job one to end it, and one to take it over.
+        """
+        if not self._lone_claim:
+            return self.run_flow(claim.ack_and_claim(self, self.worker, limit, self.about, done))[0]
+        claimed = Claimed([], None, [])
+        if done:
+            claimed = self.run_flow(claim.ack_and_claim(self, self.worker, 0, self.about, done))[0]
+        if limit and self._lone_job:
+            lone = self._lone_job
+            given = {"version": lone.version, "token": lone.token, "about": self.about}
+            job = self.run_flow(claim.claim_by_id(self, self.worker, self._lone_claim, lone.id, **given))
+            if job:
+                claimed.jobs.append(job)
+            self._lone_job = None
+        return claimed
 
     def run_flow(self, steps: Flow[Result], **answers: Any) -> Result | Any:
         """See Primitive."""
@@ -77,21 +89,6 @@ class WorkerQueue(Queue):
     def release(self, jobs: Sequence[Job]) -> int:
         """Return claimed jobs that were not begun to the queue, and return their number. One round trip."""
         return self.put_back([member(job) for job in jobs])
-
-    def fail(self, job: Job, *, delay: float, error: str, max_attempts: int, result: tuple[bytes, int]) -> State | None:
-        """Record a failed attempt, and store its result: the bytes, for a number of milliseconds.
-
-        None if the job is to be cancelled in place of another attempt; then nothing was recorded. One round trip.
-        """
-        return self.run_flow(claim.fail(self, job, delay, error, max_attempts, result))
-
-    def snooze(self, job: Job, delay: Delay, *, expires: int, why: str, ttl_ms: int) -> bool:
-        """Return a job to run it later; False if it is to be cancelled. One round trip; a repeat is safe."""
-        return self.run_flow(claim.snooze(self, job, delay, expires=expires, why=why, ttl_ms=ttl_ms))
-
-    def end(self, done: Sequence[Ack]) -> None:
-        """Record again that jobs are done. One round trip for 250."""
-        self.run_flow(claim.acknowledge(self, self.worker, done))
 
     def put_back(self, members: Sequence[bytes]) -> int:
         """Make these claims of running jobs void, and return how many jobs are ready again. One round trip, or none."""
@@ -117,20 +114,6 @@ class WorkerQueue(Queue):
         since = [information.partition(b" ")[0] for information in reply[2 :: workers.FIELDS]]
         return min([float(number) for number in since if number.isdigit()], default=inf)
 
-    def _exchange_alone(self, limit: int, done: Sequence[Ack]) -> Claimed:
-        """End jobs, and take over the lone job if that did not happen yet. A round trip for each; a repeat is safe."""
-        claimed = Claimed([], None, [])
-        if done:
-            claimed = self.run_flow(claim.ack_and_claim(self, self.worker, 0, self.about, done))[0]
-        if limit and self._lone_job:
-            lone = self._lone_job
-            given = {"version": lone.version, "token": lone.token, "about": self.about}
-            job = self.run_flow(claim.claim_by_id(self, self.worker, self._lone_claim, lone.id, **given))
-            if job:
-                claimed.jobs.append(job)
-            self._lone_job = None
-        return claimed
-
 
 def send_heartbeats(sources: Sequence[WorkerQueue]) -> list[HeartbeatReply | RedisFailure]:
     """Keep workers alive on their queues, as far as these let them, and list a page of the running jobs of each.
@@ -138,25 +121,6 @@ def send_heartbeats(sources: Sequence[WorkerQueue]) -> list[HeartbeatReply | Red
     One round trip, on a Cluster one per node.
     """
     return sources[0].run_flow(_send_heartbeats(sources))
-
-
-class Report(NamedTuple):
-    """For how many seconds the next job of a queue waits, None if none does; why the server refuses writes, or ""."""
-
-    wait: float | None
-    refused: str
-
-
-def reports(sources: Sequence[WorkerQueue]) -> list[Report | RedisFailure]:
-    """Return how each queue is doing. One round trip."""
-    steps = [stats.QUEUE_STATS(source.key(""), 1) for source in sources]
-    replies = sources[0].run_flow(single(Batch(steps, lenient=True)))
-    return [reply if isinstance(reply, RedisFailure) else _report(reply) for reply in replies]
-
-
-def forget_unused(sources: Sequence[WorkerQueue]) -> None:
-    """Take queues that were never used, and that no worker serves, off the list of queues. One to four round trips."""
-    sources[0].run_flow(enqueue.forget_unused(sources))
 
 
 def _send_heartbeats(sources: Sequence[WorkerQueue]) -> Flow[list[HeartbeatReply | RedisFailure]]:
@@ -175,11 +139,6 @@ def _send_heartbeats(sources: Sequence[WorkerQueue]) -> Flow[list[HeartbeatReply
         except RedisFailure as error:
             beats[at] = reply._replace(error=error)  # its command was taken off the queue
     return beats
-
-
-def _report(reply: list[Any]) -> Report:
-    wait, paused_since = reply[4], reply[6]
-    return Report(wait / 1000 if wait >= 0 > paused_since else None, stats.refusal(reply))
 
 
 RECENT = 20_000  # acknowledgements
@@ -245,3 +204,27 @@ class RecentAcks:
             batches = list(self._batches)
         ends = {b"%b/%b" % (ack.token, ack.id): ack for batch, _ in batches for ack in batch}
         return {member: ends[member] for member in members if member in ends}
+
+
+class Claims:
+    """What a runner asks of that which claims its jobs. ``recent`` remembers which ends of jobs were recorded.
+
+    This one is for a thread that claims each job by itself. Its methods do nothing, as no others wait: a claim whose
+    end can't be recorded ends with its lease.
+    """
+
+    def __init__(self) -> None:
+        self.recent = RecentAcks()
+
+    def take_more(self, slot: int, number: int, limit: int) -> list[Job]:
+        """Give a thread that has a job the next ones too, if they are of this queue."""
+        return []
+
+    def put_back(self, slot: int, number: int, jobs: Sequence[Job]) -> None:
+        """Take jobs back that take_more() gave last."""
+
+    def put_off(self, number: int, jobs: Sequence[Job], seconds: float) -> None:
+        """Return jobs to their queue, and claim none there for some seconds."""
+
+    def retry_later(self, call: Callable[[], None]) -> None:
+        """Make a call that failed again, later."""

@@ -1,7 +1,7 @@
 """Restarts the worker when its code changes, for development.
 
 As a program it is that of a restarted worker: it runs the worker's command, given as its arguments. If the change has
-broken the settings, it waits for the next one before the command begins.
+broken what the command loads, it waits for the next one.
 """
 
 import logging
@@ -9,8 +9,7 @@ import os
 import re
 import runpy
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import takewhile
 from math import inf
 from pathlib import Path
@@ -59,9 +58,9 @@ class Files:
 class FileWatch:
     """The duty of ``--reload``: it looks at the files once a second. ``on_change`` is called with one that changed."""
 
-    def __init__(self, files: Files, on_change: Callable[[Path], object]) -> None:
+    def __init__(self, on_change: Callable[[Path], object]) -> None:
         self.due = 0.0
-        self._files, self._on_change = files, on_change
+        self._files, self._on_change = Files(), on_change
 
     def run(self) -> None:
         """Look at the files."""
@@ -70,18 +69,9 @@ class FileWatch:
             self._on_change(path)
 
 
-@contextmanager
-def recovering(restarted: str | None) -> Iterator[None]:
-    """Load code in the block. If a process can't that was restarted, it waits for the next change.
-
-    ``restarted`` is the time at which it was, as restart() has left it; None for any other process.
-    """
-    try:
-        yield
-    except Exception:
-        if restarted is None:
-            raise
-        wait_for_change(float(restarted))
+def note_loaded() -> None:
+    """Note that the command has loaded its code. From now on, an error ends it."""
+    os.environ.pop(RESTARTED, None)  # tasks start processes of their own
 
 
 def wait_for_change(since: float) -> NoReturn:
@@ -136,7 +126,7 @@ def main() -> None:
         _run_program(arguments[1:])
     except (Exception, SystemExit):
         restarted = os.environ.pop(RESTARTED, None)
-        if restarted is None:  # the command has begun
+        if restarted is None:  # the worker had begun
             raise
         sys.argv = arguments
         wait_for_change(float(restarted))

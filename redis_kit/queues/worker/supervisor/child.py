@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from time import monotonic
 from typing import Any, NoReturn
 
@@ -72,51 +73,42 @@ class Child:
     recycling: bool = False
     stopping: bool = False
     returned_jobs: bool = False  # it was told not to finish its jobs
-    kill_at: float | None = None
+    kill_at: float = inf
     killed_late: bool = False  # it was killed because it did not end in time
     overdue: list[Running] = field(default_factory=list)  # the jobs it was killed for
     cancelled: dict[int, list[str]] = field(default_factory=dict)  # by queue, as of the last heartbeat
     suspects: defaultdict[str, Suspects] = field(default_factory=lambda: defaultdict(Suspects))  # by queue
     about: Callable[..., str] = ids.information
     lone_job: LoneJob | None = None  # the only one that it runs
-    _reported: tuple[str, float, int, int] = ("", 0.0, 0, 0)
+    on_reaped: Callable[[], object] | None = None  # called when its jobs are cleaned up
+    state: str = ""  # as of the last report
+    unresponsive: int = 0  # for how many seconds it has given no sign of life, from 30 on
 
     def report(self, *, quiet: bool, clock_back: int) -> None:
-        """Have the next heartbeat report the state, and the memory if that changed by more than 5 %.
+        """Have the next heartbeat report the state, the memory, and whether the child responds.
 
-        It reports for how many seconds the child has given no sign of life, from 30 on. ``clock_back`` is by how many
-        seconds the server's clock went back.
+        ``clock_back`` is by how many seconds the server's clock went back.
         """
-        state = "stopping" if self.stopping else "quiet" if quiet or self.recycling else "working"
-        silence = int(self.board.silence)
-        unresponsive = silence if silence >= UNRESPONSIVE else 0
-        size, (before, reported, back, was_unresponsive) = resident_of(self.pid) or 0.0, self._reported
-        self._log_silence(unresponsive, was_unresponsive)
-        if (state, clock_back, unresponsive) != (before, back, was_unresponsive) or abs(
-            size - reported
-        ) > reported * 0.05:
-            self._reported = state, size, clock_back, unresponsive
-            numbers = {"memory": round(size), "clock_back": clock_back, "unresponsive": unresponsive}
-            about = self.about(state=state, **{name: number for name, number in numbers.items() if number})
-            for source in self.sources:
-                source.about = about
+        self.state = "stopping" if self.stopping else "quiet" if quiet or self.recycling else "working"
+        self._note_silence(int(self.board.silence))
+        memory = int(float(f"{resident_of(self.pid) or 0:.2g}"))  # the server writes a report only if it has changed
+        numbers = {"memory": memory, "clock_back": clock_back, "unresponsive": self.unresponsive}
+        about = self.about(state=self.state, **{name: number for name, number in numbers.items() if number})
+        for source in self.sources:
+            source.about = about
 
-    def _log_silence(self, seconds: int, before: int) -> None:
-        if seconds and not before:
+    def _note_silence(self, seconds: int) -> None:
+        before, self.unresponsive = self.unresponsive, seconds if seconds >= UNRESPONSIVE else 0
+        if self.unresponsive and not before:
             text = "Child %d, worker %s, has not responded for %d s: it was stopped, or a job holds the interpreter%s."
             jobs = named([job.id for job in self.board.running()])
             logger.warning(text, self.pid, self.worker, seconds, f"; it runs {jobs}" if jobs else "")
-        elif before and not seconds:
+        elif before and not self.unresponsive:
             logger.warning("Child %d, worker %s, responds again.", self.pid, self.worker)
 
-    @property
-    def claims(self) -> bool:
-        """Tell whether its last reported state is working: neither quiet nor stopping."""
-        return self._reported[0] == "working"
-
-    def wake(self, source: WorkerQueue, seconds: float = 0.0) -> None:
-        """Have it ask a queue for jobs after this time at the latest."""
-        self.channel.say("wake", self.sources.index(source), f"{seconds:.3f}")
+    def wake(self, seconds: float = 0.0) -> None:
+        """Have it ask for jobs after this time at the latest."""
+        self.channel.say("wake", f"{seconds:.3f}")
 
     def reconcile(self, index: int, held: list[bytes]) -> None:
         """Ask the child about jobs that the server holds as running for it and its board does not show."""
@@ -153,12 +145,12 @@ class Child:
         now = monotonic()
         if self.overdue or self.killed_late:
             return False
-        overdue = [job for job in self.board.running() if job.deadline is not None and job.deadline <= now]
-        self.killed_late = not overdue and self.kill_at is not None and self.kill_at <= now
-        if overdue or self.killed_late:
-            self.overdue = overdue
-            self.signal(signal.SIGKILL)
-        return bool(self.overdue) or self.killed_late
+        self.overdue = [job for job in self.board.running() if job.deadline is not None and job.deadline <= now]
+        self.killed_late = not self.overdue and self.kill_at <= now
+        if not self.overdue and not self.killed_late:
+            return False
+        self.signal(signal.SIGKILL)
+        return True
 
     def signal(self, number: int) -> None:
         """Send it a signal."""
@@ -203,7 +195,6 @@ def fork(
     """
     worker, (parent_end, child_end), board = ids.new_worker(), pair(), StatusBoard(options.threads)
     parent = os.getpid()
-    _prepare_fork()
 
     def about(pid: int, **more: object) -> str:
         details: dict[str, object] = {"pid": pid, "queues": options.queues, "threads": options.threads}
@@ -211,15 +202,12 @@ def fork(
             details["alone"] = True
         return ids.information(**details, supervisor=supervisor, supervisor_pid=parent, **more)
 
-    with held_back():
-        pid = os.fork()
-        if not pid:
-            try:
-                failpoints.reach("forked")
-                parent_end.close()
-                in_child()
-            except BaseException:
-                os._exit(FAILED)
+    def free() -> None:
+        failpoints.reach("forked")
+        parent_end.close()
+        in_child()
+
+    pid = _fork_process(free)
     if not pid:
         _run_child(options, worker, about(os.getpid()), child_end, board)
     child_end.close()
@@ -229,7 +217,6 @@ def fork(
 
 
 def _run_child(options: Options, worker: str, about: str, channel: Channel, board: StatusBoard) -> NoReturn:
-    # Never returns: what called the supervisor is the parent's business, its exit handlers too.
     code = FAILED
     provide(options.threads + len(options.sources) + OTHERS)
     try:
@@ -240,12 +227,7 @@ def _run_child(options: Options, worker: str, about: str, channel: Channel, boar
     except BaseException:
         logger.exception("Worker %s failed.", worker)
     finally:
-        with contextlib.suppress(BaseException):
-            connections.close_all()
-            logging.shutdown()
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(code)
+        _exit(code)
 
 
 class Helper:
@@ -259,22 +241,13 @@ class Helper:
         """Run a function in a process of its own, unless one is at work. After 30 s the system ends it."""
         if self._pid:
             return
-        _prepare_fork()
-        with held_back():
-            pid = os.fork()
-            if not pid:
-                with contextlib.suppress(BaseException):
-                    self._in_child()
-                    signal.alarm(HELPER_TIMEOUT)
-        if pid:
-            self._pid = pid
-            return
-        try:
-            work()
-        finally:
-            with contextlib.suppress(BaseException):
-                connections.close_all()
-            os._exit(0)
+        self._pid = _fork_process(self._in_child)
+        if not self._pid:
+            try:
+                signal.alarm(HELPER_TIMEOUT)
+                work()
+            finally:
+                _exit(0)
 
     def reap(self) -> None:
         """Take note of its end."""
@@ -293,7 +266,26 @@ class Helper:
             self._pid = 0
 
 
-def _prepare_fork() -> None:
+def _fork_process(free: Callable[[], None]) -> int:
+    """Fork; return the pid, 0 in the child. ``free`` frees that of what its parent needs, before signals reach it."""
     connections.close_all()  # a receiver of signals may have opened one
     sys.stdout.flush()
     sys.stderr.flush()
+    with held_back():
+        pid = os.fork()
+        if not pid:
+            try:
+                free()
+            except BaseException:
+                os._exit(FAILED)
+    return pid
+
+
+def _exit(code: int) -> NoReturn:
+    """End a child. What called the supervisor is the parent's business, its exit handlers too."""
+    with contextlib.suppress(BaseException):
+        connections.close_all()
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)

@@ -1,7 +1,6 @@
 """Keeps the children's leases alive, and returns jobs of workers that died elsewhere."""
 
 import logging
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 from time import monotonic
@@ -9,35 +8,36 @@ from typing import NamedTuple, Protocol
 
 from redis_kit.core import conf
 from redis_kit.core.errors import AuthenticationFailed, RedisFailure
+from redis_kit.core.flow import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.signals import send_safely
+from redis_kit.core.steps import Batch
 from redis_kit.queues import signals
+from redis_kit.queues.engine import enqueue
 from redis_kit.queues.engine.feature import Listener, death_hooks
 from redis_kit.queues.engine.liveness import HeartbeatReply, Poison
+from redis_kit.queues.reports import stats
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import counted, named
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE
-from redis_kit.queues.worker.shared.worker_queue import PAGE, WorkerQueue, forget_unused, reports, send_heartbeats
+from redis_kit.queues.worker.shared.worker_queue import PAGE, WorkerQueue, send_heartbeats
 from redis_kit.queues.worker.supervisor.child import Child
 
 logger = logging.getLogger("redis_kit.worker")
 Answer = tuple[Child, WorkerQueue, HeartbeatReply]
 
 
-class Registration(NamedTuple):
-    """Since when the server knows a child in a queue, in ms, and when the heartbeat was sent that said so."""
-
-    since: int
-    sent: float
-
-
 class Suspicion(NamedTuple):
-    """A queue that may have lost its data, the seconds without a heartbeat, and the time on the server in ms."""
+    """A queue that may have lost its data, the seconds without a heartbeat, and the time on the server in ms.
+
+    ``gone`` is how many jobs run here that the server does not have.
+    """
 
     source: WorkerQueue
     silent: float
     now: int
+    gone: int
 
 
 class DataLoss:
@@ -52,10 +52,10 @@ class DataLoss:
     """
 
     def __init__(self) -> None:
-        self._registered: dict[tuple[str, str], Registration] = {}  # by queue and worker
+        # By queue and worker: since when the server knows it, in ms, and when the heartbeat was sent that said so.
+        self._registered: dict[tuple[str, str], tuple[int, float]] = {}
+        self._suspicions: dict[str, Suspicion] = {}  # by queue
         self.unlisted: set[str] = set()
-        self._suspected: dict[str, Suspicion] = {}  # by queue
-        self._gone: Counter[str] = Counter()  # running jobs that the server does not have, by queue
         self._running: dict[str, set[bytes]] = {}  # by worker
         self._sent = 0.0
 
@@ -67,49 +67,51 @@ class DataLoss:
     def suspected(self, answers: Sequence[Answer]) -> list[str]:
         """Return the queues that may have lost their data."""
         now, queues = monotonic(), []
-        for child, source, answer in answers:
-            key = source.name, child.worker
-            before = self._registered.get(key)
-            if before and before.since != answer.since:
-                queues.append(source.name)
-                self._suspected[source.name] = Suspicion(source, now - before.sent, int(answer.now * 1000))
-                self._gone[source.name] += self._missing(child, source, answer)
-            self._registered[key] = Registration(answer.since, self._sent)
+        for child, source, reply in answers:
+            name = source.name
+            since, sent = self._registered.get((name, child.worker), (reply.since, now))
+            if since != reply.since:
+                queues.append(name)
+                gone = self._suspicions[name].gone if name in self._suspicions else 0
+                gone += self._missing(child, source, reply)
+                self._suspicions[name] = Suspicion(source, now - sent, int(reply.now * 1000), gone)
+            self._registered[name, child.worker] = reply.since, self._sent
         for key in [key for key in self._registered if key[1] not in self._running]:
             del self._registered[key]
         return queues
 
     def warn(self) -> None:
         """Warn of the suspected queues that have lost data. No round trip, or one for each queue in doubt."""
-        lost = [name for name, suspicion in self._suspected.items() if self._is_lost(name, suspicion)]
-        suspected, gone = self._suspected, self._gone
-        self._suspected, self._gone, self.unlisted = {}, Counter(), set()
+        lost = [each for each in self._suspicions.values() if self._is_lost(each)]
+        late = [each for each in self._suspicions.values() if each.gone and each not in lost]
+        self._suspicions, self.unlisted = {}, set()
         if lost:
-            text = "The server has lost its data, as by a restart without persistence: waiting jobs are gone"
-            _warn(text, lost, sum(gone[name] for name in lost))
-        if late := [name for name in suspected if gone[name] and name not in lost]:
-            silent = max(suspected[name].silent for name in late)
-            text = f"This worker was silent for {silent:.1f} s, so that others may run its jobs again"
-            _warn(text, late, sum(gone[name] for name in late))
+            _warn("The server has lost its data, as by a restart without persistence: waiting jobs are gone", lost)
+        if late:
+            silent = max(each.silent for each in late)
+            _warn(f"This worker was silent for {silent:.1f} s, so that others may run its jobs again", late)
 
-    def _is_lost(self, queue: str, suspicion: Suspicion) -> bool:
-        if queue in self.unlisted or not self._gone[queue]:
-            return queue in self.unlisted
+    def _is_lost(self, suspicion: Suspicion) -> bool:
+        source, silent, now, gone = suspicion
+        if source.name in self.unlisted or not gone:
+            return source.name in self.unlisted
         lease = conf.section(QueueSettings).WORKER_TIMEOUT
-        return suspicion.silent < lease or suspicion.source.served_since() > suspicion.now - lease * 1000
+        return silent < lease or source.served_since() > now - lease * 1000
 
-    def _missing(self, child: Child, source: WorkerQueue, answer: HeartbeatReply) -> int:
+    def _missing(self, child: Child, source: WorkerQueue, reply: HeartbeatReply) -> int:
         """Return how many jobs ran before and after the heartbeat that the server does not hold as running."""
-        if source.after or len(answer.held) == PAGE:
+        if source.after or len(reply.held) == PAGE:
             return 0  # one page of several
         index = child.sources.index(source)
         running = {job.member() for job in child.board.running() if job.source == index and job.token}
-        return len((running & self._running[child.worker]) - set(answer.held))
+        return len((running & self._running[child.worker]) - set(reply.held))
 
 
-def _warn(text: str, queues: Sequence[str], gone: int) -> None:
+def _warn(text: str, suspicions: Sequence[Suspicion]) -> None:
+    gone = sum(each.gone for each in suspicions)
     outcomes = "; their outcomes can't be recorded" if gone else ""
-    logger.warning("%s. Queues: %s. Jobs that were running here: %d%s.", text, named(queues), gone, outcomes)
+    queues = named([each.source.name for each in suspicions])
+    logger.warning("%s. Queues: %s. Jobs that were running here: %d%s.", text, queues, gone, outcomes)
 
 
 TOLERANCE = 1.0  # seconds; clocks are corrected by less than that all the time
@@ -118,19 +120,12 @@ AGAIN = 1.0  # seconds: the longest pause between two tries while the server is 
 
 
 class Parent(Protocol):
-    """The supervisor, as far as its heartbeat uses it."""
+    """The supervisor, as far as its heartbeat and its probes use it."""
 
-    @property
-    def children(self) -> list[Child]:
-        """Return the children."""
-
-    @property
-    def queues(self) -> Sequence[WorkerQueue]:
-        """Return all queues that the children work on, shards each for itself."""
-
-    @property
-    def quiet(self) -> bool:
-        """Return whether the children are told to claim no jobs."""
+    children: list[Child]
+    queues: list[WorkerQueue]  # all that the children work on, shards each for itself
+    quiet: bool  # the children are told to claim no jobs
+    stopping: bool
 
     def execute(self, command: str) -> None:
         """Execute a command that somebody sent to this worker: "quiet", "resume" or "stop"."""
@@ -147,7 +142,7 @@ class Heartbeat:
     """
 
     def __init__(self, parent: Parent, *, reports: bool = False) -> None:
-        self._parent, self._reports = parent, reports
+        self.parent, self._reports = parent, reports
         self.listeners: Sequence[Listener] = ()
         self.reached = False
         self._noted: dict[str, WorkerQueue] = {}  # queues on the server's list of names
@@ -169,37 +164,26 @@ class Heartbeat:
 
     def run(self) -> None:
         """Send a heartbeat, pass on what concerns a child, and have the supervisor execute its commands."""
-        children = list(self._parent.children)
+        children = list(self.parent.children)
         for child in children:
-            child.report(quiet=self._parent.quiet, clock_back=self.clock.went_back)
+            child.report(quiet=self.parent.quiet, clock_back=self.clock.went_back)
         failpoints.reach("before_heartbeat")
-        commands: list[str] = []
-        try:
-            self._send_and_read(children, commands)
-        finally:  # each command is read once
-            for command in commands:
-                self._parent.execute(command)
-
-    def _send_and_read(self, children: list[Child], commands: list[str]) -> None:
         wait = conf.section(QueueSettings).HEARTBEAT_INTERVAL
-        errors: dict[str, RedisFailure] = {}
+        answers: list[Answer] = []
         try:
-            for child, source, answer in self._send(children, errors):
-                if answer.command:
-                    commands.append(answer.command)
-                if answer.next_lease is not None:
-                    wait = min(wait, answer.next_lease + 0.001)
-                self._pass_on(child, source, answer)
             if children:
-                self._read_reports(errors)
-            self._unanswered = errors
-            self._log_broken(errors)
-            if children:
+                answers = self._send(children)
+                wait = min([wait, *(reply.next_lease + 0.001 for *_, reply in answers if reply.next_lease is not None)])
+                for child, source, reply in answers:
+                    self._pass_on(child, source, reply)
+                if self._reports:
+                    self._read_reports()
+                self._log_broken(self._unanswered)
                 self._register_queues()  # last: of a Cluster, the node that has the list of queues may be down
         except UNAVAILABLE as error:
             self.error = str(error)
             if isinstance(error, AuthenticationFailed):
-                self._unanswered = {queue.name: error for queue in self._parent.queues}
+                self._unanswered = {queue.name: error for queue in self.parent.queues}
             wait = min(wait, AGAIN)
             raise
         except RedisFailure as error:
@@ -208,48 +192,47 @@ class Heartbeat:
             logger.exception("Heartbeat failed; retrying.")
         finally:
             self.due = monotonic() + wait
+            for *_, reply in answers:  # each command is read once
+                if reply.command:
+                    self.parent.execute(reply.command)
 
-    def _send(
-        self, children: list[Child], errors: dict[str, RedisFailure]
-    ) -> list[tuple[Child, WorkerQueue, HeartbeatReply]]:
-        pairs = [(child, source) for child in children for source in child.sources]
-        if not pairs:
-            return []
+    def _send(self, children: Sequence[Child]) -> list[Answer]:
         self._loss.sending(children)
-        answered = []
         sent = monotonic()
-        for (child, source), answer in zip(pairs, send_heartbeats([source for _, source in pairs]), strict=True):
-            if isinstance(answer, RedisFailure):
-                errors[source.name] = answer
-            else:
-                answered.append((child, source, answer))
-                if answer.error:
-                    errors[source.name] = answer.error
+        pairs = [(child, source) for child in children for source in child.sources]
+        replies = send_heartbeats([source for _, source in pairs])
         self.answered = monotonic()
         self.reached = True
-        self.waits = {}
-        self.refused = {}
-        self.error = ""
-        for name in self._loss.suspected(answered):
+        self.waits, self.refused, self.error, self._unanswered = {}, {}, "", {}
+        answers = []
+        for (child, source), reply in zip(pairs, replies, strict=True):
+            error = reply if isinstance(reply, RedisFailure) else reply.error
+            if error:
+                self._unanswered[source.name] = error
+            if not isinstance(reply, RedisFailure):
+                answers.append((child, source, reply))
+        for name in self._loss.suspected(answers):
             self._noted.pop(name, None)
-        self.clock.note({source.name: answer.now for _, source, answer in answered}, sent, self.answered)
-        return answered
+        self.clock.note({source.name: reply.now for _, source, reply in answers}, sent, self.answered)
+        return answers
 
-    def _read_reports(self, errors: dict[str, RedisFailure]) -> None:
-        if not self._reports:
-            return
-        for queue, report in zip(self._parent.queues, reports(self._parent.queues), strict=True):
-            if isinstance(report, RedisFailure):
-                errors[queue.name] = report
+    def _read_reports(self) -> None:
+        """Read how each queue is doing. One round trip."""
+        queues = self.parent.queues
+        steps = [stats.QUEUE_STATS(queue.key(""), 1) for queue in queues]
+        for queue, reply in zip(queues, queues[0].run_flow(single(Batch(steps, lenient=True))), strict=True):
+            if isinstance(reply, RedisFailure):
+                self._unanswered[queue.name] = reply
                 continue
-            if report.wait is not None:
+            report = stats.read_report([reply], 1)
+            if report.wait is not None and not report.paused:
                 self.waits[queue.name] = report.wait
             if report.refused:
                 self.refused[queue.name] = report.refused
 
     def _register_queues(self) -> None:
         """Register the queues that are not registered yet, or that the server may have lost: else no round trip."""
-        missing = [queue for queue in self._parent.queues if queue.name not in self._noted]
+        missing = [queue for queue in self.parent.queues if queue.name not in self._noted]
         if not missing:
             return
         try:
@@ -270,7 +253,7 @@ class Heartbeat:
         """
         if sources := list(self._noted.values()):
             try:
-                forget_unused(sources)
+                sources[0].run_flow(enqueue.forget_unused(sources))
             except RedisFailure as error:
                 logger.debug("Names of queues that were never used stay: %s", error)
 
@@ -286,7 +269,7 @@ class Heartbeat:
     def _pass_on(self, child: Child, source: WorkerQueue, answer: HeartbeatReply) -> None:
         index = child.sources.index(source)
         if answer.next_job is not None and answer.next_job <= 3 * conf.section(QueueSettings).HEARTBEAT_INTERVAL:
-            child.wake(source, answer.next_job)
+            child.wake(answer.next_job)
         child.cancelled[index] = answer.cancelled
         for id in answer.cancelled:  # with each heartbeat until it has ended: it may not have begun
             child.channel.say("cancel", index, id)
@@ -297,7 +280,7 @@ class Heartbeat:
             logger.warning(text, source.name, jobs, verb)
         for job in answer.dead:
             announce_death(source, job)
-        for listener in self.listeners if child.claims else ():
+        for listener in self.listeners if child.state == "working" else ():
             listener.heard(source, answer)
 
 

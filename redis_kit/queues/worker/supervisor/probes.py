@@ -4,7 +4,7 @@ import contextlib
 import json
 import logging
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -103,18 +103,11 @@ class HealthServer:
 class Probes:
     """The health port and the metrics port of a supervisor: one port if both have the same number.
 
-    ``children`` returns its children, and ``claiming`` whether they are to claim jobs. Raises OSError if a port is
-    taken, and ImportError without the package for metrics.
+    Raises OSError if a port is taken, and ImportError without the package for metrics.
     """
 
-    def __init__(
-        self,
-        options: Options,
-        heartbeat: Heartbeat,
-        children: Callable[[], Sequence[Child]],
-        claiming: Callable[[], bool],
-    ) -> None:
-        self._options, self._heartbeat, self._children, self._claiming = options, heartbeat, children, claiming
+    def __init__(self, options: Options, heartbeat: Heartbeat) -> None:
+        self._options, self._heartbeat, self._parent = options, heartbeat, heartbeat.parent
         self._ended = 0, 0.0  # the jobs of children that have ended, and their seconds
         self._waits: dict[str, tuple[float, float]] = {}  # by what waits: the seconds, and when a child said so
         self._exposition: Callable[..., tuple[bytes, str]] | None = None
@@ -149,7 +142,7 @@ class Probes:
 
     def samples(self) -> list[Sample]:
         """Return the metrics of this worker alone."""
-        boards = [child.board for child in self._children()]
+        boards = [child.board for child in self._parent.children]
         return [
             CHILDREN.sample(len(boards)),
             JOBS.sample(self._ended[0] + sum(board.done for board in boards)),
@@ -168,7 +161,7 @@ class Probes:
         refused = {} if unanswered else self._heartbeat.refused
         limit = f"more than {text.number(self._options.max_wait)} s"
         failing = {
-            "no child is alive": not self._children(),
+            "no child is alive": not self._parent.children,
             unanswered: bool(unanswered),
             f"a job of {', '.join(late)} waits for {limit}": bool(late),
             **{f"{text} for {limit}": self._is_late(*wait) for text, wait in self._waits.items()},
@@ -181,7 +174,7 @@ class Probes:
             f"the server's clock went back by {back:,} s": bool(back),
             f"the server refuses writes to {', '.join(refused)}": bool(refused),
         }
-        details = {**_status(failing, degraded), "damaged": damaged, "children": len(self._children())}
+        details = {**_status(failing, degraded), "damaged": damaged, "children": len(self._parent.children)}
         details |= {"waits": waits, "clock_back": back, "refused": refused, "error": self._heartbeat.error}
         return {**details, "silent": round(silent, 3)}
 
@@ -189,15 +182,15 @@ class Probes:
         """Return whether the worker claims jobs; the status ``failing`` means that it does not."""
         silent, unanswered = self._silence()
         reasons = {
-            "no child is alive": not self._children(),
+            "no child is alive": not self._parent.children,
             unanswered: bool(unanswered),
-            "the worker is quiet or stopping": not self._claiming(),
+            "the worker is quiet or stopping": self._parent.quiet or self._parent.stopping,
         }
         return {**_status(reasons), "silent": round(silent, 3)}
 
     def liveness(self) -> dict[str, Any]:
         """Return whether a child responds, whatever the server and the queues do; ``failing`` means that none does."""
-        boards = [child.board for child in self._children()]
+        boards = [child.board for child in self._parent.children]
         responds = any(board.silence < UNRESPONSIVE for board in boards)
         return _status({"no child is alive": not boards, "no child responds": bool(boards) and not responds})
 
@@ -213,12 +206,9 @@ class Probes:
         return monotonic() - at < WAIT_VALIDITY and seconds > self._options.max_wait
 
     def _answer(self, path: str) -> Answer | None:
-        if path == "/healthz":
-            return _report(self.health())
-        if path == "/livez":
-            return _report(self.liveness())
-        if path == "/readyz":
-            return _report(self.readiness())
+        reports = {"/healthz": self.health, "/livez": self.liveness, "/readyz": self.readiness}
+        if path in reports:
+            return _report(reports[path]())
         if path == "/metrics" and self._exposition:
             body, content_type = self._exposition(own=self.samples())
             return Answer("200 OK", content_type, body)

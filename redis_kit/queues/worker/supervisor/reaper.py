@@ -25,23 +25,22 @@ logger = logging.getLogger("redis_kit.worker")
 LATE = 1.0  # seconds until the second look: a claim that was under way may have arrived after the death
 
 
+STAY = "Queue %a: jobs of a dead child stay until its lease expires: %s"
+LOST = "Queue %a: an outcome of a dead child was lost; the job runs again: %s"
+
+
 @dataclass(eq=False)
 class DeadChild:
-    """A dead child: its queues, the jobs it had done, those that count a crash, ran too long, though cancelled, at all.
+    """A dead child, its queues that are left to clean up, the jobs that it had done, and those that it ran.
 
-    ``beside`` has the queue and id of all, if there were several; ``at`` is when to clean up after it, and ``then`` is
-    called when that is done.
+    ``counts`` says whether these count a crash. ``at`` is when to clean up.
     """
 
-    worker: str
+    child: Child
     left: list[tuple[int, WorkerQueue]]
     done: list[Ack] = field(default_factory=list)
-    crashed: list[Running] = field(default_factory=list)
-    overdue: list[Running] = field(default_factory=list)
-    cancelled: list[Running] = field(default_factory=list)
     running: list[Running] = field(default_factory=list)
-    beside: list[tuple[str, str]] = field(default_factory=list)
-    then: Callable[[], object] | None = None
+    counts: bool = False
     at: float = 0.0
     again: bool = False
     tries: int = 0
@@ -53,28 +52,11 @@ class Reaper:
     def __init__(self) -> None:
         self._dead_children: list[DeadChild] = []
 
-    def add(self, child: Child, *, crashed: bool, then: Callable[[], object] | None = None) -> None:
-        """Take over from a child. After a crash its jobs count one, also if it was killed because of another job.
-
-        ``then`` is called when all is done.
-        """
-        running = child.board.running()
-        late = {(job.source, job.token, job.id) for job in child.overdue}
-        overdue = [job for job in running if (job.source, job.token, job.id) in late]
-        self._dead_children.append(
-            DeadChild(
-                child.worker,
-                left=list(enumerate(child.sources)),
-                done=_done(child),
-                crashed=[job for job in running if job not in overdue] if crashed and not child.killed_late else [],
-                overdue=overdue,
-                cancelled=[job for job in running if job.id in child.cancelled.get(job.source, ())],
-                running=running,
-                beside=_beside(child),
-                then=then,
-                again=crashed,
-            )
-        )
+    def add(self, child: Child, *, crashed: bool) -> None:
+        """Take over from a child. After a crash its jobs count one, also if it was killed because of another job."""
+        left, counts = list(enumerate(child.sources)), crashed and not child.killed_late
+        dead_child = DeadChild(child, left, _done(child), child.board.running(), counts, again=crashed)
+        self._dead_children.append(dead_child)
 
     @property
     def due(self) -> float:
@@ -103,29 +85,17 @@ class Reaper:
                 return  # it would not answer for the others either
 
     def _clean_up(self, dead_child: DeadChild) -> None:
-        sources = [source for _, source in dead_child.left]
         while dead_child.left:
             index, source = dead_child.left[0]
-            try:
-                _reap(dead_child, index, source)
-            except UNAVAILABLE:
-                raise
-            except Exception as error:
-                _complain("Queue %a: jobs of a dead child stay until its lease expires: %s", source, error)
+            _try_step(source, STAY, partial(_reap, dead_child, index, source))
             dead_child.left.pop(0)
         failpoints.reach("reaped")
         self._dead_children.remove(dead_child)
-        if dead_child.then:
-            dead_child.then()
+        child = dead_child.child
+        if child.on_reaped:
+            child.on_reaped()
         if dead_child.again:
-            left = list(enumerate(sources))
-            self._dead_children.append(DeadChild(dead_child.worker, left, at=monotonic() + LATE))
-
-
-def _beside(child: Child) -> list[tuple[str, str]]:
-    """Return the queue and id of each job that a child ran; nothing if that was one, which was alone."""
-    jobs = {(child.sources[item.source].queue_name, item.id) for item in (*child.board.running(), *child.overdue)}
-    return sorted(jobs) if len(jobs) > 1 else []
+            self._dead_children.append(DeadChild(child, list(enumerate(child.sources)), at=monotonic() + LATE))
 
 
 def _done(child: Child) -> list[Ack]:
@@ -139,38 +109,45 @@ def _done(child: Child) -> list[Ack]:
 
 
 def _reap(dead_child: DeadChild, index: int, source: WorkerQueue) -> None:
+    child = dead_child.child
     done = [item for item in dead_child.done if item.source == index]
-    _try_step(source, lambda: source.run_flow(claim.acknowledge(source, dead_child.worker, done)))
+    _try_step(source, LOST, lambda: source.run_flow(claim.acknowledge(source, child.worker, done)))
     failpoints.reach("outcomes_sent")
     ended = {item.token + b"/" + item.id for item in done}
-    for item in dict.fromkeys(dead_child.cancelled + dead_child.overdue):
-        record = partial(record_unstoppable, source, item, cancelled=item in dead_child.cancelled)
-        if item.source == index and _try_step(source, record):
+    overdue = {item.member() for item in child.overdue}
+    running = [item for item in dead_child.running if item.source == index]
+    for item in running:
+        cancelled = item.id in child.cancelled.get(index, ())
+        record = partial(record_unstoppable, source, item, cancelled=cancelled)
+        if (cancelled or item.member() in overdue) and _try_step(source, LOST, record):
             ended.add(item.member())
-    started = [item.id for item in dead_child.crashed if item.source == index]
-    step = calls.reap(source.key(""), dead_child.worker, started, dead_child.beside)
+    started = [item.id for item in running if dead_child.counts and item.member() not in overdue]
+    step = calls.reap(source.key(""), child.worker, started, _beside(dead_child))
     count, dead = source.run_flow(reap(source, step, calls.TAKEN))
     if count:
         jobs = "1 job was" if count == 1 else f"{count} jobs were"
-        running = named([item.id for item in dead_child.running if item.source == index and item.member() not in ended])
-        text = f"{jobs} taken from worker {dead_child.worker}, which died{running and f'; it ran {running}'}"
+        names = named([item.id for item in running if item.member() not in ended])
+        text = f"{jobs} taken from worker {child.worker}, which died{names and f'; it ran {names}'}"
         logger.warning("Queue %a: %s.", source.name, text)
     for job in dead:
         announce_death(source, job)
 
 
-def _try_step(source: WorkerQueue, step: Callable[[], Any]) -> bool:
-    """Take a step, and say whether it succeeded; its error is logged."""
+def _beside(dead_child: DeadChild) -> list[tuple[str, str]]:
+    """Return the queue and id of each job that a child ran; nothing if that was one, which was alone."""
+    child = dead_child.child
+    jobs = {(child.sources[item.source].queue_name, item.id) for item in (*dead_child.running, *child.overdue)}
+    return sorted(jobs) if len(jobs) > 1 else []
+
+
+def _try_step(source: WorkerQueue, text: str, step: Callable[[], Any]) -> bool:
+    """Take a step, and say whether it succeeded; its error is logged with this text."""
     try:
         step()
     except UNAVAILABLE:
         raise
     except Exception as error:
-        _complain("Queue %a: an outcome of a dead child was lost; the job runs again: %s", source, error)
+        unforeseen = None if isinstance(error, RedisFailure) else error
+        logger.log(logging.ERROR, text, source.name, error, exc_info=unforeseen)
         return False
     return True
-
-
-def _complain(text: str, source: WorkerQueue, error: Exception) -> None:
-    unforeseen = None if isinstance(error, RedisFailure) else error
-    logger.error(text, source.name, error, exc_info=unforeseen)

@@ -113,29 +113,27 @@ class Supervisor:
         self.children: list[Child] = []
         self.quiet = False
         self._wanted = options.processes
-        self._stopping = self._returning_jobs = self._reaping = self._restarting = False
+        self.stopping = self._returning_jobs = self._reaping = self._restarting = False
         self._grace_end = self._end = inf  # when jobs, and this process, are to have ended
         self._log_limit = LogRateLimit()
         self._outage = Outage()
         self._signals = Signals(self._enforce_deadlines)
         self.queues = [WorkerQueue(name, worker=self.id, about="", call=self.call_server) for name in options.sources]
-        self._lone_jobs: deque[LoneJob] = deque()  # those that are to get a process of their own
+        # Those that are to get a process of their own, each with the child that has claimed it.
+        self._lone_jobs: deque[tuple[Child, LoneJob]] = deque()
         self._backoff = RespawnBackoff()
         self._lone_backoff = RespawnBackoff()
         self._helper = Helper(self._release_resources)
-        self._files = autoreload.Files() if options.reload else None
         self._reaper = Reaper()
         reports = options.health_port is not None or options.metrics_port is not None
         self._heartbeat = Heartbeat(self, reports=reports)
-        self._probes = Probes(
-            options, self._heartbeat, lambda: self.children, lambda: not (self.quiet or self._stopping)
-        )
+        self._probes = Probes(options, self._heartbeat)
         duties: list[Duty] = [self._heartbeat, self._reaper, Sweep(self.queues, self._heartbeat.note_swept)]
         for feature in features():
             duties += feature.duties(self)
         self._heartbeat.listeners = [duty for duty in duties if isinstance(duty, Listener)]
-        if self._files:
-            duties.append(FileWatch(self._files, self._restart))
+        if options.reload:
+            duties.append(FileWatch(self._restart))
         self._duties = Duties(*duties)
         self._silent_children: list[Child] = []  # they have yet to write their stacks
         self._stacks_at = 0.0
@@ -214,7 +212,7 @@ class Supervisor:
 
     def _log_end(self) -> None:
         # An operator who stopped it waits for this line; the end of a burst is expected.
-        level = logging.WARNING if self._stopping and not self._restarting else logging.INFO
+        level = logging.WARNING if self.stopping and not self._restarting else logging.INFO
         if not self.children and not self._reaper.owing:
             logger.log(level, "Stopped.")
         elif self._heartbeat.reached or self._reaper.holding or any(child.board.running() for child in self.children):
@@ -237,21 +235,13 @@ class Supervisor:
 
     def _fork_lone_jobs(self) -> None:
         """Fork a child for each job that is to run alone, while the child lives that has claimed it."""
-        while self._lone_jobs and not self._stopping and self._lone_backoff.over():
-            job = self._lone_jobs[0]
-            if self._holder(job):
+        while self._lone_jobs and not self.stopping and self._lone_backoff.over():
+            holder, job = self._lone_jobs[0]
+            if holder in self.children:
                 child = self._fork(self.options.alone(job))
+                child.on_reaped = partial(holder.channel.say, "ended", f"{job.token}/{job.id}")
                 logger.info("Job %a of queue %a runs alone in child %d.", job.id, job.source, child.pid)
             self._lone_jobs.popleft()
-
-    def _holder(self, job: LoneJob) -> Child | None:
-        worker = job.token.partition("/")[0]
-        return next((child for child in self.children if child.worker == worker), None)
-
-    def _end_lone_job(self, job: LoneJob) -> None:
-        """Release the thread that waited for the end of a job."""
-        if child := self._holder(job):
-            child.channel.say("ended", f"{job.token}/{job.id}")
 
     def _release_resources(self) -> None:
         """Free a child of what only its parent needs."""
@@ -273,7 +263,7 @@ class Supervisor:
     def _handle_signals(self) -> None:
         for number in self._signals.taken():
             if number in os_signals.STOP:
-                self._stop(now=self._stopping)
+                self._stop(now=self.stopping)
             elif number == os_signals.NOW:
                 self._stop(now=True)
             elif number == os_signals.QUIET:
@@ -287,7 +277,7 @@ class Supervisor:
 
     def execute(self, command: str) -> None:
         """Execute a command that somebody sent to this worker."""
-        if command == "stop" and not self._stopping:
+        if command == "stop" and not self.stopping:
             self._stop()
         elif command == "quiet" and not self.quiet:
             self._claim_no_more()
@@ -303,7 +293,7 @@ class Supervisor:
                 self._stacks_at = monotonic() + STACKS_INTERVAL
 
     def _stop(self, *, now: bool = False) -> None:
-        self._stopping = True
+        self.stopping = True
         self._wanted = 0
         self._duties = Duties(self._heartbeat, self._reaper)
         self._returning_jobs = self._returning_jobs or now
@@ -321,7 +311,7 @@ class Supervisor:
         self._stop_children()
 
     def _stop_children(self) -> None:
-        for child in self.children if self._stopping else ():
+        for child in self.children if self.stopping else ():
             if self._returning_jobs:
                 child.stop_now()
             else:
@@ -336,7 +326,7 @@ class Supervisor:
                 child.channel.say("quiet")
 
     def _resume(self) -> None:
-        if self._stopping or not self.quiet:  # systemd sends CONT with each TERM
+        if self.stopping or not self.quiet:  # systemd sends CONT with each TERM
             return
         self.quiet = False
         self._heartbeat.due = 0.0
@@ -353,7 +343,8 @@ class Supervisor:
                     self._probes.note_wait(arguments[0], float(arguments[1]))
                 if word == "alone":
                     number, id, token, version = arguments
-                    self._lone_jobs.append(LoneJob(child.sources[int(number)].name, id, token, version))
+                    job = LoneJob(child.sources[int(number)].name, id, token, version)
+                    self._lone_jobs.append((child, job))
                 if word == "recycle" and not child.recycling:
                     text = "Child %d, worker %s, is quiet and will be replaced: %s."
                     logger.info(text, child.pid, child.worker, arguments[0])
@@ -389,8 +380,7 @@ class Supervisor:
         crashed = bool(code) or not in_order
         if crashed:
             logger.error("Child %d, worker %s, %s.", child.pid, child.worker, child.describe_end(code))
-        job = child.lone_job
-        if job:
+        if child.lone_job:
             if crashed and not child.board.running():
                 self._lone_backoff.note(monotonic() - child.born)
         elif not crashed and self.options.burst and not child.recycling:
@@ -398,21 +388,20 @@ class Supervisor:
         elif not child.stopping:
             self._backoff.note(monotonic() - child.born)
         self._probes.note_end(child)
-        self._reaper.add(child, crashed=crashed, then=partial(self._end_lone_job, job) if job else None)
+        self._reaper.add(child, crashed=crashed)
         child.close()
 
     def wake_children(self, queues: set[str]) -> None:
         """See Supervision."""
-        for child in self.children if not (self.quiet or self._stopping) else ():
-            for source in child.sources if not child.recycling else ():
-                if source.name in queues:
-                    child.wake(source)
+        for child in self.children if not (self.quiet or self.stopping) else ():
+            if not child.recycling and any(source.name in queues for source in child.sources):
+                child.wake()
 
     def _answer_probes(self) -> None:
         self._probes.serve(os_signals.readable(self._probes.sockets(), 0))
 
     def _restart(self, path: Path) -> None:
-        if not self._stopping:
+        if not self.stopping:
             logger.warning("%s has changed; the worker finishes its jobs and starts again.", path)
             self._restarting = True
             self._stop()

@@ -244,7 +244,7 @@ def test_job_that_was_tried_since_is_not_claimed(source):
 @pytest.mark.parametrize("expires", [0, 600_000])
 def test_message_about_a_run_that_snoozed_does_not_begin_the_next_one(source, expires):
     job = source.claim()
-    assert source.queue.snooze(job, 60, expires=expires, why="", ttl_ms=0)
+    assert source.queue.run_flow(claims.snooze(source.queue, job, 60, expires=expires, why="", ttl_ms=0))
     assert source.claim("again") is None
     assert source.queue.get("a").state == "scheduled"
 

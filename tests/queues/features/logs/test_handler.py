@@ -141,17 +141,17 @@ def test_lines_are_dropped_when_the_server_takes_none(kit, attach, caplog):
     attach()
     kit.client.set(f"{Queue('default').key('log')}:wrong", "x")
     worker = WorkerProcess(Options(("default",), threads=1, burst=True))
-    take = partial(worker._parts["logs"].add, (0, "wrong"))
+    take = partial(worker._context.parts["logs"].add, (0, "wrong"))
     take(b"line", 5, 1000)
-    worker._parts["logs"].add((0, "right"), log_line.dumps(5.0, "INFO", "a", 1, "kept"), 5, 60_000)
-    worker._parts["logs"].flush()
+    worker._context.parts["logs"].add((0, "right"), log_line.dumps(5.0, "INFO", "a", 1, "kept"), 5, 60_000)
+    worker._context.parts["logs"].flush()
     assert kit.client.llen(f"{Queue('default').key('log')}:right") == 1
     assert caplog.text.count("Lines for the logs of jobs were dropped: The key") == 1
     kit.connect({"URL": "redis://127.0.0.1:1/0"})
     take(b"line", 5, 1000)
-    worker._parts["logs"].flush()
+    worker._context.parts["logs"].flush()
     take(b"line", 5, 1000)
-    worker._parts["logs"].flush()
+    worker._context.parts["logs"].flush()
     assert caplog.text.count("were dropped") == 1  # once a minute
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+from math import inf
 from time import monotonic
 
 import pytest
@@ -77,7 +78,7 @@ def test_quiet_worker_acknowledges_when_its_queue_may_be_asked_again(holding):
     fetcher, queue = holding
     fetcher.give_back()
     ((_, job),) = fetcher._claimed.in_hand[0]
-    fetcher._exchanger.retry_at[0] = monotonic() + 0.3  # a claim failed
+    fetcher._queues[0].retry_at = monotonic() + 0.3  # a claim failed
     fetcher.wake()  # as after an attempt that failed
     fetcher.quiet()
     with watching(fetcher):
@@ -158,7 +159,7 @@ def test_sign_is_passed_on_where_the_free_thread_got_a_job_elsewhere(two):
     found = []
     thread = threading.Thread(target=lambda: found.append(fetcher.next()))
     thread.start()
-    wait_for(lambda: fetcher.free)
+    wait_for(lambda: fetcher._claimed.free)
     Queue("mail").put(1)
     Queue("news").put(1)
     assert here.listen()
@@ -193,7 +194,7 @@ def test_burst_ends_if_the_last_outcome_was_sent_without_a_claim(kit):
     thread = threading.Thread(target=fetcher.next)
     fetcher._ask([[]], 5)
     _, job = fetcher.next()
-    fetcher._watchdog.begins(claim=True)  # as the exchange of the claim did
+    fetcher._claim_at = inf  # as the exchange of the claim did
     fetcher.add_done(Done(job, ack_of(job)))
     fetcher.flush()  # as the watch does if an outcome has waited too long
     thread.start()

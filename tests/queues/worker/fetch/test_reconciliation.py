@@ -94,7 +94,7 @@ def test_what_is_claimed_begun_or_done_here_is_left_alone(fetcher, queue, kit):
     with contextlib.suppress(Exception):
         fetcher.flush()
     kit.client.delete(queue.key("answers:w"))
-    fetcher._exchanger.retry_at[0] = float("inf")
+    fetcher._queues[0].retry_at = float("inf")
     settle(fetcher, backup)
     assert queue.counts() == QueueCounts(0, 0, 3, 0)
 
@@ -109,9 +109,9 @@ def test_claim_whose_answer_got_lost_is_repeated_and_not_given_back(kit, proxy):
         fetcher._ask([[]], 1)
     assert queue.counts() == QueueCounts(0, 0, 1, 0)
     fetcher.reconcile(0, told(running(kit, queue)))
-    fetcher._reconciler.run()
+    fetcher._reconcile()
     assert queue.counts() == QueueCounts(0, 0, 1, 0)
-    fetcher._exchanger.retry_at[0] = 0.0
+    fetcher._queues[0].retry_at = 0.0
     fetcher._ask([[]], 1)
     assert fetcher.next()[1].payload == "x"
 
@@ -135,8 +135,8 @@ def test_end_is_recorded_again_with_its_result(fetcher, queue, kit):
 def test_failed_attempt_is_recorded_again_with_its_delay_and_error(kit):
     kit.options(QUEUES={**LASTING, "MAX_ATTEMPTS": 3})
     queue, launcher = Queue("default"), WorkerProcess(Options(("default",), threads=1), worker="w")
-    backups, record = [], launcher._processor.record
-    launcher._processor.record = lambda *args, **more: [backups.append(Backup(kit)), record(*args, **more)]
+    backups, record = [], launcher._runner.record
+    launcher._runner.record = lambda *args, **more: [backups.append(Backup(kit)), record(*args, **more)]
     result = fail.enqueue("x")
 
     def settled():
@@ -157,9 +157,9 @@ def test_cancelled_job_is_gone_when_its_end_is_recorded_again(fetcher, queue, ki
     fetcher._ask([[]], 1)
     _, job = fetcher.next()
     backup = Backup(kit)
-    attempt = failed(fetcher._queues[0], job, Cancelled("somebody"), task=fail)
+    attempt = failed(fetcher._queues[0].queue, job, Cancelled("somebody"), task=fail)
     fetcher.recent.add([attempt.repeatable()])
-    assert attempt.record() == "dead"
+    assert attempt.record() == (attempt, "dead")
     assert queue.counts() == EMPTY
     backup.restore()
     fetcher._claimed.in_hand.clear()

@@ -6,6 +6,7 @@ import pytest
 
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.queues import Cancelled, LeaseLost, Queue, Snooze, signals, task
+from redis_kit.queues.engine import claim
 from redis_kit.queues.framework import TaskResultStatus
 from redis_kit.queues.reports.lookup import look_up
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
@@ -198,7 +199,7 @@ def test_snooze_is_repeatable_and_refused_to_a_stale_worker(queue):
     (job,) = source.claim(1, worker="w")
 
     def snooze():
-        return source.snooze(job, 60, expires=0, why="", ttl_ms=1000)
+        return source.run_flow(claim.snooze(source, job, 60, expires=0, why="", ttl_ms=1000))
 
     assert snooze()
     assert snooze()
@@ -210,7 +211,7 @@ def test_snooze_is_repeatable_and_refused_to_a_stale_worker(queue):
     assert snooze()  # the answer to the first claim is still known
     queue.ack(again)
     with pytest.raises(LeaseLost):
-        source.snooze(again._replace(token="w/x/0"), 60, expires=0, why="", ttl_ms=0)
+        source.run_flow(claim.snooze(source, again._replace(token="w/x/0"), 60, expires=0, why="", ttl_ms=0))
 
 
 def test_signal_tells_of_it_and_the_log_has_no_error(queue, caplog):

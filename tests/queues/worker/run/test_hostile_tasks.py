@@ -11,12 +11,12 @@ from django.dispatch import Signal
 from redis_kit.core import signals as core_signals
 from redis_kit.core.logs import error_text
 from redis_kit.queues import Queue, QueueCounts, framework, signals, task
+from redis_kit.queues.engine import claim
 from redis_kit.queues.features.results import recorder
 from redis_kit.queues.worker import process
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process import WorkerProcess
 from redis_kit.queues.worker.run import attempt, runner
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from tests.fixtures.process import wait_for
 from tests.queues.support import hostile_tasks as hostile
 from tests.queues.support import in_process, tasks
@@ -207,15 +207,15 @@ def test_whatever_exits_between_claim_and_outcome_leaves_no_job_running(queue, m
 
 
 def test_record_that_fails_is_tried_again_in_a_plain_form(queue, monkeypatch, caplog):
-    reasons, fail = [], WorkerQueue.fail
+    reasons, fail = [], claim.fail
 
-    def refuse(self, job, *, error, result, **how):
+    def refuse(queue, job, delay, error, most, result):
         reasons.append((error, result))
         if len(reasons) < 3:
             raise TypeError("can't be sent")
-        return fail(self, job, error=error, result=result, **how)
+        return fail(queue, job, delay, error, most, result)
 
-    monkeypatch.setattr(WorkerQueue, "fail", refuse)
+    monkeypatch.setattr(claim, "fail", refuse)
     hostile.fail_as.enqueue("Empty")
     with in_process.working(WorkerProcess(Options(("default",), threads=1))):
         wait_for(lambda: queue.counts().dead == 1, timeout=30)

@@ -105,7 +105,8 @@ def test_code_that_breaks_during_a_restart_is_waited_for(kit, start_worker, app,
     (app / f"{module}.py").touch()
     write(app, "first", first=f"from changing import load; load({module!r})" if module == "by_task" else "")
     monkeypatch.setenv(autoreload.RESTARTED, str(time.time()))  # as restart() starts it
-    worker = start_worker("--reload", "--threads", 1, said=b"can't be loaded; the worker waits")
+    program = ("-m", autoreload.PROGRAM)
+    worker = start_worker("--reload", "--threads", 1, said=b"can't be loaded; the worker waits", program=program)
     assert worker.poll() is None, worker.log.read_text()
     if module == "by_task":
         (app / f"{module}.py").write_text("")

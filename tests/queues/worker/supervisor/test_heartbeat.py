@@ -10,11 +10,11 @@ from django.core.management import call_command
 
 from redis_kit.queues import Queue
 from redis_kit.queues.dashboard import workers_page
-from redis_kit.queues.engine import ids
+from redis_kit.queues.engine import enqueue, ids
 from redis_kit.queues.inspection import list_workers, queue_names
 from redis_kit.queues.worker.shared.channel import pair
 from redis_kit.queues.worker.shared.status_board import StatusBoard
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, forget_unused
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.queues.worker.supervisor.child import Child
 from redis_kit.queues.worker.supervisor.heartbeat import SHOWN, TOLERANCE, ServerClock
 from tests.fixtures.process import free_port, wait_for
@@ -206,7 +206,7 @@ def test_name_that_was_never_used_ends_with_its_worker(kit, start_worker):
     for queue in queues:
         queue.note()
     queues[1].heartbeat(worker="other")
-    forget_unused(queues)
+    queues[0].run_flow(enqueue.forget_unused(queues))
     assert queue_names() == ["default", "served", "used"]
 
 

@@ -112,10 +112,9 @@ def test_ipv6_address_is_served():
 
 def test_worker_is_alive_while_a_child_responds(kit):
     boards = [StatusBoard(1), StatusBoard(1)]
-    children = []
-    probes = Probes(Options(("default",)), heartbeat(), lambda: children, lambda: False)
+    probes = Probes(Options(("default",)), supervision := heartbeat())
     assert probes.liveness() == {"status": "failing", "reasons": ["no child is alive"]}
-    children += [Child(0, "w", None, board, []) for board in boards]
+    supervision.parent.children += [Child(0, "w", None, board, []) for board in boards]
     assert probes.liveness() == {"status": "ok", "reasons": []}
     boards[0]._words[ALIVE] -= int(UNRESPONSIVE) * MILLION
     assert probes.liveness()["status"] == "ok"

@@ -252,7 +252,7 @@ def test_queue_whose_heartbeat_fails_is_logged_once_and_others_get_theirs(child,
     any_kit.client.set(key, "x")
     beat.run()
     beat.run()
-    assert beat._parent.commands == ["quiet"]  # a command is executed once, and not lost
+    assert beat.parent.commands == ["quiet"]  # a command is executed once, and not lost
     assert list(beat.waits) == ["news"]
     assert list(beat.broken) == ["mail"]
     (line,) = [record for record in caplog.records if record.levelname == "ERROR"]
