@@ -135,7 +135,10 @@ class Feature:
     #: module with chosen(), put(), check() and key_of_call(), ``lanes`` that with lane_of(), check(), lane_of_call()
     #: and the scripts of limits, ``pausing`` that with the flows pause(), resume() and paused(), and ``transport`` that
     #: which stores calls in a database until they are sent. ``canceller`` returns the step that cancels a job,
-    #: ``step_class`` makes those of Task.step(), and ``spread`` is the subclass of engine.spread.Spread.
+    #: ``step_class`` makes those of Task.step(), and ``spread`` is the subclass of engine.spread.Spread. ``results`` is
+    #: the module with the flows get() and wait() and with ResultEnqueuer, ``result_step`` returns the step that reads a
+    #: result, whose reply begins with the status, ``store_endings`` the flow that stores results of jobs that ended
+    #: without their worker, and ``recorders`` what recorders() returns.
     provides: ClassVar[Mapping[str, str]] = {}
     #: Options that this feature adds to ``@task``, with their defaults; see declare(). Middleware reads them as
     #: ``attempt.options``, which is None for a task that has none.
@@ -146,8 +149,6 @@ class Feature:
     sinks: ClassVar[Mapping[str, str]] = {}
     #: The field that this feature adds to messages, by their version.
     message_fields: ClassVar[Mapping[int, str]] = {}
-    #: Whether this feature stores results of jobs, and has the methods of features.results for that.
-    stores_results: ClassVar[bool] = False
     #: Middleware around attempts of jobs, as dotted paths. By ``route`` a job may leave this worker, ``begin`` is
     #: around all that happens once it stays, and ``task`` around the call of its task and its result,
     #: ``call`` around the call alone.
@@ -312,10 +313,9 @@ def lane_of(queue: str, group: Any = None) -> str:
     return lane
 
 
-@cache
-def results() -> Any:
-    """Return the feature that stores results; None without one."""
-    return next((feature for feature in features() if feature.stores_results), None)
+def recorders() -> "Callable[[Any, Any], Recorder | None] | None":
+    """Return a function that returns the recorder of a job of a queue; None if no feature stores results."""
+    return provided("recorders")() if has("recorders") else None
 
 
 def death_hooks(source: Any, body: bytes) -> Sequence[Callable[[str], object]]:

@@ -97,11 +97,11 @@ def next_ticks(listing: Listing, count: int, *, each: int | None = None) -> list
 def outcomes(infos: Iterable[ScheduleInfo]) -> dict[str, str]:
     """Return the status of the latest job of each schedule, as far as it is known. One round trip."""
     jobs = {info.name: info.state for info in infos if info.state.job and info.state.queue}
-    stored = feature.results()
-    if not stored or not jobs:
+    if not feature.has("result_step") or not jobs:
         return {}
+    step = feature.provided("result_step")
     queues = [Queue(ids.part_of(each.queue, each.job) or each.queue) for each in jobs.values()]
-    steps = [stored.get_result(queue.key(""), each.job) for queue, each in zip(queues, jobs.values(), strict=True)]
+    steps = [step(queue.key(""), each.job) for queue, each in zip(queues, jobs.values(), strict=True)]
     replies = Schedules("all").run_flow(single(CombinedBatch(steps, lenient=True)))
     each = zip(jobs, replies, strict=True)
     return {name: reply[0].decode() for name, reply in each if not isinstance(reply, RedisFailure)}
