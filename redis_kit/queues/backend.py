@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
-from django.core.checks import CheckMessage, Error
+from django.core.checks import CheckMessage
 
 from redis_kit.core import conf
 from redis_kit.core.conf import Section
@@ -165,11 +165,11 @@ class RedisTaskBackend(BaseTaskBackend):
     def problems(self) -> Iterator[CheckMessage]:
         """Yield the problems of the backend's entry in ``TASKS``."""
         where = f"TASKS['{self.alias}']"
-        wrong = list(conf.mismatches(BackendEntry, where, self._entry))
+        for problem in conf.mismatches(BackendEntry, where, self._entry):
+            yield problem.check_message
         if isinstance(self.options, Mapping):
-            wrong += conf.mismatches(BackendOptions, f"{where}['OPTIONS']", self.options)
-        for problem in wrong:
-            yield Error(problem.message, hint=problem.hint or None, id=f"redis_kit.{problem.id}")
+            for problem in conf.mismatches(BackendOptions, f"{where}['OPTIONS']", self.options):
+                yield problem.check_message
 
     def _unlisted(self, queue: str) -> UnlistedQueue:
         place, wrong = f"TASKS['{self.alias}']", f"Queue {queue!r} is not valid for backend."  # the framework's words
