@@ -19,11 +19,12 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.logs.error_text import text_of
 from redis_kit.core.settings import KitSettings
+from redis_kit.core.tracing import spans
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues import signals, validation
 from redis_kit.queues.engine import enqueue as flows
 from redis_kit.queues.engine import ids, message
-from redis_kit.queues.engine.feature import call_context, has, provided
+from redis_kit.queues.engine.feature import has, provided
 from redis_kit.queues.engine.message import Extra
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.engine.unique import PutResult, UniqueKey, key_of_call
@@ -280,7 +281,7 @@ def body_of(task: Task[..., Any], args: Any, kwargs: Any, extra: Extra | None = 
     expires = 0 if task.expires is None else expiry.milliseconds(task.expires)
     trace = headers = None
     if conf.section(KitSettings).TRACING:
-        trace = call_context(task)
+        trace = spans.tracer().sent(task.module_path, task.queue_name)
     if conf.section(QueueSettings).MIDDLEWARE and (call := middleware.outgoing(task, args, kwargs)):
         args, kwargs, headers = call.args, call.kwargs, call.headers
     if not (extra or trace or headers):

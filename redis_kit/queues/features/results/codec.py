@@ -25,7 +25,7 @@ from redis_kit.queues.tasks.result import RedisTaskResult
 
 def new(task: Any, id: str, args: Any, kwargs: Any) -> RedisTaskResult:
     """Return the result of a call that is about to be enqueued."""
-    return _result(task, id, Message(task.module_path, args, kwargs), TaskResultStatus.READY, alias=task.backend)
+    return _result(task, id, Message(task.module_path, args, kwargs), TaskResultStatus.READY)
 
 
 def new_of_many(task: Any, ids: Sequence[str], every_args: Sequence[Any], every_kwargs: Iterable[Any]) -> list[Any]:
@@ -118,27 +118,21 @@ def _errors(fields: dict[bytes, bytes]) -> list[TaskError]:
 
 
 def _result(
-    task: Any,
-    id: str,
-    call: Message,
-    status: TaskResultStatus,
-    *,
-    about: History | None = None,
-    alias: str = "",
-    errors: list[TaskError] | None = None,
+    task: Any, id: str, call: Message, status: TaskResultStatus, *, about: History | None = None, errors: Any = ()
 ) -> RedisTaskResult:
+    begun = about.begun if about else []
     return RedisTaskResult(
         task=task,
         id=id,
         status=status,
         enqueued_at=about and about.enqueued_at,
-        started_at=about.begun[0] if about and about.begun else None,
-        last_attempted_at=about.begun[-1] if about and about.begun else None,
+        started_at=begun[0] if begun else None,
+        last_attempted_at=begun[-1] if begun else None,
         finished_at=None,
         args=call.args,
         kwargs=call.kwargs,
-        backend=about.backend if about else alias,
-        errors=errors or [],
+        backend=task.backend,
+        errors=list(errors),
         worker_ids=about.workers if about else [],
     )
 
