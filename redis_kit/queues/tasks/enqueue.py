@@ -113,14 +113,16 @@ class Enqueuer:
     def enqueue(self, args: Any, kwargs: Any) -> Any:
         """Add a job, in a transaction after its commit. One round trip, and another one to read an older result."""
         call = packed(self.task, args, kwargs)
-        new = NewCall(id := new_id(self.task, call), call, self.result(id, args, kwargs))
+        id = new_id(self.task, call)
+        new = NewCall(id, call, self.result(id, args, kwargs))
         self.send([new])
         return new.result
 
     async def aenqueue(self, args: Any, kwargs: Any) -> Any:
         """See enqueue(). The job is added now."""
         call = packed(self.task, args, kwargs)
-        new = NewCall(id := new_id(self.task, call), call, self.result(id, args, kwargs))
+        id = new_id(self.task, call)
+        new = NewCall(id, call, self.result(id, args, kwargs))
         await self._asend([new])
         return new.result
 
@@ -158,7 +160,9 @@ class Enqueuer:
             self._send_now(new, many)
 
     def _send_now(self, new: Sequence[NewCall], many: bool) -> None:
-        raise_first(self.add(new, self.stored(new), many=many))
+        added = self.add(new, self.stored(new), many=many)
+        if many:
+            raise_first(added)
 
     async def _asend(self, new: Sequence[NewCall], *, many: bool = False) -> None:
         if outbox_of(self.task):
@@ -249,8 +253,8 @@ class Enqueuer:
             every_args.append(args)
             every_kwargs.append(kwargs)
             every_call.append(call)
-        ids = new_ids(task, every_call)
-        return list(map(NewCall, ids, every_call, self.results(ids, every_args, every_kwargs)))
+        names = new_ids(task, every_call)
+        return list(map(NewCall, names, every_call, self.results(names, every_args, every_kwargs)))
 
 
 def packed(task: Task[..., Any], args: Any, kwargs: Any) -> PackedCall:
