@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import repeat
 from typing import Any
 
-from redis_kit.core.logs.error_text import path_of, traceback_of
+from redis_kit.core.logs.error_text import path_of
 from redis_kit.queues.engine import history, message, payload
 from redis_kit.queues.engine.history import History
 from redis_kit.queues.engine.job import Job, read
@@ -98,16 +98,6 @@ def finish(result: RedisTaskResult, status: TaskResultStatus, moment: datetime) 
     """Note in a result that the call has ended; not before it began, even if the clocks of two machines differ."""
     object.__setattr__(result, "status", status)
     object.__setattr__(result, "finished_at", max(filter(None, (moment, result.enqueued_at, result.last_attempted_at))))
-
-
-def error(raised: BaseException) -> TaskError:
-    """Return an exception as a result has it."""
-    return TaskError(exception_class_path=path_of(type(raised)), traceback=traceback_of(raised))
-
-
-def dump_error(error: TaskError) -> bytes:
-    """Return the form in which an error is stored."""
-    return payload.encoded_traceback(error.exception_class_path, error.traceback)
 
 
 def _errors(fields: dict[bytes, bytes]) -> list[TaskError]:
