@@ -53,7 +53,7 @@ class DelayedTask(DjangoTask):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        registry.register_queue(cls.delay_queue, CELERY)
+        registry.sinks[cls.delay_queue] = CELERY
 
     def apply_async(
         self,
@@ -236,4 +236,4 @@ def _delete(queue: Queue, unique: UniqueKey) -> Flow[bool]:
     return bool(id is not None and (yield manage.delete_step(queue.key(""), id.decode("utf-8", "surrogateescape"))))
 
 
-registry.register_queue(DelayedTask.delay_queue, CELERY)
+registry.sinks[DelayedTask.delay_queue] = CELERY

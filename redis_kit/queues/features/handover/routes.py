@@ -167,8 +167,10 @@ class Routes(ProcessPart):
         self._lock = Lock()
         self._sinks: dict[str, Sink] = {}
         self._routes: dict[tuple[int, str], Route] = {}
-        self._named = {options_of(source.name).SINK or registry.sink_of(source.queue_name) for source in sources} - {""}
-        self.used = bool(by_backend) or any(options_of(source.name).SINK for source in sources)
+        of_queues = {options_of(source.name).SINK for source in sources} - {""}
+        of_messages = {registry.sinks[source.queue_name] for source in sources if source.queue_name in registry.sinks}
+        self._named = of_queues | of_messages
+        self.used = bool(by_backend or of_queues)
 
     def run(self) -> None:
         """Let the sinks connect."""
