@@ -228,7 +228,7 @@ class Enqueuer:
     def _is_plain(self) -> bool:
         """Return whether the task uses nothing that packed() asks for at each call, and nobody hears of its jobs."""
         task = self.task
-        rare = conf.section(KitSettings).TRACING or middleware.is_used() or _may_have_lane(task) or task.unique
+        rare = conf.section(KitSettings).TRACING or middleware.hooks() or _may_have_lane(task) or task.unique
         return not (rare or task.plain_json or signals.job_enqueued.receivers or heard(task_enqueued, logging.DEBUG))
 
     def _new_calls(self, calls: Sequence[Any], *, is_plain: bool) -> list[NewCall]:
