@@ -199,7 +199,8 @@ class Enqueuer:
         due = 0 if task.run_after is None else validation.moment(task.run_after)
         delay = 0 if task.run_in is None else validation.milliseconds(task.run_in)
         options: dict[str, Any] = {"delay": delay, "due": due, "priority": task.priority}
-        added, existing = list[Any](), list[Any]()
+        added: list[Any] = []  # list[Any]() takes ten times as long
+        existing: list[Any] = []
         if many:
             # Iterators: with lists of what lives for a moment, the garbage collector would take half of the time.
             for chunk in batched(zip(map(attrgetter("id"), new), calls, strict=True), MANY):
