@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from redis_kit.queues.features.handover.store import HandOvers as HandOvers
     from redis_kit.queues.features.statistics.counts import Percentiles as Percentiles
     from redis_kit.queues.features.statistics.counts import TaskStats as TaskStats
-    from redis_kit.queues.features.statistics.history import aqueue_history as aqueue_history
-    from redis_kit.queues.features.statistics.history import queue_history as queue_history
     from redis_kit.queues.features.statistics.inspection import TaskHistory as TaskHistory
+    from redis_kit.queues.features.statistics.inspection import aqueue_history as aqueue_history
     from redis_kit.queues.features.statistics.inspection import atask_history as atask_history
     from redis_kit.queues.features.statistics.inspection import atask_stats as atask_stats
+    from redis_kit.queues.features.statistics.inspection import queue_history as queue_history
     from redis_kit.queues.features.statistics.inspection import task_history as task_history
     from redis_kit.queues.features.statistics.inspection import task_stats as task_stats
     from redis_kit.queues.reports.stats import QueueHistory as QueueHistory
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from redis_kit.queues.reports.workers import lost_workers as lost_workers
 
 _PUBLIC: dict[str, tuple[str, ...]] = {
-    "features.statistics.history": ("aqueue_history", "queue_history"),
     "features.handover.store": ("HandOvers",),
     "features.statistics.counts": ("Percentiles", "TaskStats"),
     "reports.unknown_calls": ("UnknownCalls",),
@@ -52,7 +51,10 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "queue_stats",
     ),
     "features.handover.inspection": ("ahand_overs", "hand_overs"),
-    "features.statistics.inspection": ("TaskHistory", "atask_history", "atask_stats", "task_history", "task_stats"),
+    "features.statistics.inspection": (
+        *("TaskHistory", "atask_history", "atask_stats", "task_history", "task_stats"),
+        *("aqueue_history", "queue_history"),
+    ),
     "reports.workers": (
         "LostWorker",
         "RunningJob",

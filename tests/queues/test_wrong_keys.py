@@ -59,10 +59,10 @@ class Scene:
     def calls(self):
         """Return the calls, by number the same in each scene."""
         queue, source, base = self.queue, self.source, self.queue.key("")
-        about = {"schedule": "s", "overlap": "allow", "priority": 0}
 
         def tick(id, key, number):
-            return schedules.put_tick(base, (id, b"1"), key, tick=number, **about)
+            unique, until, _ = key or ("", "", False)
+            return schedules.PUT_TICK(base, "s", number, "allow", 0, id, b"1", unique, until, "", job=unique or "-")
 
         job, other, dead = self.jobs
         failure = {"result": (b"[]", 60_000), "error": "e"}

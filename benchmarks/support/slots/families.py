@@ -12,7 +12,7 @@ from redis_kit.mailbox import Chat
 from redis_kit.pageviews import keys as page_keys
 from redis_kit.pageviews.pages import SITE, encoded
 from redis_kit.queues import Queue
-from redis_kit.queues.features.workflows.keys import WorkflowKeys, WorkflowLists
+from redis_kit.queues.features.workflows.keys import list_key, workflow_key
 from redis_kit.queues.keys import names_key, relay_key
 from redis_kit.signins import keys as sign_in_keys
 from redis_kit.throttling import Throttle
@@ -40,7 +40,7 @@ def families() -> dict[str, Key]:
         "queues, by name": lambda n: Queue(f"queue {n}").key("ready"),
         "queue-0, queue-1, ... to queue-7": lambda n: Queue(f"queue-{n % 8}").key("ready"),
         "queue-00 ... as in BUCKETS[:8]": lambda n: Queue(f"queue-{BUCKETS[n % 8]}").key("ready"),
-        "workflows, by id": lambda n: WorkflowKeys.of(f"{n:026}").meta,
+        "workflows, by id": lambda n: workflow_key(f"{n:026}", "meta"),
         "throttles, by name": lambda n: Throttle(f"throttle {n}", "5/m").key("latest"),
         "identities of one throttle": lambda n: login.keys(f"user {n}").state,
         "recent lists, by owner": lambda n: RecentList("people", n).key("recent"),
@@ -64,7 +64,7 @@ def fixed() -> list[Fixed]:
         Fixed(page_keys.views(SITE, TODAY), "once a second by each process", "the number of processes"),
         Fixed(page_keys.pages(SITE, str(TODAY)), "once for each page, by each process", "MAX_PAGES"),
         Fixed(names_key(), "by each process, once for each queue", "1000 names"),
-        Fixed(WorkflowLists.of().listed, "by each workflow as it starts", "the core of one node"),
+        Fixed(list_key("listed"), "by each workflow as it starts", "the core of one node"),
         Fixed(relay_key("default"), "each 5 s by each worker process", "the number of processes"),
         Fixed(BloomFilter("seen").key("..."), "by each call", "the core of one node: divide the filter"),
         Fixed(Autocomplete("people").key("..."), "by each search and change", "the core of one node: divide the index"),

@@ -185,9 +185,9 @@ def run(plan: Plan) -> Outcome:
 def _stop_ticks() -> None:
     """Have no schedule tick any more: the workers stay, to run what was added."""
     schedules = Schedules("all")
-    page = schedules.run_flow(store.page(schedules, "names", 0, 1000))
+    page = schedules.run_flow(store.page("names", 0, 1000))
     rows = [(each.name, '{"enabled":false}') for each in page.schedules]
-    schedules.run_flow(store.store(schedules, rows))
+    schedules.run_flow(store.store(rows))
     time.sleep(3)  # all have looked since
 
 
@@ -205,10 +205,10 @@ def _ticks(plan: Plan, journal: Journal) -> dict[str, tuple[Definition, int]]:
     found = {}
     for given in plan.given():
         chosen = definition.made(task=TASK, **given)
-        tick = chosen.times.after(first - 5000)
+        tick = chosen.after(first - 5000)
         while tick is not None and tick <= last:
             found[target.job_id("default", chosen.name, tick)] = chosen, tick
-            tick = chosen.times.after(tick)
+            tick = chosen.after(tick)
     return found
 
 
@@ -221,7 +221,7 @@ def idle(schedules: int, workers: int, seconds: float = 20.0) -> str:
         before, without = client.info("memory")["used_memory"], _commands(client, seconds)
         store_all = Schedules("all")
         made = {each["name"]: definition.made(task=TASK, **each).stored() for each in given}
-        store_all.run_flow(store.declare(store_all, "v1", made))
+        store_all.run_flow(store.declare("v1", made))
         planned = time.monotonic()
         assert wait_until(lambda: client.zcount(store_all.key("due"), 0, time.time() * 1000) == 0, START)
         planned = time.monotonic() - planned

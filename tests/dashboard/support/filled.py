@@ -18,7 +18,7 @@ from redis_kit.pageviews.batch import ViewBatch
 from redis_kit.pageviews.tally import Event, identified
 from redis_kit.queues import Queue, chain, limits
 from redis_kit.queues.engine import calls
-from redis_kit.queues.features.workflows.keys import WorkflowLists
+from redis_kit.queues.features.workflows.keys import list_key
 from redis_kit.search import SearchIndex, Text
 from redis_kit.testing.jobs import drain
 from redis_kit.throttling import Throttle
@@ -142,7 +142,7 @@ def _workflows() -> None:
     _start("fails")
     drain()
     _start("waits")
-    connections.client().call("ZADD", WorkflowLists.of().listed, 1, "expired")
+    connections.client().call("ZADD", list_key("listed"), 1, "expired")
 
 
 def _start(value: str) -> None:

@@ -16,7 +16,7 @@ def declared(task: str, name: str, **given: Any) -> None:
     """Declare a schedule as the code of a worker does."""
     made = definition.made(name=name, task=task, **given)
     schedules = Schedules("all")
-    schedules.run_flow(store.declare(schedules, "v1", {name: made.stored()}))
+    schedules.run_flow(store.declare("v1", {name: made.stored()}))
 
 
 def scheduler(
@@ -43,8 +43,8 @@ def tick(chosen: Scheduler) -> None:
 def states() -> dict[str, state.State]:
     """Return what became of the ticks of each schedule."""
     schedules = Schedules("all")
-    page = schedules.run_flow(store.page(schedules, "names", 0, 100))
-    return {each.name: state.read(each.state) for each in page.schedules}
+    page = schedules.run_flow(store.page("names", 0, 100))
+    return {each.name: each.state for each in page.schedules}
 
 
 def overdue(kit: Any, name: str, seconds: float) -> None:

@@ -1,7 +1,7 @@
 """``manage.py rk_cancel``: cancel jobs by their ids."""
 
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
@@ -25,14 +25,6 @@ TEXTS = {
 }
 
 
-class Outcome(NamedTuple):
-    """A job, and whether it was cancelled."""
-
-    queue: str
-    id: str
-    outcome: str
-
-
 class Command(QueueCommand):
     """Cancel jobs."""
 
@@ -52,25 +44,26 @@ class Command(QueueCommand):
             self.queue(queue, using)
         outcomes = [_cancelled(id, queue, using) for id in dict.fromkeys(ids)]
         if options["json"]:
-            self.write_json([job._asdict() for job in outcomes])
+            self.write_json(outcomes)
         else:
-            self.write_lines(TEXTS[job.outcome].format(id=job.id, queue=clean(job.queue)) for job in outcomes)
-        if not any(job.outcome in (REMOVED, STOPPING) for job in outcomes):
-            missing = queue is None and any(job.outcome == NOT_FOUND for job in outcomes)
+            self.write_lines(TEXTS[job["outcome"]].format(id=job["id"], queue=clean(job["queue"])) for job in outcomes)
+        if not {REMOVED, STOPPING} & {job["outcome"] for job in outcomes}:
+            missing = queue is None and any(job["outcome"] == NOT_FOUND for job in outcomes)
             hint = " For jobs of another queue, give --queue." if missing else ""
             raise CommandError(f"Nothing was cancelled.{hint}")
 
 
-def _cancelled(id: str, queue: str | None, using: str) -> Outcome:
+def _cancelled(id: str, queue: str | None, using: str) -> dict[str, str]:
     places = [(place, form) for place in _queues(id, queue, using) for form in in_full(id, place.name)]
     for place, form in places:
         if answer := place.run_flow(manage.cancel(place, form)):
-            return Outcome(place.name, form, STOPPING if answer == manage.STOPPING else REMOVED)
+            outcome = STOPPING if answer == manage.STOPPING else REMOVED
+            return {"queue": place.name, "id": form, "outcome": outcome}
     for place, form in places:
         _, details = look_up([place.name], form, using=using)
         if details:
-            return Outcome(place.name, form, DEAD if details.job else ENDED)
-    return Outcome(places[0][0].name, id, NOT_FOUND)
+            return {"queue": place.name, "id": form, "outcome": DEAD if details.job else ENDED}
+    return {"queue": places[0][0].name, "id": id, "outcome": NOT_FOUND}
 
 
 def _queues(id: str, queue: str | None, using: str) -> list[Queue]:

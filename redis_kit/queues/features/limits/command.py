@@ -16,6 +16,7 @@ from redis_kit.queues.reports.stats import Errors, queue_names
 from redis_kit.queues.tasks import discovery, registry
 
 COLUMNS = ("QUEUE", "LIMIT", "CONCURRENCY", "RATE", "RUNNING", "WAITING", "NEXT", "CHANGED")
+WRONG = "to change a limit, give NAME, LIMIT and --concurrency or --rate, or --unlimited, or --reset"
 
 
 class Command(QueueCommand):
@@ -41,13 +42,18 @@ class Command(QueueCommand):
 
     def run(self, *, name: str | None, limit: str | None, using: str, **options: Any) -> None:
         """List the limits, one round trip for each queue, or change one. Exit code 1 if there is nothing to reset."""
-        self._check(limit, **options)
+        changes = options["concurrency"] is not None or options["rate"] is not None
+        if (limit is not None) != (sum((changes, options["unlimited"], options["reset"])) == 1):
+            self.parser.error(WRONG)
         if name is not None:
             self.queue(name, using)
         if name is None or limit is None:
             self._list(name, using, as_json=options["json"])
-        else:
+            return
+        try:
             self._change(name, limit, using, **options)
+        except InvalidValue as error:
+            self.parser.error(str(error))
 
     def _list(self, name: str | None, using: str, *, as_json: bool) -> None:
         rows: list[tuple[str, LimitInfo]] = []
@@ -66,30 +72,18 @@ class Command(QueueCommand):
             self.stdout.write(f"{clean(name)} has no limits." if name else "No queue has limits.")
         self.fail_for(errors, names)
 
-    def _change(
-        self,
-        name: str,
-        limit: str,
-        using: str,
-        *,
-        reset: bool,
-        concurrency: int | None,
-        rate: str | None,
-        **options: Any,
-    ) -> None:
-        try:
-            if reset:
-                if not limits.reset_limit(name, limit, using=using):
-                    raise CommandError(f"The limit {clean(limit)} of {clean(name)} was not changed.")
-                said, data = f"Reset: {clean(limit)}.", {"queue": name, "limit": limit, "reset": True}
-            else:
-                self._check_name(name, limit, using)
-                limits.set_limit(name, limit, concurrency=concurrency, rate=rate, using=using)
-                said = f"Changed: {clean(limit)}, to {_allowed(concurrency, rate)}."
-                data = {"queue": name, "limit": limit, "concurrency": concurrency, "rate": rate}
-        except InvalidValue as error:
-            self.parser.error(str(error))
-        self.report(said, data, as_json=options["json"])
+    def _change(self, name: str, limit: str, using: str, **options: Any) -> None:
+        if options["reset"]:
+            if not limits.reset_limit(name, limit, using=using):
+                raise CommandError(f"The limit {clean(limit)} of {clean(name)} was not changed.")
+            said = f"Reset: {clean(limit)}."
+            data: dict[str, Any] = {"reset": True}
+        else:
+            self._check_name(name, limit, using)
+            data = {"concurrency": options["concurrency"], "rate": options["rate"]}
+            limits.set_limit(name, limit, **data, using=using)
+            said = f"Changed: {clean(limit)}, to {_allowed(**data)}."
+        self.report(said, {"queue": name, "limit": limit, **data}, as_json=options["json"])
 
     def _check_name(self, queue: str, limit: str, using: str) -> None:
         """End with 2 for a limit that no job can have: its task or argument is misspelt. A group may have any name."""
@@ -103,14 +97,6 @@ class Command(QueueCommand):
         if declared not in names:
             hint = did_you_mean(declared, names, f"Limits: {', '.join(['group=<name>', *names])}.")
             self.parser.error(f"{clean(queue)} has no limit {clean(limit)}. {clean(hint)}")
-
-    def _check(self, limit: str | None, **options: Any) -> None:
-        changes = options["concurrency"] is not None or options["rate"] is not None
-        changes_given = sum((changes, options["unlimited"], options["reset"]))
-        if (limit is not None) != (changes_given == 1):
-            self.parser.error(
-                "to change a limit, give NAME, LIMIT and --concurrency or --rate, or --unlimited, or --reset"
-            )
 
 
 def _allowed(concurrency: int | None, rate: str | None) -> str:

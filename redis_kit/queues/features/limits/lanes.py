@@ -5,8 +5,9 @@ A job has the limits of its group, of its task, and of its queue.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from redis_kit.core.errors import InvalidValue
@@ -35,39 +36,30 @@ _VALUE = 64  # characters of an argument in the name of a limit; a longer one ha
 _NAME = re.compile(r"group=[!-~]+|queue|task=[\w.]+(&\w+=[!-%'-~]+)*")
 
 
-class NamedLimit(NamedTuple):
-    """A limit of a job. ``declared`` is its name with a * for each value, under which the code says what it allows."""
-
-    name: str
-    declared: str
-    allowed: str
-
-
-def lane_of(queue: str, group: Any = None, limits: Iterable[NamedLimit] = ()) -> str:
+def lane_of(queue: str, group: Any = None, limits: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return the lane of a job; "" if it has neither a group nor limits. Raises InvalidValue, ConfigurationError.
 
-    Scripts expect a line with the names of its limits, then two for each: its name, and what the code allows.
+    ``limits`` are those of its task: what each allows, by name. Scripts expect a line with the names of all limits,
+    then two for each: the name under which the code declares it, and what the code allows.
     """
-    options, of_job = options_of(queue), list(limits)
-    if options is DEFAULTS and group is None and not of_job:
+    options = options_of(queue)
+    if options is DEFAULTS and group is None and not limits:
         return ""
-    if group is not None:
-        of_group = allowed(options.GROUP_CONCURRENCY, options.GROUP_RATE)
-        of_job.insert(0, NamedLimit(group_name(group), "group=*", of_group))
-    of_job += of_queue(options)
+    of_group = {} if group is None else {group_name(group): allowed(options.GROUP_CONCURRENCY, options.GROUP_RATE)}
+    of_job = {**of_group, **limits, **of_queue(options)}
     if not of_job:
         return ""
-    lines = [" ".join(limit.name for limit in of_job)]
-    for limit in of_job:
-        lines += (limit.declared, limit.allowed)
+    lines = [" ".join(of_job)]
+    for name, allows in of_job.items():
+        lines += (declared_name(name), allows)
     return "\n".join(lines)
 
 
-def of_queue(options: QueueOptions) -> list[NamedLimit]:
-    """Return the limits that the options of a queue give all its jobs."""
+def of_queue(options: QueueOptions) -> dict[str, str]:
+    """Return the limit that the options of a queue give all its jobs, if they give one."""
     if options.CONCURRENCY is None and not options.RATE:
-        return []
-    return [NamedLimit("queue", "queue", allowed(options.CONCURRENCY, options.RATE))]
+        return {}
+    return {"queue": allowed(options.CONCURRENCY, options.RATE)}
 
 
 def group_name(group: Any) -> str:
@@ -75,13 +67,6 @@ def group_name(group: Any) -> str:
     if not isinstance(group, str) or not 0 < len(group.encode("utf-8", "replace")) <= LONGEST:
         raise InvalidValue(f"group must be text of 1 to {LONGEST} bytes, such as 'tenant:7', not {shortened(group)}.")
     return f"group={quote(group, _SAFE, errors='surrogatepass')}"
-
-
-def task_limit(task: str, values: Mapping[str, Any], allowed: str) -> NamedLimit:
-    """Return the limit of a task, or of its calls with these values of arguments."""
-    first = f"task={task}"
-    name = "&".join((first, *(f"{argument}={_value(value)}" for argument, value in values.items())))
-    return NamedLimit(name, "&".join((first, *(f"{argument}=*" for argument in values))), allowed)
 
 
 def limit_name(name: Any) -> str:
@@ -111,23 +96,16 @@ def allowed(concurrency: Any = None, rate: Any = None) -> str:
     """
     if concurrency is not None:
         whole_number("concurrency", concurrency, CONCURRENCY)
-    interval, shown = _interval(rate)
-    if interval == 0:  # never
-        concurrency, interval = 0, None
-    if concurrency is None and interval is None:
-        return NOTHING
-    return f"{NOTHING if concurrency is None else concurrency} {interval or NOTHING} {shown}".rstrip()
-
-
-def _interval(rate: Any) -> tuple[int | None, str]:
-    """Return the microseconds between two starts, None without a rate and 0 for never, and the rate as text."""
     several = rates.parse(rate or None)
-    if not several:
-        return None, ""
-    if len(several) > 1 or several[0].burst != several[0].limit:
+    if len(several) > 1 or any(only.burst != only.limit for only in several):
         raise InvalidValue(f"A limit has one rate without a burst, such as '10/s', not {shortened(rate)}.")
-    (only,) = several
-    return max(1, round(only.period * 1_000_000 / only.limit)) if only.limit else 0, str(only)
+    most, interval = NOTHING if concurrency is None else str(concurrency), NOTHING
+    for only in several:
+        if only.limit:
+            interval = str(max(1, round(only.period * 1_000_000 / only.limit)))
+        else:  # never
+            most = "0"
+    return NOTHING if most == interval == NOTHING else " ".join((most, interval, *map(str, several)))
 
 
 def _value(value: Any) -> str:
@@ -160,12 +138,12 @@ def check(task: "AnyTask") -> None:
 def declared_names(queue: str, tasks: "Iterable[AnyTask]") -> list[str]:
     """Return the names of the limits that the settings and these tasks declare for a queue, with a * for each value."""
     of_tasks = [
-        task_limit(task.module_path, dict.fromkeys(limit.by, ""), "").declared
+        "&".join((f"task={task.module_path}", *(f"{argument}=*" for argument in limit.by)))
         for task in tasks
         if task.queue_name == queue
         for limit in _limits(task)
     ]
-    return [*of_tasks, *(limit.name for limit in of_queue(options_of(queue)))]
+    return [*of_tasks, *of_queue(options_of(queue))]
 
 
 def lane_of_call(task: "AnyTask", args: Any, kwargs: Any) -> str:
@@ -173,9 +151,7 @@ def lane_of_call(task: "AnyTask", args: Any, kwargs: Any) -> str:
     return lane_of(task.queue_name, task.group, _named(task, args, kwargs))
 
 
-def _named(task: "AnyTask", args: Any, kwargs: Any) -> Iterator[NamedLimit]:
-    if task.concurrency is None and task.rate is None and not task.limits:
-        return
+def _named(task: "AnyTask", args: Any, kwargs: Any) -> dict[str, str]:
     # A job waits first for that which few others have.
     limits = sorted(_limits(task), key=lambda limit: -len(limit.by))
     values: Mapping[str, Any] = {}
@@ -183,9 +159,11 @@ def _named(task: "AnyTask", args: Any, kwargs: Any) -> Iterator[NamedLimit]:
         call = bound(task, args, kwargs)
         call.apply_defaults()
         values = call.arguments
+    named = {}
     for limit in limits:
-        chosen = {name: values[name] for name in limit.by}
-        yield task_limit(task.module_path, chosen, allowed(limit.concurrency, limit.rate))
+        name = "&".join((f"task={task.module_path}", *(f"{key}={_value(values[key])}" for key in limit.by)))
+        named[name] = allowed(limit.concurrency, limit.rate)
+    return named
 
 
 def _limits(task: "AnyTask") -> list[Limit]:

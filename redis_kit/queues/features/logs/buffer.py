@@ -4,7 +4,6 @@ import logging
 from collections import deque
 from collections.abc import Sequence
 from threading import Event, Lock
-from typing import NamedTuple
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import single
@@ -23,30 +22,19 @@ logger = logging.getLogger("redis_kit.worker")
 JobKey = tuple[int, str]  # the number of the queue, and the id
 
 
-class Unsent(NamedTuple):
-    """The lines of a job that were not sent yet, the latest ones."""
-
-    lines: deque[bytes]
-    most: int
-    ttl_ms: int
-
-
 class JobLogs(ProcessPart):
     """Lines wait here for up to a second, so the death of a process loses as much. They wait for no outage to end."""
 
     def __init__(self, sources: Sequence[WorkerQueue], stopping: Event) -> None:
         self._sources, self._stopping = sources, stopping
         self._lock = Lock()
-        self._unsent: dict[JobKey, Unsent] = {}
+        self._unsent: dict[tuple[JobKey, int, int], deque[bytes]] = {}  # also by how many are kept, and for how long
         self._log_limit = LogRateLimit()
 
     def add(self, job: JobKey, line: bytes, most: int, ttl_ms: int) -> None:
         """Take a line of a job, of which the latest ``most`` are kept for ``ttl_ms``."""
         with self._lock:
-            unsent = self._unsent.get(job)
-            if unsent is None:
-                unsent = self._unsent[job] = Unsent(deque(maxlen=most), most, ttl_ms)
-            unsent.lines.append(line)
+            self._unsent.setdefault((job, most, ttl_ms), deque(maxlen=most)).append(line)
 
     def run(self) -> None:
         """Send lines every second, until the worker stops."""
@@ -59,13 +47,13 @@ class JobLogs(ProcessPart):
             waiting, self._unsent = self._unsent, {}
         for some in batched(waiting.items(), AT_ONCE):
             steps = [
-                STORE_LOG(self._sources[number].key(""), unsent.most, unsent.ttl_ms, *unsent.lines, job=id)
-                for (number, id), unsent in some
+                STORE_LOG(self._sources[number].key(""), most, ttl_ms, *lines, job=id)
+                for ((number, id), most, ttl_ms), lines in some
             ]
             try:
                 replies = self._sources[0].run_flow(single(CombinedBatch(steps, lenient=True)))
                 failure = next((reply for reply in replies if isinstance(reply, RedisFailure)), None)
             except RedisFailure as error:
                 failure = error
-            if failure and self._log_limit.allows("dropped"):
-                logger.warning("Lines for the logs of jobs were dropped: %s", failure)
+            if failure:
+                self._log_limit.log(logger.warning, "dropped", "Lines for the logs of jobs were dropped: %s", failure)

@@ -1,6 +1,6 @@
 """The actions of ``rk_schedule``, and their output."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -8,30 +8,36 @@ from django.core.management.base import CommandError
 from redis_kit.core.terminal import KitCommand, aligned, cut, duration
 from redis_kit.core.text import clean
 from redis_kit.queues.features.schedules import celery_beat, control, rows, words
-from redis_kit.queues.features.schedules.control import Listing, ScheduleInfo
+from redis_kit.queues.features.schedules.state import OVERDUE, UNDECLARED, StoredSchedule
+from redis_kit.queues.features.schedules.store import Page
 from redis_kit.queues.models import Schedule
 from redis_kit.queues.tasks import discovery
 
 COLUMNS = ("SCHEDULE", "WHEN", "NEXT", "LAST TICK", "LATE", "RUNS", "SKIPPED", "MISSED", "STATE")
-MOST = 10_000  # schedules
 Options = Mapping[str, Any]
 
 
 def show(command: KitCommand, options: Options) -> None:
     """Show the schedules, or with ``next`` their next ticks."""
-    (_show_next if options["next"] else _show_all)(command, options)
+    count = options["next"]
+    page = control.listed("due", limit=count) if count else control.all_schedules()
+    if count:
+        _show_next(command, page, count, as_json=options["json"])
+    elif options["json"]:
+        command.write_json([_plain(schedule, page.now) for schedule in page.schedules])
+    elif page.schedules:
+        _show_all(command, page)
+    else:
+        command.stdout.write("There are no schedules. Workers declare those of the code when they start.")
+    _fail_if_overdue(page)
 
 
-def pause(command: KitCommand, options: Options) -> None:
-    """Turn a schedule off."""
-    control.pause(name := options["name"])
-    command.report(f"Paused: {clean(name)}.", {"schedule": name, "paused": True}, as_json=options["json"])
-
-
-def resume(command: KitCommand, options: Options) -> None:
-    """Turn a schedule on again."""
-    control.resume(name := options["name"])
-    command.report(f"Resumed: {clean(name)}.", {"schedule": name, "paused": False}, as_json=options["json"])
+def turn(command: KitCommand, options: Options) -> None:
+    """Turn a schedule off, or on again."""
+    name, on = options["name"], options["action"] == "resume"
+    control.turn(name, on=on)
+    said = f"{'Resumed' if on else 'Paused'}: {clean(name)}."
+    command.report(said, {"schedule": name, "paused": not on}, as_json=options["json"])
 
 
 def run(command: KitCommand, options: Options) -> None:
@@ -55,63 +61,45 @@ def take_over(command: KitCommand, options: Options) -> None:
     dry_run = options["dry_run"]
     discovery.discover()
     entries = celery_beat.entries()
-    count = len([each for each in entries if each.outcome == "new"]) if dry_run else celery_beat.store(entries)
+    new = [each.row for each in entries if each.outcome == "new" and each.row]
+    for row in () if dry_run else new:
+        row.save()
     if options["json"]:
         listed = [{"schedule": each.name, "outcome": each.outcome, "note": each.note} for each in entries]
-        command.write_json({"imported": count, "dry_run": dry_run, "entries": listed})
+        command.write_json({"imported": len(new), "dry_run": dry_run, "entries": listed})
         return
     table = [(cut(clean(each.name)), each.outcome, _described(each), clean(each.note)) for each in entries]
     command.write_lines(aligned([("SCHEDULE", "OUTCOME", "WHEN", "NOTE"), *table]))
-    command.stdout.write(f"{'Would import' if dry_run else 'Imported'}: {count}.")
+    command.stdout.write(f"{'Would import' if dry_run else 'Imported'}: {len(new)}.")
 
 
-def _show_next(command: KitCommand, options: Options) -> None:
-    count = options["next"]
-    listing = control.listed("due", limit=count)
-    ticks = control.next_ticks(listing, count)
-    if options["json"]:
-        rows = [{"schedule": info.name, "at": at / 1000, "in": (at - listing.now) / 1000} for at, info in ticks]
-        command.write_json(rows)
-    elif not ticks:
-        command.stdout.write(_why_none_ticks())
+def _show_next(command: KitCommand, page: Page, count: int, *, as_json: bool) -> None:
+    ticks = control.next_ticks(page, count)
+    if as_json:
+        listed = [{"schedule": each.name, "at": at / 1000, "in": (at - page.now) / 1000} for at, each in ticks]
+        command.write_json(listed)
+    elif ticks:
+        command.write_lines(aligned([("AT", "IN", "SCHEDULE"), *(_tick(at, each, page.now) for at, each in ticks)]))
     else:
-        command.write_lines(aligned([("AT", "IN", "SCHEDULE"), *(_tick(listing, at, info) for at, info in ticks)]))
-    _fail_if_overdue([listing])
+        new = sum(each.new and not each.paused for each in control.all_schedules().schedules)
+        which = "1 schedule" if new == 1 else f"{new:,} schedules"
+        why = f"No worker has taken over {which} yet: start rk_worker."
+        command.stdout.write(why if new else "No schedule ticks within 24 hours.")
 
 
-def _why_none_ticks() -> str:
-    new = sum(info.new and not info.paused for listing in _all() for info in listing.schedules)
-    which = "1 schedule" if new == 1 else f"{new:,} schedules"
-    return f"No worker has taken over {which} yet: start rk_worker." if new else "No schedule ticks within 24 hours."
+def _show_all(command: KitCommand, page: Page) -> None:
+    command.write_lines(aligned([COLUMNS, *(_row(each, page.now) for each in page.schedules)], right=range(5, 8)))
+    for each in page.schedules:
+        if each.problem not in ("", UNDECLARED):
+            command.stdout.write(f"{clean(each.name)} can't run: {clean(each.problem)}")
 
 
-def _show_all(command: KitCommand, options: Options) -> None:
-    listings = list(_all())
-    infos = [info for listing in listings for info in listing.schedules]
-    if options["json"]:
-        command.write_json([_plain(info, listing.now) for listing in listings for info in listing.schedules])
-    elif not infos:
-        command.stdout.write("There are no schedules. Workers declare those of the code when they start.")
-    else:
-        _write_table(command, listings)
-    _fail_if_overdue(listings)
-
-
-def _write_table(command: KitCommand, listings: Sequence[Listing]) -> None:
-    infos = [info for listing in listings for info in listing.schedules]
-    rows = [_row(info, listing.now) for listing in listings for info in listing.schedules]
-    command.write_lines(aligned([COLUMNS, *rows], right=range(5, 8)))
-    for info in infos:
-        if info.problem not in ("", control.UNDECLARED):
-            command.stdout.write(f"{clean(info.name)} can't run: {clean(info.problem)}")
-
-
-def _fail_if_overdue(listings: Sequence[Listing]) -> None:
+def _fail_if_overdue(page: Page) -> None:
     """End with 1 if a tick should have run long ago, and say whether a worker would run it."""
-    lates = [late for listing in listings for info in listing.schedules if (late := info.overdue(listing.now))]
+    lates = [late for schedule in page.schedules if (late := schedule.overdue(page.now))]
     if lates:
         which = "1 schedule is" if len(lates) == 1 else f"{len(lates):,} schedules are"
-        why = "see the log of the workers" if listings[-1].watched else "no worker is running"
+        why = "see the log of the workers" if page.watched else "no worker is running"
         raise CommandError(f"{which} overdue by {duration(max(lates) / 1000)}: {why}.")
 
 
@@ -122,71 +110,64 @@ def _described(entry: celery_beat.Entry) -> str:
     return kind + cut(words.when(rows.made(entry.row)))
 
 
-def _all() -> Iterator[Listing]:
-    for offset in range(0, MOST, control.PAGE):
-        yield (listing := control.listed(offset=offset))
-        if offset + control.PAGE >= listing.total:
-            return
-
-
-def _row(info: ScheduleInfo, now: int) -> tuple[str, ...]:
-    became = info.state
+def _row(schedule: StoredSchedule, now: int) -> tuple[str, ...]:
+    state = schedule.state
     return (
-        cut(clean(info.name)),
-        cut(words.when(info.definition)) if info.definition else "",
-        _from_now(info.due, now),
-        f"{duration((now - became.tick) / 1000)} ago: {became.outcome}" if became.tick else "",
-        duration(became.late / 1000) if became.tick else "",
-        *(f"{count:,}" for count in (became.runs, became.skips, became.missed)),
-        _state(info),
+        cut(clean(schedule.name)),
+        cut(words.when(schedule.definition)) if schedule.definition else "",
+        _from_now(schedule.due, now),
+        f"{duration((now - state.tick) / 1000)} ago: {state.outcome}" if state.tick else "",
+        duration(state.late / 1000) if state.tick else "",
+        *(f"{count:,}" for count in (state.runs, state.skips, state.missed)),
+        _condition(schedule),
     )
 
 
-def _state(info: ScheduleInfo) -> str:
-    if info.problem:
-        return "not declared" if info.problem == control.UNDECLARED else "can't run"
-    if info.paused:
+def _condition(schedule: StoredSchedule) -> str:
+    if schedule.problem:
+        return "not declared" if schedule.problem == UNDECLARED else "can't run"
+    if schedule.paused:
         return "paused"
-    return "on" if info.state.tick else "new"
+    return "on" if schedule.state.tick else "new"
 
 
 def _from_now(due: int | None, now: int) -> str:
     if due is None:
         return ""
-    if now - due >= control.OVERDUE:
+    if now - due >= OVERDUE:
         return f"overdue by {duration((now - due) / 1000)}"
     return f"in {duration((due - now) / 1000)}" if due > now else "now"
 
 
-def _tick(listing: Listing, at: int, info: ScheduleInfo) -> tuple[str, str, str]:
-    zone = info.definition.zone if info.definition else "UTC"
-    return f"{words.moment(at, zone)} {zone}", _from_now(at, listing.now), cut(clean(info.name))
+def _tick(at: int, schedule: StoredSchedule, now: int) -> tuple[str, str, str]:
+    zone = schedule.definition.zone if schedule.definition else "UTC"
+    return f"{words.moment(at, zone)} {zone}", _from_now(at, now), cut(clean(schedule.name))
 
 
-def _plain(info: ScheduleInfo, now: int) -> dict[str, Any]:
-    became = info.state
+def _plain(schedule: StoredSchedule, now: int) -> dict[str, Any]:
+    state = schedule.state
     return {
-        "schedule": info.name,
-        "task": info.definition and info.definition.task,
-        "when": info.definition and words.when(info.definition),
-        "source": info.source,
-        "paused": info.paused,
-        "next": info.due and info.due / 1000,
-        "overdue": info.overdue(now) / 1000 or None,
-        "last": became.tick / 1000 if became.tick else None,
-        "outcome": became.outcome,
-        "late": became.late / 1000,
-        "job": became.job,
-        "queue": became.queue,
-        **{"runs": became.runs, "skipped": became.skips, "missed": became.missed},
-        "problem": info.problem,
+        "schedule": schedule.name,
+        "task": schedule.definition and schedule.definition.task,
+        "when": schedule.definition and words.when(schedule.definition),
+        "source": schedule.source,
+        "paused": schedule.paused,
+        "next": schedule.due and schedule.due / 1000,
+        "overdue": schedule.overdue(now) / 1000 or None,
+        "last": state.tick / 1000 if state.tick else None,
+        "outcome": state.outcome,
+        "late": state.late / 1000,
+        "job": state.job,
+        "queue": state.queue,
+        **{"runs": state.runs, "skipped": state.skips, "missed": state.missed},
+        "problem": schedule.problem,
     }
 
 
 ACTIONS: Mapping[str, Callable[[KitCommand, Options], None]] = {
     "list": show,
-    "pause": pause,
-    "resume": resume,
+    "pause": turn,
+    "resume": turn,
     "run": run,
     "prune": prune,
     "import": take_over,

@@ -31,6 +31,8 @@ REASONS = {
     "jitter": _("Enter a number of seconds from 0 to 86,400, less than the time between two ticks."),
     "end": _("The end must be later than the start."),
 }
+#: The fields that other errors are about.
+FIELDS = {UnfitArguments: "args", UnknownTask: "task", ConfigurationError: "cron", GiveUp: "kind"}
 PAST = timedelta(seconds=30)  # "Now" was clicked that long ago at most
 
 
@@ -77,14 +79,8 @@ class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]  # has no paramet
             rows.check(row)
         except InvalidSchedule as error:
             self._refuse(error.field, error)
-        except UnfitArguments as error:
-            self._refuse("args", error)
-        except UnknownTask as error:
-            self._refuse("task", error)
-        except ConfigurationError as error:
-            self._refuse("cron", error)
-        except GiveUp as error:
-            self._refuse("kind", error)
+        except tuple(FIELDS) as error:
+            self._refuse(next(field for kind, field in FIELDS.items() if isinstance(error, kind)), error)
         return cleaned
 
     def _refuse(self, field: str, error: Exception) -> None:
@@ -116,18 +112,13 @@ class ScheduleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     @admin.display(description=_("when"))
     def when(self, row: Schedule) -> str:
         """Return when a schedule ticks, in words."""
-        from redis_kit.queues.features.schedules import rows, words
+        from redis_kit.queues.features.schedules import words
+        from redis_kit.queues.features.schedules.definition import WHENS, made
 
-        if not (row.every or row.cron or row.at):
+        times = {name: value for name, value in row.given().items() if name in (*WHENS, "timezone")}
+        if times.keys() <= {"timezone"}:
             return str(_("as in the code"))
         try:
-            return words.when(rows.made(Schedule(name=row.name, task="-", **times(row))))
+            return words.when(made(name=row.name, task="-", **times))
         except (InvalidSchedule, ConfigurationError) as error:
             return str(error)
-
-
-def times(row: Schedule) -> dict[str, Any]:
-    """Return the fields of a row that say when."""
-    from redis_kit.queues.features.schedules.definition import WHENS
-
-    return {name: value for name in (*WHENS, "timezone") if (value := getattr(row, name)) not in (None, "")}

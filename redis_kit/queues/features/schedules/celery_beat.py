@@ -22,6 +22,8 @@ CRON = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
 LEFT_OUT = ("exchange", "routing_key", "headers", "priority", "expire_seconds")
 NARROW = re.compile(r"(?<![\w-])(\w+)-\1/(\d+)")  # a range of one number with a step, in a crontab
 EMPTY = (None, "", "{}", "[]")
+Row = dict[str, Any]
+Times = dict[tuple[str, Any], Row]  # by kind and id
 Outcome = Literal["new", "unchanged", "exists", "unsupported"]
 FIELDS = ("task", "kind", "args", "kwargs", "queue", "every", "cron", "timezone", "at", "start", "end", "enabled")
 
@@ -37,22 +39,16 @@ class Entry(NamedTuple):
 
 def entries() -> list[Entry]:
     """Return what each entry becomes. Writes nothing. Raises InvalidSchedule if there are no tables."""
-    if f"{PREFIX}periodictask" not in connection.introspection.table_names():
+    tables = connection.introspection.table_names()
+    if f"{PREFIX}periodictask" not in tables:
         raise InvalidSchedule("There is no table of django-celery-beat in the database 'default'.")
-    times = {kind: {row["id"]: row for row in _read(f"{kind}schedule")} for kind in KINDS}
+    kinds = [kind for kind in KINDS if f"{PREFIX}{kind}schedule" in tables]  # old releases lack some
+    times = {(kind, row["id"]): row for kind in kinds for row in _read(f"{kind}schedule")}
     present = {row.name: row for row in Schedule.objects.all()}
     return [_entry(task, times, present) for task in sorted(_read("periodictask"), key=lambda task: str(task["name"]))]
 
 
-def store(entries: list[Entry]) -> int:
-    """Add the new ones to the database, and return how many."""
-    new = [entry.row for entry in entries if entry.outcome == "new" and entry.row]
-    for row in new:
-        row.save()
-    return len(new)
-
-
-def _entry(task: dict[str, Any], times: dict[str, dict[Any, dict[str, Any]]], present: dict[str, Schedule]) -> Entry:
+def _entry(task: Row, times: Times, present: dict[str, Schedule]) -> Entry:
     name = str(task["name"])
     try:
         row = Schedule(name=name, **_fields(task, times))
@@ -66,7 +62,7 @@ def _entry(task: dict[str, Any], times: dict[str, dict[Any, dict[str, Any]]], pr
     return Entry(name, "unchanged" if same else "exists", row, note if same else "another schedule has this name")
 
 
-def _notes(task: dict[str, Any], row: Schedule) -> Iterator[str]:
+def _notes(task: Row, row: Schedule) -> Iterator[str]:
     if not row.enabled:
         yield "disabled"
     if row.end and row.end <= now():
@@ -83,7 +79,7 @@ def _notes(task: dict[str, Any], row: Schedule) -> Iterator[str]:
         yield f"can't run: {error}"
 
 
-def _fields(task: dict[str, Any], times: dict[str, dict[Any, dict[str, Any]]]) -> dict[str, Any]:
+def _fields(task: Row, times: Times) -> Row:
     path = str(task["task"])
     return {
         "task": path,
@@ -98,28 +94,25 @@ def _fields(task: dict[str, Any], times: dict[str, dict[Any, dict[str, Any]]]) -
     }
 
 
-def _json(task: dict[str, Any], field: str, empty: str) -> Any:
+def _json(task: Row, field: str, empty: str) -> Any:
     try:
         return json.loads(task[field] or empty)
     except ValueError as error:
         raise InvalidSchedule(f"{field} is not JSON: {error}", field) from error
 
 
-def _when(task: dict[str, Any], times: dict[str, dict[Any, dict[str, Any]]]) -> dict[str, Any]:
+def _when(task: Row, times: Times) -> Row:
     kind = next((kind for kind in KINDS if task.get(f"{kind}_id") is not None), "")
-    when = times[kind].get(task[f"{kind}_id"], {}) if kind else {}
-    if kind == "interval" and when:
+    if kind == "solar":
+        raise InvalidSchedule("solar events are not supported")
+    if not (when := times.get((kind, task.get(f"{kind}_id")))):
+        raise InvalidSchedule("it has no time")
+    if kind == "clocked":
+        return {"at": _moment(when["clocked_time"])}
+    if kind == "interval":
         if task.get("one_off"):
             raise InvalidSchedule("an interval that runs once is not supported: enqueue the task with run_after")
         return {"every": timedelta(**{when["period"]: when["every"]}).total_seconds()}
-    if kind == "crontab" and when:
-        return _crontab(when)
-    if kind == "clocked" and when:
-        return {"at": _moment(when["clocked_time"])}
-    raise InvalidSchedule("solar events are not supported" if kind == "solar" else "it has no time")
-
-
-def _crontab(when: dict[str, Any]) -> dict[str, Any]:
     parts = [str(when[field]).replace(" ", "") or "*" for field in CRON]
     if not any(parts[place].startswith("*") for place in (2, 4)):
         # Celery runs on days that match both; cron, and so does this, on days that match one of them.
@@ -132,13 +125,9 @@ def _moment(value: Any) -> datetime | None:
     return moment.replace(tzinfo=UTC) if isinstance(moment, datetime) and is_naive(moment) else moment
 
 
-def _read(table: str) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a table; none without that table, as in old releases."""
-    name = f"{PREFIX}{table}"
-    if name not in connection.introspection.table_names():
-        return
+def _read(table: str) -> Iterator[Row]:
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT * FROM {connection.ops.quote_name(name)}")  # noqa: S608 -- a constant
+        cursor.execute(f"SELECT * FROM {connection.ops.quote_name(PREFIX + table)}")  # noqa: S608 -- a constant
         columns = [column[0] for column in cursor.description or ()]
         for values in cursor.fetchall():
             yield dict(zip(columns, values, strict=True))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from itertools import groupby, islice, pairwise, takewhile
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -39,16 +39,8 @@ class Cron:
     timezone: str
 
     def after(self, moment: int) -> int | None:
-        """See Once.after()."""
+        """Return the first time later than a moment; None if there is none."""
         return next(self._from(moment), None)
-
-    def until(self, moment: int, count: int) -> list[int]:
-        """See Every.until()."""
-        back = simulated(self.expression, self._shown(moment) + timedelta(minutes=1), reverse=True)
-        firsts = (times[0] for local_time in back if (times := self._times_of(local_time)) and times[0] <= moment)
-        distinct = (time for time, _ in groupby(firsts))
-        oldest = min(islice(distinct, count), default=moment + 1)
-        return list(takewhile(lambda time: time <= moment, self._from(oldest - 1)))[: -count - 1 : -1]
 
     def _from(self, moment: int) -> Iterator[int]:
         """Yield the times later than a moment."""
@@ -117,8 +109,8 @@ def shortest_distance(expression: str) -> int:
     return min((later - earlier for earlier, later in pairwise(times)), default=DAY * 366)
 
 
-def simulated(expression: str, start: datetime, *, reverse: bool = False) -> "CronSim":
-    """Return an iterator over the times after a start, or before it. Raises ConfigurationError without cronsim.
+def simulated(expression: str, start: datetime) -> "CronSim":
+    """Return an iterator over the times after a start. Raises ConfigurationError without cronsim.
 
     Give it no time zone: it steps by hours where clocks change by half an hour.
     """
@@ -126,4 +118,4 @@ def simulated(expression: str, start: datetime, *, reverse: bool = False) -> "Cr
         from cronsim import CronSim
     except ImportError as error:
         raise ConfigurationError(MISSING) from error
-    return CronSim(expression, start, reverse=reverse)
+    return CronSim(expression, start)

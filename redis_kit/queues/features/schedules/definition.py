@@ -2,28 +2,27 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
-from functools import cached_property
+from functools import partial
 from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from django.conf import settings
 
 from redis_kit.core import dates
-from redis_kit.core.errors import InvalidName, InvalidValue
+from redis_kit.core.errors import InvalidValue
 from redis_kit.core.keys import encode
 from redis_kit.core.text import did_you_mean, number, shortened
 from redis_kit.core.values.numbers import is_number, is_whole
 from redis_kit.queues import validation
-from redis_kit.queues.engine import message, payload
+from redis_kit.queues.engine import payload
 from redis_kit.queues.errors import InvalidSchedule
 from redis_kit.queues.features.schedules import cron
 
 Kind = Literal["task", "celery"]
 OVERLAPS = ("skip", "queue_one", "allow")
-KINDS = ("task", "celery")
 LONGEST_EVERY = 366 * 86_400  # seconds
 SHORTEST_EVERY = 0.1
 LONGEST_JITTER = 86_400
@@ -33,43 +32,8 @@ TIMING = ("every", "cron", "at", "timezone", "start", "end", "jitter", "enabled"
 WHENS = ("every", "cron", "at")
 
 
-@dataclass(frozen=True)
-class Every:
-    """Times that are ``interval`` ms apart, whatever a clock on the wall shows. One of them is at ``anchor``."""
-
-    interval: int
-    anchor: int = 0
-
-    def after(self, moment: int) -> int:
-        """Return the first time later than a moment."""
-        return moment - (moment - self.anchor) % self.interval + self.interval
-
-    def until(self, moment: int, count: int) -> list[int]:
-        """Return the last times that are not later than a moment, the latest first, ``count`` at most."""
-        latest = moment - (moment - self.anchor) % self.interval
-        return [latest - place * self.interval for place in range(count)]
-
-
-@dataclass(frozen=True)
-class Once:
-    """One time only."""
-
-    moment: int
-
-    def after(self, moment: int) -> int | None:
-        """See Every.after(). None if there is none."""
-        return self.moment if self.moment > moment else None
-
-    def until(self, moment: int, count: int) -> list[int]:
-        """See Every.until()."""
-        return [self.moment][:count] if self.moment <= moment else []
-
-
-Times = Every | cron.Cron | Once
-
-
 def share(name: str, limit: int) -> int:
-    """Return a number from 0 to below ``most`` that is always the same for a name, and even over many names."""
+    """Return a number from 0 to below ``limit`` that is always the same for a name, and even over many names."""
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:8], "big") % limit if limit > 0 else 0
 
@@ -98,13 +62,18 @@ class Definition:
     start: int = 0
     end: int = 0
 
-    @cached_property
-    def times(self) -> Times:
-        """Return when it ticks, without regard to ``start`` and ``end``."""
+    def after(self, moment: int) -> int | None:
+        """Return the first tick later than a moment; None if there is none."""
+        moment = max(moment, self.start - 1)
         if self.every:
             # Schedules of one interval are spread over it, unless a start says when they tick.
-            return Every(self.every, self.start or share(self.name, self.every))
-        return cron.Cron(self.cron, self.zone) if self.cron else Once(self.at)
+            anchor = self.start or share(self.name, self.every)
+            tick: int | None = moment - (moment - anchor) % self.every + self.every
+        elif self.cron:
+            tick = cron.Cron(self.cron, self.zone).after(moment)
+        else:
+            tick = self.at if self.at > moment else None
+        return None if tick is None or (self.end and tick > self.end) else tick
 
     @property
     def zone(self) -> str:
@@ -123,11 +92,8 @@ class Definition:
 
     def stored(self) -> str:
         """Return its fields as JSON, without the name and those that have their defaults. Raises NotSerializable."""
-        plain = Definition(self.name, self.task)
-        options = {each.name: getattr(self, each.name) for each in fields(self)}
-        changed = {key: value for key, value in options.items() if key != "name" and value != getattr(plain, key)}
-        changed |= {"task": self.task, "timezone": self.zone if self.cron else ""}
-        return encoded(changed)
+        plain = vars(Definition(self.name, ""))
+        return encoded({key: value for key, value in vars(self).items() if value != plain[key]})
 
 
 def encoded(values: Mapping[str, Any]) -> str:
@@ -161,53 +127,40 @@ def loaded(name: str, *layers: str) -> Definition:
     return definition
 
 
-def made(
-    *,
-    name: Any,
-    task: str,
-    kind: Kind = "task",
-    args: Any = (),
-    kwargs: Any = None,
-    queue: str = "",
-    every: Any = None,
-    cron: Any = None,
-    at: Any = None,
-    timezone: Any = None,
-    overlap: Any = None,
-    catch_up: Any = "last",
-    jitter: Any = 0,
-    enabled: Any = True,
-    start: Any = None,
-    end: Any = None,
-) -> Definition:
-    """Return a checked definition. Raises InvalidSchedule, whose ``field`` names what is wrong."""
-    _check_when(every, cron, at, timezone)
-    definition = Definition(
-        name=checked_name(name),
-        task=task,
-        kind=kind,
-        args=_arguments("args", args, list),
-        kwargs=_arguments("kwargs", {} if kwargs is None else kwargs, dict),
-        queue=_queue(queue),
-        every=0 if every is None else _duration("every", every, SHORTEST_EVERY, LONGEST_EVERY),
-        cron="" if cron is None else _cron(cron),
-        at=_moment("at", at),
-        timezone=_zone(timezone),
-        overlap=_one_of("overlap", "skip" if overlap is None else overlap, OVERLAPS),
-        catch_up=caught_up(catch_up),
-        jitter=_duration("jitter", jitter, 0, LONGEST_JITTER),
-        enabled=enabled,
-        start=_moment("start", start),
-        end=_moment("end", end),
-    )
-    if overlap:
-        check_overlap(overlap, is_ours=kind == "task", task=task)
-    _check_jitter(definition)
-    if not isinstance(enabled, bool):
-        raise InvalidSchedule(f"enabled must be True or False, not {shortened(enabled)}.", "enabled")
-    if definition.end and definition.end <= definition.start:
+def made(**options: Any) -> Definition:
+    """Return a checked definition, given its fields as periodic() takes them. Raises InvalidSchedule; see read()."""
+    values = read(options)
+    if not any(name in values for name in WHENS):
+        raise _wrong_times("it has no time")
+    return Definition(**values)
+
+
+def read(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields as a definition has them, given some as periodic() takes them; None says nothing.
+
+    Raises InvalidSchedule, whose ``field`` names what is wrong.
+    """
+    values: dict[str, Any] = {}
+    for name, value in options.items():
+        if value is not None:
+            try:
+                values[name] = READERS[name](name, value) if name in READERS else value
+            except (TypeError, ValueError) as error:
+                raise InvalidSchedule(str(error), name) from error
+    times = [name for name in WHENS if name in values]
+    if len(times) > 1:
+        raise _wrong_times(f"{' and '.join(times)} exclude each other")
+    if "cron" in values:
+        values["timezone"] = values.get("timezone") or settings.TIME_ZONE
+    elif values.get("timezone"):
+        raise InvalidSchedule("timezone belongs to cron; every counts real seconds.", "timezone")
+    if values.get("end") and values["end"] <= values.get("start", 0):
         raise InvalidSchedule("end must be later than start.", "end")
-    return definition
+    if "overlap" in values:
+        check_overlap(values["overlap"], is_ours=values.get("kind") != "celery", task=values.get("task", ""))
+    if times:
+        _check_jitter(Definition(**{"name": "", "task": "", **values}))
+    return values
 
 
 def check_overlap(overlap: str, *, is_ours: bool, task: str) -> None:
@@ -216,25 +169,6 @@ def check_overlap(overlap: str, *, is_ours: bool, task: str) -> None:
         wrong = f"overlap={overlap!r} needs to know when a job ends, and {task or 'the task'} runs on other workers."
         hint = "Leave it out, and let the task itself run once at a time, as SingletonTask and @locked do."
         raise InvalidSchedule(f"{wrong} {hint}", "overlap")
-
-
-def caught_up(value: Any) -> int:
-    """Return how many ticks that were missed run later, given ``none``, ``last`` or a number."""
-    words = {"none": 0, "last": 1}
-    if isinstance(value, str) and value in words:
-        return words[value]
-    if is_whole(value) and 0 <= value <= MOST_CAUGHT_UP:
-        return value
-    allowed = f"'none', 'last' or a whole number up to {MOST_CAUGHT_UP}"
-    raise InvalidSchedule(f"catch_up must be {allowed}, not {shortened(value)}.", "catch_up")
-
-
-def checked_name(name: Any) -> str:
-    """Return the name of a schedule. Raises InvalidSchedule."""
-    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
-        wrong = f"name must be text of 1 to {LONGEST_NAME} printable characters, not {shortened(name)}."
-        raise InvalidSchedule(wrong, "name")
-    return name
 
 
 def _check_jitter(definition: Definition) -> None:
@@ -248,76 +182,92 @@ def _check_jitter(definition: Definition) -> None:
         raise InvalidSchedule(f"jitter must be shorter than {what}, or ticks would overtake each other.", "jitter")
 
 
-def _check_when(every: Any, cron: Any, at: Any, timezone: Any) -> None:
-    names = [name for name, value in zip(WHENS, (every, cron, at), strict=True) if value is not None]
-    if len(names) != 1:
-        what = f"{' and '.join(names)} exclude each other" if names else "it has no time"
-        example = "every=5, in seconds, or cron='0 4 * * *', and timezone='Europe/Berlin' if the project has another"
-        raise InvalidSchedule(f"A schedule needs one of every and cron, but {what}. Write {example}.", "every")
-    if timezone and cron is None:
-        raise InvalidSchedule("timezone belongs to cron; every counts real seconds.", "timezone")
+def _wrong_times(what: str) -> InvalidSchedule:
+    example = "every=5, in seconds, or cron='0 4 * * *', and timezone='Europe/Berlin' if the project has another"
+    return InvalidSchedule(f"A schedule needs one of every and cron, but {what}. Write {example}.", "every")
 
 
-def _arguments(name: str, value: Any, kind: type) -> Any:
+def _name(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not 0 < len(value) <= LONGEST_NAME or not value.isprintable():
+        raise InvalidValue(f"name must be text of 1 to {LONGEST_NAME} printable characters, not {shortened(value)}.")
+    return value
+
+
+def _arguments(name: str, value: Any) -> Any:
+    kind = list if name == "args" else dict
     if not isinstance(value, (list, tuple) if kind is list else dict):
-        raise InvalidSchedule(f"{name} must be a {kind.__name__}, not {shortened(value)}.", name)
+        raise InvalidValue(f"{name} must be a {kind.__name__}, not {shortened(value)}.")
     values = kind(value)
-    try:
-        message.dumps("", *(([], values) if kind is dict else (values, {})))
-    except (InvalidValue, TypeError, ValueError) as error:
-        raise InvalidSchedule(str(error), name) from error
+    payload.encoded(payload.plain(values, name), name)
     return values
 
 
-def _queue(name: str) -> str:
-    if not name:
-        return ""
-    try:
-        encode(name)
-    except InvalidName as error:
-        raise InvalidSchedule(str(error), "queue") from error
-    return name
+def _queue(name: str, value: Any) -> str:
+    if value:
+        encode(value)
+    return value or ""
 
 
-def _duration(name: str, value: Any, minimum: float, maximum: float) -> int:
+def _duration(minimum: float, maximum: float, name: str, value: Any) -> int:
     time = value.total_seconds() if isinstance(value, timedelta) else value
     if not is_number(time) or not minimum <= time <= maximum:
         allowed = f"{number(minimum)} to {number(maximum)} seconds, as a number or a timedelta"
-        raise InvalidSchedule(f"{name} must be {allowed}, not {shortened(value)}.", name)
+        raise InvalidValue(f"{name} must be {allowed}, not {shortened(value)}.")
     return round(time * 1000)
 
 
-def _cron(expression: Any) -> str:
+def _cron(name: str, expression: Any) -> str:
     if not isinstance(expression, str):
-        raise InvalidSchedule(f"cron must be text, not {shortened(expression)}. {cron.GRAMMAR}.", "cron")
+        raise InvalidValue(f"cron must be text, not {shortened(expression)}. {cron.GRAMMAR}.")
     cron.check(text := " ".join(expression.split()))
     return text
 
 
 def _moment(name: str, value: Any) -> int:
-    if value is None:
-        return 0
-    try:
-        moment = dates.aware(name, value)
-    except InvalidValue as error:
-        raise InvalidSchedule(str(error), name) from error
-    return max(1, round(moment.timestamp() * 1000))
+    return max(1, round(dates.aware(name, value).timestamp() * 1000))
 
 
-def _zone(name: Any) -> str:
-    if not name:
-        return ""
-    name = name.key if isinstance(name, ZoneInfo) else name
+def _zone(name: str, zone: Any) -> str:
+    zone = zone.key if isinstance(zone, ZoneInfo) else zone
     try:
-        return ZoneInfo(name).key
+        return ZoneInfo(zone).key if zone else ""
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError) as error:
-        hint = did_you_mean(name, available_timezones(), "For instance 'Europe/Berlin' or 'UTC'.")
-        wrong = f"timezone is {shortened(name)}, which is not the name of a time zone. {hint}"
-        raise InvalidSchedule(wrong, "timezone") from error
+        hint = did_you_mean(zone, available_timezones(), "For instance 'Europe/Berlin' or 'UTC'.")
+        wrong = f"timezone is {shortened(zone)}, which is not the name of a time zone. {hint}"
+        raise InvalidValue(wrong) from error
 
 
-def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
-    try:
-        return validation.one_of(name, value, allowed)
-    except InvalidValue as error:
-        raise InvalidSchedule(str(error), name) from error
+def _catch_up(name: str, value: Any) -> int:
+    """Return how many ticks that were missed run later, given ``none``, ``last`` or a number."""
+    words = {"none": 0, "last": 1}
+    if isinstance(value, str) and value in words:
+        return words[value]
+    if is_whole(value) and 0 <= value <= MOST_CAUGHT_UP:
+        return value
+    allowed = f"'none', 'last' or a whole number up to {MOST_CAUGHT_UP}"
+    raise InvalidValue(f"catch_up must be {allowed}, not {shortened(value)}.")
+
+
+def _enabled(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidValue(f"enabled must be True or False, not {shortened(value)}.")
+    return value
+
+
+#: What reads the fields that are not taken as they are.
+READERS: Mapping[str, Callable[[str, Any], Any]] = {
+    "name": _name,
+    "args": _arguments,
+    "kwargs": _arguments,
+    "queue": _queue,
+    "every": partial(_duration, SHORTEST_EVERY, LONGEST_EVERY),
+    "cron": _cron,
+    "at": _moment,
+    "timezone": _zone,
+    "overlap": partial(validation.one_of, allowed=OVERLAPS),
+    "catch_up": _catch_up,
+    "jitter": partial(_duration, 0, LONGEST_JITTER),
+    "enabled": _enabled,
+    "start": _moment,
+    "end": _moment,
+}

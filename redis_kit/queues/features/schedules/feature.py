@@ -25,8 +25,8 @@ class Schedules(Feature):
         from redis_kit.queues.models import Schedule
 
         register(_check_schedules, Tags.database)
-        signals.post_save.connect(_saved, sender=Schedule)
-        signals.post_delete.connect(_deleted, sender=Schedule)
+        signals.post_save.connect(_changed, sender=Schedule)
+        signals.post_delete.connect(_changed, sender=Schedule)
 
     def register_admin(self, site: Any) -> None:
         """Register the schedules, if there are tasks."""
@@ -65,14 +65,8 @@ def _check_schedules(**kwargs: Any) -> list[CheckMessage]:
     return rows.check_schedules(**kwargs)
 
 
-def _saved(*, instance: Any, raw: bool = False, **kwargs: Any) -> None:
+def _changed(*, instance: Any, signal: Any, raw: bool = False, **kwargs: Any) -> None:
     if not raw:  # a fixture may be loaded before its table's other rows; workers store it within a minute
         from redis_kit.queues.features.schedules import rows
 
-        rows.push(instance)
-
-
-def _deleted(*, instance: Any, **kwargs: Any) -> None:
-    from redis_kit.queues.features.schedules import rows
-
-    rows.push(instance, deleted=True)
+        rows.push(instance, deleted=signal is signals.post_delete)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -14,8 +13,9 @@ from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Lines, Link
 from redis_kit.core.text import duration, grouped
 from redis_kit.queues.dashboard.job_page import STATUSES
 from redis_kit.queues.dashboard.panel import MANAGE, button
-from redis_kit.queues.features.schedules import control, words
-from redis_kit.queues.features.schedules.control import OVERDUE, UNDECLARED, Listing, ScheduleInfo
+from redis_kit.queues.features.schedules import control, store, words
+from redis_kit.queues.features.schedules.state import OVERDUE, UNDECLARED, StoredSchedule
+from redis_kit.queues.features.schedules.store import Page
 
 SLUG = "schedule"
 NONE = gettext_lazy("There are no schedules. Workers declare those of the code when they start.")
@@ -40,10 +40,9 @@ class SchedulesPanel(Panel):
         return Search(_("Search"), (Field("name", _("Beginning of the name"), optional=True),))
 
     def content(self) -> Iterator[Content]:
-        """Yield figures, the schedules by name, and the ticks of the next 24 hours. Three round trips, or four."""
+        """Yield figures, the schedules by name, and the ticks of the next 24 hours. Three round trips."""
         coming, text = control.listed("due", limit=MOST_ROWS), self.viewer.asked.get("name", "").strip()
-        read = partial(control.beginning_with, text) if text else control.listed
-        page = read(offset=(self.viewer.page - 1) * MOST_ROWS, limit=MOST_ROWS)
+        page = control.listed(offset=(self.viewer.page - 1) * MOST_ROWS, limit=MOST_ROWS, beginning=text)
         yield from figures(coming)
         yield schedules_table(page, control.outcomes(page.schedules), linked=self.viewer.may(MANAGE), searched=text)
         yield from Pages.of(SLUG, self.viewer.page, page.total, {"name": text} if text else {})
@@ -51,7 +50,7 @@ class SchedulesPanel(Panel):
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the schedules that tick next. One round trip."""
-        return {"default": control.read("due", 0, MOST_ROWS)}
+        return {"default": store.page("due", 0, MOST_ROWS)}
 
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
         """Return how many schedules there are, and those that are late; None without schedules."""
@@ -61,13 +60,13 @@ class SchedulesPanel(Panel):
     @button(gettext_lazy("Pause"), named=unquote)
     def pause(self, value: str) -> str:
         """Turn a schedule off."""
-        control.pause(unquote(value))
+        control.turn(unquote(value), on=False)
         return _("Paused: %(schedule)s.") % {"schedule": unquote(value)}
 
     @button(gettext_lazy("Resume"), named=unquote)
     def resume(self, value: str) -> str:
         """Turn a schedule on again."""
-        control.resume(unquote(value))
+        control.turn(unquote(value), on=True)
         return _("Resumed: %(schedule)s.") % {"schedule": unquote(value)}
 
     @button(gettext_lazy("Run now"), named=unquote)
@@ -78,7 +77,7 @@ class SchedulesPanel(Panel):
         return Link(added, "queues", {"queue": queue, "id": job})
 
 
-def figures(coming: Listing) -> Iterator[Figure]:
+def figures(coming: Page) -> Iterator[Figure]:
     """Yield how many schedules there are, which of the next ones can't run, and whether ticks are overdue."""
     hint = _("%s of them tick") % grouped(coming.active) if coming.active < coming.total else ""
     yield Figure(_("Schedules"), coming.total, hint=hint)
@@ -94,7 +93,7 @@ def figures(coming: Listing) -> Iterator[Figure]:
         yield Figure(_("Overdue by"), timedelta(milliseconds=late), hint=hint, alarm=True)
 
 
-def next_table(coming: Listing, ticks: list[tuple[int, ScheduleInfo]]) -> Table:
+def next_table(coming: Page, ticks: list[tuple[int, StoredSchedule]]) -> Table:
     """Return the first ticks of each schedule in the next 24 hours."""
     columns = (_("Time"), _("In"), _("Schedule"))
     rows = [
@@ -108,7 +107,7 @@ def next_table(coming: Listing, ticks: list[tuple[int, ScheduleInfo]]) -> Table:
     return Table(title, columns, rows, empty=why if new else _("No schedule ticks within 24 hours."))
 
 
-def schedules_table(page: Listing, outcomes: dict[str, str], *, linked: bool, searched: str = "") -> Table:
+def schedules_table(page: Page, outcomes: dict[str, str], *, linked: bool, searched: str = "") -> Table:
     """Return the schedules of a page, with their buttons. If ``linked``, jobs link to their pages."""
     columns = (_("Schedule"), _("When"), _("Next tick"), _("Last tick"), _("Outcome"), _("Runs"))
     return Table(
@@ -122,31 +121,28 @@ def schedules_table(page: Listing, outcomes: dict[str, str], *, linked: bool, se
     )
 
 
-def _row(info: ScheduleInfo, now: int, status: str, *, linked: bool) -> tuple[Any, ...]:
-    became = info.state
+def _row(info: StoredSchedule, now: int, status: str, *, linked: bool) -> tuple[Any, ...]:
+    state = info.state
+    problem = _("no worker declares it") if info.problem == UNDECLARED else info.problem
     outcome: Any = STATUSES.get(status, "")
-    if linked and became.job:
-        outcome = Link(outcome or became.job, "queues", {"queue": became.queue, "id": became.job})
-    counts = [(became.skips, _("%d skipped")), (became.missed, _("%d missed"))]
+    if linked and state.job:
+        outcome = Link(outcome or state.job, "queues", {"queue": state.queue, "id": state.job})
+    counts = [(state.skips, _("%d skipped")), (state.missed, _("%d missed"))]
     return (
-        Lines((*_names(info), _problem(info))),
+        Lines((*_names(info), problem)),
         words.when(info.definition) if info.definition else "",
         _next(info, now),
-        Lines((_moment(became.tick), _("%s late") % duration(became.late / 1000))) if became.tick else "",
-        Lines((OUTCOMES.get(became.outcome, ""), outcome)) if became.outcome else "",
-        Lines((became.runs, *(text % count for count, text in counts if count))),
+        Lines((_moment(state.tick), _("%s late") % duration(state.late / 1000))) if state.tick else "",
+        Lines((OUTCOMES.get(state.outcome, ""), outcome)) if state.outcome else "",
+        Lines((state.runs, *(text % count for count, text in counts if count))),
     )
-
-
-def _problem(info: ScheduleInfo) -> str:
-    return _("no worker declares it") if info.problem == UNDECLARED else info.problem
 
 
 def _overdue(late: int) -> str:
     return _("overdue by %s") % duration(late / 1000) if late >= OVERDUE else ""
 
 
-def _next(info: ScheduleInfo, now: int) -> Any:
+def _next(info: StoredSchedule, now: int) -> Any:
     if info.problem:
         return _("can't run")
     if info.due is not None:
@@ -154,7 +150,7 @@ def _next(info: ScheduleInfo, now: int) -> Any:
     return _("paused") if info.paused else ""
 
 
-def _names(info: ScheduleInfo) -> tuple[str, ...]:
+def _names(info: StoredSchedule) -> tuple[str, ...]:
     """Return the name of a schedule and that of its task, once if they are the same."""
     return (info.name,) if info.definition is None else tuple(dict.fromkeys((info.name, info.definition.task)))
 

@@ -52,15 +52,8 @@ def periodic(
     """
     if task is not None:
         raise InvalidSchedule("@periodic needs a time: write @periodic(every=5), in seconds, above @task.")
-    options: dict[str, Any] = {"every": every, "cron": cron, "timezone": timezone, "args": args, "kwargs": kwargs}
-    options |= {
-        "overlap": overlap,
-        "catch_up": catch_up,
-        "jitter": jitter,
-        "enabled": enabled,
-        "start": start,
-        "end": end,
-    }
+    times = {"every": every, "cron": cron, "timezone": timezone, "jitter": jitter, "start": start, "end": end}
+    others = {"args": args, "kwargs": kwargs, "overlap": overlap, "catch_up": catch_up, "enabled": enabled}
 
     def declared(task: AnyTask) -> AnyTask:
         path, kind, function = described(task)
@@ -68,13 +61,15 @@ def periodic(
         if name is None and registry.is_taken(schedule_name, function):
             schedule_name = f"{path} {f'every {every}' if every is not None else cron}"
         try:
-            schedule = definition.made(name=schedule_name, task=path, kind=kind, **options)
+            schedule = definition.made(name=schedule_name, task=path, kind=kind, **times, **others)
         except ConfigurationError as error:
             discovery.note_lacking(schedule_name, f"Schedule {shortened(schedule_name)}: {error}")
             return task
         if kind == "task" and overlap:
             definition.check_overlap(overlap, is_ours=runs_here(task), task=path)
-        if kind == "task" and (wrong := mismatch(task, schedule.args, schedule.kwargs)):
+        positional = (None, *schedule.args) if getattr(task, "takes_context", False) else schedule.args
+        if kind == "task" and (wrong := mismatch_of(function, positional, schedule.kwargs)):
+            wrong = f"{path}{signature_of(function)} can't be called like that: {wrong}."
             raise InvalidSchedule(wrong, "args")
         registry.add(schedule, function)
         return task
@@ -95,10 +90,3 @@ def described(task: Any) -> tuple[str, Kind, Any]:
 def runs_here(task: Any) -> bool:
     """Return whether workers of the kit run a task of ``django.tasks``, so that its end is known."""
     return isinstance(task.get_backend(), import_string(framework.BACKEND))
-
-
-def mismatch(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-    """Return why a task can't be called with these arguments; "" if it can."""
-    positional = (None, *args) if task.takes_context else args
-    wrong = mismatch_of(task.func, positional, kwargs)
-    return f"{task.module_path}{signature_of(task.func)} can't be called like that: {wrong}." if wrong else ""

@@ -1,12 +1,14 @@
 """Which ticks of a schedule run now, and when the next one is due."""
 
-from itertools import takewhile
+from collections.abc import Iterator
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from redis_kit.queues.features.schedules.definition import Definition
 
 LATE = 60_000  # ms: a tick that is later counts as missed
 FEW = 4  # ticks that are found one after the other
+MINUTE = 60_000  # ms
 
 
 class Plan(NamedTuple):
@@ -35,33 +37,38 @@ def plan(definition: Definition, last: int | None, now: int, *, waiting: bool = 
     due, total, over = _due(definition, base, now)
     is_late = bool(due) and (waiting or now - due[0] - definition.delay(due[0]) <= LATE)
     run = due[: max(int(is_late), 0 if waiting else definition.catch_up)]
-    tick = _within(definition, definition.times.after(over))
+    tick = definition.after(over)
     later = None if tick is None else tick + definition.delay(tick)
     return Plan(run[::-1], total - len(run), over, tick, later)
 
 
 def upcoming(definition: Definition, after: int, until: int, count: int) -> list[int]:
     """Return the next ticks between two moments, ``count`` at most, as they are due."""
-    ticks: list[int] = []
-    tick = _within(definition, definition.times.after(max(after, definition.start - 1)))
-    while definition.enabled and tick is not None and tick <= until and len(ticks) < count:
-        ticks.append(tick + definition.delay(tick))
-        tick = _within(definition, definition.times.after(tick))
-    return ticks
+    ticks = _between(definition, after, until) if definition.enabled else ()
+    return [tick + definition.delay(tick) for tick in islice(ticks, count)]
+
+
+def latest(definition: Definition, base: int, now: int, count: int) -> list[int]:
+    """Return the last ticks after ``base`` up to ``now``, in their order, ``count`` at most.
+
+    To walk through all would take as long as there are many, so it looks back further and further.
+    """
+    now = min(now, definition.end or now)
+    span = count * (definition.every or MINUTE)
+    while True:
+        begin = max(base, now - span)
+        ticks = list(_between(definition, begin, now))
+        if len(ticks) >= count or begin == base:
+            return ticks[-count:]
+        span *= 4
 
 
 def _due(definition: Definition, base: int, now: int) -> tuple[list[int], int, int]:
     """Return the ticks after ``base`` that are due, the latest first, as many as may run; how many; up to when."""
-    ticks: list[int] = []
-    tick = _within(definition, definition.times.after(base))
-    while tick is not None and tick <= now and len(ticks) <= FEW:
-        ticks.append(tick)
-        tick = _within(definition, definition.times.after(tick))
+    ticks = list(islice(_between(definition, base, now), FEW + 1))
     total = len(ticks)
-    if total > FEW:  # after a long time; counting cron's ticks would take as long as there are many
-        count = max(FEW, definition.catch_up + 1)
-        latest = definition.times.until(min(now, definition.end or now), count)
-        ticks = [each for each in reversed(latest) if each > base]
+    if total > FEW:
+        ticks = latest(definition, base, now, max(FEW, definition.catch_up + 1))
         total = max(len(ticks), (ticks[-1] - base) // definition.every if definition.every else 0)
         base = ticks[0] - 1
     # In their order: a tick that is put off holds up those after it, so that none is passed over.
@@ -69,5 +76,8 @@ def _due(definition: Definition, base: int, now: int) -> tuple[list[int], int, i
     return due[::-1], total - (len(ticks) - len(due)), due[-1] if due else base
 
 
-def _within(definition: Definition, tick: int | None) -> int | None:
-    return None if tick is None or (definition.end and tick > definition.end) else tick
+def _between(definition: Definition, after: int, until: int) -> Iterator[int]:
+    tick = definition.after(after)
+    while tick is not None and tick <= until:
+        yield tick
+        tick = definition.after(tick)

@@ -6,17 +6,15 @@ from typing import Any
 
 from django.core.checks import CheckMessage, Warning
 from django.db import DatabaseError, router, transaction
-from django.utils import timezone
 
 from redis_kit.core.errors import RedisFailure, RedisKitError
 from redis_kit.queues import framework
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import InvalidSchedule
-from redis_kit.queues.features.schedules import definition, registry, target
-from redis_kit.queues.features.schedules import store as schedules
+from redis_kit.queues.features.schedules import definition, registry, store, target
 from redis_kit.queues.features.schedules.definition import Definition
 from redis_kit.queues.features.schedules.periodic import runs_here
-from redis_kit.queues.features.schedules.store import Schedules
+from redis_kit.queues.features.schedules.store import SCHEDULES
 from redis_kit.queues.models import Schedule
 from redis_kit.queues.tasks import discovery
 from redis_kit.queues.tasks import registry as tasks
@@ -32,18 +30,11 @@ def made(row: Schedule, declared: str = "") -> Definition:
 
 def stored(row: Schedule) -> str:
     """Return what a row says as JSON. Raises InvalidSchedule for wrong fields."""
-    options = row.given()
-    # A row that changes only some fields of the code's schedule is checked with a time that it does not say.
-    timed = any(name in options for name in definition.WHENS)
-    checked = definition.made(
-        name=row.name, **{"task": "", "kind": row.kind, **options, **({} if timed else {"at": timezone.now()})}
-    )
-    plain: dict[str, Any] = {name: getattr(checked, name) for name in options}
-    if row.kind != Schedule.Kind.TASK:
-        plain["kind"] = row.kind
-    if checked.cron:
-        plain["timezone"] = checked.zone
-    return definition.encoded({**plain, "enabled": row.enabled})
+    values = definition.read({"name": row.name, "kind": row.kind, "enabled": row.enabled, **row.given()})
+    if values["kind"] == Schedule.Kind.TASK:
+        del values["kind"]
+    del values["name"]
+    return definition.encoded(values)
 
 
 def check(row: Schedule) -> None:
@@ -66,16 +57,15 @@ def check(row: Schedule) -> None:
 
 def store_all() -> None:
     """Store all rows in Redis, and remove those whose row was deleted."""
-    store = Schedules("all")
     # First: a row that is saved in between is newer than what is read here.
-    read, names = store.run_flow(schedules.stored(store))
+    read, names = SCHEDULES.run_flow(store.stored())
     try:
         rows = list(_all_rows())
     except DatabaseError as error:
         logger.debug("The schedules of the database can't be read: %s", error)  # as before its migration
         return
     deleted = [(name, "") for name in sorted(set(names) - {name for name, _ in rows})]
-    store.run_flow(schedules.store(store, [*rows, *deleted], read=read))
+    SCHEDULES.run_flow(store.store([*rows, *deleted], read=read))
 
 
 def push(row: Schedule, *, deleted: bool = False) -> None:
@@ -86,9 +76,8 @@ def push(row: Schedule, *, deleted: bool = False) -> None:
 
 
 def _push(parts: dict[str, str]) -> None:
-    store = Schedules("all")
     try:
-        store.run_flow(schedules.store(store, list(parts.items())))
+        SCHEDULES.run_flow(store.store(list(parts.items())))
     except RedisFailure as error:
         logger.warning("Schedule %a is stored in Redis within a minute, and not at once: %s", list(parts)[-1], error)
 

@@ -21,17 +21,16 @@ from redis_kit.queues.errors import UnknownTask
 from redis_kit.queues.features.schedules import plan as planning
 from redis_kit.queues.features.schedules import registry, state, target
 from redis_kit.queues.features.schedules import store as schedules
-from redis_kit.queues.features.schedules.definition import Definition, loaded
+from redis_kit.queues.features.schedules.definition import Definition
 from redis_kit.queues.features.schedules.plan import Plan
-from redis_kit.queues.features.schedules.state import State
-from redis_kit.queues.features.schedules.store import ClaimedTicks, Confirmation, Schedules, StoredSchedule
+from redis_kit.queues.features.schedules.state import StoredSchedule
+from redis_kit.queues.features.schedules.store import ClaimedTicks, Confirmation
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE
 
 logger = logging.getLogger("redis_kit.worker")
 EVERY = 2.0  # seconds between two looks
 IDLE = 10.0  # seconds between two looks if there are no schedules
-ROUNDS = 5  # claims in one turn of the supervisor's loop
 EARLY = 0.0005  # seconds: a look before its time finds nothing
 WAIT = 1000  # ms to the next look at a tick that waits for a running job
 UNABLE = 60.0  # seconds for which a schedule that this process can't run is left to others
@@ -63,7 +62,6 @@ class DueTick(NamedTuple):
     stored: StoredSchedule
     definition: Definition
     plan: Plan
-    before: State
     call: target.ScheduledCall
     steps: list[ScriptCall]
 
@@ -85,13 +83,11 @@ class Scheduler:
     ) -> None:
         self.due = 0.0
         self._id, self._queue, self._run_flow, self._fork = supervisor, queue, run_flow, fork
-        self._schedules = Schedules("all")
         self._declared = registry.all_declared()
         self._version = registry.version(self._declared)
         self._living: set[str] | None = None  # releases of the code at the last declaration
         self._stored = self._read = 0  # when rows were stored by anybody, and read for this one; server's time in ms
         self._unable: dict[str, float] = {}
-        self._registered: set[str] = set()
         self._log_limit = LogRateLimit()
 
     def run(self) -> None:
@@ -101,21 +97,16 @@ class Scheduler:
         except UNAVAILABLE:
             raise
         except RedisFailure as error:
-            self._complain("", "Schedules can't be read or changed: %s", error)
+            self._log_limit.log(logger.error, "", "Schedules can't be read or changed: %s", error)
             wait = EVERY
         self.due = monotonic() + wait
 
     def _claim_and_run(self) -> float:
         """Run what is due, and return in how many seconds to look again."""
-        now = monotonic()
-        self._unable = {name: until for name, until in self._unable.items() if until > now}
-        for _ in range(ROUNDS):
-            claimed = self._claim()
-            dues = self._add_jobs(claimed)
-            if self._declare_missing(claimed):
-                return 0.0
-            if len(claimed.schedules) < schedules.CLAIMED:
-                break
+        claimed = self._claim()
+        dues = self._add_jobs(claimed)
+        if self._declare_missing(claimed):
+            return 0.0
         if len(self._unable) >= MOST_UNABLE:
             return IDLE
         if len(claimed.schedules) == schedules.CLAIMED:
@@ -127,27 +118,29 @@ class Scheduler:
         return wait
 
     def _claim(self) -> ClaimedTicks:
+        now = monotonic()
+        self._unable = {name: until for name, until in self._unable.items() if until > now}
         skipped = list(self._unable)[:MOST_UNABLE]
-        claimed: ClaimedTicks = self._run_flow(schedules.claim(self._schedules, self._id, self._version, skipped))
+        claimed: ClaimedTicks = self._run_flow(schedules.claim(self._id, self._version, skipped))
         for schedule in claimed.schedules:
             self._unable.pop(schedule.name, None)  # it was changed
         return claimed
 
     def _declare_missing(self, claimed: ClaimedTicks) -> bool:
         """Store what the server lacks, as at the start and after it lost its data; say whether that was anything."""
-        seen = claimed.versions.seen
-        living = {each for each, last in seen.items() if claimed.now - last <= schedules.REPLACED}
+        seen = claimed.versions
+        living = {each for each, last in seen.items() if claimed.now - last <= schedules.REPLACED} - {schedules.STORED}
         self._read_rows(claimed)
         declares = bool(self._version) and (self._version not in seen or living != self._living)
         if declares:
-            self._run_flow(schedules.declare(self._schedules, self._version, self._declared))
+            self._run_flow(schedules.declare(self._version, self._declared))
             living |= {self._version}
         self._living = living
         return declares
 
     def _read_rows(self, claimed: ClaimedTicks) -> None:
         """Have the database read at the start, after a loss of data, and each minute by a watcher."""
-        stored = claimed.versions.stored or 0
+        stored = claimed.versions.get(schedules.STORED, 0)
         lost = not stored and self._stored > 0
         age = claimed.now - max(stored, self._read)
         if not self._read or lost or (claimed.watches and age > (RELOAD if claimed.total else RELOAD_IDLE)):
@@ -172,46 +165,45 @@ class Scheduler:
             if isinstance(tick, Confirmation):
                 rows.append(tick)
             else:
-                self._register(tick.call.shard(tick.definition.name))
+                self._run_flow(enqueue.registered(Queue(tick.call.shard(stored.name))))
                 ticks.append(tick)
         answers = iter(self._run_flow(schedules.put([step for tick in ticks for step in tick.steps])))
         for tick in ticks:
             if row := self._confirmation(tick, [next(answers) for _ in tick.steps], claimed.now):
                 rows.append(row)
-        self._run_flow(schedules.confirm(self._schedules, claimed.claim, rows))
+        self._run_flow(schedules.confirm(claimed.claim, rows))
         return [row.due for row in rows if row.due is not None and row.name not in self._unable]
 
     def _plan(self, stored: StoredSchedule, claimed: ClaimedTicks) -> DueTick | Confirmation:
-        if not (stored.code or stored.row):
-            return Confirmation(stored.name, None, forget=True)
-        before = state.read(stored.state)
-        if not claimed.versions.declares(stored, claimed.now):
-            return Confirmation(stored.name, None, before._replace(next=None, problem="undeclared").dumps())
-        definition = loaded(stored.name, stored.code, stored.row)
+        before = stored.state
+        if not stored.declared:
+            return Confirmation(stored.name, None, before._replace(next=None, problem=state.UNDECLARED))
+        definition = stored.load()
         waits = before.outcome == state.WAITS
-        plan = planning.plan(definition, before.last_for(definition), claimed.now, waiting=waits)
+        last = before.last if before.timing == definition.timing else None  # a change of its times begins anew
+        plan = planning.plan(definition, last, claimed.now, waiting=waits)
         if not plan.run:
             after = before._replace(timing=definition.timing, last=plan.last, next=plan.tick, problem="")
             if plan.missed:
                 after = after._replace(missed=after.missed + plan.missed, tick=plan.last or 0, outcome=state.MISSED)
-            return Confirmation(stored.name, plan.due, after.dumps())
+            return Confirmation(stored.name, plan.due, after)
         call = target.call_of(definition, self._queue)
-        return DueTick(stored, definition, plan, before, call, [call.step(definition, tick) for tick in plan.run])
+        return DueTick(stored, definition, plan, call, [call.step(definition, tick) for tick in plan.run])
 
     def _confirmation(self, due: DueTick, answers: list[Any], now: int) -> Confirmation | None:
         """Return what became of ticks; None if a queue refused them, so that they are claimed again after the lease."""
-        plan = due.plan
-        definition = due.definition
+        before, plan, definition = due.stored.state, due.plan, due.definition
         for answer in answers:
             if isinstance(answer, RedisFailure):
-                self._complain(definition.name, "Schedule %a: its job can't be added: %s", definition.name, answer)
+                text = "Schedule %a: its job can't be added: %s"
+                self._log_limit.log(logger.error, definition.name, text, definition.name, answer)
                 return None
         tick, (outcome, job) = plan.run[-1], answers[-1]
         for _, id in (each for each in answers if each[0] == schedules.ADDED):
             send_safely(signals.job_enqueued, Queue, queue=due.call.queue, id=id)
         counts = [each[0] for each in answers]
-        waited = due.before.outcome == state.WAITS  # for the running job: newer ticks took the place of the older ones
-        after = due.before._replace(
+        waited = before.outcome == state.WAITS  # for the running job: newer ticks took the place of the older ones
+        after = before._replace(
             timing=definition.timing,
             last=plan.last,
             next=plan.tick,
@@ -219,30 +211,21 @@ class Scheduler:
             late=max(0, now - tick - definition.delay(tick)),
             job=job,
             queue=due.call.queue,
-            runs=due.before.runs + sum(each in RAN for each in counts),
-            skips=due.before.skips + counts.count(schedules.SKIPPED) + plan.missed * waited,
-            missed=due.before.missed + plan.missed * (not waited),
+            runs=before.runs + sum(each in RAN for each in counts),
+            skips=before.skips + counts.count(schedules.SKIPPED) + plan.missed * waited,
+            missed=before.missed + plan.missed * (not waited),
             problem="",
         )
         if outcome == schedules.WAITS:
             after = after._replace(last=tick - 1, outcome=state.WAITS)
             soon = now + WAIT
-            return Confirmation(definition.name, min(soon, plan.due or soon), after.dumps())
+            return Confirmation(definition.name, min(soon, plan.due or soon), after)
         after = after._replace(outcome=OUTCOMES.get(outcome, state.ADDED))
-        return Confirmation(definition.name, plan.due, after.dumps())
+        return Confirmation(definition.name, plan.due, after)
 
     def _leave_to_others(self, stored: StoredSchedule, error: BaseException) -> Confirmation:
         self._unable[stored.name] = monotonic() + UNABLE
         reason = text_of(error) if isinstance(error, UnknownTask) else f"{type(error).__name__}: {text_of(error)}"
-        self._complain(stored.name, "Schedule %a can't run here and is left to other workers: %a", stored.name, reason)
-        after = state.read(stored.state)._replace(problem=reason[:300])
-        return Confirmation(stored.name, stored.due, after.dumps())
-
-    def _register(self, queue: str) -> None:
-        if queue not in self._registered:
-            self._run_flow(enqueue.register(Queue(queue)))
-            self._registered.add(queue)
-
-    def _complain(self, about: str, *what: object) -> None:
-        if self._log_limit.allows(f"schedule {about}"):
-            logger.error(*what)
+        text = "Schedule %a can't run here and is left to other workers: %a"
+        self._log_limit.log(logger.error, stored.name, text, stored.name, reason)
+        return Confirmation(stored.name, stored.look, stored.state._replace(problem=reason[:LONGEST_ERROR]))

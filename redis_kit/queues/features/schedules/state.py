@@ -1,12 +1,17 @@
-"""The state of a schedule as it is stored in Redis: its last tick and its counts."""
+"""Schedules as they are stored in Redis: what code and database say, and what became of their ticks."""
 
 import json
 from contextlib import suppress
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
 
-from redis_kit.queues.features.schedules.definition import Definition
+from redis_kit.core.errors import ConfigurationError
+from redis_kit.queues.features.schedules.definition import Definition, loaded
 
 ADDED, RETRIED, SKIPPED, WAITS, MISSED = "added", "retried", "skipped", "waits", "missed"
+UNDECLARED = "undeclared"  # the problem of a schedule
+OVERDUE = 10_000  # ms: a claim whose supervisor has died is over before that
 
 
 class State(NamedTuple):
@@ -35,13 +40,75 @@ class State(NamedTuple):
         values = {name: value for name, value in self._asdict().items() if value != getattr(plain, name)}
         return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
 
-    def last_for(self, definition: Definition) -> int | None:
-        """Return up to when ticks are over; None if the schedule is new, or its times have changed."""
-        return self.last if self.timing == definition.timing else None
-
 
 def read(stored: str) -> State:
     """Return a stored state; an empty one for anything that is none, as of a newer release."""
     with suppress(ValueError, TypeError):
         return State(**{name: value for name, value in json.loads(stored).items() if name in State._fields})
     return State()
+
+
+@dataclass(frozen=True)
+class StoredSchedule:
+    """A schedule as it is stored. ``look`` is when to look at it, in ms, None for never.
+
+    ``versions`` are the releases of code that declare it as ``code``; ``row`` is what the database says. Both are JSON,
+    "" for nothing. ``declared`` says whether it has a row, or code that a worker had within the last hour.
+    """
+
+    name: str
+    look: int | None
+    versions: tuple[str, ...]
+    code: str
+    row: str
+    state: State
+    declared: bool
+
+    def load(self) -> Definition:
+        """Return its definition. Raises what keeps it from being one here."""
+        return loaded(self.name, self.code, self.row)
+
+    @cached_property
+    def _loaded(self) -> tuple[Definition | None, str]:
+        try:
+            return self.load(), self.state.problem
+        except (ConfigurationError, ValueError, TypeError) as error:
+            return None, str(error)
+
+    @property
+    def definition(self) -> Definition | None:
+        """Return its definition; None if it can't be read."""
+        return self._loaded[0]
+
+    @property
+    def problem(self) -> str:
+        """Return why it does not run; "" if it does."""
+        return self._loaded[1] if self.declared else UNDECLARED
+
+    @property
+    def source(self) -> Literal["code", "database", "both"]:
+        """Return who says how it is."""
+        return "both" if self.code and self.row else "database" if self.row else "code"
+
+    @property
+    def paused(self) -> bool:
+        """Return whether it is off."""
+        return self.definition is not None and not self.definition.enabled
+
+    @property
+    def new(self) -> bool:
+        """Return whether no worker has planned it yet."""
+        return not (self.look or self.problem) and self.state == State()
+
+    @property
+    def due(self) -> int | None:
+        """Return when its next tick is due, in ms; None without one."""
+        tick = self.state.next
+        if self.definition is None or tick is None or self.paused or not self.declared:
+            return None
+        return tick + self.definition.delay(tick)
+
+    def overdue(self, now: int) -> int:
+        """Return for how many ms its next tick has been due if that is too long, else 0."""
+        late = 0 if self.due is None else now - self.due
+        return late if late >= OVERDUE else 0

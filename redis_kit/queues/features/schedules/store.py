@@ -1,7 +1,7 @@
 """Schedules in Redis, as flows: what code and database say about them, their due times, and what became of ticks."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
@@ -10,10 +10,10 @@ from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues.engine.calls import QueueScript
-from redis_kit.queues.engine.unique import UniqueKey
+from redis_kit.queues.features.schedules import state
+from redis_kit.queues.features.schedules.state import State, StoredSchedule
 from redis_kit.queues.settings import QueueSettings
 
-Listed = TypeVar("Listed")
 CLAIMED = 100  # schedules in one call
 LEASE = 5000  # ms that a claim lasts
 WATCH = 6000  # ms for which a supervisor wakes up for ticks; it says so again every 2 s
@@ -24,7 +24,6 @@ FORGOTTEN = 86_400_000  # ms without a sign of a release after which it is forgo
 CHUNK = 200  # schedules in one call
 NOW = 1  # a due time that has passed
 STORED = "stored"  # when all rows of the database were stored, among the versions
-FORGET = "-"
 RETRIED, ADDED, REPEATED, SKIPPED, WAITS = 2, 1, 0, -1, -2
 CLAIM_TICKS, CONFIRM_TICKS, PUT_TICK, DECLARE_SCHEDULES, STORE_SCHEDULES, LIST_SCHEDULES, FORGET_SCHEDULES = (
     QueueScript(name, __package__)
@@ -45,45 +44,25 @@ class Schedules(Primitive):
         return "queues-schedules"
 
 
-class StoredSchedule(NamedTuple):
-    """A schedule as it is stored. ``due`` is in ms, None if it is due at no time.
-
-    ``versions`` are the releases of code that declare it as ``code``; ``row`` is what the database says. Both are JSON,
-    "" for nothing, as ``state`` is.
-    """
-
-    name: str
-    due: int | None
-    versions: tuple[str, ...]
-    code: str
-    row: str
-    state: str
-
-
-class Versions(NamedTuple):
-    """Releases of code with when a worker last had them, and when all rows of the database were stored; ms or None."""
-
-    seen: dict[str, int]
-    stored: int | None
-
-    def declares(self, schedule: StoredSchedule, now: int) -> bool:
-        """Return whether a schedule has a row, or code that a worker had within the last hour."""
-        return bool(schedule.row) or any(now - self.seen.get(each, 0) <= UNDECLARED for each in schedule.versions)
+SCHEDULES = Schedules("all")
 
 
 class ClaimedTicks(NamedTuple):
-    """Schedules that were claimed, and what there is to know. Times in ms; ``next`` is from ``now``, -1 for never."""
+    """Schedules that were claimed, and what there is to know. Times in ms; ``next`` is from ``now``, -1 for never.
+
+    ``versions`` says when a worker last had each release of the code, and under STORED when all rows were stored.
+    """
 
     now: int
     watches: bool
     next: int
     total: int
-    versions: Versions
+    versions: dict[str, int]
     claim: bytes
     schedules: list[StoredSchedule]
 
 
-class Page(NamedTuple, Generic[Listed]):
+class Page(NamedTuple):
     """Some of ``total`` schedules. ``active`` is how many are due at some time; ``now`` is in ms.
 
     ``watched`` says whether a worker runs ticks.
@@ -92,30 +71,29 @@ class Page(NamedTuple, Generic[Listed]):
     now: int
     total: int
     active: int
-    versions: Versions
+    versions: dict[str, int]
     watched: bool
-    schedules: list[Listed]
+    schedules: list[StoredSchedule]
 
 
 class Confirmation(NamedTuple):
-    """The outcome of a claimed schedule: when to look at it again, in ms, None for never; its state, "" to leave it."""
+    """The outcome of a claimed schedule: when to look at it again, in ms, None for never; its state, if it changed."""
 
     name: str
     due: int | None
-    state: str = ""
-    forget: bool = False
+    state: State | None = None
 
 
-def declare(schedules: Primitive, version: str, definitions: Mapping[str, str]) -> Flow[int]:
+def declare(version: str, definitions: Mapping[str, str]) -> Flow[int]:
     """Store what code declares, and return how many schedules are planned again. One round trip for 200."""
     planned = 0
     for chunk in batched(definitions.items(), CHUNK):
         rows = [part for pair in chunk for part in pair]
-        planned += yield DECLARE_SCHEDULES(schedules.key(""), version, REPLACED, FORGOTTEN, *rows)
+        planned += yield DECLARE_SCHEDULES(SCHEDULES.key(""), version, REPLACED, FORGOTTEN, *rows)
     return planned
 
 
-def store(schedules: Primitive, rows: Sequence[tuple[str, str]], *, read: int = 0) -> Flow[int]:
+def store(rows: Sequence[tuple[str, str]], *, read: int = 0) -> Flow[int]:
     """Store rows of the database, "" for a deleted one, and return how many have changed. One round trip for 200.
 
     ``read`` says that these are all, and when they were read, as stored() returned it; 0: they were just saved.
@@ -125,29 +103,30 @@ def store(schedules: Primitive, rows: Sequence[tuple[str, str]], *, read: int = 
     for number, chunk in enumerate(chunks, 1):
         parts = [part for row in chunk for part in row]
         is_last = read > 0 and number == len(chunks)
-        changed += yield STORE_SCHEDULES(schedules.key(""), read, int(is_last), *parts)
+        changed += yield STORE_SCHEDULES(SCHEDULES.key(""), read, int(is_last), *parts)
     return changed
 
 
-def stored(schedules: Primitive) -> Flow[tuple[int, list[str]]]:
+def stored() -> Flow[tuple[int, list[str]]]:
     """Return the server's time in ms, and the names of the schedules that rows of the database were stored for."""
-    (seconds, microseconds), names = yield Batch([Call("TIME"), Call("HKEYS", schedules.key("stored"))])
+    (seconds, microseconds), names = yield Batch([Call("TIME"), Call("HKEYS", SCHEDULES.key("stored"))])
     return int(seconds) * 1000 + int(microseconds) // 1000, [_text(name) for name in names]
 
 
-def claim(schedules: Primitive, supervisor: str, version: str, skipped: Sequence[str]) -> Flow[ClaimedTicks]:
+def claim(supervisor: str, version: str, skipped: Sequence[str]) -> Flow[ClaimedTicks]:
     """Claim schedules that are due, but those that are skipped."""
     args = (supervisor, version, CLAIMED, LEASE, WATCH, WATCHERS, *skipped)
-    now, watches, coming, total, versions, token, *rows = yield CLAIM_TICKS(schedules.key(""), *args)
-    return ClaimedTicks(now, bool(watches), coming, total, _versions(versions), token, _schedules(rows))
+    now, watches, coming, total, versions, token, *rows = yield CLAIM_TICKS(SCHEDULES.key(""), *args)
+    seen = _versions(versions)
+    return ClaimedTicks(now, bool(watches), coming, total, seen, token, _schedules(rows, seen, now))
 
 
-def confirm(schedules: Primitive, claim: bytes, rows: Sequence[Confirmation]) -> Flow[int]:
+def confirm(claim: bytes, rows: Sequence[Confirmation]) -> Flow[int]:
     """Record what became of claimed schedules. The server leaves those alone that another one has claimed since."""
     parts: list[Any] = []
     for row in rows:
-        parts += [row.name, FORGET if row.forget else "" if row.due is None else max(NOW, row.due), row.state]
-    count: int = yield CONFIRM_TICKS(schedules.key(""), claim, *parts)
+        parts += [row.name, "" if row.due is None else max(NOW, row.due), row.state.dumps() if row.state else ""]
+    count: int = yield CONFIRM_TICKS(SCHEDULES.key(""), claim, *parts)
     return count
 
 
@@ -157,69 +136,44 @@ def put(steps: Sequence[ScriptCall]) -> Flow[list[tuple[int, str] | RedisFailure
     return [reply if isinstance(reply, RedisFailure) else (reply[0], _text(reply[1])) for reply in replies]
 
 
-def put_tick(
-    base: str,
-    job: tuple[str, bytes],
-    unique: UniqueKey | None,
-    *,
-    schedule: str,
-    tick: int,
-    overlap: str,
-    priority: int,
-    lane: str = "",
-) -> ScriptCall:
-    """Return the step that adds the job of a schedule's tick; ``tick`` is 0 for a run that somebody asked for."""
-    key, until = (unique.key, unique.until) if unique else ("", "")
-    return PUT_TICK(base, schedule, tick, overlap, priority, *job, key, until, lane, job=key or "-")
-
-
-def page(schedules: Primitive, order: Literal["due", "names"], offset: int, limit: int) -> Flow[Page[StoredSchedule]]:
-    """Read schedules, by name or the next ones."""
-    step = LIST_SCHEDULES(schedules.key(""), order, offset, limit)
+def page(order: Literal["due", "names"], offset: int, limit: int, *, beginning: str = "") -> Flow[Page]:
+    """Read schedules, by name or the next ones; by name also those whose names begin with a text."""
+    step = LIST_SCHEDULES(SCHEDULES.key(""), order, offset, limit, beginning)
     now, total, active, versions, watchers, *rows = yield step
-    return Page(now, total, active, _versions(versions), watchers > 0, _schedules(rows))
+    seen = _versions(versions)
+    return Page(now, total, active, seen, watchers > 0, _schedules(rows, seen, now))
 
 
-def find(schedules: Primitive, name: str) -> Flow[StoredSchedule | None]:
+def find(name: str) -> Flow[StoredSchedule | None]:
     """Read one schedule; None if there is none of this name."""
-    parts = ("code", "stored", "state")
-    steps = [Call("HGET", schedules.key(part), name) for part in parts]
-    due, *values = yield Batch([Call("ZSCORE", schedules.key("due"), name), *steps])
-    if not (values[0] or values[1]):
-        return None
-    return _schedules([name.encode(), due or b"", *(value or b"" for value in values)])[0]
+    listed = (yield from page("names", 0, 1, beginning=name)).schedules
+    return next((each for each in listed if each.name == name and (each.code or each.row)), None)
 
 
-def forget(schedules: Primitive, names: Sequence[str], alive: int = REPLACED) -> Flow[list[str]]:
+def forget(names: Sequence[str], alive: int = REPLACED) -> Flow[list[str]]:
     """Forget what code declared that no worker has any more, for ``alive`` ms; return the names."""
     forgotten: list[str] = []
     for chunk in batched(names, CHUNK):
-        forgotten += map(_text, (yield FORGET_SCHEDULES(schedules.key(""), alive, *chunk)))
+        forgotten += map(_text, (yield FORGET_SCHEDULES(SCHEDULES.key(""), alive, *chunk)))
     return forgotten
 
 
-def _versions(flat: Sequence[bytes]) -> Versions:
-    seen, stored = {}, None
-    for name, value in zip(flat[::2], flat[1::2], strict=True):
-        last = value.split()[-1:]
-        if last and last[0].isdigit():
-            if _text(name) == STORED:
-                stored = int(last[0])
-            else:
-                seen[_text(name)] = int(last[0])
-    return Versions(seen, stored)
+def _versions(flat: Sequence[bytes]) -> dict[str, int]:
+    pairs = zip(flat[::2], flat[1::2], strict=True)
+    return {_text(name): int(last) for name, value in pairs if (last := value.rpartition(b" ")[2]).isdigit()}
 
 
-def _schedules(rows: Sequence[bytes]) -> list[StoredSchedule]:
-    return [_schedule(*row) for row in batched(rows, 5)]
-
-
-def _schedule(name: bytes, due: bytes, code: bytes, row: bytes, state: bytes) -> StoredSchedule:
-    versions, _, definition = _text(code).partition("\n")
-    when = int(float(due)) if due else None
-    return StoredSchedule(
-        _text(name), when, tuple(versions.split()), definition, _text(row).partition("\n")[2], _text(state)
-    )
+def _schedules(rows: Sequence[bytes], versions: dict[str, int], now: int) -> list[StoredSchedule]:
+    living = {version for version, last in versions.items() if now - last <= UNDECLARED}
+    schedules = []
+    for name, due, code, row, became in batched(rows, 5):
+        releases, _, definition = _text(code).partition("\n")
+        names, says = tuple(releases.split()), _text(row).partition("\n")[2]
+        declared = bool(says) or not living.isdisjoint(names)
+        look = int(float(due)) if due else None
+        about = state.read(_text(became))
+        schedules.append(StoredSchedule(_text(name), look, names, definition, says, about, declared))
+    return schedules
 
 
 def _text(value: bytes) -> str:

@@ -23,52 +23,33 @@ from redis_kit.queues.features.schedules import store
 from redis_kit.queues.features.schedules.definition import Definition
 from redis_kit.queues.features.schedules.periodic import runs_here
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.tasks import enqueue, registry
+from redis_kit.queues.tasks import current_job, enqueue, registry
 from redis_kit.queues.tasks.options import copy
 from redis_kit.queues.tasks.task import Task, extended
 
 
 class ScheduledCall(NamedTuple):
-    """The call of a schedule: its queue, and the body of its jobs. ``backend`` is "" if no result is stored.
-
-    One that is passed on has its ``relayed`` definition in place of a body.
-    """
+    """The call of a schedule: its queue, and the body of its jobs. ``backend`` is "" if no result is stored."""
 
     queue: str
-    body: bytes = b""
+    body: bytes
     key: UniqueKey | None = None
     priority: int = 0
     backend: str = ""
-    relayed: Definition | None = None
     lane: str = ""
 
     def shard(self, name: str) -> str:
         """Return the queue, or the shard of it, that gets the jobs of the schedule of this name."""
         return spread().place(self.queue, lane=self.lane, key=self.key, id=name) or self.queue
 
-    def job(self, name: str, tick: int) -> tuple[str, bytes]:
-        """Return the job of a tick, whose id is always the same for it, or of a run that somebody asked for."""
-        queue = self.shard(name)
-        id = job_id(queue, name, tick) if tick else ids.new_call(queue)
-        if self.relayed:
-            call = self.relayed
-            args = [call.kind, call.task, call.queue, id, call.args, call.kwargs]
-            return id, message.dumps(NAME, args, {})
-        about = history.line(timezone.now(), None, self.backend) if self.backend else b""
-        return id, about + self.body
-
     def step(self, definition: Definition, tick: int) -> ScriptCall:
         """Return the step that adds the job of a tick; 0 for a run that somebody asked for."""
-        return store.put_tick(
-            Queue(self.shard(definition.name)).key(""),
-            self.job(definition.name, tick),
-            self.key,
-            schedule=definition.name,
-            tick=tick,
-            overlap=definition.overlap,
-            priority=self.priority,
-            lane=self.lane,
-        )
+        name, queue = definition.name, self.shard(definition.name)
+        id = job_id(queue, name, tick) if tick else ids.new_call(queue)
+        about = history.line(timezone.now(), None, self.backend) if self.backend else b""
+        key, until = (self.key.key, self.key.until) if self.key else ("", "")
+        job = (self.priority, id, about + self.body, key, until, self.lane)
+        return store.PUT_TICK(Queue(queue).key(""), name, tick, definition.overlap, *job, job=key or "-")
 
 
 def job_id(queue: str, name: str, tick: int) -> str:
@@ -92,12 +73,14 @@ def call_of(definition: Definition, relay_queue: str) -> ScheduledCall:
             packed = enqueue.packed(task, args, kwargs)
             stored_for = task.backend if task.store_result else ""
             return ScheduledCall(task.queue_name, packed.body, packed.key, task.priority, stored_for, lane=packed.lane)
-    return ScheduledCall(relay_queue, relayed=definition, lane=lane_of(relay_queue))
+    body = message.dumps(NAME, [definition.kind, name, definition.queue, args, kwargs], {})
+    return ScheduledCall(relay_queue, body, lane=lane_of(relay_queue))
 
 
-def send(kind: str, name: str, queue: str, id: str, args: list[Any], kwargs: dict[str, Any]) -> None:
-    """Pass a call on. ``id`` is the same in each attempt."""
+def send(kind: str, name: str, queue: str, args: list[Any], kwargs: dict[str, Any]) -> None:
+    """Pass a call on. One of Celery has the id of this job, which is the same in each attempt."""
     if kind == "celery":
+        id = current_job.get().job.id  # type: ignore[union-attr]  # it runs as a job
         try:
             celery_send()(name, args, kwargs, id=id, queue=queue)
         except ConfigurationError as error:

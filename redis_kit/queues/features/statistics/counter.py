@@ -20,7 +20,7 @@ EVERY = 5.0  # seconds
 MOST = 1000  # attempts in a list
 logger = logging.getLogger("redis_kit.worker")
 
-Counts = dict[tuple[int, str], dict[int, float]]  # by the number of the queue, and the task
+ByTask = dict[str, defaultdict[int, float]]
 
 
 class TaskStatistics(ProcessPart):
@@ -32,7 +32,7 @@ class TaskStatistics(ProcessPart):
     def __init__(self, sources: Sequence[WorkerQueue], stopping: Event) -> None:
         self._sources, self._stopping = sources, stopping
         self._lock = Lock()
-        self._counts: Counts = {}
+        self._counts: dict[int, ByTask] = {}  # by the number of the queue
         self._attempts: list[tuple[int, str, float, float, float, bool]] = []  # that were not added up yet
         self._log_limit = LogRateLimit()
 
@@ -46,9 +46,11 @@ class TaskStatistics(ProcessPart):
         with self._lock:
             attempts, self._attempts = self._attempts, []
             for number, task, run_time, due, claimed, failed in attempts:
-                key, wait = (number, task), max(0.0, claimed - due) if due else 0.0
-                counts = self._counts.get(key) or self._counts.setdefault(key, defaultdict(float))
-                run_counts.add(counts, run_time, wait, failed=failed)
+                wait = max(0.0, claimed - due) if due else 0.0
+                run_counts.add(self._counts_of(number, task), run_time, wait, failed=failed)
+
+    def _counts_of(self, number: int, task: str) -> defaultdict[int, float]:
+        return self._counts.setdefault(number, {}).setdefault(task, defaultdict(float))
 
     def run(self) -> None:
         """Send what was counted every five seconds, until the worker stops."""
@@ -62,32 +64,24 @@ class TaskStatistics(ProcessPart):
             counts, self._counts = self._counts, {}
         if not counts:
             return
-        by_queue: dict[int, Counts] = defaultdict(dict)
-        for key, sums in counts.items():
-            by_queue[key[0]][key] = sums
-        steps = [
-            store.count_runs(self._sources[number].key(""), {task: sums for (_, task), sums in some.items()})
-            for number, some in by_queue.items()
-        ]
+        steps = [store.count_runs(self._sources[number].key(""), by_task) for number, by_task in counts.items()]
         try:
             replies = self._sources[0].run_flow(single(TolerantCombinedBatch(steps)))
         except RedisFailure as error:
-            replies = [error] * len(by_queue)
-        for some, reply in zip(by_queue.values(), replies, strict=True):
+            replies = [error] * len(steps)
+        for (number, by_task), reply in zip(counts.items(), replies, strict=True):
             if isinstance(reply, Exception):
-                self._keep(some, reply)
+                self._keep(number, by_task, reply)
 
-    def _keep(self, counts: Counts, error: Exception) -> None:
+    def _keep(self, number: int, by_task: ByTask, error: Exception) -> None:
         """Send counts again later, if that may succeed and counts nothing twice."""
         is_final = not isinstance(error, RedisFailure) or isinstance(error, (CommandFailed, KeyConflict))
-        if not is_final and not getattr(error, "indeterminate", False):
-            self._put_back(counts)
-        elif self._log_limit.allows("dropped"):
-            logger.warning("Counts for the statistics of tasks were dropped: %s", error)
-
-    def _put_back(self, counts: Counts) -> None:
+        if is_final or getattr(error, "indeterminate", False):
+            text = "Counts for the statistics of tasks were dropped: %s"
+            self._log_limit.log(logger.warning, "dropped", text, error)
+            return
         with self._lock:
-            for key, more in counts.items():
-                sums = self._counts.setdefault(key, defaultdict(float))
+            for task, more in by_task.items():
+                sums = self._counts_of(number, task)
                 for what, count in more.items():
                     sums[what] += count

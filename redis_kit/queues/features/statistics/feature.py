@@ -22,7 +22,7 @@ class Statistics(Feature):
 
     def hours(self, queue: str, count: int) -> Any:
         """Return the flow that reads the numbers of a queue by hour."""
-        from redis_kit.queues.features.statistics.history import read_history
+        from redis_kit.queues.features.statistics.inspection import read_history
 
         return read_history(queue, count, "default")
 

@@ -1,13 +1,14 @@
 """The scripts of workflows, each an atomic step on the server's clock, and their nodes as they are stored."""
 
-import re
+import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
-from urllib.parse import quote, unquote
 
-from redis_kit.core import conf, scripts
+from redis_kit.core import conf
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.queues.features.workflows.keys import WorkflowKeys, WorkflowLists
+from redis_kit.queues.engine.calls import QueueScript
+from redis_kit.queues.errors import UnknownWorkflow
+from redis_kit.queues.features.workflows.keys import workflow_key
 from redis_kit.queues.settings import QueueSettings
 
 NONE = "-"
@@ -19,26 +20,17 @@ CHECKED_STEPS, CHECKED_WORKFLOWS = 100, 20  # in one look
 FIRST_CHECK, NEXT_CHECK = 15_000, 30_000  # ms
 MOST_LISTED = 10_000  # workflows
 CANCELLED_STEPS = 100  # in one call
-_KEY = re.compile(r"^-- KEYS\[\d+\]\s+(\w+)", re.MULTILINE)
-
-
-class WorkflowScript:
-    """A script over the keys of one workflow, or over the lists of all. Its header names them, in their order."""
-
-    def __init__(self, name: str) -> None:
-        self._script = scripts.load(__package__, name)
-        self._parts = _KEY.findall(self._script.source)
-
-    def __call__(self, id: str | None, *args: Any) -> ScriptCall:
-        """Return the step for a workflow; for the lists if ``id`` is None."""
-        keys = WorkflowLists.of() if id is None else WorkflowKeys.of(id)
-        return self._script([getattr(keys, part) for part in self._parts], args)
-
-
-CREATE, BEGIN, FINISH, FAIL, CONFIRM = map(WorkflowScript, ("create", "begin", "finish", "fail", "confirm"))
-CANCEL, RETRY, RESERVE, CHECK = map(WorkflowScript, ("cancel", "retry", "reserve", "check"))
-READ_STATUS, LIST_NODES = map(WorkflowScript, ("read_status", "list_nodes"))
-REGISTER, TAKE_CHECKS, FORGET = map(WorkflowScript, ("register_workflow", "take_checks", "forget_workflow"))
+CREATE, BEGIN, END, CONFIRM, CANCEL, RETRY, RESERVE, CHECK, READ_STATUS, LIST_NODES = (
+    QueueScript(name, __package__)
+    for name in (
+        *("create", "begin", "end", "confirm", "cancel", "retry", "reserve", "check"),
+        *("read_status", "list_nodes"),
+    )
+)
+# Over the lists of all workflows.
+REGISTER, TAKE_CHECKS, FORGET = (
+    QueueScript(name, __package__) for name in ("register_workflow", "take_checks", "forget_workflow")
+)
 
 
 class StepJob(NamedTuple):
@@ -73,14 +65,12 @@ class Node(NamedTuple):
 
     def text(self) -> bytes:
         """Return it as it is stored."""
+        place = f"{self.group} {joined(self.dependents)}"
         if self.job is None:
             callback = NONE if self.callback is None else self.callback
-            return f"g {self.group} {joined(self.dependents)} {callback}\n{joined(self.members)}".encode()
-        id, queue, priority, due, backend, lane, body = self.job
-        alias = NONE if backend is None else quote(backend, safe="")
-        place = f"{id} {quote(queue, safe='')} {priority} {due} {alias} {quote(lane, safe='') or NONE}"
-        head = f"s {self.group} {joined(self.dependents)} {place}\n"
-        return head.encode() + body
+            return f"g {place} {callback}\n{joined(self.members)}".encode()
+        *job, body = self.job
+        return f"s {place} {json.dumps(job)}\n".encode() + body
 
 
 def joined(numbers: Sequence[int | str]) -> str:
@@ -91,20 +81,26 @@ def joined(numbers: Sequence[int | str]) -> str:
 def read_node(number: bytes, text: bytes) -> Node:
     """Return a node, or as much as the beginning of its text tells. Raises ValueError if it is damaged."""
     head, _, body = text.partition(b"\n")
-    match head.decode("utf-8", "replace").split(" "):
-        case ["g", group, dependents, callback]:
-            then = None if callback == NONE else int(callback)
-            return Node(int(number), int(group), 0, _numbers(dependents), None, _numbers(body.decode()), then)
-        case ["s", group, dependents, id, queue, priority, due, backend, lane]:
-            alias, line = None if backend == NONE else unquote(backend), "" if lane == NONE else unquote(lane)
-            job = StepJob(id, unquote(queue), int(priority), due, alias, line, body)
-            return Node(int(number), int(group), 0, _numbers(dependents), job)
-    raise ValueError(f"node {number!a} of a workflow is damaged: {head[:100]!a}")
+    try:
+        kind, group, dependents, rest = head.decode().split(" ", 3)
+        place = int(number), int(group), 0, _numbers(dependents)
+        if kind == "s":
+            job = [*json.loads(rest), body]
+            return Node(*place, StepJob(*job))
+        return Node(*place, None, _numbers(body.decode()), None if rest == NONE else int(rest))
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"node {number!a} of a workflow is damaged: {head[:100]!a}") from error
 
 
 def cancel(id: str, *, begins: bool) -> ScriptCall:
     """Return the step that cancels a workflow, or goes on with that, and some of its steps."""
-    return CANCEL(id, result_ttl_ms(failed=True), "cancelled with its workflow", CANCELLED_STEPS, int(begins))
+    ttl_ms = result_ttl_ms(failed=True)
+    return CANCEL(workflow_key(id), ttl_ms, "cancelled with its workflow", CANCELLED_STEPS, int(begins))
+
+
+def unknown(id: str) -> UnknownWorkflow:
+    """Return the error for a workflow that does not exist."""
+    return UnknownWorkflow(f"There is no workflow {id}: its transaction is not committed yet, or it has expired.")
 
 
 def result_ttl_ms(*, failed: bool) -> int:

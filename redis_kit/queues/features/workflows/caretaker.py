@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.logs.rate_limit import LogRateLimit
+from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues.features.workflows import calls, transitions
 from redis_kit.queues.features.workflows.calls import StepJob, read_node
-from redis_kit.queues.features.workflows.keys import WorkflowKeys, WorkflowLists
+from redis_kit.queues.features.workflows.keys import list_key, workflow_key
 from redis_kit.queues.features.workflows.step import StepCall
 from redis_kit.queues.keys import QueueKeys
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE
@@ -32,15 +33,8 @@ MISSING = "its job is gone: it was cancelled or deleted, or the server lost it w
 class Repaired(NamedTuple):
     """The repairs of a workflow: how many jobs were added, and the steps that failed, with the errors."""
 
-    id: str
     added: int
     failed: list[tuple[int, str]]
-
-
-class _Sent(NamedTuple):
-    step: StepCall
-    state: bytes
-    job: StepJob
 
 
 class Caretaker:
@@ -70,24 +64,21 @@ class Caretaker:
             self.due = monotonic() + SOON
         for id in ids:
             try:
-                _log(self._run_flow(repair(id)))
+                added, failed = self._run_flow(repair(id))
             except UNAVAILABLE:
                 raise
             except (RedisFailure, ValueError) as error:
                 self._log_limit.log(logger.error, id, "Workflow %s can't be read: %s", id, error)
-
-
-def _log(repaired: Repaired) -> None:
-    if repaired.added:
-        jobs = "1 job" if repaired.added == 1 else f"{repaired.added} jobs"
-        logger.warning("Workflow %s: %s added again.", repaired.id, jobs)
-    for number, error in repaired.failed:
-        logger.error("Workflow %s: step %d has failed: %s", repaired.id, number, error)
+                continue
+            if added:
+                logger.warning("Workflow %s: %s added again.", id, "1 job" if added == 1 else f"{added} jobs")
+            for number, reason in failed:
+                logger.error("Workflow %s: step %d has failed: %s", id, number, reason)
 
 
 def taken() -> Flow[list[str]]:
     """Return the workflows to look at now. One round trip."""
-    ids = yield calls.TAKE_CHECKS(None, calls.CHECKED_WORKFLOWS, calls.NEXT_CHECK)
+    ids = yield calls.TAKE_CHECKS(list_key(), calls.CHECKED_WORKFLOWS, calls.NEXT_CHECK)
     return [id.decode("utf-8", "replace") for id in ids]
 
 
@@ -97,55 +88,57 @@ def forget_expired() -> Flow[bool]:
     They are chosen at random, as Redis chooses keys to look for expired ones. Two round trips, and one more if some
     have expired.
     """
-    ids = yield Call("ZRANDMEMBER", WorkflowLists.of().listed, SAMPLE)
+    ids = yield Call("ZRANDMEMBER", list_key("listed"), SAMPLE)
     names = [id.decode("utf-8", "replace") for id in ids]
-    exist = (yield Batch([Call("EXISTS", WorkflowKeys.of(name).meta) for name in names])) if names else []
+    exist = (yield Batch([Call("EXISTS", workflow_key(name, "meta")) for name in names])) if names else []
     expired = [name for name, exists in zip(names, exist, strict=True) if not exists]
-    forgotten = (yield Batch([calls.FORGET(None, name, calls.NEVER_STARTED) for name in expired])) if expired else []
+    forgotten = (yield Batch([_forget(name) for name in expired])) if expired else []
     return sum(forgotten) > SAMPLE // 4
+
+
+def _forget(id: str) -> ScriptCall:
+    return calls.FORGET(list_key(), id, calls.NEVER_STARTED)
 
 
 def repair(id: str) -> Flow[Repaired]:
     """Look at 100 steps of a workflow that were not looked at for some time. One round trip, and more for repairs."""
-    status, *rows = yield calls.CHECK(id, calls.GRACE, calls.CHECKED_STEPS)
+    status, *rows = yield calls.CHECK(workflow_key(id), calls.GRACE, calls.CHECKED_STEPS)
     if not status:
-        yield calls.FORGET(None, id, calls.NEVER_STARTED)
+        yield _forget(id)
     elif status != b"running":
-        yield Call("ZREM", WorkflowLists.of().checked, id)
+        yield Call("ZREM", list_key("checked"), id)
     unsent: list[tuple[bytes, StepJob]] = []
-    sent: list[_Sent] = []
+    sent: list[tuple[StepCall, bytes, StepJob]] = []  # with the state of each
     for number, state, text in batched(rows, 3):
         job = read_node(number, text).job
         if job and b"\n" in text:
             unsent.append((number, job))
         elif job:
-            sent.append(_Sent(StepCall(id, int(number)), state, job))
+            sent.append((StepCall(id, int(number)), state, job))
     added = 0
     if unsent:
         added = len((yield from transitions.put([job for _, job in unsent])))
-        yield calls.CONFIRM(id, NOBODY, *(number for number, _ in unsent))
+        yield calls.CONFIRM(workflow_key(id), NOBODY, *(number for number, _ in unsent))
     failed = []
-    for step, state, error in (yield from _dead(sent)):
-        how, page = yield from transitions.fail(step, error, expected=state)
-        if how == transitions.RECORDED:
-            failed.append((step.number, error))
-            added += len((yield from transitions.send(id, step.number, page)))
-    return Repaired(id, added, failed)
+    reasons = yield from _reasons([job for *_, job in sent])
+    for (step, state, _), error in zip(sent, reasons, strict=True):
+        if error is not None:
+            how, page = yield from transitions.fail(step, error, expected=state)
+            if how == transitions.RECORDED:
+                failed.append((step.number, error))
+                added += len((yield from transitions.send(id, step.number, page)))
+    return Repaired(added, failed)
 
 
-def _dead(sent: list[_Sent]) -> Flow[list[tuple[StepCall, bytes, str]]]:
-    """Return those steps whose jobs are dead or gone, and why."""
-    if not sent:
-        return []
-    lookups: list[Any] = []
-    for item in sent:
-        keys = QueueKeys.of(transitions.base_of(item.job.queue))
-        id = item.job.id
-        lookups += [Call("HEXISTS", keys.jobs, id), Call("ZSCORE", keys.dead, id), Call("HGET", keys.reasons, id)]
-    replies = iter((yield Batch(lookups)))
-    ended = []
-    for item, exists, died, reason in zip(sent, replies, replies, replies, strict=True):
-        if not exists or died is not None:
-            text = (reason or b"").decode("utf-8", "replace") if exists else MISSING
-            ended.append((item.step, item.state, text))
-    return ended
+def _reasons(jobs: list[StepJob]) -> Flow[list[str | None]]:
+    """Return why each job is dead or gone; None for one that is neither."""
+    lookups: list[Call] = []
+    for job in jobs:
+        keys = QueueKeys.of(transitions.base_of(job.queue))
+        lookups += [Call("HEXISTS", keys.jobs, job.id), Call("ZSCORE", keys.dead, job.id)]
+        lookups.append(Call("HGET", keys.reasons, job.id))
+    replies = (yield Batch(lookups)) if lookups else []
+    return [
+        MISSING if not exists else None if died is None else (reason or b"").decode("utf-8", "replace")
+        for exists, died, reason in batched(replies, 3)
+    ]

@@ -41,7 +41,7 @@ class CurrentWorkflow(Workflow):
         if not self._parts:
             return ()
         count = len(_packed(self._parts, self.name, 0))
-        first: int = yield calls.RESERVE(self.name, count, MOST_STEPS)
+        first: int = yield calls.RESERVE(self.key(""), count, MOST_STEPS)
         if first < 0:
             raise InvalidWorkflow(f"A workflow has at most {MOST_STEPS:,} steps and groups.")
         return _packed(self._parts, self.name, first) if first else ()

@@ -1,17 +1,19 @@
-"""The drawing of a workflow: its steps as boxes from left to right, large groups and long rows as one box each."""
+"""The drawing of a workflow: its steps as boxes from left to right, large groups as one box each."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from functools import cache
 from typing import Any, Literal
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from redis_kit.core.panels import Box, Graph
-from redis_kit.queues.features.workflows.workflow import NodeInfo, StepInfo
+from redis_kit.queues.features.workflows.calls import Node
+from redis_kit.queues.features.workflows.workflow import StepInfo
 
+ReadNode = tuple[Node, StepInfo | None]
 MOST_MEMBERS = 8  # of a group that is drawn
-LONGEST_ROW = 6  # steps, each with one before and one after it, that are drawn
 MOST_BOXES = 60
 STATES = {
     "waiting": gettext_lazy("waiting"),
@@ -26,37 +28,22 @@ STATES = {
 class _Drawing:
     """The boxes of a workflow by the number of their first node, and what follows each."""
 
-    def __init__(self, nodes: Sequence[NodeInfo]) -> None:
-        self._nodes = {node.number: node for node in nodes}
-        self._members: defaultdict[int, list[NodeInfo]] = defaultdict(list)
-        for node in nodes:
+    def __init__(self, nodes: Sequence[ReadNode]) -> None:
+        self._nodes = {node.number: node for node, _ in nodes}
+        self._members: defaultdict[int, list[Node]] = defaultdict(list)
+        self.steps: defaultdict[int, list[StepInfo]] = defaultdict(list)
+        for node, step in nodes:
             if node.number:
                 self._members[node.group].append(node)
-        self.steps: defaultdict[int, list[NodeInfo]] = defaultdict(list)
-        for node in nodes:
-            if node.step:
-                self.steps[self._shown_as(node)].append(node)
+            if step:
+                self.steps[self._shown_as(node)].append(step)
         self.after: dict[int, set[int]] = {number: set() for number in self.steps}
-        for node in nodes:
+        for node in self._nodes.values():
             for begin, end in self._arrows(node):
                 if begin != end and begin in self.after and end in self.after:
                     self.after[begin].add(end)
-        self._fold_rows()
 
-    def columns(self) -> dict[int, int]:
-        """Return the column of each box, to the right of all boxes that it follows."""
-        counts = Counter(end for ends in self.after.values() for end in ends)
-        ready, columns = [number for number in self.after if not counts[number]], dict.fromkeys(self.after, 0)
-        while ready:
-            number = ready.pop(0)
-            for end in sorted(self.after[number]):
-                columns[end] = max(columns[end], columns[number] + 1)
-                counts[end] -= 1
-                if not counts[end]:
-                    ready.append(end)
-        return columns
-
-    def _shown_as(self, node: NodeInfo) -> int:
+    def _shown_as(self, node: Node) -> int:
         """Return the box of a node: its own, or that of the outermost large group around it."""
         box, at = node.number, node
         while at.number:
@@ -65,8 +52,8 @@ class _Drawing:
             at = self._nodes.get(at.group, self._nodes[0])
         return box
 
-    def _is_drawn(self, node: NodeInfo) -> bool:
-        return node.step is not None or self._shown_as(node) != node.number or len(node.members) > MOST_MEMBERS
+    def _is_drawn(self, node: Node) -> bool:
+        return node.job is not None or self._shown_as(node) != node.number or len(node.members) > MOST_MEMBERS
 
     def _first(self, number: int) -> Iterable[int]:
         node = self._nodes.get(number)
@@ -76,36 +63,17 @@ class _Drawing:
             return (self._shown_as(node),)
         return [box for member in node.members for box in self._first(member)]
 
-    def _last(self, node: NodeInfo) -> Iterable[int]:
+    def _last(self, node: Node) -> Iterable[int]:
         if self._is_drawn(node):
             return (self._shown_as(node),)
         ends = [member for member in self._members[node.number] if not member.dependents and member.callback is None]
         return [box for member in ends for box in self._last(member)]
 
-    def _arrows(self, node: NodeInfo) -> Iterable[tuple[int, int]]:
+    def _arrows(self, node: Node) -> Iterable[tuple[int, int]]:
         if not node.number:
             return ()
         following = [*node.dependents, *([] if node.callback is None else [node.callback])]
         return [(begin, end) for number in following for end in self._first(number) for begin in self._last(node)]
-
-    def _fold_rows(self) -> None:
-        before = Counter(end for ends in self.after.values() for end in ends)
-
-        def follows(number: int) -> int | None:
-            ends = self.after[number]
-            end = next(iter(ends)) if len(ends) == 1 else None
-            return end if end is not None and before[end] == 1 else None
-
-        inner = {end for number in self.after if (end := follows(number)) is not None}
-        for number in [number for number in self.after if number not in inner]:
-            row = [number]
-            while (end := follows(row[-1])) is not None:
-                row.append(end)
-            if len(row) > LONGEST_ROW:
-                self.after[number] = self.after[row[-1]]
-                for other in row[1:]:
-                    self.steps[number] += self.steps.pop(other)
-                    del self.after[other]
 
 
 def state_of(step: StepInfo, paused: Collection[str], *, ended: bool) -> Any:
@@ -117,38 +85,38 @@ def state_of(step: StepInfo, paused: Collection[str], *, ended: bool) -> Any:
     return STATES.get(step.state, step.state)
 
 
-def drawing(nodes: Sequence[NodeInfo], paused: Collection[str] = (), *, ended: bool = False) -> Graph:
+def drawing(nodes: Sequence[ReadNode], paused: Collection[str] = (), *, ended: bool = False) -> Graph:
     """Return the drawing of a workflow, without boxes if there would be too many; see state_of()."""
     drawing = _Drawing(nodes)
-    total = Counter(str(state_of(node.step, paused, ended=ended)) for node in nodes if node.step)
+    total = Counter(str(state_of(step, paused, ended=ended)) for _, step in nodes if step)
     summary = ", ".join(f"{text}: {count}" for text, count in sorted(total.items()))
     if len(drawing.after) > MOST_BOXES:
         return Graph(_("Graph"), [], [], _("Too large to be drawn. %(summary)s") % {"summary": summary})
-    columns, rows = drawing.columns(), Counter[int]()
+
+    @cache
+    def column_of(number: int) -> int:  # to the right of all boxes that it follows
+        return max((column_of(other) + 1 for other, ends in drawing.after.items() if number in ends), default=0)
+
+    rows = Counter[int]()
     boxes: list[Box] = []
-    places: dict[int, int] = {}
-    for number in drawing.after:
-        column = columns[number]
-        places[number] = len(boxes)
-        boxes.append(_box(drawing.steps[number], column, rows[column], paused, ended=ended))
+    for number, steps in drawing.steps.items():
+        column = column_of(number)
+        boxes.append(_box(steps, column, rows[column], paused, ended=ended))
         rows[column] += 1
+    places = {number: place for place, number in enumerate(drawing.steps)}
     arrows = [(places[begin], places[end]) for begin, ends in drawing.after.items() for end in sorted(ends)]
     return Graph(_("Graph"), boxes, arrows, summary)
 
 
-def _box(steps: Sequence[NodeInfo], column: int, row: int, paused: Collection[str], *, ended: bool) -> Box:
-    words: Counter[str] = Counter(node.state for node in steps)
-    failed = words["failed"] + words["cancelled"]
-    if len(steps) == 1:
-        note: Any = state_of(steps[0].step, paused, ended=ended) if steps[0].step else ""
-    elif failed:
-        note = _("%(done)d done, %(failed)d failed") % {"done": words["successful"], "failed": failed}
-    else:
-        note = _("%(done)d done") % {"done": words["successful"]}
-    task = steps[0].step.task.rpartition(".")[2] if steps[0].step else ""
-    count = len(steps)
-    name = task if count == 1 else ngettext("%(count)d step", "%(count)d steps", count) % {"count": count}
-    return Box(name, note, column, row, _tone(words, failed))
+def _box(steps: Sequence[StepInfo], column: int, row: int, paused: Collection[str], *, ended: bool) -> Box:
+    words: Counter[str] = Counter(step.state for step in steps)
+    failed, count = words["failed"] + words["cancelled"], len(steps)
+    if count == 1:
+        name, note = steps[0].task.rpartition(".")[2], state_of(steps[0], paused, ended=ended)
+        return Box(name, note, column, row, _tone(words, failed))
+    name = ngettext("%(count)d step", "%(count)d steps", count) % {"count": count}
+    text = _("%(done)d done, %(failed)d failed") if failed else _("%(done)d done")
+    return Box(name, text % {"done": words["successful"], "failed": failed}, column, row, _tone(words, failed))
 
 
 def _tone(words: Counter[str], failed: int) -> Literal["", "active", "good", "bad"]:

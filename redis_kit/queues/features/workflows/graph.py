@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from redis_kit.queues.errors import InvalidWorkflow
 from redis_kit.queues.features.workflows.parts import Chain, Group, Part, Placeholder, Result, Step, failures
@@ -30,26 +30,21 @@ class Vertex:
     sources: list[tuple[int | str, Any]] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class _Place:
-    """Where a part begins and ends."""
+class _Place(NamedTuple):
+    """A part, and where it begins and ends."""
 
+    part: Part
     first: Vertex
     last: Vertex
 
 
-@dataclass(frozen=True)
-class _Surroundings:
-    """The surroundings of a part: its group, the part before or the group whose callback it is, and its depth."""
+class _Around(NamedTuple):
+    """The surroundings of a part: its group, its depth, the part before, or the group whose callback it is."""
 
     group: int
     depth: int
     before: Part | None = None
     handles: Vertex | None = None
-
-    def inside(self, group: int) -> "_Surroundings":
-        """Return those of a member of a group that lies here."""
-        return _Surroundings(group, self.depth + 1, self.before, self.handles)
 
 
 class Graph:
@@ -61,57 +56,59 @@ class Graph:
     def __init__(self, outer: Group, *, first: int = 0) -> None:
         self.vertices: list[Vertex] = []
         self._first = first
-        self._places: dict[int, tuple[Part, _Place]] = {}  # by the id of a part
-        self._around: dict[int, _Surroundings] = {}  # by the number of a step
+        self._places: dict[int, _Place] = {}  # by the id of a part
+        self._around: dict[int, _Around] = {}  # by the number of a step
         self._preceding: defaultdict[int, list[int]] = defaultdict(list)  # what has ended before a node begins
         self._edges: set[tuple[int, int]] = set()
-        self._place(outer, _Surroundings(first, 0)).first.count = 1
-        for part, place in self._places.values():
-            self._connect(part, place.first)
+        self._place(outer, _Around(first, 0)).first.count = 1
+        for place in self._places.values():
+            self._connect(place.part, place.first)
         self._refuse_circles()
 
     def __getitem__(self, number: int) -> Vertex:
         return self.vertices[number - self._first]
 
-    def _place(self, part: Part, around: _Surroundings) -> _Place:
+    def _place(self, part: Part, around: _Around) -> _Place:
         if around.depth > DEEPEST:
             raise InvalidWorkflow(f"Chains and groups can be at most {DEEPEST} deep inside each other.")
         if id(part) in self._places:
             raise InvalidWorkflow(f"{part!r} is in the workflow twice. Make a step for each call.")
         place = self._place_chain(part, around) if isinstance(part, Chain) else self._place_vertex(part, around)
-        self._places[id(part)] = part, place
+        self._places[id(part)] = place
         return place
 
-    def _place_chain(self, chain: Chain, around: _Surroundings) -> _Place:
+    def _place_chain(self, chain: Chain, around: _Around) -> _Place:
         places: list[_Place] = []
-        here = around.inside(around.group)
+        here = around._replace(depth=around.depth + 1)
         for part in chain.parts:
             places.append(self._place(part, here))
-            here = _Surroundings(around.group, here.depth, part)
+            here = _Around(around.group, here.depth, part)
         for before, after in pairwise(places):
             self._follow(before.last, after.first)
             self._preceding[after.first.number].append(before.last.number)
-        return _Place(places[0].first, places[-1].last)
+        return _Place(chain, places[0].first, places[-1].last)
 
-    def _place_vertex(self, part: Part, around: _Surroundings) -> _Place:
+    def _place_vertex(self, part: Part, around: _Around) -> _Place:
         if len(self.vertices) == MOST_STEPS:
             raise InvalidWorkflow(f"A workflow has at most {MOST_STEPS:,} steps and groups.")
         vertex = Vertex(self._first + len(self.vertices), around.group, part)
         self.vertices.append(vertex)
+        place = _Place(part, vertex, vertex)
         if not isinstance(part, Group):
             self._around[vertex.number] = around
-            return _Place(vertex, vertex)
+            return place
+        inside = around._replace(group=vertex.number, depth=around.depth + 1)
         for member in part.parts:
-            first = self._place(member, around.inside(vertex.number)).first
+            first = self._place(member, inside).first
             vertex.members.append(first.number)
             first.count += 1
         if part.callback is None:
-            return _Place(vertex, vertex)
-        callback = self._place(part.callback, _Surroundings(around.group, around.depth + 1, handles=vertex))
+            return place
+        callback = self._place(part.callback, _Around(around.group, inside.depth, handles=vertex))
         vertex.callback = callback.first.number
         callback.first.count += 1
         self._preceding[callback.first.number].append(vertex.number)
-        return _Place(vertex, callback.last)
+        return place._replace(last=callback.last)
 
     def _follow(self, before: Vertex, after: Vertex) -> None:
         if (before.number, after.number) not in self._edges:
@@ -148,7 +145,7 @@ class Graph:
             return self._result(part.parts[-1])
         if isinstance(part, Group):
             return self._results(part) if part.callback is None else self._result(part.callback)
-        vertex = self._places[id(part)][1].last
+        vertex = self._places[id(part)].last
         vertex.keeps = True
         return vertex.number
 
@@ -159,7 +156,7 @@ class Graph:
         """Let a node wait for a part, unless that has ended anyway before the node's group begins."""
         if id(other) not in self._places:
             raise InvalidWorkflow(f"{vertex.part!r} waits for {other!r}, which is not in this workflow.")
-        last = self._places[id(other)][1].last
+        last = self._places[id(other)].last
         if self._is_in(last, vertex.group):
             self._follow(last, vertex)
         elif not self._precedes(last, vertex):

@@ -9,19 +9,18 @@ import logging
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from threading import Event
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
-from redis_kit.queues.engine import claim, message, payload
+from redis_kit.queues.engine import claim
 from redis_kit.queues.engine.done import Ack
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import Cancelled, PayloadTooLarge, UnknownWorkflow
 from redis_kit.queues.features.workflows import calls, current, transitions
-from redis_kit.queues.features.workflows import step as steps
 from redis_kit.queues.features.workflows.current import CurrentWorkflow
-from redis_kit.queues.features.workflows.step import StepCall, of_call
-from redis_kit.queues.features.workflows.transitions import Begun, Failure
+from redis_kit.queues.features.workflows.step import StepCall, filled, of_call
+from redis_kit.queues.features.workflows.transitions import Begun
 from redis_kit.queues.features.workflows.workflow import announce
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.tasks import result as results
@@ -34,13 +33,6 @@ logger = logging.getLogger("redis_kit.worker")
 Answer = TypeVar("Answer")
 
 
-class Ended(NamedTuple):
-    """Why a step is not run: an error, or None if it has succeeded before, with its result."""
-
-    error: BaseException | None
-    value: bytes = b""
-
-
 class WorkflowStep:
     """One attempt of a step. Calls to the server wait for the end of an outage, until ``given_up`` is set."""
 
@@ -50,25 +42,14 @@ class WorkflowStep:
         self.workflow = CurrentWorkflow(call)
         self._value = b""
         self._nodes: Sequence[calls.Node] = ()
-        self._has_ended = False  # in an earlier attempt
 
-    def begin(self, call: Message) -> Message | Ended:
-        """Return the call with the results that it refers to, unless it is not to run. One round trip."""
+    def begin(self) -> Begun:
+        """Tell the workflow that the step begins. One round trip."""
         begun = self._asked(lambda: transitions.begin(self.call))
         failpoints.reach("step_begun")
-        if begun.how in (transitions.BEGUN, transitions.BEGUN_AGAIN):
-            return _filled(call, self.call, begun)
         announce(begun.added)
-        if begun.how == transitions.ENDED:
-            self._has_ended, self._value = True, begun.value
-            return Ended(None, begun.value)
-        if begun.how == transitions.GONE:
-            return Ended(UnknownWorkflow(f"workflow {self.call.workflow} does not exist: it has expired or was lost"))
-        if begun.how == transitions.TOO_LARGE:
-            text = f"the results for this step have more than {calls.MOST_RESULTS:,} bytes, which is the most allowed"
-            return Ended(PayloadTooLarge(text))
-        why = "was cancelled" if begun.how == transitions.CANCELLED else "does not wait for this step now"
-        return Ended(Cancelled(f"The workflow of the job {why}."))
+        self._value = begun.value
+        return begun
 
     def returned(self, returned: Any, value: bytes) -> None:
         """Take in what the task returned, with its stored form if there is one. One round trip if it added steps.
@@ -82,8 +63,6 @@ class WorkflowStep:
 
     def finish(self) -> None:
         """Record that the step succeeded, and add the jobs that are due now. Three round trips, more for many jobs."""
-        if self._has_ended:
-            return
         how, page = self._asked(lambda: transitions.finish(self.call, self._value, self._nodes))
         failpoints.reach("step_recorded")
         announce(self._asked(lambda: transitions.send(self.call.workflow, self.call.number, page)))
@@ -125,13 +104,14 @@ class WorkflowSteps(Middleware):
         """See Middleware."""
         step = WorkflowStep(attempt.source, of_call(attempt.call), self.worker.given_up)
         attempt.repeatable, attempt.extra = step.repeatable, step
-        answer = step.begin(attempt.call)
-        if isinstance(answer, Ended):
-            if answer.error:
-                return Failed(answer.error, attempt.task, final=True)
-            attempt.value = answer.value if attempt.recorder else b""
+        begun = step.begin()
+        if begun.how == transitions.ENDED:
+            attempt.value = begun.value if attempt.recorder else b""
             return SUCCEEDED
-        attempt.call, attempt.args, attempt.kwargs = answer, answer.args, answer.kwargs
+        if begun.how not in (transitions.BEGUN, transitions.BEGUN_AGAIN):
+            return Failed(_refusal(begun.how, step.call.workflow), attempt.task, final=True)
+        attempt.call = call = _filled(attempt.call, step.call, begun)
+        attempt.args, attempt.kwargs = call.args, call.kwargs
         token = current.running.set(step.workflow)
         try:
             ending = self.call_next(attempt)
@@ -170,19 +150,23 @@ def report_failure(source: Queue, step: StepCall, error: str) -> None:
         logger.error("Workflow %s: the failure of step %d could not be recorded: %s", *step[:2], failure)  # noqa: TRY400
 
 
+def _refusal(how: int, workflow: str) -> BaseException:
+    if how == transitions.GONE:
+        return UnknownWorkflow(f"workflow {workflow} does not exist: it has expired or was lost")
+    if how == transitions.TOO_LARGE:
+        text = f"the results for this step have more than {calls.MOST_RESULTS:,} bytes, which is the most allowed"
+        return PayloadTooLarge(text)
+    why = "was cancelled" if how == transitions.CANCELLED else "does not wait for this step now"
+    return Cancelled(f"The workflow of the job {why}.")
+
+
 def _filled(call: Message, step: StepCall, begun: Begun) -> Message:
-    values = {number: payload.loads(stored) for number, stored in begun.values.items()}
-    failed = [_failure(failure) for failure in begun.failures]
+    """Return the call with the results that it refers to."""
     args, kwargs = list(call.args), dict(call.kwargs)
     for place, source in step.sources:
-        value = steps.filled(source, values, failed)
+        value = filled(source, begun.values, begun.failures)
         if isinstance(place, str):
             kwargs[place] = value
         else:
             args[place] = value
     return call._replace(args=args, kwargs=kwargs)
-
-
-def _failure(failure: Failure) -> dict[str, str]:
-    id, task = (failure.job.id, message.task_of(failure.job.body)) if failure.job else ("", "")
-    return {"id": id, "task": task, "error": failure.error}

@@ -1,6 +1,6 @@
 """The dashboard's panel of workflows: a list of them, and a page about one."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from redis_kit.core.errors import InvalidValue, RedisFailure
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, single
 from redis_kit.core.logs.masking import without_secrets
 from redis_kit.core.panels import (
     MOST_ROWS,
@@ -31,9 +31,9 @@ from redis_kit.queues.errors import UnknownWorkflow
 from redis_kit.queues.features.workflows import calls
 from redis_kit.queues.features.workflows import diagram as graph
 from redis_kit.queues.features.workflows import workflow as handles
-from redis_kit.queues.features.workflows.diagram import STATES
-from redis_kit.queues.features.workflows.keys import WorkflowLists
-from redis_kit.queues.features.workflows.workflow import NodeInfo, StepInfo, Workflow, WorkflowStatus
+from redis_kit.queues.features.workflows.diagram import STATES, ReadNode
+from redis_kit.queues.features.workflows.keys import list_key, workflow_key
+from redis_kit.queues.features.workflows.workflow import StepInfo, Workflow, WorkflowStatus
 from redis_kit.queues.queue import Queue
 
 SLUG = "workflows"
@@ -89,7 +89,10 @@ class WorkflowsPanel(Panel):
             return
         if id:
             yield hidden()
-        yield from self._all()
+        listing = list_workflows(offset=(self.viewer.page - 1) * MOST_ROWS, limit=MOST_ROWS)
+        yield from _figures(listing)
+        yield _table(gettext_lazy("Workflows"), listing.workflows, linked=self.viewer.may(MANAGE))
+        yield from Pages.of(SLUG, self.viewer.page, listing.total)
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the latest workflows. Two round trips."""
@@ -99,13 +102,6 @@ class WorkflowsPanel(Panel):
         """Return how many of the latest workflows run and failed; None without workflows."""
         listing = replies["default"]
         return Tile.of(_figures(listing)) if listing.total else None
-
-    def _all(self) -> Iterator[Content]:
-        listing = list_workflows(offset=(self.viewer.page - 1) * MOST_ROWS, limit=MOST_ROWS)
-        readable = [(id, status) for id, status in listing.workflows if status]
-        yield from _figures(listing)
-        yield _table(gettext_lazy("Workflows"), readable, linked=self.viewer.may(MANAGE))
-        yield from Pages.of(SLUG, self.viewer.page, listing.total)
 
     @button(gettext_lazy("Cancel the workflow"), confirm=True, effect=_effect_of_cancel)
     def cancel(self, value: str) -> str:
@@ -132,22 +128,23 @@ def _content_of(id: str) -> Iterator[Content]:
     try:
         status = Workflow(id).status()
         listed = nodes(id)
-        paused = paused_queues(listed)
+        steps = [step for _, step in listed if step]
+        paused = paused_queues(steps)
     except (UnknownWorkflow, InvalidValue) as error:
         yield Table(title, (), [], empty=str(error))
         return
     yield _table(title, [(id, status)], linked=False)
     ended = status.state != "running"
     yield graph.drawing(listed, paused, ended=ended)
-    yield _steps([node for node in listed if node.step], paused, ended=ended)
+    yield _steps(steps, paused, ended=ended)
 
 
 def _figures(listing: "Listing") -> Iterator[Figure]:
-    states = [(status.state, status.failed) for _id, status in listing.workflows if status]
-    failed = sum(steps > 0 and state != "cancelled" for state, steps in states)
-    counts = {"count": grouped(len(listing.workflows)), "total": grouped(listing.total)}
+    statuses = [status for _id, status in listing.workflows]
+    failed = sum(status.failed > 0 and status.state != "cancelled" for status in statuses)
+    counts = {"count": grouped(len(statuses)), "total": grouped(listing.total)}
     hint = _("among %(count)s of %(total)s") % counts if listing.total > MOST_ROWS else ""
-    yield Figure(gettext_lazy("Running"), sum(state == "running" for state, _steps in states), hint)
+    yield Figure(gettext_lazy("Running"), sum(status.state == "running" for status in statuses), hint)
     yield Figure(gettext_lazy("With failed steps"), failed, hint, alarm=bool(failed))
 
 
@@ -170,9 +167,9 @@ def _table(title: Any, workflows: list[tuple[str, WorkflowStatus]], *, linked: b
     return Table(title, columns, rows, empty, actions=("cancel", "retry"), values=ids, offered=offered)
 
 
-def _steps(nodes: list[NodeInfo], paused: Collection[str], *, ended: bool) -> Table:
-    ordered = sorted(nodes, key=lambda node: (ORDER.index(node.state) if node.state in ORDER else -1, node.number))
-    rows = [_row(node.step, paused, ended=ended) for node in ordered[:MOST_ROWS] if node.step]
+def _steps(steps: list[StepInfo], paused: Collection[str], *, ended: bool) -> Table:
+    ordered = sorted(steps, key=lambda step: (ORDER.index(step.state) if step.state in ORDER else -1, step.number))
+    rows = [_row(step, paused, ended=ended) for step in ordered[:MOST_ROWS]]
     columns = (_("Job"), _("State"), _("Since"), _("Run time"), _("Error"))
     title = _("Steps")
     if len(ordered) > MOST_ROWS:
@@ -188,9 +185,9 @@ def _row(step: StepInfo, paused: Collection[str], *, ended: bool) -> tuple[Any, 
 
 
 class Listing(NamedTuple):
-    """Some workflows with their status, None if it can't be read, and how many are listed, expired ones among them."""
+    """Some workflows whose status can be read, and how many are listed, expired ones among them."""
 
-    workflows: list[tuple[str, WorkflowStatus | None]]
+    workflows: list[tuple[str, WorkflowStatus]]
     total: int
 
 
@@ -200,35 +197,33 @@ def list_workflows(*, offset: int = 0, limit: int = 100) -> Listing:
     return listing
 
 
-def nodes(id: str) -> list[NodeInfo]:
+def nodes(id: str) -> list[ReadNode]:
     """Return the nodes of a workflow. Two round trips for 500. Raises UnknownWorkflow."""
     workflow = Workflow(id)
-    read: list[NodeInfo] = workflow.run_flow(handles.nodes(workflow))
+    read: list[ReadNode] = workflow.run_flow(handles.nodes(workflow))
     return read
 
 
-def paused_queues(nodes: Iterable[NodeInfo]) -> set[str]:
+def paused_queues(steps: Iterable[StepInfo]) -> set[str]:
     """Return the paused ones of the queues in which steps are. One round trip, none without these steps."""
-    names = sorted({node.step.queue for node in nodes if node.step and node.step.state == "due"})
-    return Queue("default").run_flow(_paused(names)) if names else set()
-
-
-def _paused(names: Sequence[str]) -> Flow[set[str]]:
-    replies = yield CombinedBatch([Call("EXISTS", Queue(name).key("paused")) for name in names], lenient=True)
-    each = zip(names, replies, strict=True)
+    names = sorted({step.queue for step in steps if step.state == "due"})
+    if not names:
+        return set()
+    exist = CombinedBatch([Call("EXISTS", Queue(name).key("paused")) for name in names], lenient=True)
+    each = zip(names, Queue("default").run_flow(single(exist)), strict=True)
     return {name for name, reply in each if reply and not isinstance(reply, RedisFailure)}
 
 
 def read(offset: int, limit: int) -> Flow[Listing]:
     """See list_workflows()."""
-    key = WorkflowLists.of().listed
+    key = list_key("listed")
     total, ids = yield Batch([Call("ZCARD", key), Call("ZREVRANGE", key, offset, offset + limit - 1)])
     names = [id.decode("utf-8", "replace") for id in ids]
-    replies = (yield CombinedBatch([calls.READ_STATUS(id, 0) for id in names], lenient=True)) if names else []
-    workflows: list[tuple[str, WorkflowStatus | None]] = []
-    for id, reply in zip(names, replies, strict=True):
-        if isinstance(reply, RedisFailure):
-            workflows.append((id, None))
-        elif reply:  # otherwise it has expired, and a supervisor takes it off the list
-            workflows.append((id, handles.read_status(Workflow(id), reply)))
+    statuses = [calls.READ_STATUS(workflow_key(id), 0) for id in names]
+    replies = (yield CombinedBatch(statuses, lenient=True)) if names else []
+    workflows = [
+        (id, handles.read_status(Workflow(id), reply))
+        for id, reply in zip(names, replies, strict=True)
+        if reply and not isinstance(reply, RedisFailure)  # it may have expired: a supervisor takes it off the list
+    ]
     return Listing(workflows, total)

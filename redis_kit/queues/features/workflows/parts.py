@@ -65,13 +65,11 @@ class Part:
         InvalidArguments, NotSerializable, PayloadTooLarge before anything is sent, and RedisUnavailable. After a commit
         that one is logged in place of being raised.
         """
-        backend_of(self.first().task)
         started: Workflow = import_string(f"{START}.enqueue")(self)
         return started
 
     async def aenqueue(self) -> "Workflow":
         """See enqueue(). The workflow starts now: Django has no transactions in asynchronous code."""
-        backend_of(self.first().task)
         started: Workflow = await import_string(f"{START}.aenqueue")(self)
         return started
 
@@ -189,8 +187,6 @@ def steps_of(part: Part) -> Iterator[Step]:
 
 
 def _given(parts: tuple[Any, ...]) -> Iterable[Any]:
-    if len(parts) == 1 and not isinstance(parts[0], Part) and not hasattr(parts[0], "func"):
-        if isinstance(parts[0], (str, bytes)) or not isinstance(parts[0], Iterable):
-            return [checked(parts[0])]
+    if len(parts) == 1 and isinstance(parts[0], Iterable) and not isinstance(parts[0], (str, bytes)):
         return parts[0]
     return parts

@@ -1,6 +1,7 @@
 """The part of a message that says which step of a workflow its job is, and which results it is called with."""
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from redis_kit.queues.engine.message import Extra, Message
@@ -45,7 +46,7 @@ def of_call(call: Message) -> StepCall:
     """Return the step that a message of a step has. Raises CorruptMessage."""
     match call.extra:
         case [str(workflow), int(number), int(keeps), list(pairs)] if _WORKFLOW.fullmatch(workflow):
-            if all(map(_is_argument, pairs)):
+            if all(map(_is_pair, pairs)):
                 return StepCall(workflow, number, bool(keeps), tuple(map(tuple, pairs)))
     raise CorruptMessage("not a message of a workflow: not a step of a workflow")
 
@@ -56,7 +57,7 @@ def step_of(body: bytes) -> StepCall | None:
     return StepCall(head[1].decode(), int(head[2])) if head else None
 
 
-def filled(source: Source, values: dict[int, Any], failures: list[Any]) -> Any:
+def filled(source: Source, values: Mapping[int, Any], failures: Sequence[Any]) -> Any:
     """Return an argument, given the results by step."""
     if isinstance(source, dict):
         return failures
@@ -71,11 +72,8 @@ def _numbers(source: Source) -> list[int]:
     return [] if isinstance(source, dict) else [source]
 
 
-def _is_argument(pair: Any) -> bool:
-    match pair:
-        case [int() | str(), source]:
-            return _is_source(source)
-    return False
+def _is_pair(pair: Any) -> bool:
+    return isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], (int, str)) and _is_source(pair[1])
 
 
 def _is_source(source: Any) -> bool:

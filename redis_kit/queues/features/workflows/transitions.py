@@ -5,7 +5,9 @@ noted. A process may die in between: the job of the step that ended is delivered
 look after workflows from time to time.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from django.utils import timezone
@@ -14,11 +16,11 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues.engine import calls as queue_calls
-from redis_kit.queues.engine import enqueue, history
+from redis_kit.queues.engine import enqueue, history, message, payload
 from redis_kit.queues.engine.feature import has, provided
 from redis_kit.queues.features.workflows import calls
 from redis_kit.queues.features.workflows.calls import Node, StepJob
-from redis_kit.queues.features.workflows.keys import WorkflowLists
+from redis_kit.queues.features.workflows.keys import list_key, workflow_key
 from redis_kit.queues.features.workflows.step import StepCall
 from redis_kit.queues.queue import Queue
 
@@ -29,41 +31,30 @@ GONE, BEGUN, BEGUN_AGAIN, ENDED, CANCELLED, NOT_DUE, TOO_LARGE = range(7)
 RECORDED, IGNORED = 1, 2
 
 
-class Added(NamedTuple):
-    """A job that was added to a queue."""
-
-    queue: str
-    id: str
-
-
-class Failure(NamedTuple):
-    """A step that failed: its number, its task's message, its job and the error."""
-
-    number: int
-    job: StepJob | None
-    error: str
-
-
 class Begun(NamedTuple):
-    """The answer to begin(): how, the results by step, what failed, and the result of a step that has ended before."""
+    """The answer to begin(): how, the results by step, and the failed steps as tasks get them.
+
+    Of a step that has ended before, its result and the jobs that were added.
+    """
 
     how: int
-    values: dict[int, bytes]
-    failures: list[Failure]
+    values: Mapping[int, Any] = MappingProxyType({})
+    failures: Sequence[Mapping[str, str]] = ()
     value: bytes = b""
-    added: Sequence[Added] = ()
+    added: Sequence[StepJob] = ()
 
 
-def create(id: str, name: str, nodes: Sequence[Node]) -> Flow[list[Added]]:
+def create(id: str, name: str, nodes: Sequence[Node]) -> Flow[list[StepJob]]:
     """Store a workflow, start it, and add the jobs of its first steps. A repeat is safe.
 
     The number of steps goes with the last nodes.
     """
-    yield calls.REGISTER(None, id, calls.MOST_LISTED, calls.FIRST_CHECK)
+    yield calls.REGISTER(list_key(), id, calls.MOST_LISTED, calls.FIRST_CHECK)
     steps, page = sum(node.job is not None for node in nodes), []
     for chunk in enqueue.chunks(nodes, lambda node: len(node.job.body) if node.job else 0):
         count = steps if chunk[-1] is nodes[-1] else 0
-        page = yield calls.CREATE(id, name, count, nodes[-1].number + 1, calls.NEVER_STARTED, *_flat(chunk))
+        args = (name, count, nodes[-1].number + 1, calls.NEVER_STARTED, *_flat(chunk))
+        page = yield calls.CREATE(workflow_key(id), *args)
     return (yield from send(id, CALLER, page))
 
 
@@ -71,16 +62,15 @@ def begin(step: StepCall) -> Flow[Begun]:
     """Begin a step. If it has ended before, add the jobs again that became due with its end."""
     group, numbers = step.group(), step.numbers()
     results = (calls.MOST_RESULTS, "" if group is None else group, *numbers)
-    how, *rest = yield calls.BEGIN(step.workflow, step.number, *results)
+    how, *rest = yield calls.BEGIN(workflow_key(step.workflow), step.number, *results)
     if how == ENDED:
-        return Begun(how, {}, [], rest[0], (yield from send(step.workflow, step.number, rest[1:])))
-    if how == TOO_LARGE:
-        return Begun(how, {}, [])
+        return Begun(how, value=rest[0], added=(yield from send(step.workflow, step.number, rest[1:])))
     if how == BEGUN_AGAIN:
         yield watch(step.workflow)
-    values = dict(zip(numbers, rest, strict=False))
-    stored = {number: value for number, value in values.items() if value != b""}
-    return Begun(how, stored, list(_failures(rest[len(numbers) :])))
+    if how not in (BEGUN, BEGUN_AGAIN):
+        return Begun(how)
+    values = {number: payload.loads(value) for number, value in zip(numbers, rest, strict=False) if value}
+    return Begun(how, values, [_failure(*parts) for parts in batched(rest[len(numbers) :], 3)])
 
 
 def finish(step: StepCall, value: bytes, added: Sequence[Node] = ()) -> Flow[tuple[int, list[Any]]]:
@@ -88,21 +78,26 @@ def finish(step: StepCall, value: bytes, added: Sequence[Node] = ()) -> Flow[tup
 
     The first of the nodes that it added is the group of all others.
     """
-    ttls = calls.result_ttl_ms(failed=False), calls.result_ttl_ms(failed=True)
-    steps, first = sum(node.job is not None for node in added), added[0].number if added else ""
-    how, *page = yield calls.FINISH(step.workflow, step.number, value, *ttls, steps, first, *_flat(added))
-    return how, page
+    return _end(step, "successful", value, added=added)
 
 
 def fail(step: StepCall, error: str, *, expected: bytes = b"") -> Flow[tuple[int, list[Any]]]:
     """Record that a step failed for good. Return how, and the steps that are due now, for send(). A repeat is safe."""
-    text = error[: calls.ERROR].encode("utf-8", "backslashreplace")
-    how, *page = yield calls.FAIL(step.workflow, step.number, text, expected, calls.result_ttl_ms(failed=True))
+    return _end(step, "failed", error[: calls.ERROR].encode("utf-8", "backslashreplace"), expected)
+
+
+def _end(
+    step: StepCall, outcome: str, text: bytes, expected: bytes = b"", added: Sequence[Node] = ()
+) -> Flow[tuple[int, list[Any]]]:
+    ttls = calls.result_ttl_ms(failed=False), calls.result_ttl_ms(failed=True)
+    steps, first = sum(node.job is not None for node in added), added[0].number if added else ""
+    args = (step.number, outcome, text, expected, *ttls, steps, first)
+    how, *page = yield calls.END(workflow_key(step.workflow), *args, *_flat(added))
     return how, page
 
 
 def cancel(id: str) -> Flow[int]:
-    """Cancel a workflow and the jobs of its steps. A repeat is safe."""
+    """Cancel a workflow and the jobs of its steps. A repeat is safe. Raises UnknownWorkflow."""
     options = {"error": "The workflow of the job was cancelled.", "ttl_ms": calls.result_ttl_ms(failed=True)}
     how, *heads = yield calls.cancel(id, begins=True)
     while heads:
@@ -110,15 +105,19 @@ def cancel(id: str) -> Flow[int]:
         if has("canceller"):  # else they find out as they begin
             yield Batch([provided("canceller")(base_of(job.queue), job.id, **options) for job in jobs], lenient=True)
         _, *heads = yield calls.cancel(id, begins=True)
+    if how == GONE:
+        raise calls.unknown(id)
     return int(how)
 
 
-def retry(id: str) -> Flow[tuple[int, list[Added]]]:
-    """Let the steps that failed or were cancelled run again. Return how many; -1 if it does not exist."""
+def retry(id: str) -> Flow[tuple[int, list[StepJob]]]:
+    """Let the steps that failed or were cancelled run again. Return how many. Raises UnknownWorkflow."""
     while len((yield calls.cancel(id, begins=False))) > 1:
         pass  # a caller that cancelled it may have died before the end
     retried, added = 0, []
-    count, some, *page = yield calls.RETRY(id, RETRIED)
+    count, some, *page = yield calls.RETRY(workflow_key(id), RETRIED)
+    if count < 0:
+        raise calls.unknown(id)
     if some:
         yield watch(id)
     while some:
@@ -126,31 +125,31 @@ def retry(id: str) -> Flow[tuple[int, list[Added]]]:
         added += yield from send(id, CALLER, page)
         if retried >= count:  # those that failed again since are not counted
             break
-        _, some, *page = yield calls.RETRY(id, min(RETRIED, count - retried))
-    return (retried if count >= 0 else -1), added
+        _, some, *page = yield calls.RETRY(workflow_key(id), min(RETRIED, count - retried))
+    return retried, added
 
 
 def watch(id: str) -> Call:
     """Return the step that has workers look at a workflow from now on."""
-    return Call("ZADD", WorkflowLists.of().checked, 0, id)
+    return Call("ZADD", list_key("checked"), 0, id)
 
 
-def send(id: str, owner: int, page: Sequence[Any]) -> Flow[list[Added]]:
+def send(id: str, owner: int, page: Sequence[Any]) -> Flow[list[StepJob]]:
     """Add the jobs of steps that are due, given as numbers and nodes, then those of further pages."""
-    added: list[Added] = []
+    added: list[StepJob] = []
     while page:
         nodes = [calls.read_node(number, text) for number, text in batched(page, 2)]
         added += yield from put([node.job for node in nodes if node.job])
-        page = yield calls.CONFIRM(id, owner, *page[::2])
+        page = yield calls.CONFIRM(workflow_key(id), owner, *page[::2])
     return added
 
 
-def put(jobs: Sequence[StepJob]) -> Flow[list[Added]]:
+def put(jobs: Sequence[StepJob]) -> Flow[list[StepJob]]:
     """Add the jobs of steps; one that is in its queue already is left as it is."""
     added = []
     for some in batched(jobs, PUT):
         counts = yield Batch([_put(job) for job in some])
-        added += [Added(job.queue, job.id) for job, count in zip(some, counts, strict=True) if count]
+        added += [job for job, count in zip(some, counts, strict=True) if count]
     for name in {job.queue for job in jobs}:
         yield from enqueue.registered(Queue(name))
     return added
@@ -178,13 +177,12 @@ def base_of(queue: str) -> str:
     return Queue(queue).key("")
 
 
-def _failures(parts: Sequence[bytes]) -> Iterator[Failure]:
-    for number, node, error in batched(parts, 3):
-        try:
-            job = calls.read_node(number, node).job
-        except ValueError:
-            job = None
-        yield Failure(int(number), job, error.decode("utf-8", "replace"))
+def _failure(number: bytes, node: bytes, error: bytes) -> dict[str, str]:
+    id = task = ""
+    with suppress(ValueError):
+        if job := calls.read_node(number, node).job:
+            id, task = job.id, message.task_of(job.body)
+    return {"id": id, "task": task, "error": error.decode("utf-8", "replace")}
 
 
 def _flat(nodes: Sequence[Node]) -> list[Any]:

@@ -1,6 +1,6 @@
 """A workflow that was started: how it is doing, its end, its steps; cancelled and retried as a whole."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from time import monotonic
 from typing import Any, Literal, NamedTuple
@@ -12,11 +12,9 @@ from redis_kit.core.values.numbers import seconds
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues import signals, validation
 from redis_kit.queues.engine import history, message
-from redis_kit.queues.errors import UnknownWorkflow
 from redis_kit.queues.features.workflows import calls, transitions
-from redis_kit.queues.features.workflows.keys import WorkflowKeys
+from redis_kit.queues.features.workflows.calls import Node, StepJob
 from redis_kit.queues.features.workflows.step import MOST_STEPS
-from redis_kit.queues.features.workflows.transitions import Added
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings, whole
 
@@ -60,18 +58,6 @@ class StepInfo(NamedTuple):
     seconds: float | None = None
 
 
-class NodeInfo(NamedTuple):
-    """A node of the graph: a step, or a group if ``step`` is None. Node 0 is the group around all others."""
-
-    number: int
-    group: int
-    state: StepState
-    dependents: Sequence[int]
-    members: Sequence[int]
-    callback: int | None
-    step: StepInfo | None
-
-
 class Workflow(Primitive):
     """A workflow by its id: ``Workflow(id)``, as ``enqueue()`` of a chain or group returns it.
 
@@ -103,11 +89,11 @@ class Workflow(Primitive):
 
     def steps(self) -> list[StepInfo]:
         """Return all steps in the order in which they were written. One round trip, and one for each 500 steps."""
-        return [node.step for node in self.run_flow(nodes(self)) if node.step]
+        return [step for _, step in self.run_flow(nodes(self)) if step]
 
     async def asteps(self) -> list[StepInfo]:
         """See steps()."""
-        return [node.step for node in await self.arun_flow(nodes(self)) if node.step]
+        return [step for _, step in await self.arun_flow(nodes(self)) if step]
 
     def wait_until_finished(self, timeout: float) -> bool:
         """Wait until the workflow has ended, for at most ``timeout`` seconds (0 to 86,400). Return whether it has.
@@ -126,11 +112,11 @@ class Workflow(Primitive):
         No step begins any more, callbacks included. Running steps are stopped as Queue.cancel() does it; each counts as
         cancelled, though it may end before. One round trip, and one for each 100 steps that are due or run.
         """
-        return self._cancelled(self.run_flow(transitions.cancel(self.name)))
+        return self.run_flow(transitions.cancel(self.name)) == transitions.RECORDED
 
     async def acancel(self) -> bool:
         """See cancel()."""
-        return self._cancelled(await self.arun_flow(transitions.cancel(self.name)))
+        return await self.arun_flow(transitions.cancel(self.name)) == transitions.RECORDED
 
     def retry(self) -> int:
         """Run the steps again that failed or were cancelled, and then what waits for them. Return how many.
@@ -140,16 +126,16 @@ class Workflow(Primitive):
         """
         count, added = self.run_flow(transitions.retry(self.name))
         announce(added)
-        return self._retried(count)
+        return count
 
     async def aretry(self) -> int:
         """See retry()."""
         count, added = await self.arun_flow(transitions.retry(self.name))
         await aannounce(added)
-        return self._retried(count)
+        return count
 
     def _status(self, *, waits: bool = False) -> Flow[WorkflowStatus]:
-        return read_status(self, (yield calls.READ_STATUS(self.name, int(waits))))
+        return read_status(self, (yield calls.READ_STATUS(self.key(""), int(waits))))
 
     def _wait(self, timeout: float) -> Flow[WorkflowStatus]:
         deadline = monotonic() + seconds("timeout", timeout, validation.WAIT)
@@ -158,40 +144,25 @@ class Workflow(Primitive):
             left = deadline - monotonic()
             if status.state != "running" or left <= 0:
                 return status
-            yield Pop(WorkflowKeys.of(self.name).ended, timeout=min(left, AGAIN))
-
-    def _cancelled(self, how: int) -> bool:
-        if how == transitions.GONE:
-            raise unknown(self.name)
-        return how == transitions.RECORDED
-
-    def _retried(self, count: int) -> int:
-        if count < 0:
-            raise unknown(self.name)
-        return count
+            yield Pop(self.key("ended"), timeout=min(left, AGAIN))
 
 
-def announce(added: Sequence[Added]) -> None:
+def announce(added: Sequence[StepJob]) -> None:
     """Send the signals for jobs that were added."""
     for job in added:
         signals.announce(Queue, whole(job.queue), [job.id])
 
 
-async def aannounce(added: Sequence[Added]) -> None:
+async def aannounce(added: Sequence[StepJob]) -> None:
     """See announce()."""
     for job in added:
         await signals.aannounce(Queue, whole(job.queue), [job.id])
 
 
-def unknown(id: str) -> UnknownWorkflow:
-    """Return the error for a workflow that does not exist."""
-    return UnknownWorkflow(f"There is no workflow {id}: its transaction is not committed yet, or it has expired.")
-
-
 def read_status(workflow: Workflow, reply: Sequence[Any]) -> WorkflowStatus:
     """Return the reply to read_status by names. Raises UnknownWorkflow."""
     if not reply:
-        raise unknown(workflow.name)
+        raise calls.unknown(workflow.name)
     state, name, created, ended, steps, done, failed, _, active = reply
     return WorkflowStatus(
         state.decode(),
@@ -205,37 +176,26 @@ def read_status(workflow: Workflow, reply: Sequence[Any]) -> WorkflowStatus:
     )
 
 
-def nodes(workflow: Workflow) -> Flow[list[NodeInfo]]:
-    """Read the nodes of a workflow."""
-    reply = yield calls.READ_STATUS(workflow.name, 0)
+def nodes(workflow: Workflow) -> Flow[list[tuple[Node, StepInfo | None]]]:
+    """Read the nodes of a workflow, those of steps with how these are doing. Node 0 is the group around all others."""
+    reply = yield calls.READ_STATUS(workflow.key(""), 0)
     if not reply:
-        raise unknown(workflow.name)
+        raise calls.unknown(workflow.name)
     last = min(int(reply[7]), MOST_STEPS) - 1
-    listed: list[NodeInfo] = []
+    listed: list[tuple[Node, StepInfo | None]] = []
     for first in range(0, last + 1, PAGE):
-        rows = yield calls.LIST_NODES(workflow.name, first, min(first + PAGE - 1, last))
-        listed += _nodes(rows)
+        rows = yield calls.LIST_NODES(workflow.key(""), first, min(first + PAGE - 1, last))
+        for number, text, state, error in batched(rows, 4):
+            node = calls.read_node(number, text)
+            listed.append((node, _step(node.number, node.job, state, error) if node.job else None))
     return listed
 
 
-def _nodes(rows: Sequence[bytes]) -> Iterator[NodeInfo]:
-    for number, text, state, error in batched(rows, 4):
-        node = calls.read_node(number, text)
-        word, since, began = _state(state)
-        step = None
-        if node.job:
-            seconds = (since - began).total_seconds() if since and began and word != "cancelled" else None
-            step = StepInfo(
-                node.number,
-                message.task_of(node.job.body),
-                node.job.id,
-                node.job.queue,
-                word,
-                since,
-                error.decode("utf-8", "backslashreplace"),
-                seconds,
-            )
-        yield NodeInfo(node.number, node.group, word, node.dependents, node.members, node.callback, step)
+def _step(number: int, job: StepJob, state: bytes, error: bytes) -> StepInfo:
+    word, since, began = _state(state)
+    seconds = (since - began).total_seconds() if since and began and word != "cancelled" else None
+    text = error.decode("utf-8", "backslashreplace")
+    return StepInfo(number, message.task_of(job.body), job.id, job.queue, word, since, text, seconds)
 
 
 def _state(stored: bytes) -> tuple[Any, datetime | None, datetime | None]:

@@ -17,6 +17,7 @@ from redis_kit.queues.features.schedules import control, cron, rows, words
 from redis_kit.queues.features.schedules import store as store
 from redis_kit.queues.features.schedules.definition import made
 from redis_kit.queues.features.schedules.scheduler import load_rows
+from redis_kit.queues.features.schedules.state import UNDECLARED
 from redis_kit.queues.features.schedules.store import Schedules
 from redis_kit.queues.models import Schedule
 from redis_kit.queues.reports import stats
@@ -84,7 +85,7 @@ def test_schedule_without_its_code_stops_after_an_hour_and_is_pruned(kit, shell)
     assert code
     assert "No worker is running" in error
     tick(scheduler())
-    assert info("hourly").problem == control.UNDECLARED
+    assert info("hourly").problem == UNDECLARED
     assert kit.client.zscore(schedules.key("due"), "hourly") is None
     assert shell("rk_schedule", "prune", "--dry-run")[1] == "Would forget: hourly.\n"
     assert shell("rk_schedule", "prune")[:2] == (0, "Forgotten: hourly.\n")
@@ -172,7 +173,7 @@ def test_schedule_that_could_not_run_does_so_once_its_row_is_corrected(kit, comm
         row.save()
         gone.delete()
     with pytest.raises(InvalidValue, match=r"There is no schedule gone\. Did you mean 'row'\?|Workers declare"):
-        control.pause("gone")
+        control.turn("gone", on=False)
     tick(worker)
     assert (info("row").problem, info("row").state.runs, control.listed().total) == ("", 1, 1)
     due_now(kit, "row")
@@ -285,9 +286,9 @@ def test_rows_are_stored_again_and_what_is_none_any_more_is_removed(kit):
     )
     Schedule.objects.filter(name="row2").update(cron="nonsense", every=None)
     schedules = Schedules("all")
-    schedules.run_flow(store.store(schedules, [("gone", "{}")]))
+    schedules.run_flow(store.store([("gone", "{}")]))
     rows.store_all()
-    assert set(schedules.run_flow(store.stored(schedules))[1]) == {"row0", "row1"}
+    assert set(schedules.run_flow(store.stored())[1]) == {"row0", "row1"}
 
 
 def test_rows_that_redis_refuses_are_said_to_be_refused(kit, monkeypatch, caplog):
@@ -322,7 +323,7 @@ def test_missing_table_means_no_rows_and_pause_says_so(kit):
     try:
         rows.store_all()
         with pytest.raises(InvalidValue, match=rf"(?s){table}.*Is the app migrated\?"):
-            control.pause("hourly")
+            control.turn("hourly", on=False)
     finally:
         with connection.schema_editor() as editor:
             editor.alter_db_table(Schedule, "elsewhere", table)

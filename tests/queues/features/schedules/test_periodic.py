@@ -27,9 +27,7 @@ def report(number: int = 1, *, name: str = "") -> int:
 
 def test_task_is_registered_under_its_name_and_stays_the_same(declared):
     assert periodic(every=5)(report) is report
-    assert registry.all_declared() == {
-        report.module_path: f'{{"every":5000,"task":"{report.module_path}","timezone":""}}'
-    }
+    assert registry.all_declared() == {report.module_path: f'{{"every":5000,"task":"{report.module_path}"}}'}
     assert definition.loaded(report.module_path, registry.all_declared()[report.module_path]).every == 5000
 
 
@@ -75,7 +73,7 @@ def test_module_that_is_loaded_again_replaces_its_schedules(declared):
     again = task(type(report.func)(report.func.__code__, report.func.__globals__, "report", report.func.__defaults__))
     again.func.__qualname__, again.func.__kwdefaults__ = "report", {"name": ""}
     periodic(every=9)(again)
-    assert [item.definition.every for item in declared.values()] == [9000]
+    assert [definition.every for definition, _ in declared.values()] == [9000]
 
 
 def test_name_of_another_schedule_is_refused(declared):
@@ -137,10 +135,8 @@ def test_function_that_is_not_a_task_is_refused():
 def test_task_of_celery_is_registered_by_its_name(declared):
     foreign = SimpleNamespace(name="shop.report", apply_async=print, run=print)
     periodic(every=5)(foreign)
-    assert (declared["shop.report"].definition.kind, declared["shop.report"].definition.task) == (
-        "celery",
-        "shop.report",
-    )
+    schedule, _ = declared["shop.report"]
+    assert (schedule.kind, schedule.task) == ("celery", "shop.report")
 
 
 def test_cron_without_its_package_is_an_error_of_the_checks_and_of_workers(monkeypatch, declared):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from redis_kit.queues.features.schedules.definition import Definition
+from redis_kit.queues.features.schedules.definition import Definition, share
 from redis_kit.queues.features.schedules.plan import LATE, plan, upcoming
 
 HOUR = 3_600_000
@@ -93,7 +93,7 @@ def test_next_tick_is_ahead_however_long_the_jitter_is(times, jitter, caught_up,
         made = plan(chosen, last, now)
         assert made.due is not None
         assert made.due > now
-        assert made.tick == chosen.times.after(made.last)
+        assert made.tick == chosen.after(made.last)
         assert not any(tick + chosen.delay(tick) > now for tick in made.run)
         last = made.last
 
@@ -125,7 +125,7 @@ def test_looks_at_any_moments_run_each_tick_at_most_once_and_late(interval, jitt
         assert all(tick + chosen.delay(tick) <= now for tick in made.run)
         assert made.due is not None
         assert made.due > now
-        assert made.tick == chosen.times.after(made.last)
+        assert made.tick == chosen.after(made.last)
         ran, last = ran + made.run, made.last
     assert ran == sorted(set(ran))
-    assert all((tick - chosen.times.anchor) % interval == 0 for tick in ran)
+    assert all((tick - share(chosen.name, interval)) % interval == 0 for tick in ran)

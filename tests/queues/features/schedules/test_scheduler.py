@@ -83,5 +83,5 @@ def test_burst_runs_no_ticks(schedules, start_worker):
     schedules(every(0.1, "quick"))
     assert start_worker("--burst").wait(20) == 0
     found = Schedules("all")
-    assert found.run_flow(store.page(found, "names", 0, 100)).total == 0
+    assert found.run_flow(store.page("names", 0, 100)).total == 0
     assert Queue("default").counts()[:3] == (0, 0, 0)

@@ -12,9 +12,11 @@ from redis_kit.queues.engine.claim import snooze
 from redis_kit.queues.engine.feature import has
 from redis_kit.queues.engine.unique import UniqueKey, digest
 from redis_kit.queues.features.schedules import store as store
+from redis_kit.queues.features.schedules.state import State
 from redis_kit.queues.features.schedules.store import Confirmation, Schedules
 from tests.fixtures.process import wait_for
 
+RAN = State(outcome="added")
 OLD = 10**6  # ms: what was seen as long before now counts as gone
 LANES = [""]
 if has("lanes"):
@@ -31,15 +33,15 @@ def run(schedules, flow):
 
 
 def declare(schedules, version, **definitions):
-    return run(schedules, store.declare(schedules, version, definitions))
+    return run(schedules, store.declare(version, definitions))
 
 
 def claim(schedules, supervisor="s", version="", *skipped):
-    return run(schedules, store.claim(schedules, supervisor, version, skipped))
+    return run(schedules, store.claim(supervisor, version, skipped))
 
 
 def confirm(schedules, claimed, *rows):
-    return run(schedules, store.confirm(schedules, claimed.claim, rows))
+    return run(schedules, store.confirm(claimed.claim, rows))
 
 
 def names(claimed):
@@ -55,21 +57,22 @@ def age(kit, schedules, version, ms=OLD):
 def test_schedule_goes_from_its_declaration_to_a_job_on_each_server(any_kit):
     schedules = Schedules("all")
     declare(schedules, "v1", a="{}")
-    run(schedules, store.store(schedules, [("b", "{}")]))
+    run(schedules, store.store([("b", "{}")]))
     claimed = claim(schedules, "one", "v1")
     assert names(claimed) == ["a", "b"]
     (answer,) = run(schedules, store.put([step(5)]))
     assert answer == (1, "j5")
-    assert confirm(schedules, claimed, Confirmation("a", claimed.now + 60_000, "ran"), Confirmation("b", None)) == 2
-    assert [each.state for each in run(schedules, store.page(schedules, "due", 0, 9)).schedules] == ["ran"]
-    assert run(schedules, store.forget(schedules, ["a"])) == []
+    assert confirm(schedules, claimed, Confirmation("a", claimed.now + 60_000, RAN), Confirmation("b", None)) == 2
+    assert [each.state for each in run(schedules, store.page("due", 0, 9)).schedules] == [RAN]
+    assert run(schedules, store.forget(["a"])) == []
 
 
 def test_declared_schedules_are_claimed_once_and_come_back_after_the_lease(schedules, kit):
     assert declare(schedules, "v1", a='{"every":1}', b='{"every":2}') == 2
     first = claim(schedules, "one", "v1")
-    assert (names(first), first.watches, first.total, set(first.versions.seen)) == (["a", "b"], True, 2, {"v1"})
-    assert (first.schedules[0].code, first.schedules[0].versions, first.schedules[0].due) == ('{"every":1}', ("v1",), 0)
+    assert (names(first), first.watches, first.total, set(first.versions)) == (["a", "b"], True, 2, {"v1"})
+    (one, _) = first.schedules
+    assert (one.code, one.versions, one.look) == ('{"every":1}', ("v1",), 0)
     second = claim(schedules, "two")
     assert (names(second), second.watches) == ([], True)
     assert 0 < second.next <= store.LEASE
@@ -79,17 +82,16 @@ def test_declared_schedules_are_claimed_once_and_come_back_after_the_lease(sched
 
 
 def test_confirmed_schedule_has_its_next_time_and_state(schedules):
-    declare(schedules, "v1", a="{}", b="{}", c="{}")
+    declare(schedules, "v1", a="{}", b="{}")
     claimed = claim(schedules)
     later = claimed.now + 60_000
-    rows = Confirmation("a", later, "ran"), Confirmation("b", None), Confirmation("c", None, forget=True)
-    assert confirm(schedules, claimed, *rows) == 3
-    found = run(schedules, store.page(schedules, "names", 0, 10))
-    assert [(each.name, each.due, each.state) for each in found.schedules] == [("a", later, "ran"), ("b", None, "")]
+    rows = Confirmation("a", later, RAN), Confirmation("b", None)
+    assert confirm(schedules, claimed, *rows) == 2
+    found = run(schedules, store.page("names", 0, 10))
+    assert [(each.name, each.look, each.state) for each in found.schedules] == [("a", later, RAN), ("b", None, State())]
     assert (found.total, found.active) == (2, 1)
     assert 0 < claim(schedules).next <= 60_000
-    assert run(schedules, store.find(schedules, "a")).state == "ran"
-    assert run(schedules, store.find(schedules, "c")) is None
+    assert run(schedules, store.find("a")).state == RAN
 
 
 def test_claim_that_is_over_confirms_nothing(schedules, kit):
@@ -97,7 +99,7 @@ def test_claim_that_is_over_confirms_nothing(schedules, kit):
     claimed = claim(schedules)
     declare(schedules, "v2", a='{"changed":1}')
     kit.client.zadd(schedules.key("due"), {"b": 5})
-    assert confirm(schedules, claimed, Confirmation("a", 10**15, "x"), Confirmation("b", 10**15, "x")) == 0
+    assert confirm(schedules, claimed, Confirmation("a", 10**15, RAN), Confirmation("b", 10**15, RAN)) == 0
     assert names(claim(schedules)) == ["a", "b"]
 
 
@@ -111,7 +113,7 @@ def test_schedules_that_one_supervisor_can_not_run_are_left_to_others(schedules)
 def test_changed_schedule_is_left_to_nobody(schedules):
     declare(schedules, "v1", a="{}")
     confirm(schedules, claim(schedules), Confirmation("a", 1))
-    run(schedules, store.store(schedules, [("a", '{"every":1}')]))
+    run(schedules, store.store([("a", '{"every":1}')]))
     assert names(claim(schedules, "one", "v1", "a")) == ["a"]
 
 
@@ -120,7 +122,7 @@ def test_release_that_was_deployed_later_wins_while_it_lives(schedules, kit):
     age(kit, schedules, "old", 5000)
     assert declare(schedules, "new", a="2", more="2") == 2
     assert declare(schedules, "old", a="1", gone="1") == 0
-    found = {each.name: each for each in run(schedules, store.page(schedules, "names", 0, 9)).schedules}
+    found = {each.name: each for each in run(schedules, store.page("names", 0, 9)).schedules}
     assert {name: each.code for name, each in found.items()} == {"a": "2", "gone": "1", "more": "2"}
     assert found["a"].versions == ("new", "old")
     age(kit, schedules, "new")
@@ -132,51 +134,52 @@ def test_release_that_is_deployed_again_counts_as_new(schedules, kit):
     age(kit, schedules, "old")
     declare(schedules, "new", a="2")
     declare(schedules, "old", a="1")
-    assert run(schedules, store.find(schedules, "a")).code == "1"
+    assert run(schedules, store.find("a")).code == "1"
 
 
 def test_schedules_that_no_worker_has_are_forgotten_on_request(schedules, kit):
     declare(schedules, "v1", a="1", b="1")
-    assert run(schedules, store.forget(schedules, ["a", "b", "nope"])) == []
+    assert run(schedules, store.forget(["a", "b", "nope"])) == []
     age(kit, schedules, "v1")
     declare(schedules, "v2", b="1")
-    assert run(schedules, store.forget(schedules, ["a", "b", "nope"])) == ["a"]
-    assert run(schedules, store.find(schedules, "a")) is None
-    assert {each.name for each in claim(schedules).schedules if not each.code} == {"a"}
+    assert run(schedules, store.forget(["a", "b", "nope"])) == ["a"]
+    assert run(schedules, store.find("a")) is None
+    assert names(claim(schedules)) == ["b"]
+    assert [each.name for each in run(schedules, store.page("names", 0, 9)).schedules] == ["b"]
 
 
 def test_schedule_lives_for_an_hour_without_its_code(schedules, kit):
     declare(schedules, "v1", a="1")
     age(kit, schedules, "v1", store.UNDECLARED - 60_000)
-    claimed = claim(schedules)
-    assert claimed.versions.declares(claimed.schedules[0], claimed.now)
-    assert not claimed.versions.declares(claimed.schedules[0], claimed.now + 120_000)
+    assert run(schedules, store.page("names", 0, 1)).schedules[0].declared
+    age(kit, schedules, "v1", 120_000)
+    assert not claim(schedules).schedules[0].declared
 
 
 def stored_names(schedules):
-    return run(schedules, store.stored(schedules))[1]
+    return run(schedules, store.stored())[1]
 
 
 def test_saved_rows_are_stored_and_deleted_ones_removed(schedules):
-    assert run(schedules, store.store(schedules, [("a", "1"), ("b", "1")])) == 2
-    assert run(schedules, store.store(schedules, [("a", "2"), ("b", "1")])) == 1
+    assert run(schedules, store.store([("a", "1"), ("b", "1")])) == 2
+    assert run(schedules, store.store([("a", "2"), ("b", "1")])) == 1
     claimed = claim(schedules)
     assert [each.row for each in claimed.schedules] == ["2", "1"]
-    assert claimed.versions.stored is None
-    assert run(schedules, store.store(schedules, [("a", ""), ("nope", "")])) == 1
+    assert store.STORED not in claimed.versions
+    assert run(schedules, store.store([("a", ""), ("nope", "")])) == 1
     assert stored_names(schedules) == ["b"]
 
 
 def test_rows_that_were_read_before_one_was_saved_do_not_replace_it(schedules, kit):
-    run(schedules, store.store(schedules, [("a", "1"), ("gone", "1")]))
-    read, names = run(schedules, store.stored(schedules))
+    run(schedules, store.store([("a", "1"), ("gone", "1")]))
+    read, names = run(schedules, store.stored())
     assert sorted(names) == ["a", "gone"]
-    wait_for(lambda: run(schedules, store.stored(schedules))[0] > read)
-    run(schedules, store.store(schedules, [("a", "saved since"), ("new", "1")]))
-    assert run(schedules, store.store(schedules, [("a", "1"), ("new", ""), ("gone", "")], read=read)) == 1
+    wait_for(lambda: run(schedules, store.stored())[0] > read)
+    run(schedules, store.store([("a", "saved since"), ("new", "1")]))
+    assert run(schedules, store.store([("a", "1"), ("new", ""), ("gone", "")], read=read)) == 1
     claimed = claim(schedules)
-    assert {each.name: each.row for each in claimed.schedules} == {"a": "saved since", "gone": "", "new": "1"}
-    assert claimed.versions.stored >= read
+    assert {each.name: each.row for each in claimed.schedules} == {"a": "saved since", "new": "1"}
+    assert claimed.versions[store.STORED] >= read
 
 
 def test_more_schedules_than_one_call_takes(schedules):
@@ -185,12 +188,13 @@ def test_more_schedules_than_one_call_takes(schedules):
     taken = [names(claim(schedules)) for _ in range(6)]
     assert [len(each) for each in taken] == [100, 100, 100, 100, 50, 0]
     assert len({name for each in taken for name in each}) == 450
-    assert run(schedules, store.page(schedules, "names", 440, 100)).schedules[-1].name == "s449"
+    assert run(schedules, store.page("names", 440, 100)).schedules[-1].name == "s449"
 
 
 def step(number, *, id=None, overlap="skip", key=None, lane=""):
-    about = {"schedule": "s", "tick": number, "overlap": overlap, "priority": 0, "lane": lane}
-    return store.put_tick(Queue("mail").key(""), (id or f"j{number}", b"1"), key, **about)
+    unique, until, _ = key or ("", "", False)
+    job = (0, id or f"j{number}", b"1", unique, until, lane)
+    return store.PUT_TICK(Queue("mail").key(""), "s", number, overlap, *job, job=unique or "-")
 
 
 def tick(number, **options):
@@ -287,10 +291,10 @@ def test_key_of_a_wrong_type_is_named_and_nothing_changes(kit, part):
     before = kit.keys()
     steps = {
         "declare": lambda: declare(schedules, "v1", a="1"),
-        "store": lambda: run(schedules, store.store(schedules, [("a", "1")])),
+        "store": lambda: run(schedules, store.store([("a", "1")])),
         "claim": lambda: claim(schedules),
-        "forget": lambda: run(schedules, store.forget(schedules, ["a"])),
-        "confirm": lambda: run(schedules, store.confirm(schedules, b"1", [Confirmation("a", 1, "x")])),
+        "forget": lambda: run(schedules, store.forget(["a"])),
+        "confirm": lambda: run(schedules, store.confirm(b"1", [Confirmation("a", 1, RAN)])),
     }
     errors = []
     for step in steps.values():

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from redis_kit.queues import InvalidSchedule
 from redis_kit.queues.features.schedules import cron
 from redis_kit.queues.features.schedules.cron import Cron
-from redis_kit.queues.features.schedules.definition import Every, Once, share
+from redis_kit.queues.features.schedules.definition import Definition, share
+from redis_kit.queues.features.schedules.plan import latest
 
 ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Pacific/Apia", "UTC")
 EXPRESSIONS = ("30 2 * * *", "0 0 * * *", "*/20 * * * *", "15 */3 * * *", "0 1,2,3 * * *", "0 4 L * *", "5 4 * * SUN")
@@ -29,19 +30,20 @@ def shown(moment, zone="Europe/Berlin"):
     return datetime.fromtimestamp(moment / 1000, ZoneInfo(zone)).isoformat()
 
 
-@given(MOMENTS, st.integers(100, 10**9), st.integers(0, 10**12))
+@given(MOMENTS, st.integers(100, 10**9), st.integers(1, 10**12))
 def test_interval_counts_real_time_from_its_anchor(moment, interval, anchor):
-    times, moment = Every(interval, anchor), moment * 1000
+    times, moment = Definition("x", "t", every=interval, start=anchor), moment * 1000
     first = times.after(moment)
     assert moment < first <= moment + interval
     assert (first - anchor) % interval == 0
-    assert times.until(first, 3) == [first, first - interval, first - 2 * interval]
-    assert times.until(first - 1, 1) == [first - interval]
+    assert latest(times, 0, first, 3) == [first - 2 * interval, first - interval, first]
+    assert latest(times, 0, first - 1, 1) == [first - interval]
 
 
 def test_one_time_comes_once():
-    assert (Once(500).after(499), Once(500).after(500)) == (500, None)
-    assert (Once(500).until(499, 9), Once(500).until(500, 9)) == ([], [500])
+    once = Definition("x", "t", at=500)
+    assert (once.after(499), once.after(500)) == (500, None)
+    assert (latest(once, 0, 499, 9), latest(once, 0, 500, 9)) == ([], [500])
 
 
 @settings(max_examples=60)
@@ -57,8 +59,9 @@ def test_times_of_cron_are_the_same_forwards_and_backwards(moment, expression, z
         ahead.append(times.after(ahead[-1]))
     assert moment < ahead[0]
     assert ahead == sorted(set(ahead))
-    assert times.until(ahead[-1], 4) == ahead[::-1]
-    assert times.until(ahead[-1] - 1, 2) == ahead[-2:-4:-1]
+    definition = Definition("x", "t", cron=expression, timezone=zone)
+    assert latest(definition, 0, ahead[-1], 4) == ahead
+    assert latest(definition, 0, ahead[-1] - 1, 2) == ahead[1:3]
 
 
 def field(most, least=0):
@@ -126,9 +129,9 @@ def test_ticks_are_those_of_a_look_at_the_clocks_in_each_minute(change, minute, 
     while (moment := times.after(moment)) < (start + DAYS * 86_400) * 1000:
         found.append(moment)
     assert found == expected
+    definition = Definition("x", "t", cron=times.expression, timezone=zone)
     for place in range(0, len(found), 1 + len(found) // 20):
-        latest = times.until(found[place] + 30_000, 9)
-        assert latest[: place + 1] == found[: place + 1][::-1][:9]
+        assert latest(definition, start * 1000 - 1, found[place] + 30_000, 9) == found[: place + 1][-9:]
 
 
 @given(st.sampled_from(ZONES[:-1]), st.integers(0, 364), st.integers(0, 23), st.integers(0, 59))
@@ -163,7 +166,7 @@ def test_steps_go_on_through_both_hours_and_intervals_do_too():
         moment = times.after(moment)
         found.append(shown(moment)[11:])
     assert found == ["02:00:00+02:00", "02:30:00+02:00", "02:00:00+01:00", "02:30:00+01:00"]
-    day = Every(86_400_000, ms(2026, 10, 24, 12))
+    day = Definition("x", "t", every=86_400_000, start=ms(2026, 10, 24, 12))
     assert shown(day.after(ms(2026, 10, 24, 12))) == "2026-10-25T11:00:00+01:00"
 
 

@@ -5,11 +5,11 @@ from time import monotonic
 from redis_kit.queues import Queue
 from redis_kit.queues.features.workflows.calls import CHECKED_WORKFLOWS
 from redis_kit.queues.features.workflows.caretaker import INTERVAL, SOON, Caretaker
-from redis_kit.queues.features.workflows.keys import WorkflowKeys, WorkflowLists
+from redis_kit.queues.features.workflows.keys import list_key, workflow_key
 
 
 def test_many_workflows_are_looked_at_one_run_after_the_other(kit):
-    checked, caretaker = WorkflowLists.of().checked, Caretaker(Queue("default").run_flow)
+    checked, caretaker = list_key("checked"), Caretaker(Queue("default").run_flow)
 
     def due():
         return kit.client.zcount(checked, "-inf", 1)
@@ -22,9 +22,9 @@ def test_many_workflows_are_looked_at_one_run_after_the_other(kit):
 
 
 def test_expired_workflows_leave_the_list_and_others_stay(kit):
-    listed, caretaker = WorkflowLists.of().listed, Caretaker(Queue("default").run_flow)
+    listed, caretaker = list_key("listed"), Caretaker(Queue("default").run_flow)
     new = kit.client.time()[0] * 1000
-    kit.client.hset(WorkflowKeys.of("runs").meta, "status", "running")
+    kit.client.hset(workflow_key("runs", "meta"), "status", "running")
     kit.client.zadd(listed, {f"expired {number}": 1 for number in range(60)})
     kit.client.zadd(listed, {"runs": 1, "not stored yet": new})
     for _ in range(1000):
@@ -36,7 +36,7 @@ def test_expired_workflows_leave_the_list_and_others_stay(kit):
 
 
 def test_list_with_many_expired_workflows_is_looked_at_again_soon(kit):
-    listed, caretaker = WorkflowLists.of().listed, Caretaker(Queue("default").run_flow)
+    listed, caretaker = list_key("listed"), Caretaker(Queue("default").run_flow)
     kit.client.zadd(listed, {f"expired {number}": 1 for number in range(25)})
     for left in (15, 5, 0):
         caretaker.run()

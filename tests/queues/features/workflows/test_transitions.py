@@ -12,8 +12,9 @@ from redis_kit.core.errors import KeyConflict, RedisUnavailable
 from redis_kit.core.flow import single
 from redis_kit.queues import Queue, UnknownWorkflow, Workflow, chain, failures, group, previous
 from redis_kit.queues.features import workflows
-from redis_kit.queues.features.workflows import calls, caretaker, keys, transitions
+from redis_kit.queues.features.workflows import calls, caretaker, transitions
 from redis_kit.queues.features.workflows.graph import Graph
+from redis_kit.queues.features.workflows.keys import list_key, workflow_key
 from redis_kit.queues.features.workflows.parts import Group
 from redis_kit.queues.features.workflows.start import packed
 from redis_kit.queues.features.workflows.step import StepCall
@@ -21,6 +22,7 @@ from redis_kit.testing.jobs import drain
 from tests.queues.support import workflow_tasks
 from tests.queues.support.workflow_tasks import ran, report, split, work
 
+PARTS = ("meta", "steps", "states", "groups", "due", "active", "values", "errors", "ended")
 SCRIPTS = sorted((Path(workflows.__file__).parent / "scripts").glob("[!_]*.lua"))
 
 
@@ -45,7 +47,7 @@ def step(number):
 
 
 def test_scripts_name_no_other_keys():
-    allowed = {*keys.WorkflowKeys._fields, *keys.WorkflowLists._fields}
+    allowed = {*PARTS, "listed", "checked"}
     sources = [scripts.load("redis_kit.queues.features.workflows", path.stem).source for path in SCRIPTS]
     named = {name for source in sources for name in re.findall(r"^-- KEYS\[\d+\] +(\w+)", source, re.MULTILINE)}
     assert named == allowed
@@ -53,7 +55,7 @@ def test_scripts_name_no_other_keys():
 
 def test_keys_of_a_workflow_are_no_queues_and_in_one_slot(kit):
     workflow = create(work.step(1))
-    assert set(keys.WorkflowKeys.of("w")) == {workflow.key(part) for part in keys.WorkflowKeys._fields}
+    assert [workflow_key("w", part) for part in PARTS] == [workflow.key(part) for part in PARTS]
     assert "{queues:workflow:w}" in workflow.key("meta")
     assert Queue("workflow:w").key("meta") != workflow.key("meta")
 
@@ -107,7 +109,7 @@ def test_death_of_the_caller_is_mended_by_a_look_after_the_workflow(any_kit):
     nodes = packed(Graph(Group([work.step(1)])), "w")
     caller = transitions.create("w", "name", nodes)
     next(caller)
-    run(single(calls.REGISTER(None, "w", 10, 0)))  # in its place, for a look at once
+    run(single(calls.REGISTER(list_key(), "w", 10, 0)))  # in its place, for a look at once
     run(single(caller.send(None)))
     assert run(caretaker.taken()) == ["w"]
     assert run(caretaker.taken()) == []
@@ -120,7 +122,7 @@ def test_death_of_the_caller_is_mended_by_a_look_after_the_workflow(any_kit):
 
 def grow_old(id="w"):
     """Let all steps be as if nobody had looked at them for some time."""
-    client, active = connections.client(), keys.WorkflowKeys.of(id).active
+    client, active = connections.client(), workflow_key(id, "active")
     for number in client.call("ZRANGE", active, 0, -1):
         client.call("ZADD", active, 0, number)
 
@@ -159,23 +161,23 @@ def test_look_leaves_waiting_and_running_jobs_alone(kit):
     Queue("default").claim(10)
     for _ in range(2):
         grow_old()
-        assert run(caretaker.repair("w"))[1:] == (0, [])
+        assert run(caretaker.repair("w")) == (0, [])
     assert Queue("default").counts() == (0, 140, 10, 0)
 
 
 def test_workflow_that_ended_is_looked_at_no_more(kit):
     workflow = create(work.step(1))
-    lists = keys.WorkflowLists.of()
+    listed, checked = list_key("listed"), list_key("checked")
     drain()
     run(caretaker.repair("w"))
-    assert not kit.client.zcard(lists.checked)
-    assert kit.client.zcard(lists.listed) == 1
+    assert not kit.client.zcard(checked)
+    assert kit.client.zcard(listed) == 1
     kit.client.delete(workflow.key("meta"))
     run(caretaker.repair("w"))
-    assert kit.client.zcard(lists.listed) == 1  # it may be about to start
-    kit.client.zadd(lists.listed, {"w": 5})
+    assert kit.client.zcard(listed) == 1  # it may be about to start
+    kit.client.zadd(listed, {"w": 5})
     run(caretaker.repair("w"))
-    assert not kit.client.exists(*lists)
+    assert not kit.client.exists(listed, checked)
 
 
 def test_step_whose_workflow_was_rolled_back_waits_for_its_turn(kit):
@@ -197,14 +199,14 @@ def test_results_over_16_mib_are_too_much_for_one_step(kit):
     assert "more than 16,777,216 bytes" in workflow.steps()[-1].error
 
 
-@pytest.mark.parametrize("part", [part for part in keys.WorkflowKeys._fields if part != "ended"])
+@pytest.mark.parametrize("part", PARTS[:-1])
 def test_key_of_a_wrong_type_is_named_and_nothing_is_changed(kit, part):
     create(group(work.step(1), work.step(2)))
     run(transitions.fail(step(2), "no"))
-    key = getattr(keys.WorkflowKeys.of("w"), part)
+    key, keys = workflow_key("w", part), [workflow_key("w", each) for each in PARTS]
     kit.client.delete(key)
     kit.client.rpush(key, "x")
-    before = {name: kit.client.dump(name) for name in keys.WorkflowKeys.of("w")}
+    before = {name: kit.client.dump(name) for name in keys}
     for steps in (
         transitions.begin(step(3)),
         transitions.finish(step(3), b"1"),
@@ -214,7 +216,7 @@ def test_key_of_a_wrong_type_is_named_and_nothing_is_changed(kit, part):
     ):
         with pytest.raises(KeyConflict, match=re.escape(key)):
             run(steps)
-    assert {name: kit.client.dump(name) for name in keys.WorkflowKeys.of("w")} == before
+    assert {name: kit.client.dump(name) for name in keys} == before
 
 
 class LostReply:

@@ -6,7 +6,7 @@ import pytest
 
 from redis_kit.queues import Queue, chain, failures, group, previous
 from redis_kit.queues.features.workflows import caretaker
-from redis_kit.queues.features.workflows.keys import WorkflowLists
+from redis_kit.queues.features.workflows.keys import list_key
 from tests.fixtures import failpoints
 from tests.fixtures.process import wait_for
 from tests.queues.support.backup import Backup
@@ -82,7 +82,7 @@ def test_supervisor_looks_after_workflows(queue, start_worker, journal, kit):
     workflow = chain(note.using(queue_name="other").step("a"), note.step("b")).enqueue()
     Queue("other").delete(workflow.steps()[0].id)
     kit.client.zadd(workflow.key("active"), {1: 0})
-    kit.client.zadd(WorkflowLists.of().checked, {workflow.id: 0})
+    kit.client.zadd(list_key("checked"), {workflow.id: 0})
     worker = start_worker("--threads", 1)
     assert workflow.wait_until_finished(caretaker.INTERVAL + 20)
     assert workflow.status().state == "failed"

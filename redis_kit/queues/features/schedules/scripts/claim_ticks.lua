@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Claim schedules that are due, for a short time in which their jobs are added.
+-- Claim schedules that are due, for a short time in which their jobs are added. One without code and row is forgotten.
 -- One script: of all workers that wake up for a tick, one gets it.
 --
 -- @keys due, names, code, stored, state, versions, watchers
@@ -39,9 +39,17 @@ for at = 1, #found, 2 do
     local name = found[at]
     if (not skipped[name] or found[at + 1] == "0") and limit > 0 then
         limit = limit - 1
-        redis.call("ZADD", due, claim, name)
-        for _, value in ipairs({name, found[at + 1], redis.call("HGET", code, name) or "", redis.call("HGET", stored, name) or "", redis.call("HGET", state, name) or ""}) do
-            reply[#reply + 1] = value
+        local definition, row = redis.call("HGET", code, name), redis.call("HGET", stored, name)
+        if definition or row then
+            redis.call("ZADD", due, claim, name)
+            local became = redis.call("HGET", state, name)
+            for _, value in ipairs({name, found[at + 1], definition or "", row or "", became or ""}) do
+                reply[#reply + 1] = value
+            end
+        else
+            redis.call("ZREM", due, name)
+            redis.call("ZREM", names, name)
+            redis.call("HDEL", state, name)
         end
     end
 end

@@ -2,27 +2,23 @@
 -- Record what became of claimed schedules, and when to look at them again.
 -- One script: whoever changed a schedule, or claimed it after the lease, is left alone.
 --
--- @keys due, names, code, state
+-- @keys due, state
 -- ARGV[1]     claim     see claim_ticks
--- ARGV[2...]  rows      name of each, when to look at it, ms, "" for never, "-" to forget it; its state, "" to leave that
+-- ARGV[2...]  rows      name of each, when to look at it, ms, "" for never; its state, "" to leave that
 -- returns     how many were recorded
 
--- @check_types due, names, code, state
+-- @check_types due, state
 local count = 0
 for at = 2, #ARGV, 3 do
     local name, when, became = ARGV[at], ARGV[at + 1], ARGV[at + 2]
     if redis.call("ZSCORE", due, name) == ARGV[1] then
         count = count + 1
-        if tonumber(when) then
+        if when ~= "" then
             redis.call("ZADD", due, when, name)
         else
             redis.call("ZREM", due, name)
         end
-        if when == "-" then
-            redis.call("ZREM", names, name)
-            redis.call("HDEL", code, name)
-            redis.call("HDEL", state, name)
-        elseif became ~= "" then
+        if became ~= "" then
             redis.call("HSET", state, name, became)
         end
     end

@@ -17,19 +17,7 @@ local now = string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))
 -- @include _due_page
 -- @check_types meta, steps, states, groups, due, active
 if redis.call("EXISTS", meta) == 0 then
-    local waits, nodes = {}, {}
-    for at = 5, #ARGV, 3 do
-        local place = #waits
-        waits[place + 1], waits[place + 2] = ARGV[at], ARGV[at + 1]
-        nodes[place + 1], nodes[place + 2] = ARGV[at], ARGV[at + 2]
-        local head, members = string.match(ARGV[at + 2], "^(g[^\n]*\n)(.*)$")
-        if head then
-            nodes[place + 2] = head
-            redis.call("HSET", steps, "members:" .. ARGV[at], members)
-        end
-    end
-    redis.call("HSET", states, unpack(waits))
-    redis.call("HSET", steps, unpack(nodes))
+    store_nodes(5)
     if ARGV[2] == "0" then
         for _, key in ipairs({steps, states}) do redis.call("PEXPIRE", key, ARGV[4]) end
         return {}
