@@ -1,12 +1,12 @@
 """The backend of ``django.tasks``: tasks become jobs in queues, and ``rk_worker`` runs them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
-from django.core.checks import CheckMessage, Error
+from django.core.checks import CheckMessage
 
 from redis_kit.core import conf
 from redis_kit.core.conf import Section
@@ -19,12 +19,12 @@ from redis_kit.queues.framework import BaseTaskBackend, TaskResultDoesNotExist, 
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks.options import check_function, check_options
-from redis_kit.queues.tasks.result import EnqueuedJob, RedisTaskResult
+from redis_kit.queues.tasks.result import RedisTaskResult
 from redis_kit.queues.tasks.task import Task, extended
 
 if TYPE_CHECKING:
     from redis_kit.queues.queue import Queue
-    from redis_kit.queues.tasks.enqueue import Make, Stages
+    from redis_kit.queues.tasks.enqueue import Enqueuer
 
 
 @dataclass(frozen=True)
@@ -86,35 +86,19 @@ class RedisTaskBackend(BaseTaskBackend):
 
         One round trip, and another one if an older job has the unique key of the call.
         """
-        from redis_kit.queues.tasks import enqueue as task_enqueue
-
-        call = self._validated(task)
-        if not (call.store_result and self._results):
-            return task_enqueue.enqueue(call, args, kwargs)
-        return self._results.enqueue(task, call, args, kwargs)
+        return self._enqueuer(task).enqueue(args, kwargs)
 
     async def aenqueue(self, task: Any, args: Any, kwargs: Any) -> Any:
         """See enqueue(). The job is added now: Django has no transactions in asynchronous code."""
-        from redis_kit.queues.tasks import enqueue as task_enqueue
-
-        call = self._validated(task)
-        if not (call.store_result and self._results):
-            return await task_enqueue.aenqueue(call, args, kwargs)
-        return await self._results.aenqueue(task, call, args, kwargs)
+        return await self._enqueuer(task).aenqueue(args, kwargs)
 
     def enqueue_many(self, task: Any, calls: Iterable[Any]) -> list[Any]:
         """Add a job for each call. See Task.enqueue_many()."""
-        from redis_kit.queues.tasks import enqueue as task_enqueue
-
-        call = self._validated(task)
-        return task_enqueue.enqueue_many(call, calls, *self._stages(task, call), waits=self.chosen.ENQUEUE_ON_COMMIT)
+        return self._enqueuer(task).enqueue_many(calls)
 
     async def aenqueue_many(self, task: Any, calls: Iterable[Any]) -> list[Any]:
         """See enqueue_many(). The jobs are added now."""
-        from redis_kit.queues.tasks import enqueue as task_enqueue
-
-        call = self._validated(task)
-        return await task_enqueue.aenqueue_many(call, calls, *self._stages(task, call))
+        return await self._enqueuer(task).aenqueue_many(calls)
 
     def get_result(self, result_id: str) -> RedisTaskResult:
         """Return the result of a call. One round trip.
@@ -123,25 +107,25 @@ class RedisTaskBackend(BaseTaskBackend):
         wrote to the result.
         """
         queue = self.queue_of(result_id)
-        result: RedisTaskResult = queue.run_flow(self._stored.get(queue, result_id))
+        result: RedisTaskResult = queue.run_flow(feature.provided("results").get(queue, result_id))
         return result
 
     async def aget_result(self, result_id: str) -> RedisTaskResult:
         """See get_result()."""
         queue = self.queue_of(result_id)
-        result: RedisTaskResult = await queue.arun_flow(self._stored.get(queue, result_id))
+        result: RedisTaskResult = await queue.arun_flow(feature.provided("results").get(queue, result_id))
         return result
 
     def wait_until_finished(self, result_id: str, timeout: float) -> RedisTaskResult:
         """Return the result of a call when it has ended, or after ``timeout`` seconds. See RedisTaskResult."""
         queue = self.queue_of(result_id)
-        result: RedisTaskResult = queue.run_flow(self._stored.wait(queue, result_id, timeout))
+        result: RedisTaskResult = queue.run_flow(feature.provided("results").wait(queue, result_id, timeout))
         return result
 
     async def await_until_finished(self, result_id: str, timeout: float) -> RedisTaskResult:
         """See wait_until_finished()."""
         queue = self.queue_of(result_id)
-        result: RedisTaskResult = await queue.arun_flow(self._stored.wait(queue, result_id, timeout))
+        result: RedisTaskResult = await queue.arun_flow(feature.provided("results").wait(queue, result_id, timeout))
         return result
 
     def cancel(self, result_id: str) -> bool:
@@ -181,11 +165,11 @@ class RedisTaskBackend(BaseTaskBackend):
     def problems(self) -> Iterator[CheckMessage]:
         """Yield the problems of the backend's entry in ``TASKS``."""
         where = f"TASKS['{self.alias}']"
-        wrong = list(conf.mismatches(BackendEntry, where, self._entry))
+        for problem in conf.mismatches(BackendEntry, where, self._entry):
+            yield problem.check_message
         if isinstance(self.options, Mapping):
-            wrong += conf.mismatches(BackendOptions, f"{where}['OPTIONS']", self.options)
-        for problem in wrong:
-            yield Error(problem.message, hint=problem.hint or None, id=f"redis_kit.{problem.id}")
+            for problem in conf.mismatches(BackendOptions, f"{where}['OPTIONS']", self.options):
+                yield problem.check_message
 
     def _unlisted(self, queue: str) -> UnlistedQueue:
         place, wrong = f"TASKS['{self.alias}']", f"Queue {queue!r} is not valid for backend."  # the framework's words
@@ -197,31 +181,18 @@ class RedisTaskBackend(BaseTaskBackend):
             return UnlistedQueue(f"{wrong} {problem.text}")
         return UnlistedQueue(f'{wrong} Add "QUEUES": [] there to allow every queue, or list the names.')
 
-    def _validated(self, task: Any) -> Task[..., Any]:
+    def _enqueuer(self, task: Any) -> "Enqueuer":
+        """Return what enqueues calls of a task. Raises what validate_task() does, and ConfigurationError."""
+        from redis_kit.queues.tasks.enqueue import Enqueuer
+
         _ = self.chosen  # raises for a wrong option
         # If any queue is allowed, a task that was valid when it was defined still is.
         if self.queues or not isinstance(task, Task):
             self.validate_task(task)
-        return task if isinstance(task, Task) else extended(task)
-
-    def _stages(self, task: Any, call: Task[..., Any]) -> "tuple[Make, Stages]":
-        """Return what makes the results of many calls, and what is done with these."""
-        from redis_kit.queues.tasks import enqueue as task_enqueue
-
-        if call.store_result and self._results:
-            return partial(self._results.new_of_many, task), self._results.stages
-        return partial(_new_jobs, call.queue_name), task_enqueue.Stages(type(self))
-
-    @cached_property
-    def _results(self) -> Any:
-        stored = feature.results()
-        return stored and stored.results_of(self)
-
-    @property
-    def _stored(self) -> Any:
-        if not self._results:
-            raise NotImplementedError("No feature of redis_kit.queues stores results.")
-        return self._results
+        call = task if isinstance(task, Task) else extended(task)
+        stores = call.store_result and feature.has("results")
+        kind = feature.provided("results").ResultEnqueuer if stores else Enqueuer
+        return kind(self, call, task)
 
     def queue_of(self, result_id: str) -> "Queue":
         """Return the queue of a job. Raises TaskResultDoesNotExist for an id that none has."""
@@ -231,10 +202,6 @@ class RedisTaskBackend(BaseTaskBackend):
             return Queue(ids.queue_of(validation.identifier("result_id", result_id)))
         except (InvalidName, InvalidValue) as error:
             raise TaskResultDoesNotExist(str(error)) from None
-
-
-def _new_jobs(queue: str, ids: Sequence[str], *_calls: Any) -> list[EnqueuedJob]:
-    return [EnqueuedJob(id, queue) for id in ids]
 
 
 def queue_names() -> set[str]:

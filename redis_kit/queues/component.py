@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error
+from django.core.checks import CheckMessage
 from django.utils.module_loading import import_string
 
 from redis_kit.core.component import Component
@@ -52,7 +52,7 @@ class Queues(Component):
         from redis_kit.queues.tasks import discovery, middleware
 
         for problem in (*discovery.problems(), *discovery.problems_of_paths(), *middleware.problems()):
-            yield Error(problem.message, hint=problem.hint or None, id=f"redis_kit.{problem.id}")
+            yield problem.check_message
         for feature in features():
             yield from feature.checks()
         if not settings.is_overridden("TASKS"):  # type: ignore[misc]
@@ -64,8 +64,7 @@ class Queues(Component):
         from redis_kit.queues.backend import RedisTaskBackend
 
         if wrong := list(framework.tasks_problems()) or list(framework.missing_backends()):
-            for problem in wrong:
-                yield Error(problem.message, hint=problem.hint, id=f"redis_kit.{problem.id}")
+            yield from (problem.check_message for problem in wrong)
             return
         with suppress(framework.InvalidTaskBackend):
             for backend in framework.task_backends.all():

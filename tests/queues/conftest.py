@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from redis_kit.queues.engine.feature import results
+from redis_kit.core.errors import ConfigurationError
+from redis_kit.queues.engine.feature import has
 from redis_kit.queues.errors import NoResult
 from tests.fixtures.fork_server import start_python
 from tests.fixtures.process import wait_for
@@ -23,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "django", "rk_worker", "--settings", "tests.queues.support.worker_settings"]
 
 
-NO_RESULTS = ("No feature of redis_kit.queues stores results", "'EnqueuedJob' object has no attribute")
+NO_RESULTS = ("No feature of redis_kit.queues provides results", "'EnqueuedJob' object has no attribute")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -31,8 +32,8 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """In a copy without the feature of results, tests that read a result have nothing to read."""
     try:
         return (yield)
-    except (NoResult, NotImplementedError, AttributeError) as error:
-        if results() or not (isinstance(error, NoResult) or str(error).startswith(NO_RESULTS)):
+    except (NoResult, ConfigurationError, AttributeError) as error:
+        if has("results") or not (isinstance(error, NoResult) or str(error).startswith(NO_RESULTS)):
             raise
     pytest.skip("it reads the result of a call, and the feature that stores results is taken away")
 

@@ -10,7 +10,7 @@ from redis_kit.core import conf, scripts
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues.engine import ids as identity
 from redis_kit.queues.engine.done import Ack
-from redis_kit.queues.engine.feature import all_parts, pause_parts, results, script_hooks, script_parts, whole
+from redis_kit.queues.engine.feature import all_parts, has, pause_parts, script_hooks, script_parts, whole
 from redis_kit.queues.engine.job import Job, member
 from redis_kit.queues.keys import OF_JOB, OF_ONE, OF_WORKER, of_one
 from redis_kit.queues.settings import QueueSettings
@@ -170,7 +170,7 @@ def settle(
     parts, more = parts_of(features) - {"later"}, _keys_of(base, acks, done_limit)
     if ends:
         parts = whole(parts) | {"any", "bury", "delay", "endings", *([part] if part else [])}
-    if results() and any(end.ttl_ms for end in ends):
+    if has("results") and any(end.ttl_ms for end in ends):
         ids = [end.member.split(b"/", 3)[-1].decode("utf-8", "surrogateescape") for end in ends]
         more = [of_one(base, part, id) for id in ids for part in OF_JOB]
     if more:
@@ -260,7 +260,7 @@ def _flat(acks: Sequence[Ack], done_limit: int) -> list[Any]:
 def _keys_of(base: str, acks: Sequence[Ack], done_limit: int) -> list[str]:
     """Return the keys of results of done jobs, and twice the stream of these; none if no feature stores them."""
     more: list[str] = []
-    if not results():
+    if not has("results"):
         return more
     for ack in acks:
         if ack.value:

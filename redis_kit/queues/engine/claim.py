@@ -48,7 +48,7 @@ class Claimed(NamedTuple):
 def claim(queue: Primitive, limit: int, worker: str | None, about: str = "", done: Iterable[Job] = ()) -> Flow[Claimed]:
     """Acknowledge jobs and claim others, with arguments that were not checked yet."""
     whole_number("limit", limit, validation.LIMIT)
-    acks = _acks(done, options_of(queue.name).DONE_LIMIT) if done else ()
+    acks = _acks(queue, done) if done else ()
     if len(acks) > MOST_ACKS:
         raise InvalidValue(f"{len(acks)} jobs can't be acknowledged in one call; at most {MOST_ACKS} are allowed.")
     place = queue.using, queue.key(""), worker_id(worker)
@@ -167,20 +167,16 @@ def ack(queue: Primitive, jobs: Iterable[Job]) -> Flow[list[Job]]:
             by_worker.setdefault(job.token.partition("/")[0], []).append(job)
     except AttributeError as error:
         raise _unclaimed(error) from error
-    lost, done_limit = [], options_of(queue.name).DONE_LIMIT
+    lost = []
     for worker, claims in by_worker.items():
-        places = yield from _acknowledge(queue, worker, _acks(claims, done_limit), done_limit)
+        places = yield from acknowledge(queue, worker, _acks(queue, claims))
         lost += [claims[place] for place in places]
     return lost
 
 
 def acknowledge(queue: Primitive, worker: str, acks: Sequence[Ack]) -> Flow[list[int]]:
     """Acknowledge jobs of one worker; return the places, from 0, of those whose claim was lost."""
-    return _acknowledge(queue, worker, acks, options_of(queue.name).DONE_LIMIT)
-
-
-def _acknowledge(queue: Primitive, worker: str, acks: Sequence[Ack], done_limit: int) -> Flow[list[int]]:
-    lost, base = [], queue.key("")
+    lost, base, done_limit = [], queue.key(""), options_of(queue.name).DONE_LIMIT
     for start in range(0, len(acks), MOST_ACKS):
         batch = acks[start : start + MOST_ACKS]
 
@@ -289,9 +285,10 @@ def _unclaimed(error: AttributeError) -> InvalidValue:
     return InvalidValue(f"{text}: {error}.")
 
 
-def _acks(jobs: Iterable[Job], done_limit: int) -> list[Ack]:
+def _acks(queue: Primitive, jobs: Iterable[Job]) -> list[Ack]:
+    is_noted = options_of(queue.name).DONE_LIMIT > 0
     try:
-        return [ack_of(job, about=done_jobs.line(job) if done_limit else b"") for job in jobs]
+        return [ack_of(job, about=done_jobs.line(job) if is_noted else b"") for job in jobs]
     except AttributeError as error:
         raise _unclaimed(error) from error
 

@@ -132,7 +132,10 @@ class Feature:
     #: module with chosen(), put(), check() and key_of_call(), ``lanes`` that with lane_of(), check(), lane_of_call()
     #: and the scripts of limits, ``pausing`` that with the flows pause(), resume() and paused(), and ``transport`` that
     #: which stores calls in a database until they are sent. ``canceller`` returns the step that cancels a job,
-    #: ``step_class`` makes those of Task.step(), and ``spread`` is the subclass of engine.spread.Spread.
+    #: ``step_class`` makes those of Task.step(). ``results`` is
+    #: the module with the flows get() and wait() and with ResultEnqueuer, ``result_step`` returns the step that reads a
+    #: result, whose reply begins with the status, ``store_endings`` the flow that stores results of jobs that ended
+    #: without their worker, and ``recorders`` what recorders() returns. ``celery_sender`` sends a call to Celery.
     provides: ClassVar[Mapping[str, str]] = {}
     #: Options that this feature adds to ``@task``, with their defaults; see declare(). Middleware reads them as
     #: ``attempt.options``, which is None for a task that has none.
@@ -143,8 +146,6 @@ class Feature:
     sinks: ClassVar[Mapping[str, str]] = {}
     #: The field that this feature adds to messages, by their version.
     message_fields: ClassVar[Mapping[int, str]] = {}
-    #: Whether this feature stores results of jobs, and has the methods of features.results for that.
-    stores_results: ClassVar[bool] = False
     #: Middleware around attempts of jobs, as dotted paths. By ``route`` a job may leave this worker, ``begin`` is
     #: around all that happens once it stays, and ``task`` around the call of its task and its result,
     #: ``call`` around the call alone.
@@ -156,8 +157,6 @@ class Feature:
     queue_view: ClassVar[str] = ""
     #: Dotted paths of subclasses of MetricSource.
     metrics: ClassVar[tuple[str, ...]] = ()
-    #: Functions that send a call to another system, by the name of that system, as dotted paths.
-    senders: ClassVar[Mapping[str, str]] = {}
 
     def ready(self) -> None:
         """Connect signals; called once when Django has loaded. Must not talk to a server."""
@@ -175,9 +174,6 @@ class Feature:
         Called for each copy of the task, too. Raises InvalidValue.
         """
         return {}
-
-    def call_context(self, task: Any) -> Mapping[str, str] | None:
-        """Return what to send with a call, for the process that runs it; only called with ``TRACING``."""
 
     def death_hook(self, source: Any, body: bytes) -> Callable[[str], object] | None:
         """Return what to call with the reason if a job dies, given its queue and its body or the beginning of that."""
@@ -281,11 +277,6 @@ def queue_views() -> list[Any]:
     return [import_module(feature.queue_view) for feature in features() if feature.queue_view]
 
 
-def call_context(task: Any) -> Mapping[str, str] | None:
-    """Return the context of a call that is sent now, if a feature has one."""
-    return next(filter(None, (feature.call_context(task) for feature in features())), None)
-
-
 @cache
 def has(part: str) -> bool:
     """Return whether a feature provides a part; see Feature.provides."""
@@ -309,10 +300,9 @@ def lane_of(queue: str, group: Any = None) -> str:
     return lane
 
 
-@cache
-def results() -> Any:
-    """Return the feature that stores results; None without one."""
-    return next((feature for feature in features() if feature.stores_results), None)
+def recorders() -> "Callable[[Any, Any], Recorder | None] | None":
+    """Return a function that returns the recorder of a job of a queue; None if no feature stores results."""
+    return provided("recorders")() if has("recorders") else None
 
 
 def death_hooks(source: Any, body: bytes) -> Sequence[Callable[[str], object]]:
@@ -328,11 +318,3 @@ def middleware(place: str) -> list[Any]:
 def named_sinks() -> dict[str, str]:
     """Return the dotted paths of the sinks that are named by a word."""
     return {name: path for feature in features() for name, path in feature.sinks.items()}
-
-
-def sender(system: str) -> Any:
-    """Return the function that sends a call to another system. Raises ImportError if no feature can."""
-    paths = {name: path for feature in features() for name, path in feature.senders.items()}
-    if system not in paths:
-        raise ImportError(f"no feature sends calls to {system!r}")
-    return import_string(paths[system])

@@ -9,7 +9,7 @@ from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues import validation
 from redis_kit.queues.engine import calls, ids, message
-from redis_kit.queues.engine.feature import results
+from redis_kit.queues.engine.feature import has, provided
 from redis_kit.queues.engine.job import seconds
 
 RETURNED = 100  # jobs in one call
@@ -94,8 +94,8 @@ def reap(queue: Primitive, step: ScriptCall, most: int) -> Flow[tuple[int, list[
 
 def after_endings(queue: Primitive, count: int) -> Flow[None]:
     """Store the results of jobs that ended without their worker, if there are any."""
-    if count and (stored := results()):
-        yield from stored.store_endings(queue)
+    if count and has("store_endings"):
+        yield from provided("store_endings")(queue)
 
 
 def heartbeat_reply(reply: list[Any]) -> HeartbeatReply:

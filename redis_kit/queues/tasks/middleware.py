@@ -4,6 +4,7 @@ It imports no Redis client.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from inspect import iscoroutinefunction
 from typing import Any
 
@@ -22,7 +23,6 @@ OPTION = "REDIS_KIT['QUEUES']['MIDDLEWARE']"
 HOOK = "process_enqueue"
 ALIKE = 0.9  # the likeness of a misspelt name; process_request(), of Django, has 0.8
 Factory = Callable[[Callable[..., Any]], Any]
-_hooks: list[list[Callable[["OutgoingCall"], None]]] = []  # none until they are made, then one list
 
 
 class OutgoingCall:
@@ -38,10 +38,10 @@ class OutgoingCall:
 
 def outgoing(task: Any, args: Any, kwargs: Mapping[str, Any]) -> OutgoingCall | None:
     """Return a call as the middleware leaves it; None if none looks at calls. Raises what the middleware raises."""
-    if not is_used():
+    if not hooks():
         return None
     call = OutgoingCall(task, args, kwargs)
-    for hook in _hooks[0]:
+    for hook in hooks():
         hook(call)
     if len(call.args) != len(args) or call.kwargs.keys() != kwargs.keys():
         raise InvalidMiddleware(
@@ -51,13 +51,6 @@ def outgoing(task: Any, args: Any, kwargs: Mapping[str, Any]) -> OutgoingCall | 
     if not isinstance(call.headers, dict):
         raise InvalidMiddleware(f"{listed()} put {shortened(call.headers)} in place of headers. They are a dict.")
     return call
-
-
-def is_used() -> bool:
-    """Return whether a middleware looks at calls."""
-    if not _hooks:
-        _hooks.append(hooks() if conf.section(QueueSettings).MIDDLEWARE else [])
-    return bool(_hooks[0])
 
 
 def factories() -> list[Factory]:
@@ -132,18 +125,18 @@ def _imported(path: str) -> Factory:
     return factory  # type: ignore[no-any-return]
 
 
+@cache
 def hooks() -> list[Callable[[OutgoingCall], None]]:
     """Return the hooks, the innermost first: what the outermost one did last is what it undoes first in a worker.
 
     Raises ConfigurationError for a middleware that can't be made.
     """
-    made_here = [made(factory, _refuse) for factory in factories()]
-    hooks = [getattr(middleware, HOOK, None) for middleware in made_here]
-    return [hook for hook in reversed(hooks) if hook]
+    every = [getattr(made(factory, _refuse), HOOK, None) for factory in factories()]
+    return [hook for hook in reversed(every) if hook]
 
 
 def _refuse(attempt: Any) -> Any:
     raise InvalidMiddleware("A middleware calls call_next() in a worker only, with the attempt that it got.")
 
 
-conf.on_change(_hooks.clear)
+conf.on_change(hooks.cache_clear)

@@ -22,7 +22,7 @@ from redis_kit.queues.tasks import discovery
 
 _tasks: dict[str, Any] = {}
 _backends: dict[str, Any] = {}  # RedisTaskBackend, by alias: all threads may share them
-_sinks: dict[str, str] = {}  # by queue, of jobs that say where they go
+sinks: dict[str, str] = {}  # by queue, of jobs that say where they go; workers serve it like the queues of tasks
 
 
 def register(task: Any) -> None:
@@ -70,29 +70,14 @@ def discovered(name: str) -> Any:
     return find(name)
 
 
-def register_queue(name: str, sink: str) -> None:
-    """Register a queue whose jobs say that they go to a sink. Workers serve it like the queues of tasks."""
-    _sinks[name] = sink
-
-
-def sink_of(queue: str) -> str:
-    """Return the sink for which a queue was registered, "" without one."""
-    return _sinks.get(queue, "")
-
-
-def queues_with_sinks() -> list[str]:
-    """Return the queues of register_queue()."""
-    return list(_sinks)
-
-
 def all_tasks() -> list[Any]:
     """Return the registered tasks."""
     return list(_tasks.values())
 
 
 def queue_names() -> list[str]:
-    """Return the queues of the registered tasks, and those of register_queue(), sorted."""
-    return sorted({*_sinks, *(task.queue_name for task in _tasks.values())})
+    """Return the queues of the registered tasks, and those with a sink, sorted."""
+    return sorted({*sinks, *(task.queue_name for task in _tasks.values())})
 
 
 def _defined(name: str) -> Any:

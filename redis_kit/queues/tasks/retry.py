@@ -49,16 +49,15 @@ def default_delay(attempt: int) -> float:
     return random.uniform(whole / 2, whole)  # noqa: S311 -- spreads load, hides nothing
 
 
-def check(chosen: Any) -> None:
+def check(backoff: Any) -> None:
     """Raise InvalidValue unless this can be a task's backoff."""
-    if callable(chosen):
-        if _takes_two(chosen):
-            return
-    elif chosen is None or (chosen and isinstance(chosen, (list, tuple))) or _is_delay(chosen):
-        for wait in chosen if isinstance(chosen, (list, tuple)) else ():
-            validation.milliseconds(wait, "backoff")
+    if backoff is None or (callable(backoff) and _takes_two(backoff)):
         return
-    raise InvalidValue(f"backoff must be {ALLOWED}, not {shortened(chosen)}.")
+    delays = [backoff] if isinstance(backoff, (int, float, timedelta)) else backoff
+    if not delays or not isinstance(delays, (list, tuple)):
+        raise InvalidValue(f"backoff must be {ALLOWED}, not {shortened(backoff)}.")
+    for delay in delays:
+        validation.milliseconds(delay, "backoff")
 
 
 def _chosen(chosen: Backoff, attempt: int, error: BaseException, result: Any) -> float | None:
@@ -74,13 +73,6 @@ def _chosen(chosen: Backoff, attempt: int, error: BaseException, result: Any) ->
 
 def _seconds(given: Delay) -> float:
     return validation.milliseconds(given) / 1000
-
-
-def _is_delay(value: Any) -> bool:
-    if not isinstance(value, (int, float, timedelta)):
-        return False
-    validation.milliseconds(value, "backoff")
-    return True
 
 
 def _takes_two(function: Callable[..., Any]) -> bool:

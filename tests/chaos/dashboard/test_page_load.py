@@ -9,7 +9,7 @@ pytestmark = pytest.mark.once
 
 
 def test_pages_of_a_full_server_are_small_and_take_few_round_trips(kit, boss, monkeypatch):
-    monkeypatch.setattr(registry, "_sinks", {})
+    monkeypatch.setattr(registry, "sinks", {})
     kit.options(**page_load.OPTIONS)
     monkeypatch.setattr(page_load, "ROUNDS", 1)
     page_load.fill(0.01)

@@ -3,10 +3,10 @@
 import logging
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property
 from secrets import token_hex
 from typing import Any
 
@@ -53,7 +53,7 @@ class DelayedTask(DjangoTask):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        registry.register_queue(cls.delay_queue, CELERY)
+        registry.sinks[cls.delay_queue] = CELERY
 
     def apply_async(
         self,
@@ -123,12 +123,11 @@ class DelayedTask(DjangoTask):
     ) -> Any:
         """Have Celery make the message and send its signals, store that, and return the result of the call."""
         unique = None if key is None else provided("unique_keys").chosen(self._full_key(key), "queued", True)
-        job_id = _job_id(validation.identifier("task_id", id, LONGEST_ID), given)
-        put = partial(self._put, unique=unique, wait=wait, is_retry=is_retry)
+        job_id, delay = _job_id(validation.identifier("task_id", id, LONGEST_ID), given), validation.milliseconds(wait)
         options = {name: value for name, value in given.items() if name not in OF_BROKER}
         add_to_parent = options.pop("add_to_parent", True)
         with ExitStack() as stack:
-            store = _Store(app, stack, self.delay_queue, job_id, put)
+            store = _Store(app, stack, self.delay_queue, job_id, unique=unique, delay=delay, is_retry=is_retry)
             result = super().apply_async(args, kwargs, id, store, *more, add_to_parent=False, **options)
         if unique and store.job_id != job_id:
             ignored, result = result.ignored, self.AsyncResult(store.job_id)
@@ -137,39 +136,23 @@ class DelayedTask(DjangoTask):
             parent.add_trail(result)
         return result
 
-    def _put(
-        self, id: str, body: Callable[[str], bytes], *, unique: UniqueKey | None, wait: float, is_retry: bool
-    ) -> str:
-        """Add the job, and return its id. Another call with this ``task_id`` that waits stays, as in Celery.
-
-        While Redis is unavailable, a retry is tried some times: the worker has no other copy of it. A retry that waits
-        is the same one: the broker delivered its message again.
-        """
-        delay = validation.milliseconds(wait)
-        name = spread().place(self.delay_queue, key=unique, id=id) or self.delay_queue
-        queue = PatientQueue(name) if is_retry else Queue(name)
-        for left in reversed(range(TRIES if is_retry else 1)):
-            try:
-                placed = queue.run_flow(enqueue.put_one(queue, (id, body(id)), unique, delay=delay, own=True))
-                break
-            except RedisUnavailable as error:
-                if error.indeterminate:
-                    error.__notes__ = [MAY_BE_STORED]
-                if not left:
-                    raise
-                time.sleep(PAUSE)
-        if placed.created or unique or is_retry:
-            return str(placed.id)
-        return self._put(f"{id}-{token_hex(4)}", body, unique=None, wait=wait, is_retry=False)
-
 
 class _Store:
     """Stands in for the producer of a call: keeps the message that Celery publishes. It connects to no broker."""
 
     def __init__(
-        self, app: Any, stack: ExitStack, queue: str, job_id: str, put: Callable[[str, Callable[[str], bytes]], str]
+        self,
+        app: Any,
+        stack: ExitStack,
+        queue: str,
+        job_id: str,
+        *,
+        unique: UniqueKey | None,
+        delay: int,
+        is_retry: bool,
     ) -> None:
-        self._app, self._stack, self._queue, self._put = app, stack, queue, put
+        self._app, self._stack, self._queue = app, stack, queue
+        self._unique, self._delay, self._is_retry = unique, delay, is_retry
         self.job_id, self._is_stored = job_id, False
 
     @property
@@ -188,8 +171,31 @@ class _Store:
             self._producer.publish(body, **options)
             return
         call = StoredMessage.made(self._app, body, options)
-        self.job_id = self._put(self.job_id, partial(call.dumps, self._queue))
+        self.job_id = self._put(call, self.job_id)
         self._is_stored = True
+
+    def _put(self, call: StoredMessage, id: str) -> str:
+        """Add the job, and return its id. Another call with this ``task_id`` that waits stays, as in Celery.
+
+        While Redis is unavailable, a retry is tried some times: the worker has no other copy of it. A retry that waits
+        is the same one: the broker delivered its message again.
+        """
+        name = spread().place(self._queue, key=self._unique, id=id) or self._queue
+        queue = PatientQueue(name) if self._is_retry else Queue(name)
+        job = id, call.dumps(self._queue, id)
+        for left in reversed(range(TRIES if self._is_retry else 1)):
+            try:
+                placed = queue.run_flow(enqueue.put_one(queue, job, self._unique, delay=self._delay, own=True))
+                break
+            except RedisUnavailable as error:
+                if error.indeterminate:
+                    error.__notes__ = [MAY_BE_STORED]
+                if not left:
+                    raise
+                time.sleep(PAUSE)
+        if placed.created or self._unique or self._is_retry:
+            return str(placed.id)
+        return self._put(call, f"{id}-{token_hex(4)}")
 
     @cached_property
     def _producer(self) -> Any:
@@ -230,4 +236,4 @@ def _delete(queue: Queue, unique: UniqueKey) -> Flow[bool]:
     return bool(id is not None and (yield manage.delete_step(queue.key(""), id.decode("utf-8", "surrogateescape"))))
 
 
-registry.register_queue(DelayedTask.delay_queue, CELERY)
+registry.sinks[DelayedTask.delay_queue] = CELERY

@@ -6,8 +6,7 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.queues.features.handover import store
 from redis_kit.queues.features.handover.store import HandOvers
-from redis_kit.queues.queue import Queue
-from redis_kit.queues.reports.stats import of_all, read_names
+from redis_kit.queues.reports.stats import of_all, over, read_names
 
 
 def hand_overs(queues: Iterable[str], *, using: str = "default") -> dict[str, HandOvers]:
@@ -15,14 +14,12 @@ def hand_overs(queues: Iterable[str], *, using: str = "default") -> dict[str, Ha
 
     Queues without any are left out, and those whose key is damaged.
     """
-    names = list(queues)
-    return Queue(names[0], using=using).run_flow(_read_hand_overs(names, using)) if names else {}
+    return over(using).run_flow(_read_hand_overs(list(queues), using))
 
 
 async def ahand_overs(queues: Iterable[str], *, using: str = "default") -> dict[str, HandOvers]:
     """See hand_overs()."""
-    names = list(queues)
-    return await Queue(names[0], using=using).arun_flow(_read_hand_overs(names, using)) if names else {}
+    return await over(using).arun_flow(_read_hand_overs(list(queues), using))
 
 
 def read_hand_overs(using: str) -> Flow[dict[str, HandOvers]]:

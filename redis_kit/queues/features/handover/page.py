@@ -70,6 +70,6 @@ def _figures(counts: Mapping[str, HandOvers]) -> Iterator[Figure]:
 def _any_sink() -> bool:
     """Return whether this project may have a sink. Tasks of Celery that this process did not import may name one."""
     names = conf.section(QueueSettings).QUEUE_OPTIONS
-    if "celery" in sys.modules or registry.queues_with_sinks() or sinks_of_backends():
+    if "celery" in sys.modules or registry.sinks or sinks_of_backends():
         return True
     return any(options_of(name).SINK for name in names)

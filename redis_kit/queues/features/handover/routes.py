@@ -124,37 +124,33 @@ class Route:
 
     def _note(self, answers: Sequence[Answer]) -> None:
         """Count what was taken and what was not, and remember whether the other system answers."""
-        not_taken = [answer for answer in answers if isinstance(answer, NotTaken)]
-        if taken := sum(not isinstance(answer, Exception) for answer in answers):
-            self._taken(taken, back=not not_taken)
-        if not_taken:
-            self._not_taken(max(not_taken, key=lambda error: error.unavailable), len(not_taken))
-
-    def _taken(self, count: int, *, back: bool) -> None:
+        errors = [answer for answer in answers if isinstance(answer, NotTaken)]
+        taken = sum(not isinstance(answer, Exception) for answer in answers)
+        details = self._source.name, self._sink.title
         with self._lock:
-            self._sent += count
-            back = back and bool(self._failures or self._refusing)
-            if back:
+            self._sent += taken
+            self._failed += len(errors)
+            was_failing = self._failures or self._refusing
+            if errors:
+                self._note_error(max(errors, key=lambda error: error.unavailable))
+            elif taken:
                 self._failures, self._refusing = 0, False
-        if back:
-            logger.warning("Queue %a: %s takes jobs again.", self._source.name, self._sink.title)
+        if was_failing and taken and not errors:
+            logger.warning("Queue %a: %s takes jobs again.", *details)
+        if errors and not was_failing:
+            logger.error("Queue %a: %s does not take jobs; they stay in the queue: %s", *details, self._error)
+        if errors:
+            guarded("The count of a failure", self.report, None)
 
-    def _not_taken(self, error: NotTaken, count: int) -> None:
-        text = described(error.__cause__ or error)
-        with self._lock:
-            self._failed += count
-            self._error = text
-            first = not (self._failures or self._refusing)
-            if error.unavailable:
-                pause = min(LONGEST, FIRST * 2 ** min(self._failures, 30)) * uniform(0.5, 1.0)  # noqa: S311
-                self._failures += 1
-                self._retry_at = monotonic() + pause
-            else:
-                self._failures, self._refusing = 0, True
-        if first:
-            details = self._source.name, self._sink.title, text
-            logger.error("Queue %a: %s does not take jobs; they stay in the queue: %s", *details)
-        guarded("The count of a failure", self.report, None)
+    def _note_error(self, error: NotTaken) -> None:
+        self._error = described(error.__cause__ or error)
+        self._refusing = not error.unavailable
+        if self._refusing:
+            self._failures = 0
+            return
+        pause = min(LONGEST, FIRST * 2 ** min(self._failures, 30)) * uniform(0.5, 1.0)  # noqa: S311
+        self._failures += 1
+        self._retry_at = monotonic() + pause
 
     def _postpone(self, jobs: Sequence[tuple[Job, float]], *, holds: bool) -> None:
         postponed = self._source.run_flow(claim.postpone(self._source, jobs, holds=holds, more=self._counts()))
@@ -171,8 +167,10 @@ class Routes(ProcessPart):
         self._lock = Lock()
         self._sinks: dict[str, Sink] = {}
         self._routes: dict[tuple[int, str], Route] = {}
-        self._named = {options_of(source.name).SINK or registry.sink_of(source.queue_name) for source in sources} - {""}
-        self.used = bool(by_backend) or any(options_of(source.name).SINK for source in sources)
+        of_queues = {options_of(source.name).SINK for source in sources} - {""}
+        of_messages = {registry.sinks[source.queue_name] for source in sources if source.queue_name in registry.sinks}
+        self._named = of_queues | of_messages
+        self.used = bool(by_backend or of_queues)
 
     def run(self) -> None:
         """Let the sinks connect."""

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from django.apps import apps
-from django.db import DatabaseError, connections
+from django.db import DatabaseError
 from django.utils.timezone import now
 
 from redis_kit.core import conf
@@ -44,14 +44,11 @@ def new_row(**fields: Any) -> Any:
     return OutboxMessage(**fields)
 
 
-def store(alias: str, row: Any) -> int:
-    """Store the row of a call in the present transaction, and return its number. One statement."""
-    row.save(using=alias, force_insert=True)
-    return int(row.pk)
-
-
-def store_many(alias: str, new: Sequence[Any]) -> list[int]:
+def store(alias: str, new: Sequence[Any]) -> list[int]:
     """Store rows in the present transaction, and return their numbers. A statement for some hundred."""
+    if len(new) == 1:
+        new[0].save(using=alias, force_insert=True)  # bulk_create() would begin and commit a transaction
+        return [int(new[0].pk)]
     stored = rows(alias).bulk_create(new)
     if all(row.pk for row in stored):
         return [int(row.pk) for row in stored]
@@ -61,29 +58,17 @@ def store_many(alias: str, new: Sequence[Any]) -> list[int]:
     return [numbers[row.job] for row in new]
 
 
-def note_sent(alias: str, number: int, *, stays: bool) -> None:
-    """Note in the row of a call that Redis has it, or delete the row. If that fails, a worker does it. One statement.
+def note_sent(alias: str, stay: Sequence[int], end: Sequence[int]) -> None:
+    """Note in the rows of calls that Redis has them, or delete the rows. If that fails, a worker does it.
 
-    A row that ``stays`` is there until Redis has known the call for some seconds.
+    Rows that ``stay`` are there until Redis has known the call for some seconds. A statement for 500 of either.
     """
-    try:
-        if stays:
-            rows(alias).filter(pk=number).update(sent=now())
-            return
-        connection = connections[alias]
-        table, column = map(connection.ops.quote_name, (rows(alias).model._meta.db_table, "id"))
-        with connection.cursor() as cursor:  # a queryset would begin and commit a transaction
-            cursor.execute(f"DELETE FROM {table} WHERE {column} = %s", [number])  # noqa: S608 -- names of our own
-    except DatabaseError as error:
-        if _log_limit.allows(alias):
-            logger.warning("A row of the outbox of database %a could not be changed: %s", alias, error)
-
-
-def note_all_sent(alias: str, stay: Sequence[int], end: Sequence[int]) -> None:
-    """See note_sent(), for many rows: those that ``stay``, and those that ``end``. Two statements for each 500."""
     try:
         for chunk in batched(stay, 500):
             rows(alias).filter(pk__in=chunk).update(sent=now())
+        if len(end) == 1:
+            new_row(pk=end[0]).delete(using=alias)  # delete() of a queryset would begin and commit a transaction
+            return
         for chunk in batched(end, 500):
             rows(alias).filter(pk__in=chunk).delete()
     except DatabaseError as error:

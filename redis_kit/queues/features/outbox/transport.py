@@ -1,12 +1,11 @@
 """Calls go through the outbox: they are stored in the database at once, and sent after the commit."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from time import time
 from typing import Any
 
-from asgiref.sync import sync_to_async
 from django.db import transaction
 
 from redis_kit.core.errors import RedisFailure
@@ -15,75 +14,31 @@ from redis_kit.queues import validation
 from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.unique import PutResult, UniqueKey, key_of_call
 from redis_kit.queues.features.outbox import store
-from redis_kit.queues.tasks.enqueue import (
-    NewCall,
-    PackedCall,
-    Stages,
-    WaitingCall,
-    aput,
-    described,
-    note_all,
-    put,
-    put_many,
-)
+from redis_kit.queues.tasks.enqueue import Enqueuer, NewCall, PackedCall, WaitingCall, described, raise_first
 from redis_kit.queues.tasks.task import Task
 
 
-def send(alias: str, task: Task[..., Any], id: str, call: PackedCall, sent: Callable[[PutResult], None]) -> None:
-    """Store a call in a database, and send it after the commit. See tasks.enqueue.send()."""
-    key = call.key or key_of_call(id)
-    number = store.store(alias, _row(task, id, call, key))
-
-    def send_stored() -> None:
-        if store.has_older(alias, number, key):
-            return
-        try:
-            added = put(task, id, call._replace(key=key), own=True)
-        except RedisFailure as error:
-            store.note_failure(alias, error)
-            return
-        store.note_sent(alias, number, stays=added.created and not call.key)
-        sent(added)
-
-    transaction.on_commit(WaitingCall(send_stored, partial(described, task)), using=alias)
-
-
-def send_many(alias: str, task: Task[..., Any], new: Sequence[NewCall], stages: Stages) -> None:
-    """Store several calls, and send them after the commit. See tasks.enqueue.send_many()."""
+def send(alias: str, enqueuer: Enqueuer, new: Sequence[NewCall]) -> None:
+    """Store calls of a task in a database, and send them after the commit."""
+    task = enqueuer.task
     keys = [each.call.key or key_of_call(each.id) for each in new]
-    calls = [call._replace(key=key) for call, key in zip(stages.stored(new), keys, strict=True)]
+    calls = [call._replace(key=key) for call, key in zip(enqueuer.stored(new), keys, strict=True)]
     rows = [_row(task, each.id, call, key) for each, call, key in zip(new, calls, keys, strict=True)]
-    numbers = store.store_many(alias, rows)
+    numbers = store.store(alias, rows)
 
     def send_stored() -> None:
         ready = [at for at, key in enumerate(keys) if not store.has_older(alias, numbers[at], key)]
-        added = put_many(task, [(new[at].id, calls[at]) for at in ready], own=True)
+        added = enqueuer.add([new[at] for at in ready], [calls[at] for at in ready], own=True)
         stay, end = list[int](), list[int]()
         for at, answer in zip(ready, added, strict=True):
             if isinstance(answer, PutResult):
                 (stay if answer.created and not new[at].call.key else end).append(numbers[at])
             elif isinstance(answer, RedisFailure):
                 store.note_failure(alias, answer)
-        store.note_all_sent(alias, stay, end)
-        note_all(task, [new[at] for at in ready], added, stages)
+        store.note_sent(alias, stay, end)
+        raise_first(answer for answer in added if not isinstance(answer, RedisFailure))
 
     transaction.on_commit(WaitingCall(send_stored, partial(described, task)), using=alias)
-
-
-async def asend(alias: str, task: Task[..., Any], id: str, call: PackedCall, sent: Callable[[PutResult], None]) -> bool:
-    """Store a call, and send it now; False if it stays in the outbox. See tasks.enqueue.asend()."""
-    key = call.key or key_of_call(id)
-    number = await sync_to_async(store.store)(alias, _row(task, id, call, key))
-    if key.replace and await sync_to_async(store.has_older)(alias, number, key):
-        return False
-    try:
-        added = await aput(task, id, call._replace(key=key), own=True)
-    except RedisFailure as error:
-        store.note_failure(alias, error)
-        return False
-    await sync_to_async(store.note_sent)(alias, number, stays=added.created and not call.key)
-    sent(added)
-    return True
 
 
 def _row(task: Task[..., Any], id: str, call: PackedCall, key: UniqueKey) -> Any:

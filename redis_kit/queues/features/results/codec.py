@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import repeat
 from typing import Any
 
-from redis_kit.core.logs.error_text import path_of, traceback_of
+from redis_kit.core.logs.error_text import path_of
 from redis_kit.queues.engine import history, message, payload
 from redis_kit.queues.engine.history import History
 from redis_kit.queues.engine.job import Job, read
@@ -25,7 +25,7 @@ from redis_kit.queues.tasks.result import RedisTaskResult
 
 def new(task: Any, id: str, args: Any, kwargs: Any) -> RedisTaskResult:
     """Return the result of a call that is about to be enqueued."""
-    return _result(task, id, Message(task.module_path, args, kwargs), TaskResultStatus.READY, alias=task.backend)
+    return _result(task, id, Message(task.module_path, args, kwargs), TaskResultStatus.READY)
 
 
 def new_of_many(task: Any, ids: Sequence[str], every_args: Sequence[Any], every_kwargs: Iterable[Any]) -> list[Any]:
@@ -100,16 +100,6 @@ def finish(result: RedisTaskResult, status: TaskResultStatus, moment: datetime) 
     object.__setattr__(result, "finished_at", max(filter(None, (moment, result.enqueued_at, result.last_attempted_at))))
 
 
-def error(raised: BaseException) -> TaskError:
-    """Return an exception as a result has it."""
-    return TaskError(exception_class_path=path_of(type(raised)), traceback=traceback_of(raised))
-
-
-def dump_error(error: TaskError) -> bytes:
-    """Return the form in which an error is stored."""
-    return payload.encoded_traceback(error.exception_class_path, error.traceback)
-
-
 def _errors(fields: dict[bytes, bytes]) -> list[TaskError]:
     numbered = sorted((int(name[5:]), name) for name in fields if name.startswith(b"error"))
     names = [name for _, name in numbered] + [b"cancelled"] * (b"cancelled" in fields)
@@ -118,27 +108,21 @@ def _errors(fields: dict[bytes, bytes]) -> list[TaskError]:
 
 
 def _result(
-    task: Any,
-    id: str,
-    call: Message,
-    status: TaskResultStatus,
-    *,
-    about: History | None = None,
-    alias: str = "",
-    errors: list[TaskError] | None = None,
+    task: Any, id: str, call: Message, status: TaskResultStatus, *, about: History | None = None, errors: Any = ()
 ) -> RedisTaskResult:
+    begun = about.begun if about else []
     return RedisTaskResult(
         task=task,
         id=id,
         status=status,
         enqueued_at=about and about.enqueued_at,
-        started_at=about.begun[0] if about and about.begun else None,
-        last_attempted_at=about.begun[-1] if about and about.begun else None,
+        started_at=begun[0] if begun else None,
+        last_attempted_at=begun[-1] if begun else None,
         finished_at=None,
         args=call.args,
         kwargs=call.kwargs,
-        backend=about.backend if about else alias,
-        errors=errors or [],
+        backend=task.backend,
+        errors=list(errors),
         worker_ids=about.workers if about else [],
     )
 

@@ -10,10 +10,10 @@ from django.utils import timezone
 
 from redis_kit.core.errors import ConfigurationError, RedisFailure
 from redis_kit.core.flow import single
-from redis_kit.core.logs.error_text import cut_frames
+from redis_kit.core.logs.error_text import cut_frames, path_of, traceback_of
 from redis_kit.core.signals import send_safely
 from redis_kit.queues import framework
-from redis_kit.queues.engine import history
+from redis_kit.queues.engine import history, payload
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import CorruptMessage
@@ -87,19 +87,14 @@ class ResultRecorder:
 
     def error(self, raised: BaseException) -> tuple[bytes, int]:
         """Return the stored form of an error, and for how many milliseconds it is stored."""
-        task_error = codec.error(raised)
+        path, traceback = path_of(type(raised)), traceback_of(raised)
         if result := self.result():
-            result.errors.append(task_error)
-        return codec.dump_error(task_error), self.keeps(failed=True)
+            result.errors.append(framework.TaskError(exception_class_path=path, traceback=traceback))
+        return payload.encoded_traceback(path, traceback), self.keeps(failed=True)
 
     def keeps(self, *, failed: bool) -> int:
         """Return for how many milliseconds the result is stored."""
         return int(self._backend.result_ttl_ms(failed=failed))
-
-    @property
-    def is_heard(self) -> bool:
-        """Return whether anything is told of the end of results."""
-        return framework.heard(framework.task_finished, logging.INFO)
 
     def succeeded(self) -> None:
         """Announce that the task has succeeded."""
@@ -149,6 +144,6 @@ class Results(Middleware):
             attempt.context = recorder.context()
         returned = self.call_next(attempt)
         attempt.value = recorder.value(returned)
-        if recorder.is_heard:
+        if framework.heard(framework.task_finished, logging.INFO):
             attempt.announcements += (recorder.succeeded,)
         return returned

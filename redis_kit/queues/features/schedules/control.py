@@ -54,11 +54,11 @@ def next_ticks(page: Page, count: int, *, each: int | None = None) -> list[tuple
 def outcomes(schedules: Iterable[StoredSchedule]) -> dict[str, str]:
     """Return the status of the latest job of each schedule, as far as it is known. One round trip."""
     jobs = {each.name: each.state for each in schedules if each.state.job and each.state.queue}
-    stored = feature.results()
-    if not stored or not jobs:
+    if not feature.has("result_step") or not jobs:
         return {}
+    step = feature.provided("result_step")
     queues = [Queue(ids.part_of(each.queue, each.job) or each.queue) for each in jobs.values()]
-    steps = [stored.get_result(queue.key(""), each.job) for queue, each in zip(queues, jobs.values(), strict=True)]
+    steps = [step(queue.key(""), each.job) for queue, each in zip(queues, jobs.values(), strict=True)]
     replies = SCHEDULES.run_flow(single(CombinedBatch(steps, lenient=True)))
     each = zip(jobs, replies, strict=True)
     return {name: reply[0].decode() for name, reply in each if not isinstance(reply, RedisFailure)}

@@ -93,8 +93,8 @@ def send(kind: str, name: str, queue: str, args: list[Any], kwargs: dict[str, An
 def celery_send() -> Any:
     """Return the function that sends a call to Celery. Raises GiveUp without Celery."""
     try:
-        return feature.sender("celery")
-    except ImportError as error:
+        return feature.provided("celery_sender")
+    except (ImportError, ConfigurationError) as error:
         raise GiveUp(f"A schedule of a Celery task needs Celery: {error}") from error
 
 

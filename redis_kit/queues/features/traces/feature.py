@@ -1,8 +1,5 @@
 """Traces: a call is sent with the context of its span, and its task runs in a span below that."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from redis_kit.queues.engine.feature import Feature
 
 
@@ -11,10 +8,3 @@ class Traces(Feature):
 
     name = "traces"
     call = ("redis_kit.queues.features.traces.middleware.Tracing",)
-
-    def call_context(self, task: Any) -> Mapping[str, str] | None:
-        """Return the context of the span of a call that is sent now."""
-        from redis_kit.core.tracing import spans
-
-        context: Mapping[str, str] | None = spans.tracer().sent(task.module_path, task.queue_name)
-        return context

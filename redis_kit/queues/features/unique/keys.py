@@ -112,14 +112,8 @@ def _identity(task: "AnyTask", args: Any, kwargs: Any) -> str:
         if not isinstance(text, str):
             raise InvalidValue(f"unique_by of {task.module_path} must return text, not {shortened(text)}.")
         return text
-    values = _bound(task, args, kwargs)
-    if task.unique_by is not None:
-        values = {name: values[name] for name in task.unique_by}
-    return json.dumps(payload.plain(values, "arguments"), sort_keys=True)
-
-
-def _bound(task: "AnyTask", args: Any, kwargs: Any) -> dict[str, Any]:
-    """Return the arguments by name, with defaults: it does not matter how they were passed."""
     call = bound(task, args, kwargs)
-    call.apply_defaults()
-    return {name: call.arguments[name] for name in parameters(task)}
+    call.apply_defaults()  # it does not matter how they were passed
+    names = parameters(task) if task.unique_by is None else task.unique_by
+    values = {name: call.arguments[name] for name in names}
+    return json.dumps(payload.plain(values, "arguments"), sort_keys=True)

@@ -59,19 +59,20 @@ class Recall:
         ready: set[str] = set()
         waiting: defaultdict[tuple[str, str], list[UnknownCalls]] = defaultdict(list)
         for (queue, shape), reply in zip(calls, replies, strict=True):
-            recalled = None if isinstance(reply, RedisFailure) else store.recalled(shape, reply)
-            if recalled is None:
+            if isinstance(reply, RedisFailure) or not reply:
                 continue  # the heartbeat logs errors of a queue
-            if recalled.moved:
+            moved, *numbers = reply
+            unknown = unknown_calls.calls_of(shape.encode(), *numbers)
+            if moved:
                 ready.add(queue.name)
-                jobs = "1 job" if recalled.moved == 1 else f"{recalled.moved} jobs"
+                jobs = "1 job" if moved == 1 else f"{moved} jobs"
                 text = "Queue %a: %s of %a, returned by other workers, can run here."
-                logger.info(text, queue.name, jobs, recalled.waiting.call)
-            if not can_run(shape) and recalled.waiting.jobs and not recalled.waiting.known:
-                waiting[queue.name, recalled.waiting.task].append(recalled.waiting)
-        for (name, task), unknown in waiting.items():
+                logger.info(text, queue.name, jobs, unknown.call)
+            if not can_run(shape) and unknown.jobs and not unknown.known:
+                waiting[queue.name, unknown.task].append(unknown)
+        for (name, task), several in waiting.items():
             if self._log_limit.allows(f"{name} {task}"):
-                _warn(name, unknown)
+                _warn(name, several)
         if ready:
             self._wake(ready)
 

@@ -1,8 +1,5 @@
 """Jobs whose calls not every worker can run, as flows: they are returned, and recalled."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
 from redis_kit.core import conf
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
@@ -11,7 +8,6 @@ from redis_kit.queues.engine.calls import End, QueueScript
 from redis_kit.queues.engine.claim import lost, settle
 from redis_kit.queues.engine.job import Job, member
 from redis_kit.queues.reports import unknown_calls
-from redis_kit.queues.reports.unknown_calls import UnknownCalls, calls_of
 from redis_kit.queues.settings import QueueSettings
 
 RECALL = QueueScript("recall", __package__)
@@ -31,19 +27,10 @@ def defer(queue: Primitive, job: Job, shape: str, expires: int) -> Flow[int]:
     return answer
 
 
-class Recalled(NamedTuple):
-    """How many jobs of a shape are ready now, and the jobs that wait."""
-
-    moved: int
-    waiting: UnknownCalls
-
-
 def recall_step(queue: Primitive, shape: str, *, can_run: bool) -> ScriptCall:
-    """Return the step that makes jobs of a shape ready if this process can run them, else counts them again."""
+    """Return the step that makes jobs of a shape ready if this process can run them, else counts them again.
+
+    Its reply begins with how many are ready now; what follows is for calls_of().
+    """
     digest = unknown_calls.digest(shape)
     return RECALL(queue.key(""), digest, int(can_run), RECALLED, job=digest)
-
-
-def recalled(shape: str, reply: Sequence[int]) -> Recalled | None:
-    """Return the reply to recall_step() by names; None if no job of the shape was returned."""
-    return Recalled(reply[0], calls_of(shape.encode(), *reply[1:])) if reply else None

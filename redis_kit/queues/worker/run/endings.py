@@ -21,7 +21,7 @@ from redis_kit.core.terminal import rounded_duration
 from redis_kit.queues import signals, validation
 from redis_kit.queues.engine import claim, message
 from redis_kit.queues.engine.done import ack_of
-from redis_kit.queues.engine.feature import Recorder, death_hooks, results
+from redis_kit.queues.engine.feature import Recorder, death_hooks, recorders
 from redis_kit.queues.engine.job import Job, State, read
 from redis_kit.queues.errors import (
     CANCELLED_WHILE_RUNNING,
@@ -232,8 +232,8 @@ def record_unstoppable(source: WorkerQueue, running: Running, *, cancelled: bool
     history = info.history if running.id.isascii() else b""
     job = Job(running.id, info.body, running.token, info.attempts, info.crashes, info.priority, info.due, history)
     call = message.loads(job.body)
-    task, stored = extended(registry.find(call.task)), results()
-    job_recorder = stored.recorders()(source, job) if stored else None
+    task, recorder_of = extended(registry.find(call.task)), recorders()
+    job_recorder = recorder_of(source, job) if recorder_of else None
     if job_recorder:
         job_recorder.resume(call)
     error: BaseException = TaskTimeout(f"{task.module_path} ran for more than {task.timeout} s")

@@ -356,8 +356,7 @@ class JobRunner:
         self.worker, self.claims = worker, claims
         self._chains = Chains(worker)
         self._notes = [part.note for part in worker.parts.values() if part.note]
-        stored = feature.results()
-        self.recorder_of = stored.recorders() if stored else None
+        self.recorder_of = feature.recorders()
 
     def cancel(self, job: JobKey) -> None:
         """Let the task of a job know that it was cancelled, and interrupt it unless it looks at that by itself."""

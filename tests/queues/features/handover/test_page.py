@@ -29,7 +29,7 @@ def shown():
 
 @pytest.fixture(autouse=True)
 def _sink(kit, monkeypatch):
-    monkeypatch.setattr(registry, "_sinks", {"orders": "celery"})
+    monkeypatch.setattr(registry, "sinks", {"orders": "celery"})
 
 
 def test_page_without_hand_overs_says_so(kit):
@@ -39,7 +39,7 @@ def test_page_without_hand_overs_says_so(kit):
 
 
 def test_page_of_a_project_without_sinks_asks_nothing(kit, trips, monkeypatch):
-    monkeypatch.setattr(registry, "_sinks", {})
+    monkeypatch.setattr(registry, "sinks", {})
     monkeypatch.delitem(sys.modules, "celery", raising=False)
     figures, table = shown()
     assert (figures, str(table.empty)) == ({}, "No queue hands its jobs over to another system.")
@@ -62,7 +62,7 @@ def test_queues_show_what_was_taken_and_the_last_error(kit):
 
 
 def test_sink_is_shown_that_only_the_worker_knows(kit, monkeypatch):
-    monkeypatch.setattr(registry, "_sinks", {})
+    monkeypatch.setattr(registry, "sinks", {})
     monkeypatch.setitem(sys.modules, "celery", types.ModuleType("celery"))
     count("orders", sent=1, to="celery")
     count("labels", failed=1, error="x", to="shop.sinks.Printer")

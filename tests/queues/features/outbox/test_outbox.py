@@ -11,10 +11,10 @@ from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.queues import Queue, signals, task
 from redis_kit.queues.features.outbox import relay as relays
 from redis_kit.queues.features.outbox import store as outbox
-from redis_kit.queues.features.outbox import transport
 from redis_kit.queues.framework import TaskResultDoesNotExist, TaskResultStatus
 from redis_kit.queues.models import OutboxMessage
 from redis_kit.queues.tasks import registry
+from redis_kit.queues.tasks.enqueue import Enqueuer
 from redis_kit.testing.jobs import drain
 from tests.app.models import Place
 from tests.queues.support import tasks
@@ -48,15 +48,13 @@ def left():
 def dying(monkeypatch):
     """Let the process die after the commit, before it sends what it stored."""
     monkeypatch.setattr(outbox, "note_sent", lambda *_, **__: None)
-    original = transport.put
+    original = Enqueuer.add
 
-    def put(task, id, call, **more):
-        if dies:
-            raise RedisUnavailable("it died")
-        return original(task, id, call, **more)
+    def add(self, new, calls, **more):
+        return [RedisUnavailable("it died") for _ in calls] if dies else original(self, new, calls, **more)
 
     dies = [True]
-    monkeypatch.setattr(transport, "put", put)
+    monkeypatch.setattr(Enqueuer, "add", add)
     return dies
 
 
@@ -239,11 +237,11 @@ def test_row_that_can_not_be_changed_is_logged_and_the_call_goes_on(queue, monke
     def fail(alias):
         raise DatabaseError("gone away")
 
-    number = outbox.store("default", outbox.new_row(queue="default", job="j", body="{}"))
+    numbers = outbox.store("default", [outbox.new_row(queue="default", job="j", body="{}")])
     monkeypatch.setattr(outbox, "rows", fail)
-    for stays in (True, False):
+    for stay, end in ((numbers, []), ([], [*numbers, 0])):
         monkeypatch.setattr(outbox, "_log_limit", outbox.LogRateLimit())
-        outbox.note_sent("default", number, stays=stays)
+        outbox.note_sent("default", stay, end)
     assert caplog.text.count("could not be changed: gone away") == 2
 
 

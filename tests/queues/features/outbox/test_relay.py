@@ -45,7 +45,7 @@ def leave(made, *values, age=60.0, queue="default"):
         key, until, _ = key_of_call(ids[-1])
         text = body.decode()
         row = outbox.new_row(queue=queue, job=ids[-1], body=text, unique_key=key, unique_until=until)
-        outbox.store("default", row)
+        outbox.store("default", [row])
     OutboxMessage.objects.update(created=now() - timedelta(seconds=age))
     return ids
 

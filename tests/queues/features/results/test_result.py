@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+from dataclasses import replace as changed
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -332,6 +333,19 @@ def test_call_is_enqueued_after_the_commit_unless_an_option_says_otherwise(queue
     assert queue.counts().ready == 1
     assert calls.echo.get_result(result.id) == result
     assert result.enqueued_at
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("waits", [True, False])
+def test_option_about_the_commit_also_holds_for_tasks_without_results(queue, settings, waits):
+    settings.TASKS = {"default": {"BACKEND": BACKEND, "OPTIONS": {"ENQUEUE_ON_COMMIT": waits}}}
+    quiet = changed(tasks.remember, store_result=False)
+    with transaction.atomic():
+        job = quiet.enqueue([1])
+        quiet.enqueue_many([([2],)])
+        assert (job.created is None) is waits
+        assert queue.counts().ready == (0 if waits else 2)
+    assert queue.counts().ready == 2
 
 
 @pytest.mark.django_db(transaction=True)

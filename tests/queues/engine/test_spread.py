@@ -1,7 +1,6 @@
 """A queue in several shards: one queue to its callers, several slots on the server."""
 
 import contextlib
-import importlib
 import json
 from datetime import timedelta
 
@@ -15,8 +14,10 @@ from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.inspection import list_workers, queue_counts, queue_names, queue_stats
 from redis_kit.queues.limits import list_limits, set_limit
 from redis_kit.queues.models import OutboxMessage
+from redis_kit.queues.reports.stats import older_shards
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import registry
+from redis_kit.queues.tasks.enqueue import Enqueuer
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process import WorkerProcess
 from redis_kit.testing.jobs import drain
@@ -312,16 +313,16 @@ def test_lowered_number_of_shards_leaves_no_job_behind(sharded):
         added = [queue.put("new") for _ in range(10)]
         assert sizes()[count:] == before[count:]
         assert all(map(queue.delete, added))
-        assert set(spread().older(["mail"])) == set(NAMES[count:])
+        assert set(older_shards(["mail"])) == set(NAMES[count:])
     for job in queue.peek(1000):
         if job.id not in {result.id for result in results}:
             queue.delete(job.id)
-    with working(WorkerProcess(Options(("mail",), threads=2, older_shards=tuple(spread().older(["mail"]))))):
+    with working(WorkerProcess(Options(("mail",), threads=2, older_shards=tuple(older_shards(["mail"]))))):
         assert all(result.wait_until_finished(20) for result in results)
     assert [result.return_value for result in results] == list(range(20))
     reshard(sharded, 1)
     # Shards in which jobs began a moment ago are not forgotten yet; chance may leave one without any of the 20 tasks.
-    assert set(spread().older(["mail"])) == {ids.queue_of(result.id) for result in results} - {"mail"}
+    assert set(older_shards(["mail"])) == {ids.queue_of(result.id) for result in results} - {"mail"}
     assert end_all(queue) == []
 
 
@@ -338,7 +339,7 @@ def test_shard_that_was_empty_for_a_day_is_forgotten(one_server):
         queue.delete(id)
     sharded = queue_stats(["mail"])["mail"].shards
     reshard(one_server, 1)
-    assert (sharded, spread().older(["mail"])) == (4, [])
+    assert (sharded, older_shards(["mail"])) == (4, [])
     assert queue_stats(["mail"])["mail"].shards == 1
 
 
@@ -393,11 +394,10 @@ def test_schedules_add_jobs_to_a_shard_of_their_own(one_server):
 @pytest.mark.django_db(transaction=True)
 def test_call_in_the_outbox_names_its_shard(one_server, monkeypatch):
     relays = pytest.importorskip("redis_kit.queues.features.outbox.relay")
-    transport = importlib.import_module("redis_kit.queues.features.outbox.transport")
     stored = task(outbox=True)(remember.func)
     monkeypatch.setattr(relays, "SETTLED", timedelta(seconds=-1))
     with monkeypatch.context() as patch:
-        patch.setattr(transport, "put", unavailable)
+        patch.setattr(Enqueuer, "add", lambda self, new, calls, **more: [RedisUnavailable("away") for _ in new])
         results = [stored.using(queue_name="mail").enqueue(number) for number in range(8)]
     assert set(OutboxMessage.objects.values_list("queue", flat=True)) <= set(NAMES)
     reshard(one_server, 2)
@@ -407,7 +407,3 @@ def test_call_in_the_outbox_names_its_shard(one_server, monkeypatch):
     for number, result in enumerate(results):
         result.refresh()
         assert result.return_value == number
-
-
-def unavailable(*_, **__):
-    raise RedisUnavailable("it went away")
