@@ -1,20 +1,16 @@
 """Receivers of signals: sign-ins at a log-in, and their end with the deletion of an instance."""
 
-import logging
 from typing import Any
 
 from django.db import transaction
 
 from redis_kit.core import conf
 from redis_kit.core.errors import RedisKitError
-from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.signins.database.record import rows_of
+from redis_kit.signins.errors import log_failure, log_repeated_failure
 from redis_kit.signins.mixin import SignInMixin
 from redis_kit.signins.settings import SignInSettings
 from redis_kit.signins.users.changes import Changes
-
-logger = logging.getLogger("redis_kit")
-_log_limit = LogRateLimit()
 
 
 def logged_in(user: Any) -> None:
@@ -27,8 +23,7 @@ def logged_in(user: Any) -> None:
     try:
         SignInMixin.sign_in(user)  # also for a user whose proxy model has the mixin
     except Exception as error:
-        if _log_limit.allows(type(error).__name__):
-            _log("a log-in was not counted", error)
+        log_repeated_failure("a log-in was not counted", error)
 
 
 def deleted(instance: Any, using: str) -> None:
@@ -42,12 +37,6 @@ def deleted(instance: Any, using: str) -> None:
             changes.run_flow(changes.erase())
         except RedisKitError as error:
             remedy = f"run {model.__name__}(pk={pk!r}).erase_sign_ins()"
-            _log(f"{model._meta.label} {pk} was deleted, and its sign-ins were not: {remedy}", error)
+            log_failure(f"{model._meta.label} {pk} was deleted, and its sign-ins were not: {remedy}", error)
 
     transaction.on_commit(erase, using=using, robust=True)
-
-
-def _log(text: str, error: Exception) -> None:
-    """Log an error, with a traceback unless it is one of the kit, which says enough."""
-    unexpected = None if isinstance(error, RedisKitError) else error
-    logger.error("signins: %s: %s", text, str(error) or type(error).__name__, exc_info=unexpected)

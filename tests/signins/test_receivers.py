@@ -3,17 +3,11 @@ from django.contrib.auth.signals import user_logged_in
 from django.db import transaction
 
 from redis_kit.core.errors import ConfigurationError
-from redis_kit.signins import receivers
 from redis_kit.signins.cohorts.activity import Activity
 from redis_kit.signins.database.models import SignInDay
 from tests.app.models import Account, Device, User
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def every_failure_is_logged(monkeypatch):
-    monkeypatch.setattr(receivers, "_log_limit", receivers.LogRateLimit())
 
 
 def test_log_in_counts_if_the_setting_is_on(kit, caplog):

@@ -21,6 +21,7 @@ from redis_kit.core.text import similar
 CLASSES = {
     ("MIDDLEWARE",): (
         "redis_kit.pageviews.middleware.PageViewMiddleware",
+        "redis_kit.signins.middleware.SignInMiddleware",
         "redis_kit.throttling.middleware.ThrottleMiddleware",
     ),
     ("AUTHENTICATION_BACKENDS",): ("redis_kit.throttling.logins.ThrottledLogins",),

@@ -22,7 +22,7 @@ MODEL_BACKEND = "django.contrib.auth.backends.ModelBackend"
             f"Did you mean {PAGES!r}?",
         ),
         ("MIDDLEWARE", ("redis_kit.middleware.PageViewsMiddleware",), "redis_kit.mi", f"Did you mean {PAGES!r}?"),
-        ("MIDDLEWARE", ["redis_kit.x"], "redis_kit.x", f"Write {PAGES!r} or 'redis_kit.throttling.middleware.Thr"),
+        ("MIDDLEWARE", ["redis_kit.x"], "redis_kit.x", f"Write {PAGES!r} or 'redis_kit.signins.middleware.Sign"),
         (
             "AUTHENTICATION_BACKENDS",
             ["redis_kit.throttling.ThrottledLogins", MODEL_BACKEND],
