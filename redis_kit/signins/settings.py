@@ -57,11 +57,11 @@ class SignInSettings(Section):
         if any(days < 1 for days in milestones) or len(set(milestones)) < len(milestones):
             wrong = "REDIS_KIT['SIGNINS']['MILESTONES'] must hold different whole numbers of days, 1 or more."
             yield Problem("E006", wrong)
-        if isinstance(self.TIMEZONE, str) and (wrong := _not_an_attribute(self.TIMEZONE)):
+        if isinstance(self.TIMEZONE, str) and (wrong := not_an_attribute(self.TIMEZONE)):
             yield Problem("E006", f"REDIS_KIT['SIGNINS']['TIMEZONE'] is {shortened(self.TIMEZONE)}: {wrong}.", REMEDY)
 
 
-def _not_an_attribute(text: str) -> str:
+def not_an_attribute(text: str) -> str:
     """Return why a text does not name an attribute; "" if it may."""
     if _is_zone(text):
         return "that is a zone"

@@ -6,8 +6,9 @@ from django import template
 from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
 from django.utils.formats import get_format
 
-from redis_kit.core.errors import RedisFailure
+from redis_kit.core.errors import InvalidValue, RedisFailure
 from redis_kit.signins.days import today
+from redis_kit.signins.errors import log_repeated_failure
 
 register = template.Library()
 
@@ -23,7 +24,11 @@ def sign_in_calendar(user: Any, year: int | None = None, month: int | None = Non
             f"The tag sign_in_calendar needs a user of a model with SignInMixin, and {name} lacks it. "
             "If a proxy model has the mixin, give the tag an object of that model: Customer.objects.get(pk=user.pk)."
         )
-    now = today(user)
+    try:
+        now = today(user)
+    except InvalidValue as error:  # a zone that a user mistyped must not take the pages away that show a calendar
+        log_repeated_failure("a calendar was not shown", error)
+        return {"is_unavailable": True}
     try:
         calendar = user.sign_in_calendar(year or now.year, month or now.month)
     except RedisFailure:

@@ -76,6 +76,13 @@ def test_page_is_served_while_redis_is_unavailable(user, settings):
     assert "temporarily unavailable" in draw(user=user, year=2024, month=2)
 
 
+def test_page_is_served_for_a_user_whose_zone_does_not_exist(kit, user, caplog):
+    kit.options(SIGNINS={"TIMEZONE": lambda user: "UTC+3"})
+    user.username = "ann"
+    assert "temporarily unavailable" in draw(user=user, year=2024, month=2)
+    assert "a calendar was not shown: The time zone of <User: ann> is 'UTC+3'; use a name" in caplog.text
+
+
 def test_made_up_and_frozen_days_have_marks_of_their_own(kit, user):
     kit.options(SIGNINS={"WINDOW": 62})
     first = (date.today().replace(day=1) - timedelta(1)).replace(day=1)
