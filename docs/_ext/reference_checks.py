@@ -31,7 +31,7 @@ MEANINGS = {
     "W012": "Another project uses this server with the same prefix. Only with `--deploy`.",
     "W014": "The version of the server has a published security hole in Lua. Only with `--deploy`.",
     "W015": "The server could not be checked, or not wholly, as when it is full. Only with `--deploy`.",
-    "W016": "The backend that throttles log-ins is not the first of `AUTHENTICATION_BACKENDS`.",
+    "W016": "The backend that throttles log-ins is not the first of `AUTHENTICATION_BACKENDS`, or the only one.",
     "W017": "A setting of django-ratelimit has no effect here.",
     "W018": "A policy has `PATHS`, but `ThrottleMiddleware` is not installed.",
     "W019": "A policy counts by user or address, but the middleware of users comes after that of throttling.",
@@ -46,4 +46,5 @@ MEANINGS = {
     "W028": "`SECRET_KEY_FALLBACKS` is set without `HASH_KEY`: hashes of the old key are lost. Only with `--deploy`.",
     "W029": "A connection with TLS does not check the certificate of the server. Only with `--deploy`.",
     "W030": "`TIMEZONE` of sign-ins names an attribute that no model with `SignInMixin` has.",
+    "W031": "A middleware of the kit stands more than once in `MIDDLEWARE`.",
 }

@@ -70,6 +70,12 @@ def _logins() -> Iterator[CheckMessage]:
             hint="Put it first in AUTHENTICATION_BACKENDS.",
             id="redis_kit.W016",
         )
+    elif backends == [LOGINS]:
+        yield Warning(
+            f"{LOGINS} authenticates nobody, and AUTHENTICATION_BACKENDS has no other backend, so nobody can log in.",
+            hint="Add 'django.contrib.auth.backends.ModelBackend' after it, or the backend that the project had.",
+            id="redis_kit.W016",
+        )
 
 
 def _old_settings() -> Iterator[CheckMessage]:

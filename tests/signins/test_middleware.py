@@ -137,7 +137,7 @@ def test_page_is_served_while_the_server_takes_no_writes(kit, site, ann, caplog)
     assert ann.sign_in_summary().total == 1
 
 
-def test_page_is_served_while_redis_is_unavailable_or_the_session_is_missing(kit, site, ann, settings, caplog):
+def test_page_is_served_without_redis_and_without_a_session(kit, site, ann, settings, caplog):
     connected = kit.settings.REDIS_KIT
     kit.connect({"URL": "redis://127.0.0.1:1/0"})
     assert site.get().content == b"here"

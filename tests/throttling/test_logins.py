@@ -365,9 +365,12 @@ def test_rate_of_log_ins_of_a_wrong_type_has_an_example(kit, option, rate):
     assert problem.hint == f"Write a rate, such as '{rate}'."
 
 
-def test_check_warns_of_a_backend_that_is_asked_too_late(kit, settings):
+def test_check_warns_of_a_backend_that_is_asked_too_late_or_alone(kit, settings):
     settings.AUTHENTICATION_BACKENDS = [MODEL, LOGINS]
     assert [message.id for message in messages()] == ["redis_kit.W016"]
+    settings.AUTHENTICATION_BACKENDS = (LOGINS,)
+    (message,) = messages()
+    assert (message.id, "nobody can log in" in message.msg) == ("redis_kit.W016", True)
     settings.AUTHENTICATION_BACKENDS = [LOGINS, MODEL]
     assert list(messages()) == []
 

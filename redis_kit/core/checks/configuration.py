@@ -1,5 +1,6 @@
 """System checks: every wrong key and value of the settings, and under ``check --deploy`` the servers themselves."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -37,7 +38,7 @@ CLASSES = {
 
 def check_settings(**kwargs: Any) -> list[CheckMessage]:
     """Return the problems of ``REDIS_KIT``, and of paths of the kit in Django's settings. Talks to no server."""
-    wrong_paths = [problem.check_message for problem in path_problems()]
+    wrong_paths = [problem.check_message for problem in (*path_problems(), *_repeated_middleware())]
     if not conf.is_dict():
         return [*wrong_paths, conf.not_a_dict().check_message]
     return [*wrong_paths, *_settings_messages()]
@@ -156,6 +157,13 @@ def path_problems(*names: str) -> Iterator[Problem]:
         for path in [given] if isinstance(given, str) else given or ():
             if isinstance(path, str) and path.startswith("redis_kit.") and path not in right:
                 yield from _missing_path(setting, path)
+
+
+def _repeated_middleware() -> Iterator[Problem]:
+    for path, times in Counter(settings.MIDDLEWARE).items():
+        if times > 1 and isinstance(path, str) and path.startswith("redis_kit."):
+            wrong = f"MIDDLEWARE has {path!r} {times} times, so it handles each request as often."
+            yield Problem("W031", wrong, "Leave one of them.")
 
 
 def _setting_value(name: str, *options: str) -> Any:

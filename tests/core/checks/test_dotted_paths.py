@@ -62,6 +62,14 @@ def test_a_wrong_path_does_not_hide_a_wrong_redis_kit(settings):
     assert len(check_settings()) == 2
 
 
+@pytest.mark.parametrize("path", configuration.CLASSES[("MIDDLEWARE",)])
+def test_middleware_that_stands_twice_is_a_warning(settings, path):
+    settings.MIDDLEWARE = [path, *settings.MIDDLEWARE, *settings.MIDDLEWARE, path]
+    (message,) = check_settings()
+    assert message.id == "redis_kit.W031"
+    assert message.msg == f"MIDDLEWARE has {path!r} 2 times, so it handles each request as often."
+
+
 @pytest.mark.parametrize("path", [path for paths in configuration.CLASSES.values() for path in paths])
 def test_the_right_paths_exist(path):
     if ".drf." in path:
