@@ -163,7 +163,7 @@ def _repeated_middleware() -> Iterator[Problem]:
     for path, times in Counter(settings.MIDDLEWARE).items():
         if times > 1 and isinstance(path, str) and path.startswith("redis_kit."):
             wrong = f"MIDDLEWARE has {path!r} {times} times, so it handles each request as often."
-            yield Problem("W031", wrong, "Leave one of them.")
+            yield Problem("W031", wrong, "Remove all but one.")
 
 
 def _setting_value(name: str, *options: str) -> Any:
