@@ -12,6 +12,7 @@ from redis_kit.core.errors import InvalidName, RedisFailure
 from redis_kit.core.keys import encode
 from redis_kit.core.text import did_you_mean
 from redis_kit.queues import framework
+from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.settings import QUEUE_OPTIONS, QueueSettings
 from redis_kit.queues.tasks import registry
 
@@ -64,10 +65,8 @@ def older_shards(names: Collection[str]) -> tuple[str, ...]:
 
     While Redis is unavailable none are known.
     """
-    from redis_kit.queues.reports import stats
-
     try:
-        older = tuple(stats.older_shards(names))
+        older = tuple(spread().older(names))
     except RedisFailure:
         return ()
     if older:

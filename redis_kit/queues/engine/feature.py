@@ -132,7 +132,7 @@ class Feature:
     #: module with chosen(), put(), check() and key_of_call(), ``lanes`` that with lane_of(), check(), lane_of_call()
     #: and the scripts of limits, ``pausing`` that with the flows pause(), resume() and paused(), and ``transport`` that
     #: which stores calls in a database until they are sent. ``canceller`` returns the step that cancels a job,
-    #: ``step_class`` makes those of Task.step(). ``results`` is
+    #: ``step_class`` makes those of Task.step(), and ``spread`` is the subclass of engine.spread.Spread. ``results`` is
     #: the module with the flows get() and wait() and with ResultEnqueuer, ``result_step`` returns the step that reads a
     #: result, whose reply begins with the status, ``store_endings`` the flow that stores results of jobs that ended
     #: without their worker, and ``recorders`` what recorders() returns. ``celery_sender`` sends a call to Celery.

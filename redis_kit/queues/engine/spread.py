@@ -1,28 +1,16 @@
-"""The shards of a queue, and flows over all of them. Those of a queue without shards are the flow itself.
-
-Each shard is a queue of its own, in a slot of its own. The first has the name of the queue.
-"""
+"""Where the jobs of a queue are: in that queue alone, unless a feature spreads them over several parts."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from itertools import cycle
-from random import choice, sample
 from typing import TypeVar
-from zlib import crc32
 
-from redis_kit.core import conf
-from redis_kit.core.errors import ConfigurationError, RedisFailure
 from redis_kit.core.flow import Flow
-from redis_kit.core.gather import gather
-from redis_kit.core.keys import BUCKETS
 from redis_kit.core.primitive import Primitive
-from redis_kit.core.steps import Call
-from redis_kit.queues.engine import claim, ids
+from redis_kit.queues.engine import claim
 from redis_kit.queues.engine.claim import Claimed
+from redis_kit.queues.engine.feature import has, provided
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.unique import UniqueKey
-from redis_kit.queues.keys import names_key
-from redis_kit.queues.settings import SHARD, QueueSettings, options_of, whole
 
 Result = TypeVar("Result")
 OfOne = Callable[[Primitive], Flow[Result]]
@@ -30,162 +18,61 @@ UpTo = Callable[[Primitive, int | None], Flow[int]]
 Put = Callable[[Primitive, list[tuple[str, bytes]]], Flow[list[str]]]
 
 
-class Shard(Primitive):
-    """One shard."""
-
-    component, settings = "queues", QueueSettings
-
-
 class Spread:
-    """The shards of queues for which the settings name SHARDS. Any other queue is its only shard."""
+    """Each queue is its only part. A feature may bring a subclass, and its parts are queues of their own."""
 
     def names(self, queue: str) -> tuple[str, ...]:
-        """Return the names of the shards that get jobs. A shard is the only one of its own name."""
-        count = options_of(queue).SHARDS if _may_have_shards(queue) else 1
-        return (queue, *(f"{queue}{SHARD}{bucket}" for bucket in BUCKETS[1:count]))
+        """Return the names of the parts that get jobs."""
+        return (queue,)
 
     def place(self, queue: str, *, lane: str = "", key: UniqueKey | None = None, id: str = "") -> str:
-        """Return the name of the shard for a new job, "" for a queue without shards; ``id`` if the caller chose it.
-
-        Jobs of the same lane are in one shard, so that its limits hold; then those of the same unique key; then those
-        of the same id, if the caller chose it. Any other job may be in any shard. Raises ConfigurationError
-        for two limits.
-        """
-        if not _may_have_shards(queue) or len(names := self.names(queue)) == 1:
-            return ""
-        same = _only_limit(queue, lane) if lane else key.key if key else id
-        return names[crc32(same.encode("utf-8", "surrogatepass")) % len(names)] if same else choice(names)  # noqa: S311 -- spreads load
+        """Return the name of the part for a new job, "" for a queue with one part; ``id`` if the caller chose it."""
+        return ""
 
     def part(self, queue: Primitive, name: str) -> Primitive:
-        """Return a shard by its name; "" is the queue."""
-        return Shard(name, using=queue.using) if name else queue
+        """Return a part by its name; "" is the queue."""
+        return queue
 
     def existing(self, queues: Iterable[str]) -> Flow[dict[str, list[str]]]:
-        """Return the names of all shards of queues: those that get jobs, and others that were ever used.
+        """Return the names of all parts of queues: those that get jobs, and others that were ever used."""
+        yield from ()
+        return {queue: [queue] for queue in queues}
 
-        One round trip if the settings name SHARDS for one of them, else none.
-        """
-        names = {queue: list(self.names(queue)) for queue in queues}
-        if any(map(_may_have_shards, names)):
-            for name in (yield from registered_names()):
-                of = names.get(whole(name), [name])
-                if name not in of:
-                    of.append(name)
-        return names
+    def older(self, queues: Iterable[str], *, using: str = "default") -> list[str]:
+        """Return the parts of queues that get no more jobs and may have some."""
+        return []
 
     def each(self, queue: Primitive, flow: OfOne[Result]) -> Flow[list[Result]]:
-        """Carry out a flow for each shard, side by side. One more round trip if the settings name SHARDS."""
-        if not _is_spread(queue):
-            return [(yield from flow(queue))]
-        names = (yield from self.existing([queue.name]))[queue.name]
-        return (yield from gather([flow(self.part(queue, name)) for name in names]))
+        """Carry out a flow for each part, side by side."""
+        return [(yield from flow(queue))]
 
     def until(self, queue: Primitive, limit: int | None, flow: UpTo) -> Flow[int]:
-        """Carry out a flow for shards until it has changed ``limit`` jobs; return how many it has."""
-        if not _is_spread(queue):
-            return (yield from flow(queue, limit))
-        changed = 0
-        for name in (yield from self.existing([queue.name]))[queue.name]:
-            changed += yield from flow(self.part(queue, name), None if limit is None else limit - changed)
-            if changed == limit:
-                break
-        return changed
+        """Carry out a flow for parts until it has changed ``limit`` jobs; return how many it has."""
+        return flow(queue, limit)
 
     def of_id(self, queue: Primitive, id: str, flow: OfOne[Result]) -> Flow[Result]:
-        """Carry out a flow for the shard that has a job, and return its result.
-
-        That is the one that the id names, or else all are asked: the first true result counts.
-        """
-        if not _is_spread(queue):
-            return (yield from flow(queue))
-        if named := ids.part_of(queue.name, id):
-            result = yield from flow(self.part(queue, named))
-            if result:
-                return result
-        results = yield from self.each(queue, flow)
-        return next(filter(None, results), results[0])
+        """Carry out a flow for the part that has a job, and return its result."""
+        return flow(queue)
 
     def of_job(self, queue: Primitive, job: Job) -> Primitive:
-        """Return the shard from which a job was claimed."""
-        return self.part(queue, getattr(job, "shard", ""))
+        """Return the part from which a job was claimed."""
+        return queue
 
     def put_many(self, queue: Primitive, jobs: list[tuple[str, bytes]], lane: str, put: Put) -> Flow[list[str]]:
-        """Add new jobs by this flow and return their ids, which name the shards. These get jobs in turn."""
-        names = self.names(queue.name)
-        if len(names) == 1:
-            return (yield from put(queue, jobs))
-        turns = [self.place(queue.name, lane=lane)] if lane else sample(names, len(names))
-        named = [(ids.of_queue(id, name), body) for (id, body), name in zip(jobs, cycle(turns), strict=False)]
-        parts = [(name, named[at :: len(turns)]) for at, name in enumerate(turns) if named[at:]]
-        yield from gather([put(self.part(queue, name), part) for name, part in parts])
-        return [id for id, _ in named]
+        """Add new jobs by this flow, those with a lane to one part; return their ids."""
+        return put(queue, jobs)
 
     def claim(self, queue: Primitive, limit: int, worker: str | None, done: Sequence[Job]) -> Flow[Claimed]:
-        """Acknowledge jobs and claim others. They come from one shard after the other, beginning with any."""
-        if not _is_spread(queue):
-            return (yield from claim.claim(queue, limit, worker, done=done))
-        names = self.names(queue.name)
-        lost = (yield from self.ack(queue, done)) if done else []
-        jobs: list[Job] = []
-        if lost:
-            return Claimed(jobs, None, [done.index(job) for job in lost])
-        yield from self._claim(queue, sample(names, len(names)), jobs, limit, worker)
-        if not jobs:  # a shard that gets no more jobs may have some left
-            older = [name for name in (yield from self.existing([queue.name]))[queue.name] if name not in names]
-            yield from self._claim(queue, older, jobs, limit, worker)
-        return Claimed(jobs, None, [])
+        """Acknowledge jobs and claim others."""
+        return claim.claim(queue, limit, worker, done=done)
 
     def ack(self, queue: Primitive, jobs: Sequence[Job]) -> Flow[list[Job]]:
-        """Acknowledge jobs; return those whose claim was lost. One call for each shard."""
-        if not _is_spread(queue):
-            return (yield from claim.ack(queue, jobs))
-        by_shard: dict[str, list[Job]] = {}
-        for job in jobs:
-            by_shard.setdefault(getattr(job, "shard", "") or queue.name, []).append(job)
-        lost = yield from gather([claim.ack(self.part(queue, name), some) for name, some in by_shard.items()])
-        return [job for some in lost for job in some]
-
-    def _claim(
-        self, queue: Primitive, names: Sequence[str], jobs: list[Job], limit: int, worker: str | None
-    ) -> Flow[None]:
-        for name in names:
-            if len(jobs) < limit:
-                try:
-                    reply = yield from claim.claim(self.part(queue, name), limit - len(jobs), worker)
-                except RedisFailure:
-                    if jobs:
-                        return
-                    raise
-                jobs += [job._replace(shard=name) for job in reply.jobs]
-
-
-def _may_have_shards(queue: str) -> bool:
-    """Return whether the settings name the option SHARDS of a queue: with a 1 there may be older shards."""
-    entries = conf.section(QueueSettings).QUEUE_OPTIONS
-    return bool(entries) and "SHARDS" in entries.get(queue, ())
-
-
-def _is_spread(queue: Primitive) -> bool:
-    """Return whether a queue may have several shards, and is none itself."""
-    return getattr(queue, "spread", False) and _may_have_shards(queue.name)
-
-
-def registered_names() -> Flow[list[str]]:
-    """Read the names of all queues and shards that were ever used. One round trip."""
-    return sorted(name.decode("utf-8", "replace") for name in (yield Call("SMEMBERS", names_key())))
-
-
-def _only_limit(queue: str, lane: str) -> str:
-    limits = lane.partition("\n")[0]
-    if " " in limits:
-        raise ConfigurationError(
-            f"A job of the queue {queue!r} has several limits: {limits.replace(' ', ', ')}. With SHARDS it can have "
-            "one: its group, or a limit of its task. Remove the others, or SHARDS."
-        )
-    return limits
+        """Acknowledge jobs; return those whose claim was lost."""
+        return claim.ack(queue, jobs)
 
 
 @cache
 def spread() -> Spread:
     """Return how jobs are spread."""
-    return Spread()
+    found: Spread = provided("spread")() if has("spread") else Spread()
+    return found

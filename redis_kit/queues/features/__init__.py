@@ -16,6 +16,7 @@ FEATURES = (
     "redis_kit.queues.features.at_most_once.feature.AtMostOnce",
     "redis_kit.queues.features.results.feature.Results",
     "redis_kit.queues.features.outbox.feature.Outbox",
+    "redis_kit.queues.features.shards.feature.Shards",
     "redis_kit.queues.features.logs.feature.Logs",
     "redis_kit.queues.features.traces.feature.Traces",
     "redis_kit.queues.features.celery.feature.Celery",

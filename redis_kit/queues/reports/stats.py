@@ -10,13 +10,13 @@ from redis_kit.core.errors import InvalidName, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.keys import encode
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.core.steps import Batch, Call, CombinedBatch
+from redis_kit.core.steps import Call, CombinedBatch
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.core.values.sequences import batched, several
 from redis_kit.queues.engine import enqueue
 from redis_kit.queues.engine.calls import QueueScript
 from redis_kit.queues.engine.job import PauseInfo, QueueCounts, pause, summed
-from redis_kit.queues.engine.spread import registered_names, spread
+from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.keys import names_key
 from redis_kit.queues.management import manage
 from redis_kit.queues.queue import Queue
@@ -27,7 +27,6 @@ from redis_kit.queues.settings import QueueSettings, whole
 QUEUE_STATS = QueueScript("queue_stats", __package__)
 MINUTES = (1, 4320)
 TOGETHER = 10  # queues that one script reads
-IDLE = 1440  # minutes without an attempt after which an empty shard that gets no more jobs is forgotten
 Errors = dict[str, RedisFailure]
 
 
@@ -112,14 +111,6 @@ def never_used(queues: Iterable[str], *, using: str = "default") -> set[str]:
     return over(using).run_flow(_never_used(listed(queues), using))
 
 
-def older_shards(queues: Iterable[str], *, using: str = "default") -> list[str]:
-    """Return shards of queues that get no more jobs and may have some. One round trip, and two if there are any.
-
-    An empty one in which no job began for a day is forgotten: a process with older settings may have added some.
-    """
-    return over(using).run_flow(_older_shards(queues, using))
-
-
 def queue_counts(
     queues: Iterable[str], *, using: str = "default", errors: Errors | None = None
 ) -> dict[str, QueueCounts]:
@@ -195,19 +186,6 @@ def _never_used(queues: Sequence[str], using: str) -> Flow[set[str]]:
     unused = yield from enqueue.never_used([Queue(name, using=using) for name in chain.from_iterable(names.values())])
     missing = {queue.name for queue in unused}
     return {queue for queue in queues if missing.issuperset(names[queue])}
-
-
-def _older_shards(queues: Iterable[str], using: str) -> Flow[list[str]]:
-    shards = [name for name in (yield from registered_names()) if whole(name) != name and whole(name) in queues]
-    older = [name for name in shards if name not in spread().names(whole(name))]
-    if not older:
-        return []
-    replies = yield Batch([QUEUE_STATS(base, IDLE) for base in bases(older, using)])
-    reports = {name: read_report([reply], IDLE) for name, reply in zip(older, replies, strict=True)}
-    idle = [name for name, report in reports.items() if not (any(report.counts) or any(report.begun))]
-    if idle:
-        yield Call("SREM", names_key(), *idle)
-    return [name for name in older if name not in idle]
 
 
 def of_each(

@@ -583,7 +583,7 @@ def test_outbox_is_shown_if_a_task_has_one(mail, boss, kit):
     assert shown() == ""
     kit.options(QUEUES={"OUTBOX": "default"})
     assert shown().split()[0] == "0"
-    outbox.store("default", outbox.new_row(queue="mail", job="j", body="{}"))
+    outbox.store("default", [outbox.new_row(queue="mail", job="j", body="{}")])
     OutboxMessage.objects.update(created=timezone.now() - timedelta(minutes=5))
     assert shown().startswith(" 1 Alarm The oldest call has waited for 30")
 

@@ -114,6 +114,7 @@ def test_damaged_entries_count_as_nothing(kit, mail):
 
 
 def test_shards_are_added_up(kit):
+    pytest.importorskip("redis_kit.queues.features.shards.feature")
     kit.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"SHARDS": 2}}})
     for name in spread().names("mail"):
         counted(kit, QueueKeys.of(Queue(name).key("")), now(kit) - 2, done=1, begun=1, late=1000, latest=1000)

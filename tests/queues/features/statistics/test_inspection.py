@@ -200,6 +200,7 @@ def unanswered(*, indeterminate):
 
 
 def test_counts_of_all_queues_and_shards_take_one_round_trip(kit, trips):
+    pytest.importorskip("redis_kit.queues.features.shards.feature")
     kit.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"SHARDS": 2}}})
     sources = [WorkerQueue(name, worker="w1", about="") for name in (*spread().names("mail"), "video")]
     statistics = TaskStatistics(sources, Clock())

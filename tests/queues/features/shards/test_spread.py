@@ -14,7 +14,6 @@ from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.inspection import list_workers, queue_counts, queue_names, queue_stats
 from redis_kit.queues.limits import list_limits, set_limit
 from redis_kit.queues.models import OutboxMessage
-from redis_kit.queues.reports.stats import older_shards
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks.enqueue import Enqueuer
@@ -313,16 +312,16 @@ def test_lowered_number_of_shards_leaves_no_job_behind(sharded):
         added = [queue.put("new") for _ in range(10)]
         assert sizes()[count:] == before[count:]
         assert all(map(queue.delete, added))
-        assert set(older_shards(["mail"])) == set(NAMES[count:])
+        assert set(spread().older(["mail"])) == set(NAMES[count:])
     for job in queue.peek(1000):
         if job.id not in {result.id for result in results}:
             queue.delete(job.id)
-    with working(WorkerProcess(Options(("mail",), threads=2, older_shards=tuple(older_shards(["mail"]))))):
+    with working(WorkerProcess(Options(("mail",), threads=2, older_shards=tuple(spread().older(["mail"]))))):
         assert all(result.wait_until_finished(20) for result in results)
     assert [result.return_value for result in results] == list(range(20))
     reshard(sharded, 1)
     # Shards in which jobs began a moment ago are not forgotten yet; chance may leave one without any of the 20 tasks.
-    assert set(older_shards(["mail"])) == {ids.queue_of(result.id) for result in results} - {"mail"}
+    assert set(spread().older(["mail"])) == {ids.queue_of(result.id) for result in results} - {"mail"}
     assert end_all(queue) == []
 
 
@@ -339,7 +338,7 @@ def test_shard_that_was_empty_for_a_day_is_forgotten(one_server):
         queue.delete(id)
     sharded = queue_stats(["mail"])["mail"].shards
     reshard(one_server, 1)
-    assert (sharded, older_shards(["mail"])) == (4, [])
+    assert (sharded, spread().older(["mail"])) == (4, [])
     assert queue_stats(["mail"])["mail"].shards == 1
 
 
