@@ -90,7 +90,8 @@ class Primitive:
     def _answer(self, error: RedisFailure, answers: dict[str, Any]) -> Any:
         if type(error) is PermissionDenied:
             keys = f"{conf.section(KitSettings).PREFIX}:{{{self.component}*"
-            error.args = (f"{error} The component {self.component!r} uses the keys ~{keys}.",)
+            hint = f" The component {self.component!r} uses the keys ~{keys}."
+            error.args = (f"{str(error).removesuffix(hint)}{hint}",)  # several calls may end with one error
         policy, pair = self.policy(), (self.component, self.using)
         if f"if_{policy}" not in answers or not isinstance(error, (RedisUnavailable, OutOfMemory, *self.answered)):
             raise error

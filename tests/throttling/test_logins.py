@@ -1,6 +1,7 @@
 """Failed log-ins: counted by user name and address, refused before a password is looked at."""
 
 import asyncio
+import contextlib
 
 import pytest
 from django.contrib.admin.forms import AdminAuthenticationForm
@@ -11,7 +12,7 @@ from django.test import AsyncClient, Client, RequestFactory
 from django.urls import path
 
 from redis_kit.core.component import components
-from redis_kit.core.errors import ConfigurationError
+from redis_kit.core.errors import ConfigurationError, PermissionDenied
 from redis_kit.throttling import Throttle, throttled
 from redis_kit.throttling.checks import LOGINS, messages
 from redis_kit.throttling.logins import LoginRefusedMixin, ThrottledLogins, count
@@ -324,6 +325,16 @@ def test_log_ins_follow_the_policy_while_the_server_is_unavailable(own_kit, sett
         assert post(client, typed="right").status_code == answers, policy
         page = post(client).content.decode()
         assert ("It is not possible to log in at the moment." in page) == (policy == "closed")
+
+
+def test_refused_commands_are_logged_with_one_hint(own_kit, settings, db, caplog):
+    settings.AUTHENTICATION_BACKENDS = [LOGINS, f"{__name__}.Asked"]
+    own_kit.options(THROTTLING={"LOGIN_RATES": "2/h", "LOGIN_ADDRESS_RATES": "9/h"})
+    own_kit.raw.execute_command("ACL", "SETUSER", "default", "-evalsha", "-eval")
+    with contextlib.suppress(PermissionDenied):
+        authenticate(RequestFactory().post("/"), username="joe", password="wrong")
+    assert "uses the keys" in caplog.text
+    assert all(message.count("uses the keys") == 1 for message in caplog.messages)
 
 
 def test_log_in_in_time_is_forgotten_by_local_counting_too(own_kit, settings, db):

@@ -206,7 +206,12 @@ class JobSelection(NamedTuple):
             raise _none_in_state()
         sentences = [_done(action, changed, self.queue)]
         if stopping:
-            sentences.append(_("%s of them are running; their workers stop them.") % grouped(stopping))
+            text = ngettext(
+                "%(count)s is running; its worker stops it.",
+                "%(count)s are running; their workers stop them.",
+                stopping,
+            )
+            sentences.append(text % {"count": grouped(stopping)})
         if others := len(ids) - changed:
             text = ngettext(
                 "%(others)s job is in another state, or gone.", "%(others)s jobs are in another state, or gone.", others

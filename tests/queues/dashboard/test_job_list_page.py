@@ -223,7 +223,7 @@ def test_each_state_has_its_buttons(mail, boss):
     assert offered("dead") == ["Retry…", "Delete…"]
     assert said(press(boss, "run_now_jobs", "mail/later")) == ["Ready: 1 job of mail."]
     assert said(press(boss, "cancel_jobs", "mail/ready", "mail/running")) == [
-        "Cancelled 2 jobs of mail. 1 of them are running; their workers stop them."
+        "Cancelled 2 jobs of mail. 1 is running; its worker stops it."
     ]
     assert said(press(boss, "delete_jobs", "mail/latest", "mail/running")) == [
         "Deleted 1 job of mail. 1 job is in another state, or gone."

@@ -234,7 +234,7 @@ def test_running_job_is_cancelled_by_its_worker(mail, boss):
     attempt(mail)
     value = row_buttons(look(boss, result.id))["cancel", result.id]
     assert said(boss.post(CANCEL, {"row": value, "confirmed": "1"})) == [
-        "Cancelled 1 job of mail. 1 of them are running; their workers stop them."
+        "Cancelled 1 job of mail. 1 is running; its worker stops it."
     ]
     assert cells(look(boss, result.id), "Job in mail")["State"] == "running w1 being cancelled"
 

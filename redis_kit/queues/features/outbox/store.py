@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from django.apps import apps
-from django.db import DatabaseError
+from django.db import DatabaseError, connections
 from django.utils.timezone import now
 
 from redis_kit.core import conf
@@ -67,7 +67,10 @@ def note_sent(alias: str, stay: Sequence[int], end: Sequence[int]) -> None:
         for chunk in batched(stay, 500):
             rows(alias).filter(pk__in=chunk).update(sent=now())
         if len(end) == 1:
-            new_row(pk=end[0]).delete(using=alias)  # delete() of a queryset would begin and commit a transaction
+            connection = connections[alias]
+            table, column = map(connection.ops.quote_name, (rows(alias).model._meta.db_table, "id"))
+            with connection.cursor() as cursor:  # a queryset would begin and commit a transaction
+                cursor.execute(f"DELETE FROM {table} WHERE {column} = %s", end)  # noqa: S608 -- names of our own
             return
         for chunk in batched(end, 500):
             rows(alias).filter(pk__in=chunk).delete()

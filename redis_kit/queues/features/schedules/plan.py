@@ -8,6 +8,7 @@ from redis_kit.queues.features.schedules.definition import Definition
 
 LATE = 60_000  # ms: a tick that is later counts as missed
 FEW = 4  # ticks that are found one after the other
+MOST = 4  # times as many as are wanted: no more are looked at
 MINUTE = 60_000  # ms
 
 
@@ -51,16 +52,22 @@ def upcoming(definition: Definition, after: int, until: int, count: int) -> list
 def latest(definition: Definition, base: int, now: int, count: int) -> list[int]:
     """Return the last ticks after ``base`` up to ``now``, in their order, ``count`` at most.
 
-    To walk through all would take as long as there are many, so it looks back further and further.
+    To walk through all would take as long as there are many, so it looks back further and further, and less far again
+    if there are far too many.
     """
     now = min(now, definition.end or now)
     span = count * (definition.every or MINUTE)
+    short, long = 0, 0  # times back in which there are too few, and too many
     while True:
         begin = max(base, now - span)
-        ticks = list(_between(definition, begin, now))
-        if len(ticks) >= count or begin == base:
+        ticks = list(islice(_between(definition, begin, now), MOST * count + 1))
+        if len(ticks) > MOST * count:
+            long = span
+        elif len(ticks) >= count or begin == base:
             return ticks[-count:]
-        span *= 4
+        else:
+            short = span
+        span = (short + long) // 2 if long else 4 * span
 
 
 def _due(definition: Definition, base: int, now: int) -> tuple[list[int], int, int]:

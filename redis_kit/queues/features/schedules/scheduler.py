@@ -109,7 +109,7 @@ class Scheduler:
             return 0.0
         if len(self._unable) >= MOST_UNABLE:
             return IDLE
-        if len(claimed.schedules) == schedules.CLAIMED:
+        if claimed.next == 0 or len(claimed.schedules) == schedules.CLAIMED:
             return 0.0
         wait = EVERY if claimed.total or self._declared else IDLE
         if claimed.watches:

@@ -178,7 +178,10 @@ class Heartbeat:
                     self._pass_on(child, source, reply)
                 if self._reports:
                     self._read_reports()
-                self._log_broken(self._unanswered)
+            else:
+                self._unanswered = {}
+            self._log_broken(self._unanswered)
+            if children:
                 self._register_queues()  # last: of a Cluster, the node that has the list of queues may be down
         except UNAVAILABLE as error:
             self.error = str(error)

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import DatabaseError, transaction
+from django.db.models.signals import post_delete
 from django.utils.timezone import now
 
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
@@ -243,6 +244,20 @@ def test_row_that_can_not_be_changed_is_logged_and_the_call_goes_on(queue, monke
         monkeypatch.setattr(outbox, "_log_limit", outbox.LogRateLimit())
         outbox.note_sent("default", stay, end)
     assert caplog.text.count("could not be changed: gone away") == 2
+
+
+def test_row_of_one_call_is_deleted_by_one_statement_whatever_listens(queue, django_assert_num_queries):
+    def listen(**_):
+        raise AssertionError("no instance was loaded")
+
+    numbers = outbox.store("default", [outbox.new_row(queue="default", job="j", body="{}")])
+    post_delete.connect(listen)
+    try:
+        with django_assert_num_queries(1):
+            outbox.note_sent("default", [], numbers)
+    finally:
+        post_delete.disconnect(listen)
+    assert not OutboxMessage.objects.exists()
 
 
 def grow_old(seconds):

@@ -1,11 +1,13 @@
 """Which ticks run now: on time, late, missed, and while a schedule is off."""
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from redis_kit.queues.features.schedules.definition import Definition, share
-from redis_kit.queues.features.schedules.plan import LATE, plan, upcoming
+from redis_kit.queues.features.schedules.plan import LATE, latest, plan, upcoming
 
 HOUR = 3_600_000
 
@@ -129,3 +131,18 @@ def test_looks_at_any_moments_run_each_tick_at_most_once_and_late(interval, jitt
         ran, last = ran + made.run, made.last
     assert ran == sorted(set(ran))
     assert all((tick - share(chosen.name, interval)) % interval == 0 for tick in ran)
+
+
+@pytest.mark.parametrize("cron", ["* * * 1-6 *", "*/5 8-17 * 1-6 *", "* * 1 * *"])
+def test_last_ticks_before_a_long_gap_are_found_without_looking_at_all(cron, monkeypatch):
+    pytest.importorskip("cronsim")
+    looks = []
+    after = Definition.after
+    monkeypatch.setattr(Definition, "after", lambda self, moment: looks.append(moment) or after(self, moment))
+    days = [datetime(2026, *day, tzinfo=UTC).timestamp() * 1000 for day in ((1, 5), (12, 31))]
+    definition = Definition("x", "t", cron=cron, timezone="UTC", catch_up=3)
+    found = latest(definition, *map(int, days), 4)
+    assert found == [tick for tick in found if tick <= days[1]]
+    assert after(definition, found[-1]) > days[1]
+    assert [after(definition, each) for each in found[:-1]] == found[1:]
+    assert len(looks) < 1000

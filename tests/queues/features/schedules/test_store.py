@@ -148,6 +148,17 @@ def test_schedules_that_no_worker_has_are_forgotten_on_request(schedules, kit):
     assert [each.name for each in run(schedules, store.page("names", 0, 9)).schedules] == ["b"]
 
 
+def test_claim_that_forgets_many_says_that_more_may_be_due(schedules):
+    gone = [f"gone {number}" for number in range(store.CLAIMED + 1)]
+    run(schedules, store.store([(name, "1") for name in gone]))
+    run(schedules, store.store([(name, "") for name in gone]))
+    run(schedules, store.store([("last", "1")]))
+    first, second = claim(schedules), claim(schedules)
+    assert (names(first), first.next) == ([], 0)
+    assert names(second) == ["last"]
+    assert second.next > 0
+
+
 def test_schedule_lives_for_an_hour_without_its_code(schedules, kit):
     declare(schedules, "v1", a="1")
     age(kit, schedules, "v1", store.UNDECLARED - 60_000)

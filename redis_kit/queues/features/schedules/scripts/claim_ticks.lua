@@ -10,7 +10,7 @@
 -- ARGV[5]     watch     ms for which a supervisor wakes up for ticks
 -- ARGV[6]     most      supervisors that do so
 -- ARGV[7...]  skipped   schedules that this supervisor can't run, unless they have changed: then they are due since 0
--- returns     the time in ms, 1 if this one wakes up for ticks, ms to the next one (-1: none), how many schedules there
+-- returns     the time in ms, 1 if this one wakes up for ticks, ms to the next one (-1: none, 0: claim again), how many schedules there
 --             are, {what `versions` holds}, the claim, then of each claimed schedule its name, when it was due, and
 --             what `code`, `stored` and `state` hold of it, each "" for nothing
 
@@ -34,13 +34,14 @@ for at = 7, #ARGV do
     skipped[ARGV[at]] = true
 end
 local reply = {now, watches and 1 or 0, -1, redis.call("ZCARD", names), redis.call("HGETALL", versions), claim}
-local found = redis.call("ZRANGEBYSCORE", due, "-inf", now, "WITHSCORES", "LIMIT", 0, limit + #ARGV - 6)
+local most = limit + #ARGV - 6
+local found = redis.call("ZRANGEBYSCORE", due, "-inf", now, "WITHSCORES", "LIMIT", 0, most)
 for at = 1, #found, 2 do
     local name = found[at]
     if (not skipped[name] or found[at + 1] == "0") and limit > 0 then
-        limit = limit - 1
         local definition, row = redis.call("HGET", code, name), redis.call("HGET", stored, name)
         if definition or row then
+            limit = limit - 1
             redis.call("ZADD", due, claim, name)
             local became = redis.call("HGET", state, name)
             for _, value in ipairs({name, found[at + 1], definition or "", row or "", became or ""}) do
@@ -54,5 +55,5 @@ for at = 1, #found, 2 do
     end
 end
 local coming = redis.call("ZRANGEBYSCORE", due, string.format("(%.0f", now), "+inf", "WITHSCORES", "LIMIT", 0, 1)[2]
-reply[3] = coming and math.ceil(coming - now) or -1
+reply[3] = #found == 2 * most and 0 or coming and math.ceil(coming - now) or -1
 return reply
