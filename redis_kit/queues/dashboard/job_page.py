@@ -22,6 +22,7 @@ from redis_kit.queues.reports.lookup import AttemptError, JobDetails
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks.progress import Progress
 
+FIRST = _("First jobs of %s")
 WAITS = _("waits for the limit %s")
 TITLES = {
     **{"ready": _("Ready"), "scheduled": _("Scheduled"), "running": _("Running"), "dead": _("Dead")},
@@ -115,11 +116,11 @@ def error(name: str, text: str) -> Lines:
 def _job(title: Any, target: JobTarget, details: JobDetails) -> Table:
     record, job = details.record, details.job
     body = record.body if record else b""
-    home = Link(_("Queue %s") % target.queue, "queues", {"queue": target.queue})
+    first = Link(FIRST % target.queue, "queues", {"queue": target.queue})
     lines = [line for feature in features() for line in feature.job_lines(body)]
     labels = tags(target.queue, job.state if job else "done", tags_of(body))
     cells: list[tuple[Any, Any]] = [
-        (_("Job"), Lines((target.id, task_of(body), home, *lines, labels))),
+        (_("Job"), Lines((target.id, task_of(body), first, *lines, labels))),
         (_("State"), Lines(_state(details))),
         (_("Priority"), record and record.priority),
         (_("Attempts"), record and _counted(record.attempts, details.history)),

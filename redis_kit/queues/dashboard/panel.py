@@ -134,13 +134,13 @@ class QueuesPanel(QueueChoicePanel):
         if not self.viewer.may(MANAGE):
             return None
         queue = Field("queue", _("Queue"), lambda: self.choices("queue", self.names), any=_("Any queue"), optional=True)
-        id = Field("id", _("Id of a job (empty: the queue)"), optional=True)
+        id = Field("id", _("Id of a job (empty: the jobs of the queue)"), optional=True)
         return Search(_("Look up"), (queue, id))
 
     def content(self) -> Iterator[Content]:
         """Yield the job that was looked up, else all queues: figures, tables and numbers per minute.
 
-        Two round trips, and one more if there are dead jobs; for one queue two.
+        Two round trips, and one more if there are dead jobs; for one queue three.
         """
         names = self.names
         if self.viewer.may(MANAGE) and ("queue" in self.viewer.asked or "id" in self.viewer.asked):
@@ -191,12 +191,14 @@ class QueuesPanel(QueueChoicePanel):
         yield from job_page.content((home, id), details)
 
     def _one_queue(self, queue: str) -> Iterator[Content]:
+        listed, by_state = queues_page.read_first(queue)
         span = range_of(self.asked("range"))
-        report, numbers, listed = queues_page.read_one(queue, span)
+        report, numbers = queues_page.read_range(queue, span)
         yield from queues_page.refusals({queue: report})
         yield from queues_page.queues({queue: report}, slug="jobs", title=_("Queue %s") % queue)
         yield from queues_page.charts(queue, numbers, span)
         yield from queues_page.limits_table(queue, listed)
+        yield from queues_page.first_jobs(queue, by_state, report.counts)
 
     def _all(self, names: list[str]) -> Iterator[Content]:
         errors: Errors = {}

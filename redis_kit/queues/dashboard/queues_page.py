@@ -1,4 +1,4 @@
-"""The content of the dashboard's page about queues: all of them, or one."""
+"""The content of the dashboard's page about queues: all queues, or the first jobs of one."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -32,10 +32,10 @@ from redis_kit.queues.dashboard.actions import GroupTarget, LimitTarget
 from redis_kit.queues.dashboard.job_page import moment
 from redis_kit.queues.engine.enqueue import MOST_NAMES
 from redis_kit.queues.engine.feature import features
-from redis_kit.queues.engine.job import PauseInfo, QueueCounts
+from redis_kit.queues.engine.job import JobInfo, PauseInfo, QueueCounts, State
 from redis_kit.queues.limits import LimitInfo
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.reports import stats
+from redis_kit.queues.reports import job_pages, stats
 from redis_kit.queues.reports.failures import Group
 from redis_kit.queues.reports.stats import QueueHistory, QueueStats
 from redis_kit.queues.reports.unknown_calls import UnknownCalls
@@ -45,6 +45,8 @@ TASKS_IN_HINT = 5
 QUEUE_BUTTONS = ("resume", "pause", "retry_dead")
 GROUP_BUTTONS = ("retry_one", "retry_ten", "retry_group")
 SINGLE_BUTTONS = ("retry_one", "retry_group")  # the group may have grown since
+FIRST_JOBS = 20  # jobs of a state
+STATES: tuple[State, ...] = ("running", "ready", "scheduled", "dead")
 LIMIT_BUTTONS = ("change_limit", "reset_limit")
 LATE = 300  # seconds for which a queue's next job has been due, before that is an alert
 FAILING = 0.5  # share of failed attempts from which on that is an alert
@@ -203,6 +205,27 @@ def _last(queue: str, group: Group, *, linked: bool) -> Any:
     return Lines((last, job_page.link(queue, group.latest.id))) if linked else last
 
 
+def read_first(queue: str) -> tuple[list[LimitInfo], list[list[JobInfo]]]:
+    """Return the limits of a queue, and its first jobs of each of the STATES. One round trip."""
+    primitive = Queue(queue)
+    first = [job_pages.first_jobs(primitive, state, FIRST_JOBS) for state in STATES]
+    flows: list[Flow[Any]] = [limits.listed(primitive), *first]
+    listed, *by_state = primitive.run_flow(gather(flows))
+    return listed, by_state
+
+
+def first_jobs(queue: str, by_state: Sequence[list[JobInfo]], counts: QueueCounts) -> Iterator[Table]:
+    """Yield the first jobs of a queue, running ones before waiting ones."""
+    for state, jobs in zip(STATES, by_state, strict=True):
+        if jobs:
+            # The jobs are read before they are counted, so one may have left between.
+            of = {"number": len(jobs), "most": f"{max(getattr(counts, state), len(jobs)):,}"}
+            title = f"{job_page.title(queue, state)}: {_('%(number)s of %(most)s') % of}"
+            yield Table(title, job_page.COLUMNS[state], [job_page.row(queue, info) for info in jobs])
+    if not any(by_state):
+        yield Table(job_page.FIRST % queue, (), [], empty=_("The queue has no jobs."))
+
+
 def _offered(report: QueueStats) -> tuple[str, ...]:
     """Return the buttons of a queue. "Pause" on a paused queue changes the end of the pause."""
     fitting = {"resume": report.paused, "pause": True, "retry_dead": report.counts.dead}
@@ -319,18 +342,14 @@ def trend(reports: Mapping[str, QueueStats]) -> Sparkline | None:
     return Sparkline(ended % {"count": grouped(sum(done))}, done)
 
 
-def read_one(queue: str, span: Range) -> tuple[QueueStats, QueueStats | QueueHistory, list[LimitInfo]]:
-    """Return how a queue is doing, its numbers in a range, and its limits.
-
-    One round trip, two if the settings name SHARDS.
-    """
-    primitive = Queue(queue)
-    minutes = 1 if span.by_hour else span.minutes
-    flows: list[Flow[Any]] = [stats.read_reports([queue], minutes, "default"), limits.listed(primitive)]
-    if span.by_hour:
-        flows.append(hours(queue, span.hours))
-    reports, listed, *by_hour = primitive.run_flow(gather(flows))
-    return reports[queue], by_hour[0] if by_hour else reports[queue], listed
+def read_range(queue: str, span: Range) -> tuple[QueueStats, QueueStats | QueueHistory]:
+    """Return how a queue is doing, and its numbers in a range. One round trip, two if the settings name SHARDS."""
+    if not span.by_hour:
+        report = stats.queue_stats([queue], minutes=span.minutes)[queue]
+        return report, report
+    both: list[Flow[Any]] = [stats.read_reports([queue], 1, "default"), hours(queue, span.hours)]
+    reports, numbers = Queue(queue).run_flow(gather(both))
+    return reports[queue], numbers
 
 
 def hours(queue: str, count: int) -> Flow[QueueHistory]:

@@ -64,7 +64,7 @@ def test_job_that_waits_shows_its_time_its_unique_key_and_its_arguments(mail, bo
     result = enqueued(run_after=timedelta(seconds=60))
     found = look(boss, result.id)
     its = cells(found, "Job in mail")
-    assert its[""] == f"{result.id} {__name__}.send Queue mail"
+    assert its[""] == f"{result.id} {__name__}.send First jobs of mail"
     assert its["State"].startswith("scheduled 20")
     conditions = cells(found, "Conditions")
     assert len(conditions[""]) == 22
@@ -79,7 +79,7 @@ def test_job_that_waits_shows_its_time_its_unique_key_and_its_arguments(mail, bo
 def test_tags_link_to_the_jobs_that_have_them(mail, boss):
     result = enqueued(tags=["<b>billing</b>", "order:42"])
     found = look(boss, result.id)
-    assert cells(found, "Job in mail")[""].endswith("Queue mail #<b>billing</b> #order:42")
+    assert cells(found, "Job in mail")[""].endswith("First jobs of mail #<b>billing</b> #order:42")
     links = [one.attributes["href"] for one in found.find("a") if one.words == "#order:42"]
     assert [one.words.split()[0] for one in page(boss.get(links[0])).find("th") if "#order:42" in one.words] == [
         result.id

@@ -29,7 +29,7 @@ def test_page_of_a_queue_shows_its_limits_with_their_use(queue, boss):
     (row,) = rows(content, "Limits of mail")
     assert row[""] == "group=tenant:7"
     assert (row["Concurrency"], row["Rate"], row["Running"], row["Waiting lanes"]) == ("1", "10/s", "1", "1")
-    assert "waits for the limit group=tenant:7" in boss.get(f"{ADMIN}jobs/", {"queue": "mail"}).content.decode()
+    assert "waits for the limit group=tenant:7" in boss.get(PAGE, {"queue": "mail"}).content.decode()
     buttons = {name for name, head in row_buttons(content) if head == "group=tenant:7"}
     assert buttons == {"change_limit", "reset_limit"}
     queue.put(1, group="a")

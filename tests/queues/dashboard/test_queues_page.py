@@ -187,16 +187,33 @@ def test_job_that_is_looked_up_shows_arguments_without_secrets(mail, boss):
     assert "{'note': 'hello'}" in cells(boss, queue="mail", id="ready")
 
 
-def test_queue_alone_is_looked_up_and_its_numbers_lead_to_its_jobs(mail, signed_in):
+def test_queue_alone_is_looked_up_for_its_first_jobs(mail, signed_in):
+    put(mail, "mine", TASK, (7,), {"password": "hunter2"}, priority=5)
     client = signed_in("view_dashboard", "manage_queues")
     found = page(client.get(PAGE, {"queue": "mail"}))
     charts = ["Attempts that ended", "How late attempts began, at most"]
-    assert [one.words for one in found.find("h2")] == ["Queue mail", *charts]
+    titles = ["Running in mail: 1 of 1", "Ready in mail: 2 of 2", "Scheduled in mail: 1 of 1"]
+    dead = "Dead in mail: 13 of 13"
+    assert [one.words for one in found.find("h2")] == ["Queue mail", *charts, *titles, dead]
     assert {("pause", "mail"), ("retry_dead", "mail")} <= set(row_buttons(found))
-    (dead,) = [one for one in found.find("a") if one.words == "13"]
-    assert dead.attributes["href"] == f"{ADMIN}jobs/?queue=mail&state=dead"
-    (back,) = page(client.get(PAGE, {"queue": "mail", "id": "d0"})).find("a", href=f"{PAGE}?queue=mail")
-    assert back.words == "Queue mail"
+    heads = [one.words for one in found.find("th", scope="row") if "role" in one.attributes]
+    assert heads[0] == "mail"
+    heads = heads[1:]
+    assert heads[:4] == ["running", f"mine {TASK}", "ready", "later"]
+    assert heads[4] in [f"d{number} {TASK}" for number in range(13)]
+    assert "w1" in cells(client, queue="mail")
+    assert "hunter2" not in str(found.elements)
+    (link,) = [one for one in found.find("a") if one.words == "mine"]
+    assert cells(client, queue="mail", id="mine")[0].startswith("ready")
+    assert "queue=mail&id=mine" in link.attributes["href"].replace("&amp;", "&")
+    (back,) = page(client.get(PAGE, {"queue": "mail", "id": "mine"})).find("a", href=f"{PAGE}?queue=mail")
+    assert back.words == "First jobs of mail"
+    assert hints(client, queue="default")[-1] == "The queue has no jobs."
+
+
+def test_queue_alone_says_how_many_jobs_of_a_state_it_leaves_out(mail, boss, monkeypatch):
+    monkeypatch.setattr("redis_kit.queues.dashboard.queues_page.FIRST_JOBS", 5)
+    assert "Dead in mail: 5 of 13" in [one.words for one in page(boss.get(PAGE, {"queue": "mail"})).find("h2")]
 
 
 def test_job_is_found_in_the_queue_that_its_id_names(mail, boss):
@@ -511,8 +528,8 @@ def test_job_is_looked_up_and_retried_with_the_keyboard(visit, monkeypatch, mail
         page.get_by_role("button", name="Retry: d3").press("Enter")
         page.wait_for_selector(".messagelist")
         assert layout_problems(page) == []
-        page.get_by_role("link", name="Queue mail").click()
-        page.wait_for_selector("text=Attempts that ended")
+        page.get_by_role("link", name="First jobs of mail").click()
+        page.wait_for_selector("text=Dead in mail")
         assert layout_problems(page) == []
         page.get_by_role("link", name="Show all").click()
         page.get_by_role("button", name="Pause: mail").press("Enter")
