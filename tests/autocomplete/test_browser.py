@@ -30,7 +30,7 @@ def choose(page, typed):
     page.wait_for_selector(".select2-results__option:not(.loading-results)")
     with page.expect_response(lambda response: parse_qs(urlsplit(response.url).query).get("term") == [typed]):
         page.fill(".select2-search__field", typed)
-    page.wait_for_function("document.querySelectorAll('.select2-results__option').length == 1")
+    page.locator(".select2-results__option").nth(1).wait_for(state="detached")
     return page.locator(".select2-results__option[role=option]").all_inner_texts()
 
 

@@ -176,6 +176,7 @@ def test_retry_that_can_not_be_stored_is_left_to_celery(project, queue, journal,
     ids = [fleet.retried.apply_async(**call).id for call in calls]
     with fleet.in_thread():
         wait_for(lambda: len(journal.lines(step="try1")) == len(calls))
+        wait_for(lambda: caplog.text.count("is left to Celery") == len(calls))  # a retry follows its try
     assert queue.counts() == QueueCounts(0, 0, 0, 0)
     lines = [record.message for record in caplog.records if "is left to Celery" in record.message]
     assert [id in line for id, line in zip(ids, lines, strict=True)] == [True] * len(calls)
