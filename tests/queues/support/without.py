@@ -14,7 +14,7 @@ NAMES = sorted(path.parent.name for path in FEATURES.glob("*/__init__.py"))
 
 # Tests of one feature that need others, too: they go with each of these.
 TOGETHER = {
-    "celery/test_fleet.py": ("handover", "logs", "unique", "limits"),
+    "celery/test_fleet.py": ("handover", "logs", "unique", "limits", "shards"),
     "celery/test_project.py": ("handover", "once", "results", "resumable", "schedules", "traces", "unique"),
     "celery/test_sink.py": ("handover",),
     "celery/test_delay.py": ("handover", "unique"),
