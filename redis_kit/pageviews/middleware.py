@@ -1,13 +1,12 @@
 """The middleware that counts page views, after the response is complete."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from functools import partial
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest, HttpResponseBase
 
-from redis_kit.core import conf
+from redis_kit.core.web.middleware import KitMiddleware
 from redis_kit.pageviews.http.events import arecord, event_of, headers_of, record
 from redis_kit.pageviews.pages import is_reported, page_of
 from redis_kit.pageviews.rules import is_page_view, opted_out
@@ -15,21 +14,13 @@ from redis_kit.pageviews.settings import PageViewSettings
 from redis_kit.pageviews.tally import Event
 
 
-class PageViewMiddleware:
+class PageViewMiddleware(KitMiddleware):
     """Count the pages that people see. Put it first in ``MIDDLEWARE``, so that it sees the final response.
 
     Never raises. Never waits for a server, unless ``WRITE`` is ``sync``: that takes a round trip for each view.
     """
 
-    sync_capable = async_capable = True
     counts_page_views = True  # also of subclasses, for the system checks
-
-    def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
-        conf.warn_unless_installed()
-        self.get_response = get_response
-        self.is_async = iscoroutinefunction(get_response)
-        if self.is_async:
-            markcoroutinefunction(self)
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
         """Answer the request and count it."""

@@ -1,12 +1,8 @@
 """The middleware that signs in users whose sessions last longer than a day."""
 
-from collections.abc import Callable
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction
-from django.http import HttpRequest
-
-from redis_kit.core import conf
+from redis_kit.core.web.middleware import KitMiddleware
 from redis_kit.signins.days import aread, today
 from redis_kit.signins.errors import log_repeated_failure
 from redis_kit.signins.mixin import SignInMixin
@@ -15,20 +11,11 @@ DAY = "_redis_kit_signed_in"  # in the session: the last day that was counted
 FAILED = "the day of a session was not counted"
 
 
-class SignInMiddleware:
+class SignInMiddleware(KitMiddleware):
     """Sign in the user of a request, once for each day of a session. Put it after AuthenticationMiddleware.
 
     Never raises: a failure is logged, at most once a minute. The first request of a day costs a round trip.
     """
-
-    sync_capable = async_capable = True
-
-    def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
-        conf.warn_unless_installed()
-        self.get_response = get_response
-        self.is_async = iscoroutinefunction(get_response)
-        if self.is_async:
-            markcoroutinefunction(self)
 
     def __call__(self, request: Any) -> Any:
         """Count the day and answer the request."""

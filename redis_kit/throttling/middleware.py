@@ -1,31 +1,20 @@
 """The middleware that applies the policies of the settings."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest, HttpResponseBase
 
-from redis_kit.core import conf
+from redis_kit.core.web.middleware import KitMiddleware
 from redis_kit.throttling.http.guards import aanswer, answer
 from redis_kit.throttling.http.policies import policies
 
 
-class ThrottleMiddleware:
+class ThrottleMiddleware(KitMiddleware):
     """Refuse requests that the policies don't allow, before the middleware and views that follow.
 
     All policies that match a request count it together, or none does. Put it after AuthenticationMiddleware if a policy
     counts by user. When the server is unavailable, the failure policies answer; that is never an error.
     """
-
-    sync_capable = async_capable = True
-
-    def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
-        conf.warn_unless_installed()
-        self.get_response = get_response
-        self.is_async = iscoroutinefunction(get_response)
-        if self.is_async:
-            markcoroutinefunction(self)
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
         """Answer the request, or refuse it."""

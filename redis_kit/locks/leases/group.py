@@ -13,7 +13,7 @@ class LeaseGroup(LeaseContext):
     """Proof of holding several locks: ``leases`` has one of each, in the order in which they were named.
 
     ``group["name"]`` is the first with that name. Each has its own fence, since it guards something else. There is no
-    common fence. Of several errors the first is raised, after all were released or extended.
+    common fence. If several fail, the first error is raised once all were released or extended.
     """
 
     __slots__ = ("leases",)

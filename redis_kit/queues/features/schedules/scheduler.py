@@ -180,7 +180,7 @@ class Scheduler:
             return Confirmation(stored.name, None, before._replace(next=None, problem=state.UNDECLARED))
         definition = stored.load()
         waits = before.outcome == state.WAITS
-        last = before.last if before.timing == definition.timing else None  # a change of its times begins anew
+        last = before.last if before.timing == definition.timing else None  # with other times it begins anew
         plan = planning.plan(definition, last, claimed.now, waiting=waits)
         if not plan.run:
             after = before._replace(timing=definition.timing, last=plan.last, next=plan.tick, problem="")
