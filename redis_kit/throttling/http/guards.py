@@ -55,8 +55,10 @@ class Guard(NamedTuple):
 
     def counts(self, request: HttpRequest, response: Any) -> Flow[bool]:
         """Return whether a call stays counted after this response."""
+        if self.count_when is None:
+            return True
         with self._noted("whether it counts"):
-            return self.count_when is None or bool((yield Result(self.count_when(request, response), NOT_ASYNC)))
+            return bool((yield Result(self.count_when(request, response), NOT_ASYNC)))
 
     @contextmanager
     def _noted(self, question: str) -> Iterator[None]:
