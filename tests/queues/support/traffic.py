@@ -106,6 +106,12 @@ class Traffic:
         """End the calls; each job that was promised is done, none twice, none that is neither known nor ``beside``."""
         self.__exit__()
         promised = self.sure.keys() - self.forgotten
-        wait_for(lambda: promised <= self.ended().keys(), timeout=within)
+        try:
+            wait_for(lambda: promised <= self.ended().keys(), timeout=within)
+        except AssertionError as error:
+            since = self.failed_at or 0.0
+            missing = {name: round(self.sure[name] - since, 3) for name in promised - self.ended().keys()}
+            error.add_note(f"Jobs that did not end, enqueued at these seconds from the first error: {missing}")
+            raise
         assert {name for name, times in self.ended().items() if times > 1} <= self.forgotten
         assert self.ended().keys() <= {*self.sure, *self.unsure, *beside}
