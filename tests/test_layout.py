@@ -287,6 +287,21 @@ def _unequal_twins(node):
             yield from [name] if ast.unparse(method.args) != ast.unparse(twin.args) else []
 
 
+def test_operations_have_twins():
+    wrong = []
+    for path in MODULES:
+        for node in ast.walk(_tree(path)):
+            if isinstance(node, ast.ClassDef | ast.Module):
+                assigned = {ast.unparse(one) for one in node.body if isinstance(one, ast.Assign)}
+                names = [one.name for one in node.body if isinstance(one, FUNCTIONS) and _is_operation(one)]
+                wrong += [f"{_name(path)}: {name}" for name in names if f"a{name} = twin({name})" not in assigned]
+    assert not wrong
+
+
+def _is_operation(function):
+    return any(ast.unparse(decorator).split("(")[0] == "operation" for decorator in function.decorator_list)
+
+
 def test_public_things_have_docstrings():
     wrong = []
     for path in MODULES:

@@ -1,6 +1,10 @@
 """Signals of jobs and workers. Receivers run in the process that sends the signal."""
 
+from typing import Any
+
 from django.dispatch import Signal
+
+from redis_kit.core.flow import Flow
 
 # queue, id: a job was added. Sent by the process that added it.
 job_enqueued = Signal()
@@ -34,3 +38,26 @@ async def aannounce(sender: type, queue: str, ids: list[str]) -> list[str]:
         for id in ids:
             await job_enqueued.asend_robust(sender, queue=queue, id=id)
     return ids
+
+
+class Announcement:
+    """The step that sends job_enqueued for each of these new jobs."""
+
+    __slots__ = ("arguments",)
+
+    def __init__(self, *arguments: Any) -> None:
+        self.arguments = arguments
+
+    def run(self, client: Any) -> None:
+        """Send the signals."""
+        announce(*self.arguments)
+
+    async def arun(self, client: Any) -> None:
+        """See run()."""
+        await aannounce(*self.arguments)
+
+
+def announcement(sender: type, queue: str, ids: list[str]) -> Flow[None]:
+    """Announce new jobs, as a flow."""
+    if ids and job_enqueued.receivers:
+        yield Announcement(sender, queue, ids)
