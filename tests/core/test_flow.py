@@ -120,6 +120,7 @@ def test_operation_looks_like_a_function_that_returns_the_result():
         assert (run.__name__, run.__qualname__) == (name, f"Runner.{name}")
     assert inspect.getdoc(Runner.double) == "Double a number."
     assert inspect.getdoc(aecho) == "See echo()."
-    assert inspect.iscoroutinefunction(aecho) and not inspect.iscoroutinefunction(echo)
+    assert inspect.iscoroutinefunction(aecho)
+    assert not inspect.iscoroutinefunction(echo)
     with pytest.raises(TypeError, match=r"Runner\.double\(\) got an unexpected keyword argument 'numer'"):
         Runner().double(3, numer=1)
