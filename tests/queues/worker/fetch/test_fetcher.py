@@ -205,7 +205,7 @@ def test_burst_ends_if_the_last_outcome_was_sent_without_a_claim(kit):
 
 
 def test_claim_that_gets_due_while_a_wake_up_is_passed_on_is_made(two, monkeypatch):
-    fetcher, here, other = two
+    fetcher, _, other = two
     pass_on, passing, found = WorkerQueue.pass_on, threading.Event(), []
     thread = threading.Thread(target=lambda: found.append(fetcher.next()))
     thread.start()
