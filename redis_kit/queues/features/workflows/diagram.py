@@ -1,7 +1,7 @@
 """The drawing of a workflow: its steps as boxes from left to right, large groups as one box each."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, Literal
 
@@ -76,19 +76,15 @@ class _Drawing:
         return [(begin, end) for number in following for end in self._first(number) for begin in self._last(node)]
 
 
-def state_of(step: StepInfo, paused: Collection[str], *, ended: bool) -> Any:
-    """Return the state of a step as text, given the queues that are paused, and whether its workflow has ended."""
-    if step.state == "waiting" and ended:
-        return _("will not run")
-    if step.state == "due" and step.queue in paused:
-        return _("in its queue (paused)")
-    return STATES.get(step.state, step.state)
+def state_of(step: StepInfo, *, ended: bool) -> Any:
+    """Return the state of a step as text, given whether its workflow has ended."""
+    return _("will not run") if step.state == "waiting" and ended else STATES.get(step.state, step.state)
 
 
-def drawing(nodes: Sequence[ReadNode], paused: Collection[str] = (), *, ended: bool = False) -> Graph:
+def drawing(nodes: Sequence[ReadNode], *, ended: bool = False) -> Graph:
     """Return the drawing of a workflow, without boxes if there would be too many; see state_of()."""
     drawing = _Drawing(nodes)
-    total = Counter(str(state_of(step, paused, ended=ended)) for _, step in nodes if step)
+    total = Counter(str(state_of(step, ended=ended)) for _, step in nodes if step)
     summary = ", ".join(f"{text}: {count}" for text, count in sorted(total.items()))
     if len(drawing.after) > MOST_BOXES:
         return Graph(_("Graph"), [], [], _("Too large to be drawn. %(summary)s") % {"summary": summary})
@@ -101,18 +97,18 @@ def drawing(nodes: Sequence[ReadNode], paused: Collection[str] = (), *, ended: b
     boxes: list[Box] = []
     for number, steps in drawing.steps.items():
         column = column_of(number)
-        boxes.append(_box(steps, column, rows[column], paused, ended=ended))
+        boxes.append(_box(steps, column, rows[column], ended=ended))
         rows[column] += 1
     places = {number: place for place, number in enumerate(drawing.steps)}
     arrows = [(places[begin], places[end]) for begin, ends in drawing.after.items() for end in sorted(ends)]
     return Graph(_("Graph"), boxes, arrows, summary)
 
 
-def _box(steps: Sequence[StepInfo], column: int, row: int, paused: Collection[str], *, ended: bool) -> Box:
+def _box(steps: Sequence[StepInfo], column: int, row: int, *, ended: bool) -> Box:
     words: Counter[str] = Counter(step.state for step in steps)
     failed, count = words["failed"] + words["cancelled"], len(steps)
     if count == 1:
-        name, note = steps[0].task.rpartition(".")[2], state_of(steps[0], paused, ended=ended)
+        name, note = steps[0].task.rpartition(".")[2], state_of(steps[0], ended=ended)
         return Box(name, note, column, row, _tone(words, failed))
     name = ngettext("%(count)d step", "%(count)d steps", count) % {"count": count}
     text = _("%(done)d done, %(failed)d failed") if failed else _("%(done)d done")

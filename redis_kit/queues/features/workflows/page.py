@@ -1,6 +1,6 @@
 """The dashboard's panel of workflows: a list of them, and a page about one."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from redis_kit.core.errors import InvalidValue, RedisFailure
-from redis_kit.core.flow import Flow, single
+from redis_kit.core.flow import Flow
 from redis_kit.core.logs.masking import without_secrets
 from redis_kit.core.panels import (
     MOST_ROWS,
@@ -80,9 +80,7 @@ class WorkflowsPanel(Panel):
         return Search(gettext_lazy("Look up"), (Field("id", gettext_lazy("Id of a workflow"), optional=True),))
 
     def content(self) -> Iterator[Content]:
-        """Yield the workflow that was looked up, else the latest ones. Two round trips, and more for a large one,
-        or for steps that are in a queue, which may be paused.
-        """
+        """Yield the workflow that was looked up, else the latest ones. Two round trips, and more for a large one."""
         id = self.viewer.asked.get("id", "").strip()
         if id and self.viewer.may(MANAGE):
             yield from _content_of(id)
@@ -128,15 +126,13 @@ def _content_of(id: str) -> Iterator[Content]:
     try:
         status = Workflow(id).status()
         listed = nodes(id)
-        steps = [step for _, step in listed if step]
-        paused = paused_queues(steps)
     except (UnknownWorkflow, InvalidValue) as error:
         yield Table(title, (), [], empty=str(error))
         return
     yield _table(title, [(id, status)], linked=False)
     ended = status.state != "running"
-    yield graph.drawing(listed, paused, ended=ended)
-    yield _steps(steps, paused, ended=ended)
+    yield graph.drawing(listed, ended=ended)
+    yield _steps([step for _, step in listed if step], ended=ended)
 
 
 def _figures(listing: "Listing") -> Iterator[Figure]:
@@ -167,9 +163,9 @@ def _table(title: Any, workflows: list[tuple[str, WorkflowStatus]], *, linked: b
     return Table(title, columns, rows, empty, actions=("cancel", "retry"), values=ids, offered=offered)
 
 
-def _steps(steps: list[StepInfo], paused: Collection[str], *, ended: bool) -> Table:
+def _steps(steps: list[StepInfo], *, ended: bool) -> Table:
     ordered = sorted(steps, key=lambda step: (ORDER.index(step.state) if step.state in ORDER else -1, step.number))
-    rows = [_row(step, paused, ended=ended) for step in ordered[:MOST_ROWS]]
+    rows = [_row(step, ended=ended) for step in ordered[:MOST_ROWS]]
     columns = (_("Job"), _("State"), _("Since"), _("Run time"), _("Error"))
     title = _("Steps")
     if len(ordered) > MOST_ROWS:
@@ -177,11 +173,11 @@ def _steps(steps: list[StepInfo], paused: Collection[str], *, ended: bool) -> Ta
     return Table(title, columns, rows)
 
 
-def _row(step: StepInfo, paused: Collection[str], *, ended: bool) -> tuple[Any, ...]:
+def _row(step: StepInfo, *, ended: bool) -> tuple[Any, ...]:
     job = Link(step.id, "queues", {"queue": step.queue, "id": step.id})
     run_time = None if step.seconds is None else timedelta(seconds=step.seconds)
     error = without_secrets(step.error) if step.error else None
-    return Lines((step.task, job)), graph.state_of(step, paused, ended=ended), step.since, run_time, error
+    return Lines((step.task, job)), graph.state_of(step, ended=ended), step.since, run_time, error
 
 
 class Listing(NamedTuple):
@@ -202,16 +198,6 @@ def nodes(id: str) -> list[ReadNode]:
     workflow = Workflow(id)
     read: list[ReadNode] = workflow.run_flow(handles.nodes(workflow))
     return read
-
-
-def paused_queues(steps: Iterable[StepInfo]) -> set[str]:
-    """Return the paused ones of the queues in which steps are. One round trip, none without these steps."""
-    names = sorted({step.queue for step in steps if step.state == "due"})
-    if not names:
-        return set()
-    exist = CombinedBatch([Call("EXISTS", Queue(name).key("paused")) for name in names], lenient=True)
-    each = zip(names, Queue("default").run_flow(single(exist)), strict=True)
-    return {name for name, reply in each if reply and not isinstance(reply, RedisFailure)}
 
 
 def read(offset: int, limit: int) -> Flow[Listing]:

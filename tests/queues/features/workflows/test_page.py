@@ -67,19 +67,6 @@ def test_small_groups_and_chains_are_drawn_step_by_step(waiting):
     assert boxes[0] == ("work", "in its queue", 0, "active")
 
 
-def test_step_in_a_paused_queue_says_so(waiting, boss, trips):
-    pytest.importorskip("redis_kit.queues.features.pause")
-    Queue("default").pause()
-    trips.clear()
-    paused = workflows.paused_queues(waiting.steps())
-    assert (paused, len(trips)) == ({"default"}, 3)
-    assert drawing(workflows.nodes(waiting.id), paused).boxes[0].note == "in its queue (paused)"
-    found = page(boss.get(PAGE, {"id": waiting.id}))
-    assert [each["State"] for each in rows(found, "Steps")] == ["in its queue (paused)", *["waiting"] * 4]
-    Queue("default").resume()
-    assert workflows.paused_queues(waiting.steps()) == set()
-
-
 def test_added_steps_follow_their_step(kit):
     workflow = chain(split.step(2), work.step(9)).enqueue()
     drain()
