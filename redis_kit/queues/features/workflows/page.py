@@ -41,27 +41,6 @@ ORDER = ("failed", "cancelled", "running", "due", "waiting", "successful")
 OF_STATES = {"running": ("cancel",), "failed": ("retry",), "cancelled": ("retry",)}
 
 
-def _effect_of_cancel(value: str) -> str:
-    status = Workflow(value).status()
-    if status.state != "running":
-        raise InvalidValue(_("Nothing was cancelled: the workflow %(id)s has ended.") % {"id": value})
-    waiting = status.steps - status.successful - status.failed
-    return ngettext(
-        "%(count)s step has not ended. It will not run, or is stopped at the next heartbeat of its worker.",
-        "%(count)s steps have not ended. They will not run, or are stopped at the next heartbeat of their workers.",
-        waiting,
-    ) % {"count": grouped(waiting)}
-
-
-def _effect_of_retry(value: str) -> str:
-    failed = Workflow(value).status().failed
-    return ngettext(
-        "%(count)s failed or cancelled step runs again, and then the steps that wait for it.",
-        "%(count)s failed or cancelled steps run again, and then the steps that wait for them.",
-        failed,
-    ) % {"count": grouped(failed)}
-
-
 def link(workflow: str) -> Link:
     """Return the link from the page of a step's job."""
     return Link(_("Workflow %s") % workflow, SLUG, {"id": workflow})
@@ -101,14 +80,14 @@ class WorkflowsPanel(Panel):
         listing = replies["default"]
         return Tile.of(_figures(listing)) if listing.total else None
 
-    @button(gettext_lazy("Cancel the workflow"), confirm=True, effect=_effect_of_cancel)
+    @button(gettext_lazy("Cancel the workflow"), confirm=True)
     def cancel(self, value: str) -> str:
         """Cancel a running workflow and the jobs of its steps."""
         if Workflow(value).status().state != "running" or not Workflow(value).cancel():
             raise InvalidValue(_("Nothing was cancelled: the workflow %(id)s has ended.") % {"id": value})
         return _("Cancelled: workflow %(id)s.") % {"id": value}
 
-    @button(gettext_lazy("Retry steps"), confirm=True, effect=_effect_of_retry, harmless=True)
+    @button(gettext_lazy("Retry steps"), confirm=True, harmless=True)
     def retry(self, value: str) -> str:
         """Run the failed and cancelled steps of a workflow again."""
         count = Workflow(value).retry()
