@@ -1,4 +1,4 @@
-"""What people see of schedules and do with them: the list, the next ticks, pause, resume, run, prune, rows."""
+"""What people see of schedules and do with them: the list, the next ticks, pause, resume, run, rows."""
 
 import json
 import re
@@ -17,7 +17,6 @@ from redis_kit.queues.features.schedules import control, cron, rows, words
 from redis_kit.queues.features.schedules import store as store
 from redis_kit.queues.features.schedules.definition import made
 from redis_kit.queues.features.schedules.scheduler import load_rows
-from redis_kit.queues.features.schedules.state import UNDECLARED
 from redis_kit.queues.features.schedules.store import Schedules
 from redis_kit.queues.models import Schedule
 from redis_kit.queues.reports import stats
@@ -75,23 +74,20 @@ def test_tick_of_an_unknown_task_is_left_to_others_and_shown(kit, caplog):
     assert caplog.text.count("can't run here") == 1
 
 
-def test_schedule_without_its_code_stops_after_an_hour_and_is_pruned(kit, shell):
-    declared(TASK, "hourly", every=3600)
-    schedules = Schedules("all")
-    assert control.prune() == []
+@pytest.mark.parametrize("enabled", [True, False])
+def test_schedule_without_its_code_is_forgotten_after_an_hour(kit, enabled):
+    declared(TASK, "hourly", every=3600, enabled=enabled)
+    schedules, worker = Schedules("all"), scheduler()
+    tick(worker)
+    (look,) = (each.look for each in control.listed().schedules)
+    assert look <= (kit.client.time()[0] + 86_401) * 1000
     seen = kit.client.hget(schedules.key("versions"), "v1").split()
     kit.client.hset(schedules.key("versions"), "v1", " ".join(str(int(each) - 3_700_000) for each in seen))
-    code, _, error = shell("rk_schedule", "prune")
-    assert code
-    assert "No worker is running" in error
-    tick(scheduler())
-    assert info("hourly").problem == UNDECLARED
-    assert kit.client.zscore(schedules.key("due"), "hourly") is None
-    assert shell("rk_schedule", "prune", "--dry-run")[1] == "Would forget: hourly.\n"
-    assert shell("rk_schedule", "prune")[:2] == (0, "Forgotten: hourly.\n")
-    tick(scheduler())
+    tick(worker)
+    assert control.listed().total == 1
+    kit.client.zadd(schedules.key("due"), {"hourly": 1})
+    tick(worker)
     assert control.listed().total == 0
-    assert shell("rk_schedule", "prune")[:2] == (0, "Nothing to forget: all schedules are in use.\n")
 
 
 def test_pause_is_kept_in_the_database_and_resume_ends_it(kit, commits, shell):
@@ -135,7 +131,7 @@ def test_unknown_name_gets_the_one_that_was_meant(kit, shell):
     assert shell("rk_schedule", "list", "hourly")[0] == 2
     assert shell("rk_schedule", "--next", "0")[0] == 2
     assert "--next belongs to list, not to run" in shell("rk_schedule", "run", "x", "--next", "1")[2]
-    assert "--dry-run belongs to prune and import, not to list" in shell("rk_schedule", "--dry-run")[2]
+    assert "--dry-run belongs to import, not to list" in shell("rk_schedule", "--dry-run")[2]
     code, _, errors = shell("rk_schedule", "run", "a\udcff")
     assert (code, "is not valid Unicode" in errors) == (2, True)
 
