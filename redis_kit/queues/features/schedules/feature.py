@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import CheckMessage, Error
 from django.db.models import signals
 
 from redis_kit.queues import framework
@@ -21,10 +21,9 @@ class Schedules(Feature):
     panels = ("redis_kit.queues.features.schedules.page.SchedulesPanel",)
 
     def ready(self) -> None:
-        """Have rows of schedules stored when they change, and checked with the database."""
+        """Have rows of schedules stored when they change."""
         from redis_kit.queues.models import Schedule
 
-        register(_check_schedules, Tags.database)
         signals.post_save.connect(_changed, sender=Schedule)
         signals.post_delete.connect(_changed, sender=Schedule)
 
@@ -55,14 +54,6 @@ class Schedules(Feature):
             return ()
         queue = supervisor.options.queues[0]
         return (Scheduler(supervisor.id, queue, run_flow=supervisor.queues[0].run_flow, fork=supervisor.start_helper),)
-
-
-def _check_schedules(**kwargs: Any) -> list[CheckMessage]:
-    if not framework.FOUND:
-        return []  # no worker runs schedules then
-    from redis_kit.queues.features.schedules import rows
-
-    return rows.check_schedules(**kwargs)
 
 
 def _changed(*, instance: Any, signal: Any, raw: bool = False, **kwargs: Any) -> None:

@@ -7,13 +7,12 @@ from datetime import timedelta
 from itertools import count
 
 import pytest
-from django.core.checks import run_checks
 from django.db import connection
 from django.utils import timezone
 
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.queues import InvalidSchedule, Queue, framework, periodic
-from redis_kit.queues.features.schedules import control, cron, rows, words
+from redis_kit.queues.features.schedules import control, rows, words
 from redis_kit.queues.features.schedules import store as store
 from redis_kit.queues.features.schedules.definition import made
 from redis_kit.queues.features.schedules.scheduler import load_rows
@@ -229,22 +228,6 @@ def test_command_says_that_there_are_none(kit, shell):
     assert "There are no schedules." in shell("rk_schedule")[1]
     assert shell("rk_schedule", "--next", "3")[1] == "No schedule ticks within 24 hours.\n"
     assert shell("rk_schedule", "--json")[1] == "[]\n"
-
-
-def test_check_of_the_database_names_rows_that_can_not_run(kit, monkeypatch):
-    assert rows.check_schedules(["default"]) == []
-    Schedule.objects.create(name="fine", task=TASK, every=60, args=[1])
-    Schedule.objects.create(name="renamed", task="shop.tasks.gone", every=60)
-    Schedule.objects.create(name="off", task="shop.tasks.gone", every=60, enabled=False)
-    assert rows.check_schedules(None) == []
-    found = {each.msg for each in run_checks(databases=["default"], tags=["database"]) if each.id == "redis_kit.W022"}
-    assert len(found) == 1
-    assert "The schedule 'renamed' of the database can't run: unknown task 'shop.tasks.gone'" in found.pop()
-    Schedule.objects.filter(name="renamed").delete()
-    Schedule.objects.create(name="cron", task=TASK, cron="1 2 3 4 5", args=[1])
-    cron.check.cache_clear()
-    monkeypatch.setitem(sys.modules, "cronsim", None)
-    assert "django-redis-kit[cron]" in rows.check_schedules(["default"])[0].msg
 
 
 def test_saved_row_is_a_schedule_and_deleted_it_is_none(kit, commits):
