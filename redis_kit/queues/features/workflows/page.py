@@ -66,7 +66,7 @@ class WorkflowsPanel(Panel):
             return
         if id:
             yield hidden()
-        listing = list_workflows(offset=(self.viewer.page - 1) * MOST_ROWS, limit=MOST_ROWS)
+        listing: Listing = Queue("default").run_flow(read((self.viewer.page - 1) * MOST_ROWS, MOST_ROWS))
         yield from _figures(listing)
         yield _table(gettext_lazy("Workflows"), listing.workflows, linked=self.viewer.may(MANAGE))
         yield from Pages.of(SLUG, self.viewer.page, listing.total)
@@ -103,8 +103,9 @@ class WorkflowsPanel(Panel):
 def _content_of(id: str) -> Iterator[Content]:
     title = _("Workflow %s") % id
     try:
-        status = Workflow(id).status()
-        listed = nodes(id)
+        workflow = Workflow(id)
+        status = workflow.status()
+        listed: list[ReadNode] = workflow.run_flow(handles.nodes(workflow))
     except (UnknownWorkflow, InvalidValue) as error:
         yield Table(title, (), [], empty=str(error))
         return
@@ -166,21 +167,8 @@ class Listing(NamedTuple):
     total: int
 
 
-def list_workflows(*, offset: int = 0, limit: int = 100) -> Listing:
-    """Return workflows from the latest on, of the last 10,000. Two round trips."""
-    listing: Listing = Queue("default").run_flow(read(offset, limit))
-    return listing
-
-
-def nodes(id: str) -> list[ReadNode]:
-    """Return the nodes of a workflow. Two round trips for 500. Raises UnknownWorkflow."""
-    workflow = Workflow(id)
-    read: list[ReadNode] = workflow.run_flow(handles.nodes(workflow))
-    return read
-
-
 def read(offset: int, limit: int) -> Flow[Listing]:
-    """See list_workflows()."""
+    """Return workflows from the latest on, of the last 10,000. Two round trips."""
     key = list_key("listed")
     total, ids = yield Batch([Call("ZCARD", key), Call("ZREVRANGE", key, offset, offset + limit - 1)])
     names = [id.decode("utf-8", "replace") for id in ids]

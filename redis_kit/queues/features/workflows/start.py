@@ -64,8 +64,9 @@ def _prepared(part: Part) -> tuple[Workflow, str, list[Node]]:
     conf.warn_unless_installed()
     workflow = Workflow(ids.new_job())
     graph = Graph(Group([part]))
-    name, more = part.first().task.module_path, sum(isinstance(vertex.part, Step) for vertex in graph.vertices) - 1
-    return workflow, f"{name} + {more}" if more else name, packed(graph, workflow.name)
+    first, *others = steps_of(part)
+    name = f"{first.task.module_path} + {len(others)}" if others else first.task.module_path
+    return workflow, name, packed(graph, workflow.name)
 
 
 def _job(vertex: Vertex, step: Step, workflow: str) -> StepJob:

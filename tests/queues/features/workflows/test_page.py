@@ -12,6 +12,7 @@ from redis_kit.queues.features.workflows.diagram import drawing
 from redis_kit.queues.features.workflows.keys import list_key
 from redis_kit.queues.features.workflows.page import WorkflowsPanel
 from redis_kit.queues.features.workflows.step import StepCall
+from redis_kit.queues.features.workflows.workflow import nodes
 from redis_kit.testing.jobs import drain
 from tests.dashboard.support.attacks import FEW, harmless_links, without_titles
 from tests.dashboard.support.html import page, row_buttons, rows, said, whole_page
@@ -44,7 +45,7 @@ def waiting(kit):
 
 
 def drawn(workflow):
-    graph = drawing(workflows.nodes(workflow.id))
+    graph = drawing(workflow.run_flow(nodes(workflow)))
     return graph, [(str(box.name), str(box.note), box.column, box.tone) for box in graph.boxes]
 
 
@@ -162,7 +163,7 @@ def test_list_of_many_costs_two_round_trips_and_hides_what_expired(kit, boss, tr
     trips.clear()
     list(WorkflowsPanel().content())
     assert len(trips) == 2
-    listing = workflows.list_workflows(offset=100)
+    listing = Queue("default").run_flow(workflows.read(100, 100))
     assert (len(listing.workflows), listing.total) == (19, 120)
     for number in ("2", "999"):
         found = page(boss.get(PAGE, {"page": number}))
