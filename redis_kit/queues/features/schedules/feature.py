@@ -1,13 +1,8 @@
 """Schedules: tasks that run periodically, from code and from the database."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from importlib import import_module
-from importlib.util import find_spec
+from collections.abc import Iterable
 from typing import Any
 
-from django.conf import settings
-from django.core.checks import CheckMessage, Error
 from django.db.models import signals
 
 from redis_kit.queues import framework
@@ -35,16 +30,6 @@ class Schedules(Feature):
             from redis_kit.queues.features.schedules.admin import ScheduleAdmin
 
             site.register(Schedule, ScheduleAdmin)
-
-    def checks(self) -> Iterator[CheckMessage]:
-        """Yield the schedules that lack the package of cron."""
-        from redis_kit.queues.tasks import discovery
-
-        if not find_spec("cronsim"):
-            if path := getattr(settings, "ROOT_URLCONF", None):
-                with suppress(Exception):  # Django's own check of it says what is wrong
-                    import_module(path)  # and, with the views, many modules of tasks
-            yield from (Error(text, id="redis_kit.E002") for text in discovery.lacking())
 
     def duties(self, supervisor: Supervision) -> Iterable[Duty]:
         """Return the scheduler; none with ``--burst``."""
