@@ -31,49 +31,36 @@ class _Drawing:
     def __init__(self, nodes: Sequence[ReadNode]) -> None:
         self._nodes = {node.number: node for node, _ in nodes}
         self._members: defaultdict[int, list[Node]] = defaultdict(list)
+        self._boxes: dict[int, int | None] = {}  # by node; None for a group whose members have boxes of their own
         self.steps: defaultdict[int, list[StepInfo]] = defaultdict(list)
-        for node, step in nodes:
+        for node, step in nodes:  # a group comes before its members
+            is_box = step is not None or (node.number > 0 and len(node.members) > MOST_MEMBERS)
+            outer = self._boxes.get(node.group)
+            self._boxes[node.number] = box = node.number if outer is None and is_box else outer
+            if step and box is not None:
+                self.steps[box].append(step)
             if node.number:
                 self._members[node.group].append(node)
-            if step:
-                self.steps[self._shown_as(node)].append(step)
         self.after: dict[int, set[int]] = {number: set() for number in self.steps}
         for node in self._nodes.values():
-            for begin, end in self._arrows(node):
-                if begin != end and begin in self.after and end in self.after:
-                    self.after[begin].add(end)
-
-    def _shown_as(self, node: Node) -> int:
-        """Return the box of a node: its own, or that of the outermost large group around it."""
-        box, at = node.number, node
-        while at.number:
-            if len(at.members) > MOST_MEMBERS:
-                box = at.number
-            at = self._nodes.get(at.group, self._nodes[0])
-        return box
-
-    def _is_drawn(self, node: Node) -> bool:
-        return node.job is not None or self._shown_as(node) != node.number or len(node.members) > MOST_MEMBERS
+            following = [*node.dependents, *([] if node.callback is None else [node.callback])]
+            for end in (box for number in following for box in self._first(number)):
+                for begin in self._last(node):
+                    if begin != end and begin in self.after and end in self.after:
+                        self.after[begin].add(end)
 
     def _first(self, number: int) -> Iterable[int]:
-        node = self._nodes.get(number)
-        if node is None:
+        if number not in self._nodes:
             return ()
-        if self._is_drawn(node):
-            return (self._shown_as(node),)
-        return [box for member in node.members for box in self._first(member)]
+        if (box := self._boxes[number]) is not None:
+            return (box,)
+        return [box for member in self._nodes[number].members for box in self._first(member)]
 
     def _last(self, node: Node) -> Iterable[int]:
-        if self._is_drawn(node):
-            return (self._shown_as(node),)
+        if (box := self._boxes[node.number]) is not None:
+            return (box,)
         ends = [member for member in self._members[node.number] if not member.dependents and member.callback is None]
         return [box for member in ends for box in self._last(member)]
-
-    def _arrows(self, node: Node) -> Iterable[tuple[int, int]]:
-        if not node.number:
-            return ()
-        following = [*node.dependents, *([] if node.callback is None else [node.callback])]
-        return [(begin, end) for number in following for end in self._first(number) for begin in self._last(node)]
 
 
 def state_of(step: StepInfo, *, ended: bool) -> Any:
