@@ -5,6 +5,7 @@ import math
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from secrets import token_hex
@@ -127,7 +128,7 @@ class DelayedTask(DjangoTask):
         options = {name: value for name, value in given.items() if name not in OF_BROKER}
         add_to_parent = options.pop("add_to_parent", True)
         with ExitStack() as stack:
-            store = _Store(app, stack, self.delay_queue, job_id, unique=unique, delay=delay, is_retry=is_retry)
+            store = _Store(app, stack, self.delay_queue, job_id, unique, delay, is_retry)
             result = super().apply_async(args, kwargs, id, store, *more, add_to_parent=False, **options)
         if unique and store.job_id != job_id:
             ignored, result = result.ignored, self.AsyncResult(store.job_id)
@@ -137,28 +138,23 @@ class DelayedTask(DjangoTask):
         return result
 
 
+@dataclass
 class _Store:
     """Stands in for the producer of a call: keeps the message that Celery publishes. It connects to no broker."""
 
-    def __init__(
-        self,
-        app: Any,
-        stack: ExitStack,
-        queue: str,
-        job_id: str,
-        *,
-        unique: UniqueKey | None,
-        delay: int,
-        is_retry: bool,
-    ) -> None:
-        self._app, self._stack, self._queue = app, stack, queue
-        self._unique, self._delay, self._is_retry = unique, delay, is_retry
-        self.job_id, self._is_stored = job_id, False
+    app: Any
+    stack: ExitStack
+    queue: str
+    job_id: str
+    unique: UniqueKey | None
+    delay: int
+    is_retry: bool
+    is_stored: bool = False
 
     @property
     def connection(self) -> Any:
         """Return a connection that knows the errors of the broker."""
-        return self._app.producer_pool.connections.connection
+        return self.app.producer_pool.connections.connection
 
     @property
     def channel(self) -> Any:
@@ -167,12 +163,12 @@ class _Store:
 
     def publish(self, body: Any, **options: Any) -> None:
         """Store the message. An event that tells of it goes to the broker."""
-        if self._is_stored:
+        if self.is_stored:
             self._producer.publish(body, **options)
             return
-        call = StoredMessage.made(self._app, body, options)
+        call = StoredMessage.made(self.app, body, options)
         self.job_id = self._put(call, self.job_id)
-        self._is_stored = True
+        self.is_stored = True
 
     def _put(self, call: StoredMessage, id: str) -> str:
         """Add the job, and return its id. Another call with this ``task_id`` that waits stays, as in Celery.
@@ -180,12 +176,12 @@ class _Store:
         While Redis is unavailable, a retry is tried some times: the worker has no other copy of it. A retry that waits
         is the same one: the broker delivered its message again.
         """
-        name = spread().place(self._queue, key=self._unique, id=id) or self._queue
-        queue = PatientQueue(name) if self._is_retry else Queue(name)
-        job = id, call.dumps(self._queue, id)
-        for left in reversed(range(TRIES if self._is_retry else 1)):
+        name = spread().place(self.queue, key=self.unique, id=id) or self.queue
+        queue = PatientQueue(name) if self.is_retry else Queue(name)
+        job = id, call.dumps(self.queue, id)
+        for left in reversed(range(TRIES if self.is_retry else 1)):
             try:
-                placed = queue.run_flow(enqueue.put_one(queue, job, self._unique, delay=self._delay, own=True))
+                placed = queue.run_flow(enqueue.put_one(queue, job, self.unique, delay=self.delay, own=True))
                 break
             except RedisUnavailable as error:
                 if error.indeterminate:
@@ -193,13 +189,13 @@ class _Store:
                 if not left:
                     raise
                 time.sleep(PAUSE)
-        if placed.created or self._unique or self._is_retry:
+        if placed.created or self.unique or self.is_retry:
             return str(placed.id)
         return self._put(call, f"{id}-{token_hex(4)}")
 
     @cached_property
     def _producer(self) -> Any:
-        return self._stack.enter_context(self._app.producer_or_acquire())
+        return self.stack.enter_context(self.app.producer_or_acquire())
 
 
 def _job_id(id: str, options: Mapping[str, Any]) -> str:
