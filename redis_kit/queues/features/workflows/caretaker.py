@@ -122,9 +122,10 @@ def repair(id: str) -> Flow[Repaired]:
     failed = []
     reasons = yield from _reasons([job for *_, job in sent])
     for (step, state, _), error in zip(sent, reasons, strict=True):
-        if error is not None:
-            how = yield from transitions.fail(step, error, expected=state)
-            failed += [(step.number, error)] if how == transitions.RECORDED else []
+        if error is None:
+            continue
+        if (yield from transitions.fail(step, error, expected=state)) == transitions.RECORDED:
+            failed.append((step.number, error))
     return Repaired(added, failed)
 
 
