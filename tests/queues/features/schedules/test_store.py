@@ -148,7 +148,7 @@ def test_schedule_that_no_worker_had_for_an_hour_is_forgotten(schedules, kit):
     left = claim(schedules, "s", "v2").schedules
     assert [(each.name, each.code, each.row, each.state) for each in left] == [
         ("b", "1", "", RAN),
-        ("c", "", "row", RAN),
+        ("c", "1", "row", RAN),
     ]
     assert [each.name for each in run(schedules, store.page("names", 0, 9)).schedules] == ["b", "c"]
 

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Claim schedules that are due, for a short time in which their jobs are added. One without code and row is forgotten,
--- and so is code that no worker has any more, with its version: a worker that comes back with it declares it again.
+-- Claim schedules that are due, for a short time in which their jobs are added. One without code and row is forgotten.
+-- So is one without a row whose code no worker has, with its versions: a worker that comes back declares it again.
 -- One script: of all workers that wake up for a tick, one gets it.
 --
 -- @keys due, names, code, stored, state, versions, watchers
@@ -54,7 +54,7 @@ for at = 1, #found, 2 do
     local name = found[at]
     if (not skipped[name] or found[at + 1] == "0") and limit > 0 then
         local definition, row = redis.call("HGET", code, name), redis.call("HGET", stored, name)
-        if definition and is_gone(definition) then
+        if definition and not row and is_gone(definition) then
             redis.call("HDEL", code, name)
             definition = nil
         end
