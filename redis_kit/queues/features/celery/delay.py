@@ -83,12 +83,10 @@ class DelayedTask(DjangoTask):
         if not waits_here or app.conf.task_always_eager:
             return super().apply_async(args, kwargs, task_id, *more, countdown=countdown, eta=eta, **options)
         id = task_id or uuid()
-        is_retry = not self.request.called_directly and self.request.id == id
         try:
-            wait = max(0.0, wait or 0.0)
-            return self._store(app, args, kwargs, id, more[1:], options, key=key, wait=wait, is_retry=is_retry)
+            return self._store(args, kwargs, id, more[1:], options, key=key, wait=max(0.0, wait or 0.0))
         except RedisKitError as error:
-            if not is_retry:
+            if not self._retries(id):
                 raise
             logger.warning("The retry of task %a is left to Celery: %s", id, error)
         return super().apply_async(args, kwargs, id, *more, countdown=countdown, eta=eta, **options)
@@ -109,18 +107,12 @@ class DelayedTask(DjangoTask):
             raise InvalidValue(f"key must be text of 1 to {LONGEST_KEY} bytes, not {shortened(key)}.")
         return f"{cls.name}\0{key}"
 
+    def _retries(self, id: str) -> bool:
+        """Return whether the call of an id is a retry of the running task."""
+        return not self.request.called_directly and self.request.id == id
+
     def _store(
-        self,
-        app: Any,
-        args: Any,
-        kwargs: Any,
-        id: str,
-        more: tuple[Any, ...],
-        given: Mapping[str, Any],
-        *,
-        key: str | None,
-        wait: float,
-        is_retry: bool,
+        self, args: Any, kwargs: Any, id: str, more: Any, given: Mapping[str, Any], *, key: str | None, wait: float
     ) -> Any:
         """Have Celery make the message and send its signals, store that, and return the result of the call."""
         unique = None if key is None else provided("unique_keys").chosen(self._full_key(key), "queued", True)
@@ -128,12 +120,12 @@ class DelayedTask(DjangoTask):
         options = {name: value for name, value in given.items() if name not in OF_BROKER}
         add_to_parent = options.pop("add_to_parent", True)
         with ExitStack() as stack:
-            store = _Store(app, stack, self.delay_queue, job_id, unique, delay, is_retry)
+            store = _Store(self._get_app(), stack, self.delay_queue, job_id, unique, delay, self._retries(id))
             result = super().apply_async(args, kwargs, id, store, *more, add_to_parent=False, **options)
         if unique and store.job_id != job_id:
             ignored, result = result.ignored, self.AsyncResult(store.job_id)
             result.ignored = ignored
-        if add_to_parent and (parent := app.current_worker_task):
+        if add_to_parent and (parent := self._get_app().current_worker_task):
             parent.add_trail(result)
         return result
 
