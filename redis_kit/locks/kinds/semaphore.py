@@ -1,13 +1,10 @@
 """A semaphore: a limited number of holders at a time, in every process, for a limited time."""
 
-from collections import deque
 from typing import Any, Unpack
 
 from redis_kit.core import flow, scripts
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.flow import Flow
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.core.steps import Batch, Call
 from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.locks.acquiring.attempt import Attempt, Refusal
@@ -52,7 +49,6 @@ class Semaphore(slots.SlotLock):
         self.within = within
         self.levels = (self,) if within is None else (*self._checked_outer(within).levels, self)
         self.weight = whole_number("weight", weight, (1, min(level.limit for level in self.levels)))
-        self._tickets: deque[str] = deque(maxlen=100)  # of the last callers that waited through this object
 
     def __repr__(self) -> str:
         return super().__repr__() if self.within is None else f"{super().__repr__()[:-1]} within {self.within.name!r}>"
@@ -77,28 +73,10 @@ class Semaphore(slots.SlotLock):
         """See set_limit()."""
         await self.arun_flow(flow.single(self._set_limit(number)))
 
-    def position(self) -> int | None:
-        """Return the position in the queue of the first caller that waits through this object: 1 comes next.
-
-        A dead waiter counts for up to 4 seconds. None if nobody waits, or if the semaphore is not fair. Of the callers
-        through this object, only the last 100 are considered. One round trip.
-        """
-        return self.run_flow(self._position())
-
-    async def aposition(self) -> int | None:
-        """See position()."""
-        return await self.arun_flow(self._position())
-
     @property
     def local_key(self) -> str:
         """Return the key under which callers of this process wait for it: one for each weight, unless it is fair."""
         return super().local_key if self.fair or self.weight == 1 else f"{super().local_key} {self.weight}"
-
-    def acquire_step(self, attempt: Attempt) -> ScriptCall:
-        """See BaseLock."""
-        if self.fair and attempt.waiter_ttl and attempt.token not in self._tickets:
-            self._tickets.append(attempt.token)
-        return super().acquire_step(attempt)
 
     def wake_up_list(self, refusal: Refusal, attempt: Attempt) -> str:
         """See BaseLock. Raises LockNotAcquired if it would wait for ever."""
@@ -128,11 +106,6 @@ class Semaphore(slots.SlotLock):
         if self.fair:
             return SET_FAIR_LIMIT(slots.fair_keys(keys), [limit, self.limit])
         return SET_LIMIT([keys.limit, keys.waiters, keys.signal], [limit])
-
-    def _position(self) -> Flow[int | None]:
-        queue, tickets = self.keys().queue, list(self._tickets)
-        ranks = (yield Batch([Call("ZRANK", queue, ticket) for ticket in tickets])) if tickets else ()
-        return min((rank + 1 for rank in ranks if rank is not None), default=None)
 
     def _checked_outer(self, within: Any) -> "Semaphore":
         if not isinstance(within, Semaphore):
