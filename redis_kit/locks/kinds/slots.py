@@ -35,7 +35,7 @@ _acquired_keys = attrgetter("holders", "limits", "limit", "waiters")
 _released_keys = attrgetter("holders", "limits", "waiters", "signal")
 _extended_keys = attrgetter("holders", "limits")
 _inspected_keys = attrgetter("holders", "limits", "limit", "waiters", "lease")
-fair_keys = attrgetter("holders", "limits", "limit", "waiters", "queue", "tickets")
+_fair_keys = attrgetter("holders", "limits", "limit", "waiters", "queue", "tickets")
 
 
 class Slots(Protocol):
@@ -61,7 +61,7 @@ class Levels:
 
     def acquire(self, attempt: Attempt) -> ScriptCall:
         """Return the step that acquires slots of all levels or of none; if fair, in the order of the queue."""
-        keys = self._keys(attempt.token, fair_keys if self.fair else _acquired_keys)
+        keys = self._keys(attempt.token, _fair_keys if self.fair else _acquired_keys)
         about = f"{self._about} {attempt.ttl_ms} ".encode() + describe_caller(ahead=6)
         request = f"{attempt.waiter_ttl} {attempt.woken} {attempt.waiting_since}"
         if attempt.waiting_since:
@@ -82,7 +82,7 @@ class Levels:
         if unsure:
             args = (*args, 1) if self._weight else (*args, 1, 1)
         if self.fair:
-            return RELEASE_FAIR(self._keys(token, fair_keys), args)
+            return RELEASE_FAIR(self._keys(token, _fair_keys), args)
         return RELEASE(self._keys(token, _released_keys), args)
 
     def extend(self, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall:
