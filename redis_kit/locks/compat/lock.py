@@ -83,7 +83,7 @@ class Flows:
         acquired: tuple[bytes, int] | None = self.local.acquired
         return acquired[1] if acquired and acquired[0] == self.local.token else None
 
-    def request(self, token: Any) -> Flow[bool]:
+    def _request(self, token: Any) -> Flow[bool]:
         """Request it once with a token; a client that repeats the command gets the first answer again."""
         token, call, ttl_ms = self._encoded(token), token_hex(8), self._ttl_ms()
         try:
@@ -105,7 +105,7 @@ class Flows:
                 raise
         return True
 
-    def end(self, expected_token: Any) -> Flow[None]:
+    def _end(self, expected_token: Any) -> Flow[None]:
         """Release it for the holder of a token, whichever thread acquired it."""
         token = self._encoded(expected_token)
         if self.local.renewal and self.local.renewal[0] == token:
@@ -122,7 +122,7 @@ class Flows:
         if not (was_held or token == self.local.released):
             raise LockNotOwnedError("Cannot release a lock that's no longer owned", lock_name=self.name)
 
-    def lengthen(self, additional_time: float, replace_ttl: bool) -> Flow[Literal[True]]:
+    def _lengthen(self, additional_time: float, replace_ttl: bool) -> Flow[Literal[True]]:
         """Extend the lease. Raises LockError rather than end it."""
         self._check_timeout("extend")
         args = [self.local.token, int(additional_time * 1000), "1" if replace_ttl else "0", token_hex(8)]
@@ -134,7 +134,7 @@ class Flows:
             raise LockNotOwnedError("Cannot extend a lock that's no longer owned", lock_name=self.name)
         return True
 
-    def restart(self) -> Flow[Literal[True]]:
+    def _restart(self) -> Flow[Literal[True]]:
         """Let the lease start again with its full timeout."""
         self._check_timeout("reacquire")
         if not (yield Run(self.lua_reacquire, self._keys(), [self.local.token, self._ttl_ms()])):
@@ -220,10 +220,10 @@ class Lock(Flows, redis.lock.Lock):
         """Carry out a flow on the client."""
         return flow.run(steps, self.redis)
 
-    do_acquire: Any = operation(Flows.request)
-    do_release: Any = operation(Flows.end)
-    do_extend: Any = operation(Flows.lengthen)
-    do_reacquire: Any = operation(Flows.restart)
+    do_acquire: Any = operation(Flows._request)
+    do_release: Any = operation(Flows._end)
+    do_extend: Any = operation(Flows._lengthen)
+    do_reacquire: Any = operation(Flows._restart)
 
     def release(self) -> None:
         """Release it. Raises LockError, or LockNotOwnedError if it ended before.
