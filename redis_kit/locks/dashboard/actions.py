@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from functools import reduce
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -14,8 +13,7 @@ from redis_kit.core.panels import Effect
 from redis_kit.core.text import first_of, grouped
 from redis_kit.locks.arguments import LIMIT
 from redis_kit.locks.inspection import HeldLock, find, index
-from redis_kit.locks.inspection.api import ALL, force
-from redis_kit.locks.kinds.semaphore import Semaphore
+from redis_kit.locks.inspection.api import ALL, force, semaphore
 
 VALUE = re.compile(
     r"(?:@([^/]+)/)?(lock|fairlock|rwlock|semaphore)/(\d{0,19})(?:-(\d{1,19}))?/([^/]+(?:/[^/]+)*)", re.ASCII
@@ -110,7 +108,8 @@ class Target(NamedTuple):
         """Set the limit of a semaphore; without text the limit in the code counts again. Raises InvalidValue."""
         if text and not (text.isascii() and text.isdigit() and len(text) < 10):
             raise InvalidValue(_("The limit must be a whole number."))
-        self._semaphore().set_limit(int(text) if text else None)
+        held = semaphore((*self.within, self.name), LIMIT[1:], using=self.using)
+        held.set_limit(int(text) if text else None)
         if text:
             return _("The limit of %(name)s is %(limit)s now.") % {"name": self.shown, "limit": grouped(int(text))}
         return _("The limit of %(name)s is the limit in the code again.") % {"name": self.shown}
@@ -127,12 +126,6 @@ class Target(NamedTuple):
 
     def _released_before(self) -> InvalidValue:
         return InvalidValue(_("Nothing was released: %(name)s was released before.") % {"name": self.shown})
-
-    def _semaphore(self) -> Any:
-        def inner(around: Semaphore | None, name: str) -> Semaphore:
-            return Semaphore(name, LIMIT[1], within=around, using=self.using)
-
-        return reduce(inner, (*self.within, self.name), None)
 
 
 def _named(holders: Sequence[tuple[str, str, str]]) -> str:

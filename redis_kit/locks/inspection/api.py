@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain, repeat
 from typing import Any, NamedTuple
@@ -19,9 +18,12 @@ from redis_kit.locks.holders.holder import Holder, StoredLease, parse_lock, pars
 from redis_kit.locks.inspection import index
 from redis_kit.locks.inspection.history import LockWaits, read_minutes
 from redis_kit.locks.inspection.index import KINDS, Bucket, Contended, HeldLock, HeldSemaphore
-from redis_kit.locks.keys import HeldName, SlotKeys
-from redis_kit.locks.kinds import slots
+from redis_kit.locks.keys import HeldName
+from redis_kit.locks.kinds.fair_lock import FairLock
 from redis_kit.locks.kinds.lock import Lock
+from redis_kit.locks.kinds.read_write_lock import ReadLock, WriteLock
+from redis_kit.locks.kinds.semaphore import Semaphore
+from redis_kit.locks.kinds.slots import SlotLock
 
 LIMIT = (1, 10_000)
 MAX_HOLDERS = 20  # of each semaphore in a list
@@ -32,7 +34,6 @@ logger = logging.getLogger("redis_kit.locks")
 MAX_LEASES = 10_000
 RELEASES_AT_ONCE = 500  # leases in one round trip
 MAX_NESTED = 1000  # semaphores within the given one
-FAIR = ("fairlock", "rwlock")
 
 Releases = list[tuple[StoredLease, ScriptCall]]  # leases, and the steps that end them
 MOST_LISTED = 10_000  # names that are listed
@@ -172,19 +173,6 @@ def _fences(fence: int | None) -> range:
     return range(whole_number("fence", fence, (0, ALL[-1])), fence + 1)
 
 
-@dataclass
-class _Slots:
-    """The values that the scripts of slots need."""
-
-    member: str
-    bucket: Bucket
-    limit: int
-    weight: int
-
-    def keys(self) -> SlotKeys:
-        return self.bucket.slot_keys(HeldName(self.member))
-
-
 def force(kind: str, name: str, within: Sequence[str], fences: range, using: str) -> Flow[list[Holder]]:
     """End the leases of a name with these fences, and return their holders. Later leases have higher fences."""
     member = _member(kind, name, within)
@@ -217,20 +205,33 @@ def _releases_of_slots(member: HeldName, bucket: Bucket, fences: range) -> Flow[
     chosen = {entry: lease for entry, lease in leases.items() if lease.fence in fences}
     inner = [other for _, other in index.members(listed) if other.startswith(f"{member}:")]
     innermost = (yield from _innermost(inner[:MAX_NESTED], bucket)) if chosen and inner else {}
-    fair = bool(queued) or member.kind in FAIR
+    fair = bool(queued)
 
     @cache
-    def levels(home: HeldName, limits: tuple[int, ...], weight: int) -> slots.Levels:
-        pairs = zip(home.levels, chain(limits, repeat(limits[-1])), strict=False)
-        return slots.Levels([_Slots(str(level), bucket, limit, weight) for level, limit in pairs], fair=fair)
+    def source(home: HeldName, limits: tuple[int, ...], weight: int) -> SlotLock:
+        if home.kind == "semaphore":
+            return semaphore(home.names, limits, weight=weight, fair=fair, using=bucket.using)
+        kind = FairLock if home.kind == "fairlock" else ReadLock if weight == 1 else WriteLock
+        return kind(home.names[0], using=bucket.using)
 
     def release(entry: str, lease: StoredLease) -> ScriptCall:
         token, limit, *weight = entry.split(" ")
         home = innermost.get(token, member)
-        level = levels(home, lease.limits or (int(limit),), int(weight[0]) if weight else 1)
-        return level.release(token, unsure=True)
+        holder = source(home, lease.limits or (int(limit),), int(weight[0]) if weight else 1)
+        return holder.release_step(token, unsure=True)
 
     return [(lease, release(entry, lease)) for entry, lease in chosen.items()]
+
+
+def semaphore(
+    names: Sequence[str], limits: Sequence[int], *, weight: int = 1, fair: bool = False, using: str
+) -> Semaphore:
+    """Return the semaphore with a name, the last one, within those before it. The last limit is that of all further."""
+    *outer, own = zip(names, chain(limits, repeat(limits[-1])), strict=False)
+    within = None
+    for name, limit in outer:
+        within = Semaphore(name, limit, within=within, using=using)
+    return Semaphore(*own, weight=weight, fair=fair, within=within, using=using)
 
 
 def _innermost(inner: Sequence[HeldName], bucket: Bucket) -> Flow[dict[str, HeldName]]:
