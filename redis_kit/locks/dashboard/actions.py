@@ -66,7 +66,7 @@ class Target(NamedTuple):
     def end(self) -> str:
         """End its leases, and return a message. Raises InvalidValue if they have ended."""
         releases = force(self.kind, self.name, self.within, self._fences, self.using)
-        holders = index.Bucket("0", using=self.using).run_flow(releases)
+        holders = index.over(self.using).run_flow(releases)
         if not holders:
             raise self._released_before()
         named = _named([(holder.process_text, holder.location, holder.doing) for holder in holders])

@@ -125,6 +125,11 @@ def bucket_of(member: HeldName, using: str) -> Bucket:
     return Bucket(member.bucket, using=using)
 
 
+def over(using: str) -> Bucket:
+    """Return what runs flows over all buckets."""
+    return Bucket("0", using=using)
+
+
 def all_buckets(using: str) -> list[Bucket]:
     """Return all buckets."""
     return [Bucket(name, using=using) for name in BUCKETS]

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Generic, Never, NoReturn, TypeVar, cast
 
 from redis_kit.core import conf
 from redis_kit.core.errors import RedisKitError
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.settings import KitSettings
@@ -22,6 +22,7 @@ from redis_kit.locks.leases.lease import (
     ExtendMode,
     Lease,
     check_live,
+    extension,
     mark_ended,
     note_extension,
     safe_deadline,
@@ -98,33 +99,30 @@ class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
         """Return the timeout of a lease, in seconds."""
         return conf.section(LockSettings).TIMEOUT if self.timeout is None else self.timeout
 
-    def release(self, lease: Lease | None = None) -> None:
+    @operation
+    def release(self, lease: Lease | None = None) -> Flow[None]:
         """Release the given lease, or the one that this thread or task acquired.
 
         Wakes one waiter. Raises NotHeld if there is no lease, LockLost if it ended before. After any other error the
         lease has ended for its holder too, and is released as soon as the server answers. One round trip.
         """
-        self.run_flow(self.release_flow(lease))
+        return self.release_flow(lease)
 
-    async def arelease(self, lease: Lease | None = None) -> None:
-        """See release()."""
-        await self.arun_flow(self.release_flow(lease))
-
-    def extend(self, additional_time: Seconds, *, replace_ttl: bool = False) -> bool:
+    @operation
+    def extend(self, additional_time: Seconds, *, replace_ttl: bool = False) -> Flow[bool]:
         """Extend the caller's lease. See Lease.extend()."""
-        return self.own_lease().extend(additional_time, replace_ttl=replace_ttl)
+        lease = self.own_lease()
+        return self.extend_flow(lease, *extension(lease, additional_time, replace_ttl))
 
-    async def aextend(self, additional_time: Seconds, *, replace_ttl: bool = False) -> bool:
-        """See extend()."""
-        return await self.own_lease().aextend(additional_time, replace_ttl=replace_ttl)
-
-    def reacquire(self) -> bool:
+    @operation
+    def reacquire(self) -> Flow[bool]:
         """Let the caller's lease start again with its full timeout. Raises LockLost if it has ended. One round trip."""
-        return self.own_lease().extend()
+        lease = self.own_lease()
+        return self.extend_flow(lease, *extension(lease))
 
-    async def areacquire(self) -> bool:
-        """See reacquire()."""
-        return await self.own_lease().aextend()
+    arelease = twin(release)
+    aextend = twin(extend)
+    areacquire = twin(reacquire)
 
     def sources(self) -> "tuple[BaseLock[Keys]]":
         """See BlockContext."""

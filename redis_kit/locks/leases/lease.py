@@ -258,7 +258,7 @@ def note_extension(lease: Lease, since: float, timeout: float) -> None:
     state.extended_until = max(state.extended_until, latest_end(since, min(timeout, TIMEOUT[1])))
 
 
-def extension(lease: Lease, additional_time: Seconds | None, replace_ttl: bool) -> tuple[float, bool]:
+def extension(lease: Lease, additional_time: Seconds | None = None, replace_ttl: bool = True) -> tuple[float, bool]:
     """Return the arguments of extend() in seconds, and whether they replace the TTL. Raises InvalidValue."""
     if additional_time is None:
         return lease._state.timeout, True
