@@ -5,9 +5,7 @@ import contextlib
 import inspect
 import logging
 import os
-import sys
 import threading
-import traceback
 from collections.abc import Coroutine
 from concurrent.futures import Future
 from time import monotonic
@@ -43,7 +41,6 @@ class Watch:
 
     def __init__(self, lease: Lease, owner: Any) -> None:
         self.lease, self.owner = lease, owner
-        self.thread = threading.get_ident()
         self.extended_at = lease.deadline - safe_deadline(0.0, state_of(lease).timeout)  # when it was requested
         self.error: RedisFailure | None = None  # of the last attempt to extend it
         self.reaches_max_hold = False
@@ -120,10 +117,7 @@ class Watch:
         if not source.renew:
             return f"it timed out, and {f'extend() failed: {error}' if error else 'was not extended.'}"
         if self.reaches_max_hold:
-            return (
-                f"it was held for {number(source.max_hold or 0)} seconds, its max_hold, and its holder is still here:\n"
-                f"{stack_of(self.owner, self.thread)}"
-            )
+            return f"it was held for {number(source.max_hold or 0)} seconds, its max_hold."
         reason = f"the last attempt failed: {error}" if error else "the renewal came too late."
         timeout = round((self.lease.deadline + MARGIN - self.extended_at) / (1 - DRIFT), 1)
         ago = monotonic() - self.extended_at
@@ -260,24 +254,3 @@ def reschedule(lease: Lease, *, extended_at: float | None = None, error: BaseExc
 
 def _due(lease: Lease) -> float:
     return lease.deadline - state_of(lease).timeout * (1 - SHARE)
-
-
-def stack_of(owner: Any, thread: int) -> str:
-    """Return the stack of a task, or of the thread with this identifier, as text; the thread may run on."""
-    if isinstance(owner, asyncio.Task):
-        if owner.done():
-            return f"(the task {owner.get_name()} has ended)"
-        if asyncio.current_task(owner.get_loop()) is not owner:
-            return "".join(_suspended(owner.get_coro()))
-    elif not owner.is_alive():
-        return f"(the thread {owner.name} has ended)"
-    frame = sys._current_frames().get(thread)
-    return "".join(traceback.format_stack(frame)) if frame else "(its thread has ended)"
-
-
-def _suspended(coroutine: Any) -> list[str]:
-    lines: list[str] = []
-    while (frame := getattr(coroutine, "cr_frame", None) or getattr(coroutine, "gi_frame", None)) is not None:
-        lines += traceback.format_stack(frame, limit=1)
-        coroutine = getattr(coroutine, "cr_await", None) or getattr(coroutine, "gi_yieldfrom", None)
-    return lines
