@@ -37,8 +37,9 @@ from redis_kit.core.panels import (
 )
 from redis_kit.core.text import grouped
 from redis_kit.locks.dashboard.actions import Target
-from redis_kit.locks.inspection import Contended, HeldLock, HeldSemaphore, HeldSlot, LockWaits, history, index
+from redis_kit.locks.inspection import Contended, HeldLock, HeldSemaphore, HeldSlot, LockWaits, index
 from redis_kit.locks.inspection.api import HeldPage, read_page, read_summary
+from redis_kit.locks.inspection.history import read_waits
 
 CONTENDED = 20  # rows
 LONG = 60  # seconds for which a lock is held before its waiters are an alert
@@ -71,7 +72,10 @@ class LocksPanel(Panel):
         asked = {name: text for name in names if (text := self.asked(name))}
         search, chosen = asked.get("name", ""), range_of(asked.get("range", ""))
         held = read_page(self.viewer.page, search=search, size=MOST_ROWS, using=using)
-        most, history = _read_waits(chosen, MOST_CONTENDED, using)
+        count = chosen.hours if chosen.by_hour else chosen.minutes
+        waits = read_waits(count, using, by_hour=chosen.by_hour)
+        both: list[Flow[Any]] = [index.contended(MOST_CONTENDED, using), waits]
+        most, history = index.over(using).run_flow(gather(both, combine=True))
         yield from _figures(held, most, search)
         if not search:
             yield from wait_charts(history, chosen, asked)
@@ -254,15 +258,6 @@ def _weight(semaphore: HeldSemaphore, slot: HeldSlot) -> Any:
     return _("writer") if slot.weight > 1 else _("reader")
 
 
-def _read_waits(chosen: Range, most: int, using: str) -> tuple[list[Contended], list[LockWaits]]:
-    """Return the names with the longest waits of a day, and the waits in a range. One round trip."""
-    waits = history.read_hours if chosen.by_hour else history.read_minutes
-    count = chosen.hours if chosen.by_hour else chosen.minutes
-    both: list[Flow[Any]] = [index.contended(most, using), waits(count, using)]
-    names, numbers = index.over(using).run_flow(gather(both, combine=True))
-    return names, numbers
-
-
 def wait_charts(
     waits: Sequence[LockWaits], chosen: Range, asked: Mapping[str, str]
 ) -> Iterator[Ranges | StackedBars | Bars | Table]:
@@ -273,16 +268,14 @@ def wait_charts(
         return
     last = chosen.last_minute(waits[-1].start)
     labels = chosen.labels(last)
-    acquired = map(sum, chosen.bars([each.waits - each.timeouts for each in waits], last))
-    timeouts = map(sum, chosen.bars([each.timeouts for each in waits], last))
-    longest = [timedelta(seconds=max(bar)) for bar in chosen.bars([each.longest for each in waits], last)]
-    _lost = list(map(sum, chosen.bars([each.lost for each in waits], last)))
-    yield StackedBars(
-        _("Waits that ended"), labels, [(_("Acquired"), list(acquired)), (_("Timed out"), list(timeouts))]
-    )
+    acquired = [sum(bar) for bar in chosen.bars([each.waits - each.timeouts for each in waits], last)]
+    timeouts = [sum(bar) for bar in chosen.bars([each.timeouts for each in waits], last)]
+    lost = [sum(bar) for bar in chosen.bars([each.lost for each in waits], last)]
+    longest = [_seconds(max(bar)) for bar in chosen.bars([each.longest for each in waits], last)]
+    yield StackedBars(_("Waits that ended"), labels, [(_("Acquired"), acquired), (_("Timed out"), timeouts)])
     yield Bars(_("Longest wait"), list(zip(labels, longest, strict=True)))
-    if any(_lost):
-        yield Bars(_("Lost leases"), list(zip(labels, _lost, strict=True)))
+    if any(lost):
+        yield Bars(_("Lost leases"), list(zip(labels, lost, strict=True)))
 
 
 def _trend(waits: Sequence[LockWaits]) -> Sparkline:

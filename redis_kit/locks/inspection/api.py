@@ -16,7 +16,7 @@ from redis_kit.core.values.numbers import whole_number
 from redis_kit.core.values.sequences import batched
 from redis_kit.locks.holders.holder import Holder, StoredLease, parse_lock, parse_slot
 from redis_kit.locks.inspection import index
-from redis_kit.locks.inspection.history import LockWaits, read_minutes
+from redis_kit.locks.inspection.history import LockWaits, read_waits
 from redis_kit.locks.inspection.index import KINDS, Bucket, Contended, HeldLock, HeldSemaphore
 from redis_kit.locks.keys import HeldName
 from redis_kit.locks.kinds.fair_lock import FairLock
@@ -258,7 +258,7 @@ def read_page(number: int, *, search: str = "", size: int = 100, using: str = "d
 
 def read_summary(most_waited: int, using: str) -> Flow[Summary]:
     """Read the summary. Two round trips."""
-    parts: list[Flow[Any]] = [_read_waiting(using), index.contended(most_waited, using), read_minutes(60, using)]
+    parts: list[Flow[Any]] = [_read_waiting(using), index.contended(most_waited, using), read_waits(60, using)]
     (held, waiting, awaited), most, recent = yield from gather(parts)
     return Summary(held, waiting, awaited, most, recent)
 

@@ -40,7 +40,7 @@ def recent_waits(*, minutes: int = 60, using: str = "default") -> Flow[list[Lock
     ``minutes`` is from 1 to 4320. Waits below 50 ms are sampled: one of 16 counts for all. One round trip; on a Cluster
     one per node. Raises InvalidValue.
     """
-    return read_minutes(minutes, using)
+    return read_waits(minutes, using)
 
 
 @operation(over=over)
@@ -49,24 +49,16 @@ def lock_history(*, hours: int = 168, using: str = "default") -> Flow[list[LockW
 
     ``hours`` is from 1 to 2160. Everything else is as with recent_waits().
     """
-    return read_hours(hours, using)
+    return read_waits(hours, using, by_hour=True)
 
 
 arecent_waits = twin(recent_waits)
 alock_history = twin(lock_history)
 
 
-def read_minutes(count: int, using: str) -> Flow[list[LockWaits]]:
-    """See recent_waits()."""
-    return _read("minutes", 60, MINUTES, count, using)
-
-
-def read_hours(count: int, using: str) -> Flow[list[LockWaits]]:
-    """See lock_history()."""
-    return _read("hours", 3600, HOURS, count, using)
-
-
-def _read(part: str, seconds: int, stored: int, count: int, using: str) -> Flow[list[LockWaits]]:
+def read_waits(count: int, using: str, *, by_hour: bool = False) -> Flow[list[LockWaits]]:
+    """Read the waits in each of the last minutes, or hours. See recent_waits() and lock_history()."""
+    part, seconds, stored = ("hours", 3600, HOURS) if by_hour else ("minutes", 60, MINUTES)
     whole_number(part, count, (1, stored))
     steps = [GET_HISTORY([bucket.key(part)], [stored, seconds, count]) for bucket in all_buckets(using)]
     replies = yield CombinedBatch(steps)
