@@ -45,11 +45,6 @@ class Target(NamedTuple):
         fence, last_fence = (int(text) if text else None for text in fences)
         return cls(kind, name, fence, tuple(within), unquote(using or "default"), last_fence)
 
-    @classmethod
-    def semaphore(cls, value: str, using: str = "default") -> "Target":
-        """Return the semaphore in the value of a row's button, or the one of a connection whose name was typed."""
-        return cls.parse(value) if VALUE.fullmatch(value) else cls("semaphore", value, using=using)
-
     @property
     def value(self) -> str:
         """Return the value of a button."""

@@ -12,7 +12,6 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.panels import (
     MOST_ROWS,
-    Action,
     Alert,
     Bars,
     Content,
@@ -29,7 +28,6 @@ from redis_kit.core.panels import (
     StackedBars,
     Table,
     Tile,
-    action,
     connection_fields,
     first_alerts,
     range_of,
@@ -99,25 +97,17 @@ class LocksPanel(Panel):
         alerts = [*first_alerts(_blocking(summary.awaited)), *_lost(summary.recent)]
         return Tile(figures, _trend(summary.recent), alerts)
 
-    def effect_of(self, action: Action, value: str) -> Any:
-        """See Panel. A name that was typed is one of the connection that the viewer looks at."""
-        typed = Target.semaphore(value, self.viewer.connection).value
-        return super().effect_of(action, typed if action.asks else value)
-
     release = release_button(_("Release"))
     release_all = release_button(_("Release all"))
 
-    @action(
+    set_limit = target_action(
+        Target.parse,
+        Target.limit,
         _("Set limit"),
         permission="redis_kit.change_limits",
-        asks=_("Semaphore"),
-        named=lambda value: Target.semaphore(value).shown,
         wants=_("Limit (empty: the limit in the code)"),
-        effect=lambda value: Target.semaphore(value).effect("limit"),
+        explained="limit",
     )
-    def set_limit(self, value: str, limit: str) -> str:
-        """Set this limit, or let the limit in the code count again."""
-        return Target.semaphore(value, self.viewer.connection).limit(limit)
 
 
 def _figures(held: HeldPage, most: Sequence[Contended], search: str) -> Iterable[Figure]:
