@@ -96,7 +96,7 @@ def _choose() -> str:
         from playwright.sync_api import sync_playwright
     except ImportError:
         return "no playwright"
-    if not (program := shutil.which("chromium")):
+    if not (program := shutil.which("chromium") or shutil.which("chromium-headless-shell")):
         return "no chromium"
     from django.contrib.staticfiles.handlers import StaticFilesHandler
     from django.core.handlers.wsgi import WSGIHandler

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar, overload
 from django.apps import apps
 from django.core.management.base import BaseCommand, CommandError
 
-from redis_kit.core.activity import current_work
+from redis_kit.core import activity
 from redis_kit.core.errors import InvalidValue, RedisFailure
 from redis_kit.core.text import clean, shortened
 from redis_kit.locks.arguments import Seconds
@@ -93,7 +93,8 @@ class _Execution:
         self._stoppable, self._stopping = False, threading.Lock()
 
     def __enter__(self) -> None:
-        self._doing_before = current_work.set(f"command {self.label}")
+        self._activity = activity.doing(f"command {self.label}")
+        self._activity.__enter__()
         # If the process has its own handler of SIGTERM, as web servers do, this command must not replace it.
         if threading.current_thread() is threading.main_thread():
             self._handler_before = signal.getsignal(signal.SIGTERM)
@@ -106,7 +107,7 @@ class _Execution:
             stoppable, self._stoppable = self._stoppable, False
         if stoppable and signal.getsignal(signal.SIGTERM) is _leave:
             signal.signal(signal.SIGTERM, self._handler_before)
-        current_work.reset(self._doing_before)
+        self._activity.__exit__(None, None, None)
 
     def acquire(self, lock: Lock, on_busy: OnBusy) -> Lease | None:
         """Acquire the lock; None, and a message, if the command is skipped. Raises CommandError."""
