@@ -204,14 +204,14 @@ class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
         try:
             ttl_ms = yield self.extend_step(lease.token, round(additional_time * 1000), mode)
         except BaseException as error:
-            renewer.reschedule(lease, extended_at=sent_at if replace_ttl else None, error=error)
+            renewer.reschedule(lease, error=error)
             raise
         if not ttl_ms:
             renewer.lose(lease, "the server did not know it any more when its holder extended it.")
             raise LockLost(f"{lease!r} has ended; it can't be extended, only acquired again.", self.name)
         check_live(lease)  # it may have been lost, or released, before the reply arrived
         lease.deadline = safe_deadline(sent_at, ttl_ms / 1000)
-        renewer.reschedule(lease, extended_at=sent_at)
+        renewer.reschedule(lease)
         return True
 
     def acquire_step(self, attempt: Attempt) -> ScriptCall:

@@ -41,7 +41,6 @@ class Watch:
 
     def __init__(self, lease: Lease, owner: Any) -> None:
         self.lease, self.owner = lease, owner
-        self.extended_at = lease.deadline - safe_deadline(0.0, state_of(lease).timeout)  # when it was requested
         self.error: RedisFailure | None = None  # of the last attempt to extend it
         self.reaches_max_hold = False
         self._decision = threading.Lock()  # held by what comes first: the release, or the loss
@@ -95,7 +94,7 @@ class Watch:
             return None
         if lease.deadline == before:  # else its holder made it shorter in the meantime
             lease.deadline = safe_deadline(now, ttl_ms / 1000)
-        self.extended_at, self.error = now, None
+        self.error = None
         self.reaches_max_hold = timeout < state_of(lease).timeout
         return _due(lease) - monotonic()
 
@@ -118,10 +117,7 @@ class Watch:
             return f"it timed out, and {f'extend() failed: {error}' if error else 'was not extended.'}"
         if self.reaches_max_hold:
             return f"it was held for {number(source.max_hold or 0)} seconds, its max_hold."
-        reason = f"the last attempt failed: {error}" if error else "the renewal came too late."
-        timeout = round((self.lease.deadline + MARGIN - self.extended_at) / (1 - DRIFT), 1)
-        ago = monotonic() - self.extended_at
-        return f"its timeout is {number(timeout)} s, it was renewed {ago:.1f} s ago, and {reason}"
+        return f"it ended, and {f'the last attempt failed: {error}' if error else 'the renewal came too late.'}"
 
     def lose(self, why: str) -> bool:
         """End the lease as lost and notify its owner; False if it was released, or lost, before."""
@@ -240,14 +236,13 @@ def lose(lease: Lease, why: str) -> None:
         mark_ended(lease, lost=True)
 
 
-def reschedule(lease: Lease, *, extended_at: float | None = None, error: BaseException | None = None) -> None:
+def reschedule(lease: Lease, *, error: BaseException | None = None) -> None:
     """Follow a lease's deadline, which an extension changed, or may have changed: it may be earlier than before.
 
-    ``extended_at`` is when its TTL began again, ``error`` is what the extension failed with.
+    ``error`` is what the extension failed with.
     """
     watch = state_of(lease).watch
     if watch and not watch.decided:
-        watch.extended_at = watch.extended_at if extended_at is None else extended_at
         watch.error = error if isinstance(error, RedisFailure) else None
         watch.schedule()
 
