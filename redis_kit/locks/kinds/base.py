@@ -26,7 +26,6 @@ from redis_kit.locks.leases.lease import (
     mark_ended,
     note_extension,
     safe_deadline,
-    state_of,
 )
 from redis_kit.locks.leases.ownership import OwnedLeases, owned_by_name
 from redis_kit.locks.renewal import pending_releases, renewer
@@ -144,7 +143,7 @@ class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
                 return cast(Refusal, reply)
             deadline = safe_deadline(attempt.sent_at, attempt.timeout)
             self.owned_leases.add(lease := Lease(self, token=attempt.token, fence=reply, deadline=deadline))
-            state_of(lease).late_until = attempt.late_until
+            lease.late_until = attempt.late_until
         except BaseException as error:
             if attempt.may_hold(error):
                 pending_releases.add(self, attempt.token)
@@ -176,7 +175,7 @@ class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
             self.abandon(lease)
             pending_releases.add_retry_note(error)
             raise
-        if late_until := state_of(lease).late_until:
+        if late_until := lease.late_until:
             pending_releases.add(self, lease.token, after=late_until - monotonic())
         if not was_held:
             mark_ended(lease, lost=True)
@@ -185,7 +184,7 @@ class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
     def abandon(self, lease: Lease) -> None:
         """End a lease and let the background release it. No round trip."""
         self._end(lease)
-        after = state_of(lease).late_until - monotonic()
+        after = lease.late_until - monotonic()
         pending_releases.add(self, lease.token, ends_by=lease.ends_by, after=after)
 
     def _end(self, lease: Lease) -> None:

@@ -21,7 +21,7 @@ from redis_kit.locks.kinds.blocks import BlockContext
 from redis_kit.locks.kinds.lock import Lock
 from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
 from redis_kit.locks.leases.group import LeaseGroup, raise_first
-from redis_kit.locks.leases.lease import ExtendMode, Lease, safe_deadline, state_of
+from redis_kit.locks.leases.lease import ExtendMode, Lease, safe_deadline
 from redis_kit.locks.leases.ownership import OwnedLeases
 from redis_kit.locks.renewal import renewer, scheduler
 
@@ -149,7 +149,7 @@ class _Acquisition:
     def _removed(self, keep: int = 0) -> list[Lease]:
         # All but those that the caller held before.
         removed = [(lock, lease) for lock in self.locks[keep:] if (lease := self.leases.pop(lock, None))]
-        return [lease for lock, lease in removed if not (state_of(lease).reentries and is_still_needed(lock, lease))]
+        return [lease for lock, lease in removed if not (lease.reentries and is_still_needed(lock, lease))]
 
     def _acquire_free(self) -> Flow[LockNotAcquired | None]:
         # The locks after a refused one are released: to hold them during the wait could close a circle of waits.
@@ -167,7 +167,7 @@ class _Acquisition:
         return result
 
     def _wait_for(self, lock: AnyLock) -> Flow[LockNotAcquired | None]:
-        waiting = [lease for lease in self.leases.values() if not (state_of(lease).reentries or lease.source.renew)]
+        waiting = [lease for lease in self.leases.values() if not (lease.reentries or lease.source.renew)]
         renewal = partial(_renew, waiting)
         try:
             with contextlib.suppress(CannotRenew):  # without renewal they last for their timeout

@@ -25,7 +25,6 @@ from redis_kit.locks.leases.lease import (
     mark_ended,
     note_extension,
     safe_deadline,
-    state_of,
 )
 from redis_kit.locks.leases.ownership import current_owner
 from redis_kit.locks.renewal import pending_releases, scheduler
@@ -72,7 +71,7 @@ class Watch:
 
     def renew(self) -> float | None:
         """Renew the lease if that is due, and return the seconds until the next run. One round trip then."""
-        lease, now, full = self.lease, monotonic(), state_of(self.lease).timeout
+        lease, now, full = self.lease, monotonic(), self.lease.timeout
         before, max_hold, due = lease.deadline, lease.source.max_hold, _due(lease)
         if self.decided or self.reaches_max_hold or now >= before:
             return None
@@ -95,7 +94,7 @@ class Watch:
         if lease.deadline == before:  # else its holder made it shorter in the meantime
             lease.deadline = safe_deadline(now, ttl_ms / 1000)
         self.error = None
-        self.reaches_max_hold = timeout < state_of(lease).timeout
+        self.reaches_max_hold = timeout < lease.timeout
         return _due(lease) - monotonic()
 
     def compare_clock(self) -> float | None:
@@ -105,8 +104,8 @@ class Watch:
             return None
         if remaining > 0:
             return remaining
-        after = state_of(lease).timeout * DRIFT + MARGIN
-        if self.lose(self._why()) and state_of(lease).extended_until > monotonic():
+        after = lease.timeout * DRIFT + MARGIN
+        if self.lose(self._why()) and lease.extended_until > monotonic():
             # An extension whose reply was lost must not keep others out for longer than the lease.
             pending_releases.add(lease.source, lease.token, ends_by=lease.ends_by, after=after)
         return None
@@ -213,7 +212,7 @@ def start(lease: Lease) -> None:
 
     Raises CannotRenew if no thread can be started for it; then nothing is done. No round trip.
     """
-    watch = state_of(lease).watch = Watch(lease, current_owner())
+    watch = lease.watch = Watch(lease, current_owner())
     try:
         watch.schedule()
     except BaseException:
@@ -223,15 +222,14 @@ def start(lease: Lease) -> None:
 
 def stop(lease: Lease) -> None:
     """Stop watching and renewing: from now on the lease can't be lost, only released. No round trip."""
-    state = state_of(lease)
-    watch, state.watch = state.watch, None
+    watch, lease.watch = lease.watch, None
     if watch:
         watch.stop()
 
 
 def lose(lease: Lease, why: str) -> None:
     """End a lease that the server does not know any more, and notify its owner if it is watched. No round trip."""
-    watch = state_of(lease).watch
+    watch = lease.watch
     if not (watch and watch.lose(why)):
         mark_ended(lease, lost=True)
 
@@ -241,11 +239,11 @@ def reschedule(lease: Lease, *, error: BaseException | None = None) -> None:
 
     ``error`` is what the extension failed with.
     """
-    watch = state_of(lease).watch
+    watch = lease.watch
     if watch and not watch.decided:
         watch.error = error if isinstance(error, RedisFailure) else None
         watch.schedule()
 
 
 def _due(lease: Lease) -> float:
-    return lease.deadline - state_of(lease).timeout * (1 - SHARE)
+    return lease.deadline - lease.timeout * (1 - SHARE)

@@ -12,7 +12,6 @@ import pytest
 
 from redis_kit.locks import Lock, LockLost, Semaphore
 from redis_kit.locks.errors import CannotRenew
-from redis_kit.locks.leases.lease import state_of
 from redis_kit.locks.renewal import renewer, scheduler
 from tests.fixtures.servers import wait_for
 from tests.locks.support.leases import holder, passed
@@ -64,13 +63,13 @@ def test_released_lease_is_not_renewed_and_never_lost(kit, lost, make, commands)
     lease.release()
     with commands(kit) as sent:
         passed(0.3)
-    assert (sent, lost, lease.held, state_of(lease).watch) == ([], [], False, None)
+    assert (sent, lost, lease.held, lease.watch) == ([], [], False, None)
 
 
 def test_lease_that_was_released_is_forgotten(kit, make):
     lease = make(timeout=30, renew=True).acquire()
     entries = [entry for loop in scheduler._loops.values() for entry in loop._entries.values()]
-    mine = [entry for entry in entries if getattr(entry.item, "__self__", None) is state_of(lease).watch]
+    mine = [entry for entry in entries if getattr(entry.item, "__self__", None) is lease.watch]
     assert len(mine) == 2
     lease.release()
     assert [entry.item for entry in mine] == [None, None]
