@@ -1,19 +1,16 @@
 """Slots, of which semaphores and fair locks are made: the keys and arguments of their scripts."""
 
-import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from operator import attrgetter
 from time import monotonic
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 from redis_kit.core import scripts
 from redis_kit.core.flow import Flow
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Argument
 from redis_kit.locks.acquiring.attempt import Attempt
-from redis_kit.locks.acquiring.local_queue import LocalQueue
 from redis_kit.locks.arguments import TIMEOUT
 from redis_kit.locks.holders.holder import Holder, describe_caller, parse_slot
 from redis_kit.locks.keys import SlotKeys
@@ -30,8 +27,6 @@ INSPECT = scripts.load("redis_kit.locks", "inspect_slots")
 REPEAT = 0.5  # seconds after which a process tells again that its waiters are there, when it sends a request anyway
 
 KeyNames = Callable[[SlotKeys], Sequence[str]]
-
-_reported_at: WeakKeyDictionary[LocalQueue, float] = WeakKeyDictionary()
 
 _acquired_keys = attrgetter("holders", "limits", "limit", "waiters")
 _released_keys = attrgetter("holders", "limits", "waiters", "signal")
@@ -145,7 +140,7 @@ def inspect(keys: SlotKeys, count: int) -> ScriptCall:
 def _local_tickets(attempt: Attempt) -> list[str]:
     """Return the tickets of this process for the same name, if it is time to tell the server that they still wait."""
     queue, now = attempt.local_queue, monotonic()
-    if queue is None or attempt.woken or not attempt.waiting_since or now - _reported_at.get(queue, -math.inf) < REPEAT:
+    if queue is None or attempt.woken or not attempt.waiting_since or now - queue.reported_at < REPEAT:
         return []
-    _reported_at[queue] = now
+    queue.reported_at = now
     return queue.tokens()
