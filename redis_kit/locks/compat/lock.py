@@ -51,7 +51,7 @@ class Flows:
     LUA_ACQUIRE_SCRIPT = scripts.load("redis_kit.locks", "compat_acquire").source
     LUA_RELEASE_SCRIPT = scripts.load("redis_kit.locks", "compat_release").source
     LUA_EXTEND_SCRIPT = scripts.load("redis_kit.locks", "compat_extend").source
-    LUA_REACQUIRE_SCRIPT = scripts.load("redis_kit.locks", "compat_reacquire").source
+    LUA_REACQUIRE_SCRIPT = LUA_EXTEND_SCRIPT
     # Without these a class would inherit the scripts that a lock of redis-py has registered.
     lua_acquire: Any = None
     lua_release: Any = None

@@ -172,7 +172,8 @@ def _releases_of_slots(member: HeldName, bucket: Bucket, fences: range) -> Flow[
     @cache
     def source(home: HeldName, limits: tuple[int, ...], weight: int) -> SlotLock:
         if home.kind == "semaphore":
-            return semaphore(home.names, limits, weight=weight, fair=fair, using=bucket.using)
+            in_order = fair and len(home.names) == 1
+            return semaphore(home.names, limits, weight=weight, fair=in_order, using=bucket.using)
         kind: type[SlotLock] = FairLock if home.kind == "fairlock" else ReadLock if weight == 1 else WriteLock
         return kind(home.names[0], using=bucket.using)
 
