@@ -65,15 +65,16 @@ class LocksPanel(Panel):
         return Search(_("Search"), [*connection_fields(), Field("name", _("Name contains"), optional=True)])
 
     def content(self) -> Iterable[Content]:
-        """Return the figures of all names, charts of waits, and a page of names as tables. Three round trips."""
+        """Return the figures of all names, charts of waits, and a page of names as tables. Two round trips."""
         names, using = ("connection", "name", "range"), self.viewer.connection
         asked = {name: text for name in names if (text := self.asked(name))}
         search, chosen = asked.get("name", ""), range_of(asked.get("range", ""))
-        held = read_page(self.viewer.page, search=search, size=MOST_ROWS, using=using)
-        count = chosen.hours if chosen.by_hour else chosen.minutes
-        waits = read_waits(count, using, by_hour=chosen.by_hour)
-        both: list[Flow[Any]] = [index.contended(MOST_CONTENDED, using), waits]
-        most, history = index.over(using).run_flow(gather(both, combine=True))
+        parts: list[Flow[Any]] = [
+            read_page(self.viewer.page, search, MOST_ROWS, using),
+            index.contended(MOST_CONTENDED, using),
+            read_waits(chosen.hours if chosen.by_hour else chosen.minutes, using, by_hour=chosen.by_hour),
+        ]
+        held, most, history = index.over(using).run_flow(gather(parts, combine=True))
         yield from _figures(held, most, search)
         if not search:
             yield from wait_charts(history, chosen, asked)

@@ -237,8 +237,7 @@ class Summary(NamedTuple):
     recent: list[LockWaits]
 
 
-@operation(over=index.over)
-def read_page(number: int, *, search: str = "", size: int = 100, using: str = "default") -> Flow[HeldPage]:
+def read_page(number: int, search: str, size: int, using: str) -> Flow[HeldPage]:
     """Return a page of the names that contain the search, in any case; the last page for a number beyond it.
 
     The names are in the order in which their leases end. Two round trips.
