@@ -1,10 +1,12 @@
 """A semaphore: a limited number of holders at a time, in every process, for a limited time."""
 
+from collections import deque
 from typing import Any, Unpack
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow, operation, twin
-from redis_kit.core.steps import Call
+from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.steps import Batch, Call
 from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.locks.acquiring.attempt import Attempt, Refusal
@@ -46,6 +48,7 @@ class Semaphore(slots.SlotLock):
         self.within = within
         self.levels = (self,) if within is None else (*self._checked_outer(within).levels, self)
         self.weight = whole_number("weight", weight, (1, min(level.limit for level in self.levels)))
+        self._tickets: deque[str] = deque(maxlen=100)  # of the last callers that waited through this object
 
     def __repr__(self) -> str:
         return super().__repr__() if self.within is None else f"{super().__repr__()[:-1]} within {self.within.name!r}>"
@@ -69,13 +72,31 @@ class Semaphore(slots.SlotLock):
         else:
             yield Call("SET", key, whole_number("number", number, LIMIT))
 
+    @operation
+    def position(self) -> Flow[int | None]:
+        """Return the position in the queue of the first caller that waits through this object: 1 comes next.
+
+        A dead waiter counts for up to 4 seconds. None if nobody waits, or if the semaphore is not fair. Of the callers
+        through this object, only the last 100 are considered. One round trip.
+        """
+        queue, tickets = self.keys().queue, list(self._tickets)
+        ranks = (yield Batch([Call("ZRANK", queue, ticket) for ticket in tickets])) if tickets else ()
+        return min((rank + 1 for rank in ranks if rank is not None), default=None)
+
     aused = twin(used)
     aset_limit = twin(set_limit)
+    aposition = twin(position)
 
     @property
     def local_key(self) -> str:
         """Return the key under which callers of this process wait for it: one for each weight, unless it is fair."""
         return super().local_key if self.fair or self.weight == 1 else f"{super().local_key} {self.weight}"
+
+    def acquire_step(self, attempt: Attempt) -> ScriptCall:
+        """See BaseLock."""
+        if self.fair and attempt.waiter_ttl and attempt.token not in self._tickets:
+            self._tickets.append(attempt.token)
+        return super().acquire_step(attempt)
 
     def wake_up_list(self, refusal: Refusal, attempt: Attempt) -> str:
         """See BaseLock. Raises LockNotAcquired if it would wait for ever."""

@@ -237,6 +237,19 @@ def test_release_wakes_all_who_fit_and_nobody_else(kit, only_woken, queued):
     assert sorted(entered) == [1, 1, 2, 3]
 
 
+def test_position_in_the_queue(kit, queued, twin):
+    assert twin(Semaphore("a", 1, fair=True).acquire)
+    semaphores = [Semaphore("a", 1, fair=True) for _ in range(3)]
+    threads = [queued(lambda one=one: one.acquire().release()) for one in semaphores]
+    assert [twin(one.position) for one in semaphores] == [1, 2, 3]
+    assert twin(Semaphore("a", 1, fair=True).position) is None
+    assert twin(Semaphore("a", 1).position) is None
+    kit.client.delete(*(key for key in kit.keys() if key.endswith("holders")))
+    for thread in threads:
+        thread.join(20)
+    assert [twin(one.position) for one in semaphores] == [None] * 3
+
+
 @BOTH
 def test_tickets_of_a_process_count_on_together(kit, commands, queued, make):
     lease = make().acquire()
