@@ -1,16 +1,17 @@
 """Dead jobs by their cause: the task and the name of the error, which is the reason up to its first colon."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from redis_kit.core.errors import RedisFailure
-from redis_kit.core.flow import Flow, single
+from redis_kit.core.flow import Flow, operation, single
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import CombinedBatch
 from redis_kit.queues.engine.job import Cause, JobInfo, cause
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.management import manage
 from redis_kit.queues.queue import Queue
+from redis_kit.queues.reports.stats import over
 
 MOST = 1000  # dead jobs looked at
 
@@ -47,7 +48,8 @@ class Findings(NamedTuple):
     looked_at: int
 
 
-def inspect(dead: Mapping[str, int], errors: dict[str, RedisFailure]) -> Findings:
+@operation(over=over)
+def inspect(dead: Mapping[str, int], errors: dict[str, RedisFailure]) -> Flow[Findings]:
     """Group the latest dead jobs of queues, given their number by queue. One round trip.
 
     The error of a queue that can't be read is stored in ``errors``.
@@ -55,25 +57,17 @@ def inspect(dead: Mapping[str, int], errors: dict[str, RedisFailure]) -> Finding
     names = [name for name, count in dead.items() if count]
     if not names:
         return Findings([], 0)
-    findings: Findings = Queue(names[0]).run_flow(_inspect(names, errors))
-    return findings
-
-
-def _inspect(names: Sequence[str], errors: dict[str, RedisFailure]) -> Flow[Findings]:
     existing = yield from spread().existing(names)
     places = [(name, shard) for name in names for shard in existing[name]]
     share = len(places)
     steps = [manage.heads_step(Queue(shard), max(1, MOST // share), share=share) for _, shard in places]
     replies = yield CombinedBatch(steps, lenient=True)
-    dead: dict[str, list[list[JobInfo]]] = {}
+    by_queue: dict[str, list[list[JobInfo]]] = {}
     for (name, _), reply in zip(places, replies, strict=True):
         if isinstance(reply, RedisFailure):
             errors[name] = reply
         else:
-            dead.setdefault(name, []).append(manage.page("dead", reply))
-    rows, looked_at = [], 0
-    for name, several in dead.items():
-        jobs = manage.merged("dead", several, MOST)
-        looked_at += len(jobs)
-        rows += [(name, group) for group in groups(jobs)]
-    return Findings(sorted(rows, key=lambda pair: -pair[1].jobs), looked_at)
+            by_queue.setdefault(name, []).append(manage.page("dead", reply))
+    jobs = {name: manage.merged("dead", several, MOST) for name, several in by_queue.items()}
+    rows = [(name, group) for name, found in jobs.items() for group in groups(found)]
+    return Findings(sorted(rows, key=lambda pair: -pair[1].jobs), sum(map(len, jobs.values())))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 from redis_kit.core.errors import KeyConflict, RedisFailure
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.gather import gather
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import Batch
@@ -98,58 +98,50 @@ class LostWorker(NamedTuple):
     age: float
 
 
+@operation(over=over)
 def list_workers(
     queues: Iterable[str] | None = None, *, using: str = "default", errors: Errors | None = None
-) -> list[WorkerInfo]:
+) -> Flow[list[WorkerInfo]]:
     """Return the workers of these queues, by default of all: at most 100 of each. One round trip, two for all.
 
     A queue with a key of a wrong type is left out. With a dict for ``errors``, the error is stored there by the queue's
     name; without it the error is logged, at most once a minute.
     """
-    return over(using).run_flow(read_workers(queues, using, errors))
+    return read_workers(queues, using, errors)
 
 
-async def alist_workers(
-    queues: Iterable[str] | None = None, *, using: str = "default", errors: Errors | None = None
-) -> list[WorkerInfo]:
-    """See list_workers()."""
-    return await over(using).arun_flow(read_workers(queues, using, errors))
-
-
-def control_worker(worker: str, command: Command, *, using: str = "default") -> bool:
+@operation(over=over)
+def control_worker(worker: str, command: Command, *, using: str = "default") -> Flow[bool]:
     """Send a command to a worker: "quiet" to claim no more jobs, "resume", or "stop".
 
     Return False if the worker does not exist or is dead. ``rk_worker`` reads the command with its next heartbeat; after
     a minute it is void. Other programs that claim jobs read no commands. The id may be that of a supervisor or of
     any of its workers. Three round trips.
     """
-    return over(using).run_flow(_control(worker, command, using))
+    validation.identifier("worker", worker)
+    validation.one_of("command", command, get_args(Command))
+    workers = [info for info in (yield from read_workers(None, using)) if worker in (info.id, info.supervisor)]
+    places = [(base, info.id) for info in workers for base in bases(info.queues, using)]
+    steps = [SEND_COMMAND(base, id, command, COMMAND_TTL) for base, id in places]
+    return any((yield Batch(steps))) if steps else False
 
 
-async def acontrol_worker(worker: str, command: Command, *, using: str = "default") -> bool:
-    """See control_worker()."""
-    return await over(using).arun_flow(_control(worker, command, using))
-
-
-def lost_workers(queues: Iterable[str] | None = None, *, using: str = "default") -> list[LostWorker]:
+@operation(over=over)
+def lost_workers(queues: Iterable[str] | None = None, *, using: str = "default") -> Flow[list[LostWorker]]:
     """Return the workers that ended without signing off in the last 24 hours, the latest first: at most 50 of a queue.
 
     A worker is recorded by the one that takes its jobs, after ``WORKER_TIMEOUT``, and a program without a supervisor
     only if it held jobs. Queues with a damaged key are left out. By default all queues. One round trip, two for all.
     """
-    return over(using).run_flow(_read_all_lost(queues, using))
+    return (yield from read_lost((yield from read_chosen(queues)), using))
 
 
-async def alost_workers(queues: Iterable[str] | None = None, *, using: str = "default") -> list[LostWorker]:
-    """See lost_workers()."""
-    return await over(using).arun_flow(_read_all_lost(queues, using))
-
-
+@operation(over=over)
 def workers_and_lost(
     queues: Iterable[str] | None = None, *, using: str = "default", errors: Errors
-) -> tuple[list[WorkerInfo], list[LostWorker]]:
+) -> Flow[tuple[list[WorkerInfo], list[LostWorker]]]:
     """Return what list_workers() and lost_workers() return, in as many round trips as one of them."""
-    return over(using).run_flow(read_workers_and_lost(queues, using, errors))
+    return read_workers_and_lost(queues, using, errors)
 
 
 def read_workers_and_lost(
@@ -170,10 +162,6 @@ def read_lost(queues: Sequence[str], using: str) -> Flow[list[LostWorker]]:
             if worker := _lost_worker(queue, *parts):
                 by_id[worker.id] = _merged_lost(by_id[worker.id], worker) if worker.id in by_id else worker
     return sorted(by_id.values(), key=lambda worker: worker.age)
-
-
-def _read_all_lost(queues: Iterable[str] | None, using: str) -> Flow[list[LostWorker]]:
-    return (yield from read_lost((yield from read_chosen(queues)), using))
 
 
 def _lost_worker(queue: str, id: bytes, age: int, record: bytes) -> LostWorker | None:
@@ -216,15 +204,6 @@ def _left_out(queue: str, error: RedisFailure, errors: Errors | None) -> None:
         raise error
     elif _log_limit.allows(queue):
         logger.error("Workers of queue %a are not listed: %s", queue, error)
-
-
-def _control(worker: str, command: str, using: str) -> Flow[bool]:
-    validation.identifier("worker", worker)
-    validation.one_of("command", command, get_args(Command))
-    workers = [info for info in (yield from read_workers(None, using)) if worker in (info.id, info.supervisor)]
-    places = [(base, info.id) for info in workers for base in bases(info.queues, using)]
-    steps = [SEND_COMMAND(base, id, command, COMMAND_TTL) for base, id in places]
-    return any((yield Batch(steps))) if steps else False
 
 
 def _worker_of(queue: str, id: bytes, left: int, information: bytes, running: int, jobs: list[Any]) -> WorkerInfo:
@@ -271,3 +250,8 @@ def _merged(worker: WorkerInfo, other: WorkerInfo) -> WorkerInfo:
         clock_back=max(worker.clock_back, other.clock_back),
         running=worker.running + other.running,
     )
+
+
+alist_workers = twin(list_workers)
+acontrol_worker = twin(control_worker)
+alost_workers = twin(lost_workers)
