@@ -1,10 +1,10 @@
 """Dead jobs by their cause: the task and the name of the error, which is the reason up to its first colon."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from redis_kit.core.errors import RedisFailure
-from redis_kit.core.flow import Flow, operation, single
+from redis_kit.core.flow import Flow, single
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import CombinedBatch
 from redis_kit.queues.engine.job import Cause, JobInfo, cause
@@ -48,15 +48,16 @@ class Findings(NamedTuple):
     looked_at: int
 
 
-@operation(over=over)
-def inspect(dead: Mapping[str, int], errors: dict[str, RedisFailure]) -> Flow[Findings]:
+def inspect(dead: Mapping[str, int], errors: dict[str, RedisFailure]) -> Findings:
     """Group the latest dead jobs of queues, given their number by queue. One round trip.
 
     The error of a queue that can't be read is stored in ``errors``.
     """
     names = [name for name, count in dead.items() if count]
-    if not names:
-        return Findings([], 0)
+    return over("default").run_flow(_inspect(names, errors)) if names else Findings([], 0)
+
+
+def _inspect(names: Sequence[str], errors: dict[str, RedisFailure]) -> Flow[Findings]:
     existing = yield from spread().existing(names)
     places = [(name, shard) for name in names for shard in existing[name]]
     share = len(places)

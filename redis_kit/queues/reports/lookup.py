@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from redis_kit.core.flow import Flow, operation
+from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call
@@ -17,7 +17,6 @@ from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.errors import CorruptMessage
 from redis_kit.queues.management import manage
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.reports.stats import over
 from redis_kit.queues.tasks import progress as stored_progress
 from redis_kit.queues.tasks.progress import Progress
 
@@ -74,22 +73,13 @@ class JobDetails(NamedTuple):
     extras: Mapping[str, Any] = {}
 
 
-@operation(over=over)
-def look_up(queues: Sequence[str], id: str, *, using: str = "default") -> Flow[tuple[str, JobDetails | None]]:
+def look_up(queues: Sequence[str], id: str, *, using: str = "default") -> tuple[str, JobDetails | None]:
     """Return the first of these queues that has a job or its result, and its details; else the first queue and None.
 
     Raises InvalidName and InvalidValue.
     """
-    existing = yield from spread().existing(queues)
-    names = [(queue, shard) for queue in queues for shard in dict.fromkeys([*existing[queue], *_named(queue, id)])]
-    lookups = [steps(Queue(shard, using=using), id) for _, shard in names]
-    replies = iter((yield Batch([step for lookup in lookups for step in lookup.values()])))
-    for (queue, _), lookup in zip(names, lookups, strict=True):
-        named = dict(zip(lookup, replies, strict=False))
-        stored = details(named.pop("details"), named)
-        if stored:  # scripts don't know the name of their queue
-            return queue, stored._replace(beside=[(name or queue, id) for name, id in stored.beside])
-    return queues[0], None
+    place: tuple[str, JobDetails | None] = Queue(queues[0], using=using).run_flow(_look_up(queues, id, using))
+    return place
 
 
 def steps(queue: Primitive, id: str) -> dict[str, ScriptCall | Call]:
@@ -154,3 +144,16 @@ def _text(text: bytes) -> str:
 
 def _named(queue: str, id: str) -> list[str]:
     return [shard] if (shard := ids.part_of(queue, id)) else []
+
+
+def _look_up(queues: Sequence[str], id: str, using: str) -> Flow[tuple[str, JobDetails | None]]:
+    existing = yield from spread().existing(queues)
+    names = [(queue, shard) for queue in queues for shard in dict.fromkeys([*existing[queue], *_named(queue, id)])]
+    lookups = [steps(Queue(shard, using=using), id) for _, shard in names]
+    replies = iter((yield Batch([step for lookup in lookups for step in lookup.values()])))
+    for (queue, _), lookup in zip(names, lookups, strict=True):
+        named = dict(zip(lookup, replies, strict=False))
+        stored = details(named.pop("details"), named)
+        if stored:  # scripts don't know the name of their queue
+            return queue, stored._replace(beside=[(name or queue, id) for name, id in stored.beside])
+    return queues[0], None

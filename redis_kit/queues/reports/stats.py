@@ -107,11 +107,10 @@ def queue_names(*, using: str = "default") -> Flow[list[str]]:
     return read_names()
 
 
-@operation(over=over)
-def never_used(queues: Iterable[str], *, using: str = "default") -> Flow[set[str]]:
+def never_used(queues: Sequence[str]) -> Flow[set[str]]:
     """Return which of these queues no job was ever put into, even if a worker has registered them. One round trip."""
-    names = yield from spread().existing(listed(queues))
-    unused = yield from enqueue.never_used([Queue(name, using=using) for name in chain.from_iterable(names.values())])
+    names = yield from spread().existing(queues)
+    unused = yield from enqueue.never_used([Queue(name) for name in chain.from_iterable(names.values())])
     missing = {queue.name for queue in unused}
     return {queue for queue, shards in names.items() if missing.issuperset(shards)}
 

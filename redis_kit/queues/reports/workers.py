@@ -30,7 +30,7 @@ MOST_BYTES = 4 * 1024 * 1024  # of jobs' records, read for one queue
 DEAD = "dead"  # the state of a worker whose lease is over
 UNRESPONSIVE = "unresponsive"  # the state of a worker process that gives no sign of life, though its supervisor does
 REPORTED: dict[str, type] = dict.fromkeys(("host", "supervisor", "state"), str)
-REPORTED |= dict.fromkeys(("pid", "supervisor_pid", "threads", "memory", "clock_back", "unresponsive"), int)
+REPORTED |= dict.fromkeys(("pid", "supervisor_pid", "threads", "memory", "unresponsive"), int)
 HOUR = 3600.0  # seconds for which a lost worker needs attention
 _RECORD = re.compile(rb"\d+ (\d{1,15}) (\d{1,15}) (\d{1,15}) (.*)", re.DOTALL)
 
@@ -53,9 +53,8 @@ class WorkerInfo(NamedTuple):
     ``running`` is the number of its running jobs; ``jobs`` and ``held`` have at most 100 of each queue.
 
     The rest is reported with heartbeats by workers of ``rk_worker``: ``supervisor`` and ``supervisor_pid``, the process
-    above it; ``state``, "working", "quiet" or "stopping"; ``memory``, resident memory in MiB; ``clock_back``, by how
-    many seconds the supervisor has seen the server's clock go back, until the clock has caught up, and for an hour at
-    least. ``held`` are its running jobs in detail.
+    above it; ``state``, "working", "quiet" or "stopping"; ``memory``, resident memory in MiB. ``held`` are its running
+    jobs in detail.
 
     A worker process that has given its supervisor no sign of life for 30 seconds has the state "unresponsive": it was
     stopped, or a job holds the interpreter in C code. ``unresponsive`` is for how many seconds, else 0.
@@ -77,7 +76,6 @@ class WorkerInfo(NamedTuple):
     state: str = ""
     memory: int | None = None
     held: tuple[RunningJob, ...] = ()
-    clock_back: int = 0
     unresponsive: int = 0
     running: int = 0
 
@@ -136,18 +134,10 @@ def lost_workers(queues: Iterable[str] | None = None, *, using: str = "default")
     return (yield from read_lost((yield from read_chosen(queues)), using))
 
 
-@operation(over=over)
-def workers_and_lost(
-    queues: Iterable[str] | None = None, *, using: str = "default", errors: Errors
-) -> Flow[tuple[list[WorkerInfo], list[LostWorker]]]:
-    """Return what list_workers() and lost_workers() return, in as many round trips as one of them."""
-    return read_workers_and_lost(queues, using, errors)
-
-
 def read_workers_and_lost(
     queues: Iterable[str] | None, using: str, errors: Errors, *, most_bytes: int = MOST_BYTES
 ) -> Flow[tuple[list[WorkerInfo], list[LostWorker]]]:
-    """See workers_and_lost() and read_workers()."""
+    """Read what list_workers() and lost_workers() return, in as many round trips as one of them; see read_workers()."""
     names = yield from read_chosen(queues)
     both: list[Flow[Any]] = [read_workers(names, using, errors, most_bytes=most_bytes), read_lost(names, using)]
     workers, lost = yield from gather(both, combine=True)
@@ -247,7 +237,6 @@ def _merged(worker: WorkerInfo, other: WorkerInfo) -> WorkerInfo:
         jobs=worker.jobs + other.jobs,
         silent=min(worker.silent, other.silent),
         held=worker.held + other.held,
-        clock_back=max(worker.clock_back, other.clock_back),
         running=worker.running + other.running,
     )
 

@@ -85,17 +85,14 @@ class Child:
     memory: float = 0.0  # MiB, as it was reported
     unresponsive: int = 0  # for how many seconds it has given no sign of life, from 30 on
 
-    def report(self, *, quiet: bool, clock_back: int) -> None:
-        """Have the next heartbeat report the state, the memory if that changed by more than 5 %, and silence.
-
-        ``clock_back`` is by how many seconds the server's clock went back.
-        """
+    def report(self, *, quiet: bool) -> None:
+        """Have the next heartbeat report the state, the memory if that changed by more than 5 %, and silence."""
         self.state = "stopping" if self.stopping else "quiet" if quiet or self.recycling else "working"
         self._note_silence(int(self.board.silence))
         size = resident_of(self.pid) or 0.0
         if abs(size - self.memory) > self.memory * 0.05:
             self.memory = size
-        numbers = {"memory": round(self.memory), "clock_back": clock_back, "unresponsive": self.unresponsive}
+        numbers = {"memory": round(self.memory), "unresponsive": self.unresponsive}
         about = self.about(state=self.state, **{name: number for name, number in numbers.items() if number})
         for source in self.sources:
             source.about = about

@@ -167,15 +167,13 @@ class Probes:
             **{f"{text} for {limit}": self._is_late(*wait) for text, wait in self._waits.items()},
             **{f"queue {name} can't be read: {error}": True for name, error in unread.items()},
         }
-        back = self._heartbeat.clock.went_back
-        # A new process, as an orchestrator starts one after a 503, mends no damaged key, no clock, and no full server.
+        # A new process, as an orchestrator starts one after a 503, mends neither a damaged key nor a full server.
         degraded = {
             f"{', '.join(damaged)} {'has a damaged key' if len(damaged) == 1 else 'have damaged keys'}": bool(damaged),
-            f"the server's clock went back by {back:,} s": bool(back),
             f"the server refuses writes to {', '.join(refused)}": bool(refused),
         }
         details = {**_status(failing, degraded), "damaged": damaged, "children": len(self._parent.children)}
-        details |= {"waits": waits, "clock_back": back, "refused": refused, "error": self._heartbeat.error}
+        details |= {"waits": waits, "refused": refused, "error": self._heartbeat.error}
         return {**details, "silent": round(silent, 3)}
 
     def readiness(self) -> dict[str, Any]:
