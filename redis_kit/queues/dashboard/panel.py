@@ -25,7 +25,7 @@ from redis_kit.core.panels import (
     target_action,
 )
 from redis_kit.queues.dashboard import actions, job_page, queues_page
-from redis_kit.queues.dashboard.actions import GroupTarget, JobSelection, LimitTarget, QueueTarget
+from redis_kit.queues.dashboard.actions import GroupTarget, JobSelection, QueueTarget
 from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.enqueue import MOST_NAMES
 from redis_kit.queues.engine.feature import features
@@ -41,7 +41,6 @@ button = partial(action, permission=MANAGE, asks=None)
 target_button = partial(target_action, permission=MANAGE)
 job_button = partial(target_button, JobSelection.parse)
 group_button = partial(target_button, GroupTarget.parse)
-WANTS = _("Concurrency, rate or both, such as 4, 10/s or 4 10/s (empty: no limit)")
 TIME = _("Duration, such as 15m or 2h (empty: until resumed)")
 
 
@@ -227,8 +226,6 @@ class QueuesPanel(QueueChoicePanel):
         explained="retry_dead",
         harmless=True,
     )
-    change_limit = target_button(LimitTarget.parse, LimitTarget.change, _("Change"), wants=WANTS)
-    reset_limit = target_button(LimitTarget.parse, LimitTarget.reset, _("Reset"))
     retry = job_button(JobSelection.retry, _("Retry"))
     run_now = job_button(JobSelection.run_now, _("Run now"))
     cancel = job_button(JobSelection.cancel, _("Cancel the job"), confirm=True, explained="cancel")
