@@ -15,7 +15,7 @@ from redis_kit.queues.commands.base import QueueCommand, jobs, unreadable
 from redis_kit.queues.engine.feature import queue_views
 from redis_kit.queues.reports.stats import Errors, QueueStats, over, queue_names, queue_stats
 from redis_kit.queues.reports.unknown_calls import UnknownCalls
-from redis_kit.queues.reports.workers import DEAD, HOUR, UNRESPONSIVE, LostWorker, WorkerInfo, read_workers_and_lost
+from redis_kit.queues.reports.workers import DEAD, HOUR, UNRESPONSIVE, LostWorker, WorkerInfo, read_workers
 
 MINUTES = 6  # five full ones and the current one
 INTERVAL = 2.0  # seconds between two updates of --watch
@@ -80,7 +80,7 @@ class Command(QueueCommand):
 
 def _warnings(names: list[str], using: str) -> list[str]:
     """Return a line for each dead worker that has jobs, that does not respond, or that was lost in the last hour."""
-    workers, lost = over(using).run_flow(read_workers_and_lost(names, using, {}))
+    workers, lost = over(using).run_flow(read_workers(names, using, {}))
     return [
         *(_dead(worker) for worker in workers if worker.state == DEAD and worker.jobs),
         *(_unresponsive(worker) for worker in workers if worker.state == UNRESPONSIVE),

@@ -8,14 +8,13 @@ from django.core.management.base import CommandError, CommandParser
 from redis_kit.core import terminal
 from redis_kit.core.terminal import duration
 from redis_kit.core.text import clean
-from redis_kit.queues.commands.base import SHOWN, QueueCommand, identifier, jobs
+from redis_kit.queues.commands.base import FILTERS, SHOWN, QueueCommand, add_filters, identifier, jobs
 from redis_kit.queues.engine.ids import in_full
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import failures
 from redis_kit.queues.reports.failures import Group
 
 CHUNK = 1000  # jobs in one call
-FILTERS = ("task", "error", "tag")
 
 
 class Command(QueueCommand):
@@ -32,13 +31,7 @@ class Command(QueueCommand):
         parser.add_argument(
             "--limit", type=terminal.whole(1, 1_000_000), metavar="N", help="at most N jobs, the oldest first"
         )
-        parser.add_argument(
-            "--task", action=terminal.Once, metavar="NAME", help="only jobs of this task, such as shop.tasks.send_mail"
-        )
-        parser.add_argument(
-            "--error", action=terminal.Once, metavar="NAME", help="only jobs with this error, such as ValueError"
-        )
-        parser.add_argument("--tag", action=terminal.Once, help="only jobs with this tag, such as billing")
+        add_filters(parser, *FILTERS)
         terminal.add_no_input(parser)
 
     def run(self, *, name: str, using: str, ids: list[str], **options: Any) -> None:

@@ -76,6 +76,12 @@ DONE = {
     "delete": ngettext_lazy("Deleted %(count)s job of %(queue)s.", "Deleted %(count)s jobs of %(queue)s.", "number"),
 }
 
+SENT = {
+    "quiet": gettext_lazy("Quiet: %(process)s finishes its jobs and claims no more."),
+    "resume": gettext_lazy("Resumed: %(process)s claims jobs again."),
+    "stop": gettext_lazy("Stopping: %(process)s finishes its jobs and exits."),
+}
+
 
 class Target:
     """What a button changes, as its value names it: the parts of the value, quoted and joined with slashes.
@@ -180,26 +186,20 @@ class JobSelection(NamedTuple):
         text = _effect(action, len(jobs), Counter(task_of(info.body) for info in jobs))
         return text if self.ids else Effect(text, self._replace(ids=tuple(info.id for info in jobs)).value)
 
-    def retry(self) -> str:
-        """Make its dead jobs ready as if they were new. Raises InvalidValue if there are none."""
-        return self._change("retry", partial(manage.requeue_step, state="dead"))
+    def change(self, action: str) -> str:
+        """Carry out an action, and return how many jobs it changed. Raises InvalidValue if there are none.
 
-    def run_now(self) -> str:
-        """Make its scheduled jobs ready. Raises InvalidValue if there are none."""
-        return self._change("run_now", partial(manage.requeue_step, state="scheduled"))
-
-    def cancel(self) -> str:
-        """Cancel its waiting jobs now, the running ones by their workers. Raises InvalidValue if there are none."""
-        return self._change("cancel", provided("canceller"))
-
-    def delete(self) -> str:
-        """Delete its jobs that are in its state, and not running. Raises InvalidValue if there are none."""
-        return self._change("delete", partial(manage.delete_step, state=self.state))
-
-    def _change(self, action: str, step: Step) -> str:
+        Jobs are deleted only in the state of the selection, and running ones are cancelled by their workers.
+        """
+        steps: dict[str, Step] = {
+            "retry": partial(manage.requeue_step, state="dead"),
+            "run_now": partial(manage.requeue_step, state="scheduled"),
+            "cancel": provided("canceller"),
+            "delete": partial(manage.delete_step, state=self.state),
+        }
         queue = existing(self.queue)
         ids = self.ids or [info.id for info in self._read(queue)]
-        answers = queue.run_flow(_each(queue, ids, step))
+        answers = queue.run_flow(_each(queue, ids, steps[action]))
         changed, stopping = len(list(filter(None, answers))), answers.count(manage.STOPPING)
         if not changed:
             raise _none_in_state()
@@ -335,11 +335,7 @@ class SupervisorTarget(Target):
         is_running = any((worker.host, worker.supervisor_pid) == (self.host, self.pid) for worker in workers)
         if not is_running or not worker_list.control_worker(self.id, command):
             raise self._gone()
-        if command == "quiet":
-            return _("Quiet: %(process)s finishes its jobs and claims no more.") % {"process": self.shown}
-        if command == "resume":
-            return _("Resumed: %(process)s claims jobs again.") % {"process": self.shown}
-        return _("Stopping: %(process)s finishes its jobs and exits.") % {"process": self.shown}
+        return str(SENT[command] % {"process": self.shown})
 
 
 def process_name(host: str, pid: int) -> str:

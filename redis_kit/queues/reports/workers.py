@@ -3,12 +3,11 @@
 import json
 import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple, get_args
 
 from redis_kit.core.errors import KeyConflict, RedisFailure
 from redis_kit.core.flow import Flow, operation, twin
-from redis_kit.core.gather import gather
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import Batch
 from redis_kit.core.values.sequences import batched
@@ -20,9 +19,7 @@ from redis_kit.queues.reports.stats import TOGETHER, Errors, bases, of_all, over
 logger = logging.getLogger("redis_kit")
 _log_limit = LogRateLimit()
 Command = Literal["quiet", "resume", "stop"]
-LIST_WORKERS, LIST_LOST_WORKERS, SEND_COMMAND = (
-    QueueScript(name, __package__) for name in ("list_workers", "list_lost_workers", "send_command")
-)
+LIST_WORKERS, SEND_COMMAND = (QueueScript(name, __package__) for name in ("list_workers", "send_command"))
 COMMAND_TTL = 60_000  # ms
 FIELDS = 5  # of a worker in the reply of LIST_WORKERS
 MOST_WORKERS = 100
@@ -105,7 +102,7 @@ def list_workers(
     A queue with a key of a wrong type is left out. With a dict for ``errors``, the error is stored there by the queue's
     name; without it the error is logged, at most once a minute.
     """
-    return read_workers(queues, using, errors)
+    return (yield from read_workers(queues, using, errors))[0]
 
 
 @operation(over=over)
@@ -118,7 +115,8 @@ def control_worker(worker: str, command: Command, *, using: str = "default") -> 
     """
     validation.identifier("worker", worker)
     validation.one_of("command", command, get_args(Command))
-    workers = [info for info in (yield from read_workers(None, using)) if worker in (info.id, info.supervisor)]
+    listed, _ = yield from read_workers(None, using)
+    workers = [info for info in listed if worker in (info.id, info.supervisor)]
     places = [(base, info.id) for info in workers for base in bases(info.queues, using)]
     steps = [SEND_COMMAND(base, id, command, COMMAND_TTL) for base, id in places]
     return any((yield Batch(steps))) if steps else False
@@ -131,27 +129,7 @@ def lost_workers(queues: Iterable[str] | None = None, *, using: str = "default")
     A worker is recorded by the one that takes its jobs, after ``WORKER_TIMEOUT``, and a program without a supervisor
     only if it held jobs. Queues with a damaged key are left out. By default all queues. One round trip, two for all.
     """
-    return (yield from read_lost((yield from read_chosen(queues)), using))
-
-
-def read_workers_and_lost(
-    queues: Iterable[str] | None, using: str, errors: Errors, *, most_bytes: int = MOST_BYTES
-) -> Flow[tuple[list[WorkerInfo], list[LostWorker]]]:
-    """Read what list_workers() and lost_workers() return, in as many round trips as one of them; see read_workers()."""
-    names = yield from read_chosen(queues)
-    both: list[Flow[Any]] = [read_workers(names, using, errors, most_bytes=most_bytes), read_lost(names, using)]
-    workers, lost = yield from gather(both, combine=True)
-    return workers, lost
-
-
-def read_lost(queues: Sequence[str], using: str) -> Flow[list[LostWorker]]:
-    """Read the lost workers of queues, the latest first. Queues with a damaged key are left out. One round trip."""
-    by_id: dict[str, LostWorker] = {}
-    for queue, reply in (yield from of_all(queues, using, LIST_LOST_WORKERS, most=TOGETHER)):
-        for parts in () if isinstance(reply, RedisFailure) else batched(reply, 3):
-            if worker := _lost_worker(queue, *parts):
-                by_id[worker.id] = _merged_lost(by_id[worker.id], worker) if worker.id in by_id else worker
-    return sorted(by_id.values(), key=lambda worker: worker.age)
+    return (yield from read_workers(queues, using, {}, most_bytes=0))[1]
 
 
 def _lost_worker(queue: str, id: bytes, age: int, record: bytes) -> LostWorker | None:
@@ -171,20 +149,24 @@ def _merged_lost(worker: LostWorker, other: LostWorker) -> LostWorker:
 
 def read_workers(
     queues: Iterable[str] | None, using: str, errors: Errors | None = None, *, most_bytes: int = MOST_BYTES
-) -> Flow[list[WorkerInfo]]:
-    """See list_workers(). With no bytes, the tasks and ages of jobs are not read."""
+) -> Flow[tuple[list[WorkerInfo], list[LostWorker]]]:
+    """Read what list_workers() and lost_workers() return. With no bytes, the tasks and ages of jobs are not read."""
     names = yield from read_chosen(queues)
-    by_id: dict[str, WorkerInfo] = {}
+    alive: dict[str, WorkerInfo] = {}
+    lost: dict[str, LostWorker] = {}
     for name, reply in (
         yield from of_all(names, using, lambda base: LIST_WORKERS(base, MOST_WORKERS, most_bytes), most=TOGETHER)
     ):
         if isinstance(reply, RedisFailure):
             _left_out(name, reply, errors)
             continue
-        for parts in batched(reply, FIELDS):
+        for parts in batched(reply[0], FIELDS):
             worker = _worker_of(name, *parts)
-            by_id[worker.id] = _merged(by_id[worker.id], worker) if worker.id in by_id else worker
-    return sorted(by_id.values())
+            alive[worker.id] = _merged(alive[worker.id], worker) if worker.id in alive else worker
+        for parts in batched(reply[1], 3):
+            if gone := _lost_worker(name, *parts):
+                lost[gone.id] = _merged_lost(lost[gone.id], gone) if gone.id in lost else gone
+    return sorted(alive.values()), sorted(lost.values(), key=lambda worker: worker.age)
 
 
 def _left_out(queue: str, error: RedisFailure, errors: Errors | None) -> None:

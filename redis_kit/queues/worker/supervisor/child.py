@@ -18,13 +18,14 @@ from django.db import connections
 from redis_kit.core.client.pools import SPARE as OTHERS
 from redis_kit.core.connections import provide
 from redis_kit.core.signals import send_safely
+from redis_kit.core.text import counted
 from redis_kit.queues import signals as worker_signals
 from redis_kit.queues.engine import ids
 from redis_kit.queues.worker.options import LoneJob, Options
 from redis_kit.queues.worker.process import WorkerProcess, resident_of
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.channel import Channel, pair
-from redis_kit.queues.worker.shared.logs import counted, named
+from redis_kit.queues.worker.shared.logs import named
 from redis_kit.queues.worker.shared.status_board import Running, StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import PAGE, WorkerQueue
 from redis_kit.queues.worker.supervisor.os_signals import held_back

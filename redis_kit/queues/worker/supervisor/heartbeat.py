@@ -11,6 +11,7 @@ from redis_kit.core.flow import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.signals import send_safely
 from redis_kit.core.steps import Batch
+from redis_kit.core.text import counted
 from redis_kit.queues import signals
 from redis_kit.queues.engine import enqueue
 from redis_kit.queues.engine.feature import Listener, death_hooks
@@ -18,7 +19,7 @@ from redis_kit.queues.engine.liveness import HeartbeatReply, Poison
 from redis_kit.queues.reports import stats
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.logs import counted, named
+from redis_kit.queues.worker.shared.logs import named
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE
 from redis_kit.queues.worker.shared.worker_queue import PAGE, WorkerQueue, send_heartbeats
 from redis_kit.queues.worker.supervisor.child import Child
