@@ -27,11 +27,10 @@ from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.management import manage
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import failures
-from redis_kit.queues.reports import workers as worker_list
 from redis_kit.queues.reports.failures import Group
 from redis_kit.queues.reports.job_pages import JobFilter, all_matching
 from redis_kit.queues.reports.stats import queue_names
-from redis_kit.queues.reports.workers import Command
+from redis_kit.queues.reports.workers import Command, WorkerInfo, control_worker, list_workers
 
 ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 JOB = re.compile(rf"([^/]+)/({ID.pattern})(?:/([a-z]*))?")
@@ -309,7 +308,7 @@ class SupervisorTarget(Target):
 
     def effect(self, action: str) -> str:
         """Return what the command stop will do. Two round trips. Raises InvalidValue if it is gone."""
-        workers = [worker for worker in worker_list.list_workers() if worker.supervisor == self.id]
+        workers = self._workers()
         if not workers:
             raise self._gone()
         jobs = [job.task or job.id for worker in workers for job in worker.held]
@@ -325,15 +324,17 @@ class SupervisorTarget(Target):
         sentences.append(_("A process manager such as systemd may start a new one."))
         return " ".join(sentences)
 
+    def _workers(self) -> list[WorkerInfo]:
+        return [worker for worker in list_workers() if worker.supervisor == self.id]
+
     def _gone(self) -> InvalidValue:
         return InvalidValue(_("No command was sent: %(process)s is gone.") % {"process": self.shown})
 
     def send(self, command: Command) -> str:
         """Send it the command quiet, resume or stop. Raises InvalidValue if it is gone. Five round trips."""
         # The log names the process that gets the command, so host and pid of the button are compared first.
-        workers = [worker for worker in worker_list.list_workers() if worker.supervisor == self.id]
-        is_running = any((worker.host, worker.supervisor_pid) == (self.host, self.pid) for worker in workers)
-        if not is_running or not worker_list.control_worker(self.id, command):
+        is_running = any((worker.host, worker.supervisor_pid) == (self.host, self.pid) for worker in self._workers())
+        if not is_running or not control_worker(self.id, command):
             raise self._gone()
         return str(SENT[command] % {"process": self.shown})
 

@@ -30,10 +30,9 @@ from redis_kit.queues.dashboard.actions import GroupTarget, JobSelection, QueueT
 from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.enqueue import MOST_NAMES
 from redis_kit.queues.engine.feature import features
-from redis_kit.queues.reports import stats
 from redis_kit.queues.reports.failures import inspect
 from redis_kit.queues.reports.lookup import look_up
-from redis_kit.queues.reports.stats import Errors, queue_names, queue_stats
+from redis_kit.queues.reports.stats import Errors, queue_names, queue_stats, read_names, read_reports
 from redis_kit.queues.settings import whole
 
 HOUR = 60  # minutes of the trend on the overview
@@ -64,8 +63,9 @@ def hidden() -> Table:
 
 
 def _read_stats() -> Flow[Any]:
-    errors: stats.Errors = {}
-    return (yield from stats.read_stats(HOUR, "default", errors)), errors
+    errors: Errors = {}
+    names = yield from read_names()
+    return (yield from read_reports(names, HOUR, "default", errors)), errors
 
 
 class QueueChoicePanel(Panel):

@@ -141,12 +141,6 @@ def queue_stats(
     return read_reports(listed(queues), minutes, using, errors)
 
 
-def read_stats(minutes: int, using: str, errors: Errors) -> Flow[dict[str, QueueStats]]:
-    """Read the numbers of all queues. Two round trips."""
-    names = yield from read_names()
-    return (yield from read_reports(names, minutes, using, errors))
-
-
 def listed(queues: Iterable[str]) -> list[str]:
     """Return the names of queues. Raises InvalidValue for a single name, whose letters would be taken for names."""
     return list(several(queues, "queues"))
@@ -245,13 +239,8 @@ def _read_reply(reply: list[Any], minutes: int) -> QueueStats:
         reply[8],
         reply[9],
         unknown_calls.read(reply[10]),
-        refused=refusal(reply),
+        refused=reply[11].decode("utf-8", "replace").lstrip("-").partition(" script: ")[0],
     )
-
-
-def refusal(reply: list[Any]) -> str:
-    """Return why the server refuses writes, as a reply of QUEUE_STATS has it."""
-    return str(reply[11].decode("utf-8", "replace").lstrip("-").partition(" script: ")[0])
 
 
 def merged(reports: Sequence[QueueStats]) -> QueueStats:
