@@ -237,19 +237,6 @@ def test_release_wakes_all_who_fit_and_nobody_else(kit, only_woken, queued):
     assert sorted(entered) == [1, 1, 2, 3]
 
 
-def test_position_in_the_queue(kit, queued, twin):
-    assert twin(Semaphore("a", 1, fair=True).acquire)
-    semaphores = [Semaphore("a", 1, fair=True) for _ in range(3)]
-    threads = [queued(lambda one=one: one.acquire().release()) for one in semaphores]
-    assert [twin(one.position) for one in semaphores] == [1, 2, 3]
-    assert twin(Semaphore("a", 1, fair=True).position) is None
-    assert twin(Semaphore("a", 1).position) is None
-    kit.client.delete(*(key for key in kit.keys() if key.endswith("holders")))
-    for thread in threads:
-        thread.join(20)
-    assert [twin(one.position) for one in semaphores] == [None] * 3
-
-
 @BOTH
 def test_tickets_of_a_process_count_on_together(kit, commands, queued, make):
     lease = make().acquire()
@@ -391,16 +378,6 @@ def test_key_of_another_type_is_reported_to_a_caller_that_waits(kit, twin, part)
     assert kit.keys() == sorted([*before, key])
     kit.client.delete(key)
     lease.release()
-
-
-@pytest.mark.parametrize("part", ["holders", "limits", "queue", "tickets", "waiters"])
-def test_limit_is_not_set_if_a_key_has_another_type(kit, twin, part):
-    semaphore = Semaphore("a", 3, fair=True)
-    key = f"{kit.prefix}:{{{semaphore.tag()}}}:semaphore:a:"
-    kit.client.set(key + part, "something else")
-    with pytest.raises(KeyConflict):
-        twin(semaphore.set_limit, 5)
-    assert kit.keys() == [key + part]
 
 
 def test_crowd_gets_in_one_after_another(kit):
