@@ -19,7 +19,6 @@ from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.text import first_of, grouped
-from redis_kit.queues import limits
 from redis_kit.queues.engine.enqueue import MOST_NAMES
 from redis_kit.queues.engine.feature import provided
 from redis_kit.queues.engine.job import JobInfo, State
@@ -28,11 +27,10 @@ from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.management import manage
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import failures
-from redis_kit.queues.reports import workers as worker_list
 from redis_kit.queues.reports.failures import Group
 from redis_kit.queues.reports.job_pages import JobFilter, all_matching
 from redis_kit.queues.reports.stats import queue_names
-from redis_kit.queues.reports.workers import Command
+from redis_kit.queues.reports.workers import Command, WorkerInfo, control_worker, list_workers
 
 ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 JOB = re.compile(rf"([^/]+)/({ID.pattern})(?:/([a-z]*))?")
@@ -75,6 +73,12 @@ DONE = {
         "Cancelled %(count)s job of %(queue)s.", "Cancelled %(count)s jobs of %(queue)s.", "number"
     ),
     "delete": ngettext_lazy("Deleted %(count)s job of %(queue)s.", "Deleted %(count)s jobs of %(queue)s.", "number"),
+}
+
+SENT = {
+    "quiet": gettext_lazy("Quiet: %(process)s finishes its jobs and claims no more."),
+    "resume": gettext_lazy("Resumed: %(process)s claims jobs again."),
+    "stop": gettext_lazy("Stopping: %(process)s finishes its jobs and exits."),
 }
 
 
@@ -181,26 +185,20 @@ class JobSelection(NamedTuple):
         text = _effect(action, len(jobs), Counter(task_of(info.body) for info in jobs))
         return text if self.ids else Effect(text, self._replace(ids=tuple(info.id for info in jobs)).value)
 
-    def retry(self) -> str:
-        """Make its dead jobs ready as if they were new. Raises InvalidValue if there are none."""
-        return self._change("retry", partial(manage.requeue_step, state="dead"))
+    def change(self, action: str) -> str:
+        """Carry out an action, and return how many jobs it changed. Raises InvalidValue if there are none.
 
-    def run_now(self) -> str:
-        """Make its scheduled jobs ready. Raises InvalidValue if there are none."""
-        return self._change("run_now", partial(manage.requeue_step, state="scheduled"))
-
-    def cancel(self) -> str:
-        """Cancel its waiting jobs now, the running ones by their workers. Raises InvalidValue if there are none."""
-        return self._change("cancel", provided("canceller"))
-
-    def delete(self) -> str:
-        """Delete its jobs that are in its state, and not running. Raises InvalidValue if there are none."""
-        return self._change("delete", partial(manage.delete_step, state=self.state))
-
-    def _change(self, action: str, step: Step) -> str:
+        Jobs are deleted only in the state of the selection, and running ones are cancelled by their workers.
+        """
+        steps: dict[str, Step] = {
+            "retry": partial(manage.requeue_step, state="dead"),
+            "run_now": partial(manage.requeue_step, state="scheduled"),
+            "cancel": provided("canceller"),
+            "delete": partial(manage.delete_step, state=self.state),
+        }
         queue = existing(self.queue)
         ids = self.ids or [info.id for info in self._read(queue)]
-        answers = queue.run_flow(_each(queue, ids, step))
+        answers = queue.run_flow(_each(queue, ids, steps[action]))
         changed, stopping = len(list(filter(None, answers))), answers.count(manage.STOPPING)
         if not changed:
             raise _none_in_state()
@@ -310,7 +308,7 @@ class SupervisorTarget(Target):
 
     def effect(self, action: str) -> str:
         """Return what the command stop will do. Two round trips. Raises InvalidValue if it is gone."""
-        workers = [worker for worker in worker_list.list_workers() if worker.supervisor == self.id]
+        workers = self._workers()
         if not workers:
             raise self._gone()
         jobs = [job.task or job.id for worker in workers for job in worker.held]
@@ -326,49 +324,19 @@ class SupervisorTarget(Target):
         sentences.append(_("A process manager such as systemd may start a new one."))
         return " ".join(sentences)
 
+    def _workers(self) -> list[WorkerInfo]:
+        return [worker for worker in list_workers() if worker.supervisor == self.id]
+
     def _gone(self) -> InvalidValue:
         return InvalidValue(_("No command was sent: %(process)s is gone.") % {"process": self.shown})
 
     def send(self, command: Command) -> str:
         """Send it the command quiet, resume or stop. Raises InvalidValue if it is gone. Five round trips."""
         # The log names the process that gets the command, so host and pid of the button are compared first.
-        workers = [worker for worker in worker_list.list_workers() if worker.supervisor == self.id]
-        is_running = any((worker.host, worker.supervisor_pid) == (self.host, self.pid) for worker in workers)
-        if not is_running or not worker_list.control_worker(self.id, command):
+        is_running = any((worker.host, worker.supervisor_pid) == (self.host, self.pid) for worker in self._workers())
+        if not is_running or not control_worker(self.id, command):
             raise self._gone()
-        if command == "quiet":
-            return _("Quiet: %(process)s finishes its jobs and claims no more.") % {"process": self.shown}
-        if command == "resume":
-            return _("Resumed: %(process)s claims jobs again.") % {"process": self.shown}
-        return _("Stopping: %(process)s finishes its jobs and exits.") % {"process": self.shown}
-
-
-@dataclass(frozen=True)
-class LimitTarget(Target):
-    """One limit of a queue, as the value of a button names it."""
-
-    pattern = re.compile(r"([^/]+)/(\S{1,1800})")
-    refusal = gettext_lazy("Nothing was done: this is not a limit.")
-
-    queue: str
-    limit: str
-
-    def change(self, text: str) -> str:
-        """Set what the limit allows. Raises InvalidValue."""
-        numbers = [part for part in re.split(r"[\s,]+", text.strip()) if part]
-        counts = [part for part in numbers if part.isdecimal()]
-        rates = [part for part in numbers if not part.isdecimal()]
-        if len(counts) > 1 or len(rates) > 1:
-            raise InvalidValue(_("Nothing was changed: give one number of jobs, one rate, or both."))
-        concurrency, rate = int(counts[0]) if counts else None, rates[0] if rates else None
-        limits.set_limit(existing(self.queue).name, self.limit, concurrency=concurrency, rate=rate)
-        return _("Changed: %(limit)s.") % {"limit": self.shown}
-
-    def reset(self) -> str:
-        """Let the limit allow again what the code says. Raises InvalidValue if it does."""
-        if not limits.reset_limit(existing(self.queue).name, self.limit):
-            raise InvalidValue(_("Nothing was reset: %(limit)s allows what the code says.") % {"limit": self.shown})
-        return _("Reset: %(limit)s.") % {"limit": self.shown}
+        return str(SENT[command] % {"process": self.shown})
 
 
 def process_name(host: str, pid: int) -> str:

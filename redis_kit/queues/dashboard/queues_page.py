@@ -28,7 +28,7 @@ from redis_kit.core.panels import (
 from redis_kit.core.text import first_of, grouped
 from redis_kit.queues import limits
 from redis_kit.queues.dashboard import job_page
-from redis_kit.queues.dashboard.actions import GroupTarget, LimitTarget
+from redis_kit.queues.dashboard.actions import GroupTarget
 from redis_kit.queues.dashboard.job_page import moment
 from redis_kit.queues.engine.enqueue import MOST_NAMES
 from redis_kit.queues.engine.feature import features
@@ -47,7 +47,6 @@ GROUP_BUTTONS = ("retry_one", "retry_ten", "retry_group")
 SINGLE_BUTTONS = ("retry_one", "retry_group")  # the group may have grown since
 FIRST_JOBS = 20  # jobs of a state
 STATES: tuple[State, ...] = ("running", "ready", "scheduled", "dead")
-LIMIT_BUTTONS = ("change_limit", "reset_limit")
 LATE = 300  # seconds for which a queue's next job has been due, before that is an alert
 FAILING = 0.5  # share of failed attempts from which on that is an alert
 ATTEMPTS = 10  # fewer make no alert, whatever share of them failed
@@ -70,7 +69,7 @@ def figures(reports: Mapping[str, QueueStats]) -> Iterator[Figure]:
     yield Figure(_("Oldest wait"), timedelta(seconds=max(waits)) if waits else None)
     yield from refusals(reports)
     if deserted := [name for name, report in reports.items() if report.deserted]:
-        hint = _("Jobs are due in: %s") % first_names(deserted)
+        hint = _("Jobs are due in: %s") % first_of(deserted, NAMED)
         yield Figure(_("Without a worker"), len(deserted), hint=hint, alarm=True)
     if unknown := [call for report in reports.values() for call in unrunnable(report)]:
         tasks = list(dict.fromkeys(calls.task or str(_call(calls)) for calls in unknown))
@@ -87,12 +86,6 @@ def refusals(reports: Mapping[str, QueueStats]) -> Iterator[Figure]:
     """Yield for how many queues the server refuses writes, if there are any, and why."""
     if refused := [report.refused for report in reports.values() if report.refused]:
         yield Figure(_("Redis refuses writes"), len(refused), hint=refused[0], alarm=True)
-
-
-def first_names(names: Sequence[str]) -> str:
-    """Return three names, and how many more there are."""
-    more = [str(_("and %d more") % (len(names) - NAMED))] * (len(names) > NAMED)
-    return ", ".join([*names[:NAMED], *more])
 
 
 def busy(report: QueueStats) -> bool:
@@ -140,7 +133,7 @@ def counts(title: Any, by_queue: Mapping[str, QueueCounts], searched: Mapping[st
 def unreadable(errors: Mapping[str, Exception]) -> Iterator[Figure | Table]:
     """Yield the errors by queue, if there are any."""
     if errors:
-        yield Figure(_("Queues that can't be read"), len(errors), hint=first_names(list(errors)), alarm=True)
+        yield Figure(_("Queues that can't be read"), len(errors), hint=first_of(list(errors), NAMED), alarm=True)
         rows = [(name, str(error)) for name, error in errors.items()]
         yield Table(_("Queues that can't be read"), (_("Queue"), _("Error")), rows)
 
@@ -266,9 +259,6 @@ def limits_table(queue: str, listed: list[LimitInfo]) -> Iterator[Table]:
             (_("Next start in"), lambda info: timedelta(seconds=info.next_start) if info.next_start else None),
             (_("Changed"), lambda info: _("yes") if info.changed else ""),
         ],
-        actions=LIMIT_BUTTONS,
-        values=[LimitTarget(queue, info.name).value for info in listed],
-        offered=[LIMIT_BUTTONS if info.changed else LIMIT_BUTTONS[:1] for info in listed],
     )
 
 
