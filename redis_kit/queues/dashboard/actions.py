@@ -19,6 +19,7 @@ from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.text import first_of, grouped
+from redis_kit.queues import limits
 from redis_kit.queues.engine.enqueue import MOST_NAMES
 from redis_kit.queues.engine.feature import provided
 from redis_kit.queues.engine.job import JobInfo, State
@@ -337,6 +338,34 @@ class SupervisorTarget(Target):
         if not is_running or not control_worker(self.id, command):
             raise self._gone()
         return str(SENT[command] % {"process": self.shown})
+
+
+@dataclass(frozen=True)
+class LimitTarget(Target):
+    """One limit of a queue, as the value of a button names it."""
+
+    pattern = re.compile(r"([^/]+)/(\S{1,1800})")
+    refusal = gettext_lazy("Nothing was done: this is not a limit.")
+
+    queue: str
+    limit: str
+
+    def change(self, text: str) -> str:
+        """Set what the limit allows. Raises InvalidValue."""
+        numbers = [part for part in re.split(r"[\s,]+", text.strip()) if part]
+        counts = [part for part in numbers if part.isdecimal()]
+        rates = [part for part in numbers if not part.isdecimal()]
+        if len(counts) > 1 or len(rates) > 1:
+            raise InvalidValue(_("Nothing was changed: give one number of jobs, one rate, or both."))
+        concurrency, rate = int(counts[0]) if counts else None, rates[0] if rates else None
+        limits.set_limit(existing(self.queue).name, self.limit, concurrency=concurrency, rate=rate)
+        return _("Changed: %(limit)s.") % {"limit": self.shown}
+
+    def reset(self) -> str:
+        """Let the limit allow again what the code says. Raises InvalidValue if it does."""
+        if not limits.reset_limit(existing(self.queue).name, self.limit):
+            raise InvalidValue(_("Nothing was reset: %(limit)s allows what the code says.") % {"limit": self.shown})
+        return _("Reset: %(limit)s.") % {"limit": self.shown}
 
 
 def process_name(host: str, pid: int) -> str:

@@ -26,7 +26,7 @@ from redis_kit.core.panels import (
     target_action,
 )
 from redis_kit.queues.dashboard import actions, job_page, queues_page
-from redis_kit.queues.dashboard.actions import GroupTarget, JobSelection, QueueTarget
+from redis_kit.queues.dashboard.actions import GroupTarget, JobSelection, LimitTarget, QueueTarget
 from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.enqueue import MOST_NAMES
 from redis_kit.queues.engine.feature import features
@@ -40,6 +40,7 @@ MANAGE = "redis_kit.manage_queues"
 button = partial(action, permission=MANAGE, asks=None)
 target_button = partial(target_action, permission=MANAGE)
 group_button = partial(target_button, GroupTarget.parse)
+WANTS = _("Concurrency, rate or both, such as 4, 10/s or 4 10/s (empty: no limit)")
 TIME = _("Duration, such as 15m or 2h (empty: until resumed)")
 
 
@@ -233,6 +234,8 @@ class QueuesPanel(QueueChoicePanel):
         explained="retry_dead",
         harmless=True,
     )
+    change_limit = target_button(LimitTarget.parse, LimitTarget.change, _("Change"), wants=WANTS)
+    reset_limit = target_button(LimitTarget.parse, LimitTarget.reset, _("Reset"))
     retry = job_button("retry", _("Retry"), confirm=False)
     run_now = job_button("run_now", _("Run now"), confirm=False)
     cancel = job_button("cancel", _("Cancel the job"))

@@ -28,7 +28,7 @@ from redis_kit.core.panels import (
 from redis_kit.core.text import first_of, grouped
 from redis_kit.queues import limits
 from redis_kit.queues.dashboard import job_page
-from redis_kit.queues.dashboard.actions import GroupTarget
+from redis_kit.queues.dashboard.actions import GroupTarget, LimitTarget
 from redis_kit.queues.dashboard.job_page import moment
 from redis_kit.queues.engine.enqueue import MOST_NAMES
 from redis_kit.queues.engine.feature import features
@@ -47,6 +47,7 @@ GROUP_BUTTONS = ("retry_one", "retry_ten", "retry_group")
 SINGLE_BUTTONS = ("retry_one", "retry_group")  # the group may have grown since
 FIRST_JOBS = 20  # jobs of a state
 STATES: tuple[State, ...] = ("running", "ready", "scheduled", "dead")
+LIMIT_BUTTONS = ("change_limit", "reset_limit")
 LATE = 300  # seconds for which a queue's next job has been due, before that is an alert
 FAILING = 0.5  # share of failed attempts from which on that is an alert
 ATTEMPTS = 10  # fewer make no alert, whatever share of them failed
@@ -259,6 +260,9 @@ def limits_table(queue: str, listed: list[LimitInfo]) -> Iterator[Table]:
             (_("Next start in"), lambda info: timedelta(seconds=info.next_start) if info.next_start else None),
             (_("Changed"), lambda info: _("yes") if info.changed else ""),
         ],
+        actions=LIMIT_BUTTONS,
+        values=[LimitTarget(queue, info.name).value for info in listed],
+        offered=[LIMIT_BUTTONS if info.changed else LIMIT_BUTTONS[:1] for info in listed],
     )
 
 
