@@ -29,23 +29,16 @@ class StoredRuns(NamedTuple):
     """The stored counts of attempts, by queue and task, and the present hour, counted since 1970."""
 
     hour: int
-    blocks: dict[str, dict[str, list[bytes]]]
+    blocks: dict[tuple[str, str], list[bytes]]
 
-    def stats(self, only: str = "") -> dict[str, dict[str, TaskStats]]:
-        """Return the statistics of the tasks that ran in these hours, by queue and task; ``only`` of one if given."""
-        return {
-            queue: {
-                task: stats
-                for task, stored in by_task.items()
-                if only in ("", task) and (stats := counts_of.stats(counts_of.summed(stored))).runs
-            }
-            for queue, by_task in self.blocks.items()
-        }
+    def stats(self, only: str = "") -> ByTask:
+        """Return the statistics of the tasks that ran in these hours; ``only`` of one if given."""
+        chosen = {key: counts_of.summed(stored) for key, stored in self.blocks.items() if only in ("", key[1])}
+        return {key: stats for key, counts in chosen.items() if (stats := counts_of.stats(counts)).runs}
 
     def history(self, task: str, hours: int) -> TaskHistory:
         """Return the statistics of a task in all these queues by hour."""
-        stored = [blocks for by_task in self.blocks.values() for blocks in by_task.get(task, [])]
-        counts = counts_of.by_hour(stored)
+        counts = counts_of.by_hour(block for key, stored in self.blocks.items() if key[1] == task for block in stored)
         first = self.hour - hours + 1
         return TaskHistory(self.hour, [counts_of.stats(counts[first + at]) for at in range(hours)])
 
@@ -59,7 +52,7 @@ def task_stats(queue: str, *, hours: int = store.HOURS, using: str = "default") 
     settings name SHARDS. Raises InvalidValue.
     """
     runs = yield from read_runs([queue], hours, using)
-    return runs.stats()[queue]
+    return {task: stats for (_, task), stats in runs.stats().items()}
 
 
 @operation(over=over)
@@ -82,13 +75,15 @@ def read_runs(queues: Iterable[str], hours: int, using: str) -> Flow[StoredRuns]
     """See stored_runs(). Those of a damaged key are left out."""
     whole_number("hours", hours, (1, store.HOURS))
     present = 0
-    blocks: dict[str, dict[str, list[bytes]]] = {queue: {} for queue in queues}
-    for queue, reply in (yield from of_all(list(blocks), using, lambda base: store.LIST_RUNS(base, hours))):
+    blocks: dict[tuple[str, str], list[bytes]] = {}
+    for queue, reply in (
+        yield from of_all(list(dict.fromkeys(queues)), using, lambda base: store.LIST_RUNS(base, hours))
+    ):
         if isinstance(reply, RedisFailure):
             continue
         present = max(present, reply[0])
         for task, stored in zip(reply[1::2], reply[2::2], strict=True):
-            blocks[queue].setdefault(task.decode("utf-8", "replace"), []).append(stored)
+            blocks.setdefault((queue, task.decode("utf-8", "replace")), []).append(stored)
     return StoredRuns(present or int(time.time() // counts_of.HOUR), blocks)
 
 
@@ -98,11 +93,7 @@ def latest_hours(queues: Iterable[str], using: str) -> Flow[tuple[int, ByTask, B
     They have all tasks, also those that ran in neither of them.
     """
     runs = yield from read_runs(queues, 2, using)
-    hours = {
-        (queue, task): counts_of.by_hour(stored)
-        for queue, by_task in runs.blocks.items()
-        for task, stored in by_task.items()
-    }
+    hours = {key: counts_of.by_hour(stored) for key, stored in runs.blocks.items()}
     present = {key: counts_of.stats(counts[runs.hour]) for key, counts in hours.items()}
     return runs.hour, present, {key: counts_of.stats(counts[runs.hour - 1]) for key, counts in hours.items()}
 

@@ -57,8 +57,8 @@ class TasksPanel(QueueChoicePanel):
         """
         queue, task, hours = self.queue(), self.asked("task"), self._hours
         runs = stored_runs([queue] if queue else self.names[:MOST_ROWS], hours)
-        self._tasks = sorted({name for by_task in runs.blocks.values() for name in by_task} - {""})
-        stats = [(of, name, each) for of, by_task in runs.stats(task).items() for name, each in by_task.items()]
+        self._tasks = sorted({name for _queue, name in runs.blocks} - {""})
+        stats = [(*key, each) for key, each in runs.stats(task).items()]
         stats.sort(key=lambda row: -row[2].total)
         attempts, failures = (sum(getattr(each, name) for *_, each in stats) for name in ("runs", "failures"))
         counts = {"count": MOST_ROWS, "total": grouped(len(self.names))}
