@@ -11,6 +11,7 @@ from django.core.checks import CheckMessage
 from redis_kit.core import conf
 from redis_kit.core.conf import Section
 from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
+from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.text import did_you_mean
 from redis_kit.queues import validation
 from redis_kit.queues.engine import feature, ids
@@ -51,6 +52,12 @@ class BackendEntry(Section):
     #: The queues that tasks may have; empty for any queue.
     QUEUES: list[str] | tuple[str, ...] | set[str] = ("default",)
     OPTIONS: dict[str, Any] = field(default_factory=dict)
+
+
+def _over(using: str) -> "Queue":
+    from redis_kit.queues.queue import Queue
+
+    return Queue("all", using=using)
 
 
 class RedisTaskBackend(BaseTaskBackend):
@@ -100,47 +107,28 @@ class RedisTaskBackend(BaseTaskBackend):
         """See enqueue_many(). The jobs are added now."""
         return await self._enqueuer(task).aenqueue_many(calls)
 
-    def get_result(self, result_id: str) -> RedisTaskResult:
+    @operation(over=_over)
+    def get_result(self, result_id: str) -> Flow[RedisTaskResult]:
         """Return the result of a call. One round trip.
 
         Raises TaskResultDoesNotExist, also for an expired result, UnknownTask, and CorruptMessage if another program
         wrote to the result.
         """
-        queue = self.queue_of(result_id)
-        result: RedisTaskResult = queue.run_flow(feature.provided("results").get(queue, result_id))
-        return result
+        flow: Flow[RedisTaskResult] = feature.provided("results").get(self.queue_of(result_id), result_id)
+        return flow
 
-    async def aget_result(self, result_id: str) -> RedisTaskResult:
-        """See get_result()."""
-        queue = self.queue_of(result_id)
-        result: RedisTaskResult = await queue.arun_flow(feature.provided("results").get(queue, result_id))
-        return result
-
-    def wait_until_finished(self, result_id: str, timeout: float) -> RedisTaskResult:
+    @operation(over=_over)
+    def wait_until_finished(self, result_id: str, timeout: float) -> Flow[RedisTaskResult]:
         """Return the result of a call when it has ended, or after ``timeout`` seconds. See RedisTaskResult."""
-        queue = self.queue_of(result_id)
-        result: RedisTaskResult = queue.run_flow(feature.provided("results").wait(queue, result_id, timeout))
-        return result
+        flow: Flow[RedisTaskResult] = feature.provided("results").wait(self.queue_of(result_id), result_id, timeout)
+        return flow
 
-    async def await_until_finished(self, result_id: str, timeout: float) -> RedisTaskResult:
-        """See wait_until_finished()."""
-        queue = self.queue_of(result_id)
-        result: RedisTaskResult = await queue.arun_flow(feature.provided("results").wait(queue, result_id, timeout))
-        return result
-
-    def cancel(self, result_id: str) -> bool:
+    @operation(over=_over)
+    def cancel(self, result_id: str) -> Flow[bool]:
         """Cancel a call. Return False if it has already ended. See RedisTaskResult.cancel()."""
         from redis_kit.queues.management import manage
 
-        queue, keep = self.queue_of(result_id), self.result_ttl_ms(failed=True)
-        return bool(queue.run_flow(manage.cancel(queue, result_id, keep)))
-
-    async def acancel(self, result_id: str) -> bool:
-        """See cancel()."""
-        from redis_kit.queues.management import manage
-
-        queue = self.queue_of(result_id)
-        return bool(await queue.arun_flow(manage.cancel(queue, result_id, self.result_ttl_ms(failed=True))))
+        return bool((yield from manage.cancel(self.queue_of(result_id), result_id, self.result_ttl_ms(failed=True))))
 
     def result_ttl_ms(self, *, failed: bool) -> int:
         """Return for how many ms results are stored."""
@@ -202,6 +190,10 @@ class RedisTaskBackend(BaseTaskBackend):
             return Queue(ids.queue_of(validation.identifier("result_id", result_id)))
         except (InvalidName, InvalidValue) as error:
             raise TaskResultDoesNotExist(str(error)) from None
+
+    aget_result = twin(get_result)  # type: ignore[arg-type]  # that of the framework is for any backend
+    await_until_finished = twin(wait_until_finished)
+    acancel = twin(cancel)
 
 
 def queue_names() -> set[str]:

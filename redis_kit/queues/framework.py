@@ -29,14 +29,7 @@ def _unusable(package: str, error: Exception) -> ConfigurationError:
 
 
 FOUND = True
-if TYPE_CHECKING:
-    from django.tasks import TaskContext, TaskResult, TaskResultStatus, task_backends
-    from django.tasks.backends.base import BaseTaskBackend
-    from django.tasks.base import Task, TaskError
-    from django.tasks.exceptions import InvalidTask, InvalidTaskBackend, TaskResultDoesNotExist, TaskResultMismatch
-    from django.tasks.signals import task_enqueued, task_finished, task_started
-    from django.utils.json import normalize_json
-elif find_spec("django.tasks"):
+if TYPE_CHECKING or find_spec("django.tasks"):
     try:
         from django.tasks import TaskContext, TaskResult, TaskResultStatus, task_backends
         from django.tasks.backends.base import BaseTaskBackend

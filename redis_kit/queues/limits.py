@@ -4,7 +4,7 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.flow import Flow, single
+from redis_kit.core.flow import Flow, operation, single, twin
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues.engine.feature import has, provided
@@ -55,26 +55,6 @@ def _merged(info: LimitInfo, other: LimitInfo) -> LimitInfo:
     return info._replace(running=info.running + other.running, waiting=info.waiting + other.waiting, next_start=start)
 
 
-def change(queue: Primitive, name: str, concurrency: int | None, rate: str | None) -> Flow[bool]:
-    """Set what a limit allows, in place of what the code says; without any, everything.
-
-    Raises InvalidValue for the limit of a whole queue with shards.
-    """
-    lanes = provided("lanes")
-    allowed = lanes.allowed(concurrency, rate)
-    text = lanes.EVERYTHING if allowed == lanes.NOTHING else allowed
-    if name == "queue" and len(spread().names(queue.name)) > 1:
-        raise InvalidValue(f"The queue {queue.name!r} has SHARDS, so only its groups and tasks can have limits.")
-    return (yield from _set(queue, name, text))
-
-
-def _set(queue: Primitive, name: str, text: str = "") -> Flow[bool]:
-    """Set what a limit allows; without a text, go back to what the code says."""
-    lanes = provided("lanes")
-    args = lanes.limit_name(name), text or lanes.NOTHING
-    return any((yield from spread().each(queue, lambda part: single(lanes.SET_LIMIT(part.key(""), *args)))))
-
-
 def _info(now: int, name: bytes, set: bytes, code: bytes, running: int, waiting: int, start: int) -> LimitInfo:
     concurrency, _, rest = (set or code).decode("utf-8", "replace").partition(" ")
     rate = rest.partition(" ")[2]
@@ -84,46 +64,45 @@ def _info(now: int, name: bytes, set: bytes, code: bytes, running: int, waiting:
     return LimitInfo(shown, most, rate or None, bool(set), running, waiting, seconds)
 
 
-def list_limits(queue: str, *, using: str = "default") -> list[LimitInfo]:
+def _over(using: str) -> Queue:
+    return Queue("all", using=using)
+
+
+@operation(over=_over)
+def list_limits(queue: str, *, using: str = "default") -> Flow[list[LimitInfo]]:
     """Return the limits of a queue that the code or somebody set, at most 100, with their use. One round trip."""
-    chosen = Queue(queue, using=using)
-    return chosen.run_flow(listed(chosen))
+    return listed(Queue(queue, using=using))
 
 
-async def alist_limits(queue: str, *, using: str = "default") -> list[LimitInfo]:
-    """See list_limits()."""
-    chosen = Queue(queue, using=using)
-    return await chosen.arun_flow(listed(chosen))
-
-
+@operation(over=_over)
 def set_limit(
     queue: str, name: str, *, concurrency: int | None = None, rate: str | None = None, using: str = "default"
-) -> bool:
+) -> Flow[bool]:
     """Set what a limit allows, in place of what the code says, until reset_limit(). False if it is so already.
 
     The name is "group=tenant:7", "group=*" for each group, or that of a limit that the code declares. Without
     ``concurrency`` and ``rate`` it allows everything; ``concurrency=0`` lets no job start. Jobs that wait may start at
     once. Raises InvalidValue, InvalidRate. One round trip.
     """
-    chosen = Queue(queue, using=using)
-    return chosen.run_flow(change(chosen, name, concurrency, rate))
+    lanes = provided("lanes")
+    allowed = lanes.allowed(concurrency, rate)
+    if name == "queue" and len(spread().names(queue)) > 1:
+        raise InvalidValue(f"The queue {queue!r} has SHARDS, so only its groups and tasks can have limits.")
+    return _set(Queue(queue, using=using), name, lanes.EVERYTHING if allowed == lanes.NOTHING else allowed)
 
 
-async def aset_limit(
-    queue: str, name: str, *, concurrency: int | None = None, rate: str | None = None, using: str = "default"
-) -> bool:
-    """See set_limit()."""
-    chosen = Queue(queue, using=using)
-    return await chosen.arun_flow(change(chosen, name, concurrency, rate))
-
-
-def reset_limit(queue: str, name: str, *, using: str = "default") -> bool:
+@operation(over=_over)
+def reset_limit(queue: str, name: str, *, using: str = "default") -> Flow[bool]:
     """Let a limit allow again what the code says. False if it did so. One round trip."""
-    chosen = Queue(queue, using=using)
-    return chosen.run_flow(_set(chosen, name))
+    return _set(Queue(queue, using=using), name, provided("lanes").NOTHING)
 
 
-async def areset_limit(queue: str, name: str, *, using: str = "default") -> bool:
-    """See reset_limit()."""
-    chosen = Queue(queue, using=using)
-    return await chosen.arun_flow(_set(chosen, name))
+def _set(queue: Primitive, name: str, text: str) -> Flow[bool]:
+    lanes = provided("lanes")
+    args = lanes.limit_name(name), text
+    return any((yield from spread().each(queue, lambda part: single(lanes.SET_LIMIT(part.key(""), *args)))))
+
+
+alist_limits = twin(list_limits)
+aset_limit = twin(set_limit)
+areset_limit = twin(reset_limit)

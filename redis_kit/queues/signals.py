@@ -1,10 +1,11 @@
 """Signals of jobs and workers. Receivers run in the process that sends the signal."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.dispatch import Signal
 
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, arun, run
 
 # queue, id: a job was added. Sent by the process that added it.
 job_enqueued = Signal()
@@ -24,40 +25,36 @@ worker_started = Signal()
 worker_stopping = Signal()
 
 
-def announce(sender: type, queue: str, ids: list[str]) -> list[str]:
-    """Send job_enqueued for each of these new jobs, and return them."""
-    if job_enqueued.receivers:
-        for id in ids:
-            job_enqueued.send_robust(sender, queue=queue, id=id)
-    return ids
+class Sending:
+    """The step that sends a signal for each of these arguments."""
 
+    __slots__ = ("every", "sender", "signal")
 
-async def aannounce(sender: type, queue: str, ids: list[str]) -> list[str]:
-    """See announce()."""
-    if job_enqueued.receivers:
-        for id in ids:
-            await job_enqueued.asend_robust(sender, queue=queue, id=id)
-    return ids
-
-
-class Announcement:
-    """The step that sends job_enqueued for each of these new jobs."""
-
-    __slots__ = ("arguments",)
-
-    def __init__(self, *arguments: Any) -> None:
-        self.arguments = arguments
+    def __init__(self, signal: Signal, sender: type, every: Iterable[Mapping[str, Any]]) -> None:
+        self.signal, self.sender, self.every = signal, sender, every
 
     def run(self, client: Any) -> None:
         """Send the signals."""
-        announce(*self.arguments)
+        for arguments in self.every:
+            self.signal.send_robust(self.sender, **arguments)
 
     async def arun(self, client: Any) -> None:
         """See run()."""
-        await aannounce(*self.arguments)
+        for arguments in self.every:
+            await self.signal.asend_robust(self.sender, **arguments)
 
 
 def announcement(sender: type, queue: str, ids: list[str]) -> Flow[None]:
-    """Announce new jobs, as a flow."""
+    """Send job_enqueued for each of these new jobs, as a flow."""
     if ids and job_enqueued.receivers:
-        yield Announcement(sender, queue, ids)
+        yield Sending(job_enqueued, sender, [{"queue": queue, "id": id} for id in ids])
+
+
+def announce(sender: type, queue: str, ids: list[str]) -> None:
+    """See announcement()."""
+    run(announcement(sender, queue, ids), None)
+
+
+async def aannounce(sender: type, queue: str, ids: list[str]) -> None:
+    """See announcement()."""
+    await arun(announcement(sender, queue, ids), None)

@@ -11,7 +11,7 @@ from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues.engine import ids as identity
 from redis_kit.queues.engine.done import Ack
 from redis_kit.queues.engine.feature import all_parts, has, pause_parts, script_hooks, script_parts, whole
-from redis_kit.queues.engine.job import Job, member
+from redis_kit.queues.engine.job import Job
 from redis_kit.queues.keys import OF_JOB, OF_ONE, OF_WORKER, of_one
 from redis_kit.queues.settings import QueueSettings
 
@@ -180,17 +180,6 @@ def settle(
     return SETTLE(base, *args, *flat, *_flat(acks, done_limit), worker=worker, job=name, more=more, parts=parts)
 
 
-def retry(job: Job, *, delay: int, attempts: int, reason: str, error: bytes = b"", ttl_ms: int = 0) -> End:
-    """Return the end of a failed attempt; its error, if any, is stored with the result. Times are in ms."""
-    kept = ttl_ms if error else 0
-    return End(member(job), "retry", delay, attempts, 0, _cut(reason), error, kept)
-
-
-def snooze(job: Job, *, delay: int, expires: int, why: str, ttl_ms: int) -> End:
-    """Return the end of an attempt whose task asked to run later. Times are in ms."""
-    return End(member(job), "snooze", delay, 0, expires, _cut(why), b"", ttl_ms)
-
-
 def claim_by_id(base: str, worker: str, claim: str, id: str, *, version: str, token: str, about: str) -> ScriptCall:
     """Return the step that claims one job, which was handed over with the claim ``token``."""
     name = id.encode("utf-8", "surrogateescape")
@@ -268,7 +257,8 @@ def _keys_of(base: str, acks: Sequence[Ack], done_limit: int) -> list[str]:
     return more + [f"{base}done"] * 2 if acks and done_limit else more
 
 
-def _cut(reason: str) -> bytes:
+def cut(reason: str) -> bytes:
+    """Return a reason as it is stored: its first 1000 characters."""
     return reason[:REASON].encode("utf-8", "backslashreplace")
 
 

@@ -154,6 +154,14 @@ def settle(queue: Primitive, ends: Sequence[End], *, part: str = "", name: str =
     return answers
 
 
+def settle_one(queue: Primitive, job: Job, end: End, *, part: str = "", name: str = "") -> Flow[int]:
+    """End the attempt of a job that is not done; return how it ended. Raises LeaseLost."""
+    (answer,) = yield from settle(queue, [end], part=part, name=name)
+    if not answer:
+        raise lost(queue, [job])
+    return answer
+
+
 def unanswered(queue: Primitive, worker: str) -> set[str]:
     """Return the claims of a worker whose answers were lost, and which its next call repeats."""
     return set(_unanswered.get((queue.using, queue.key(""), worker), ()))
@@ -211,22 +219,18 @@ def fail(
     wait = validation.milliseconds(delay)
     stored, ttl_ms = result
     try:
-        end = calls.retry(job, delay=wait, attempts=most, reason=error, error=stored, ttl_ms=ttl_ms)
+        end = End(member(job), "retry", wait, most, 0, calls.cut(error), stored, ttl_ms if stored else 0)
     except AttributeError as mistake:
         raise _unclaimed(mistake) from mistake
-    (answer,) = yield from settle(queue, [end])
-    if not answer:
-        raise lost(queue, [job])
+    answer = yield from settle_one(queue, job, end)
     return None if answer in CANCELLED else _STATES[answer]
 
 
 def snooze(queue: Primitive, job: Job, delay: Delay, *, expires: int, why: str, ttl_ms: int) -> Flow[bool]:
     """Return a job to run it later; False if it is to be cancelled instead, and was not returned."""
     wait = validation.milliseconds(delay)
-    (answer,) = yield from settle(queue, [calls.snooze(job, delay=wait, expires=expires, why=why, ttl_ms=ttl_ms)])
-    if not answer:
-        raise lost(queue, [job])
-    return answer not in CANCELLED
+    end = End(member(job), "snooze", wait, 0, expires, calls.cut(why), b"", ttl_ms)
+    return (yield from settle_one(queue, job, end)) not in CANCELLED
 
 
 def postpone(

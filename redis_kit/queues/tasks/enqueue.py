@@ -112,17 +112,13 @@ class Enqueuer:
 
     def enqueue(self, args: Any, kwargs: Any) -> Any:
         """Add a job, in a transaction after its commit. One round trip, and another one to read an older result."""
-        call = packed(self.task, args, kwargs)
-        id = new_id(self.task, call)
-        new = NewCall(id, call, self.result(id, args, kwargs))
+        new = self._new_call(args, kwargs)
         self.send([new])
         return new.result
 
     async def aenqueue(self, args: Any, kwargs: Any) -> Any:
         """See enqueue(). The job is added now."""
-        call = packed(self.task, args, kwargs)
-        id = new_id(self.task, call)
-        new = NewCall(id, call, self.result(id, args, kwargs))
+        new = self._new_call(args, kwargs)
         await self._asend([new])
         return new.result
 
@@ -130,8 +126,7 @@ class Enqueuer:
         """Add jobs, after all calls were checked. One round trip for each 1,000."""
         calls, is_plain = list(calls), self._is_plain()
         with _without_collector() if is_plain else nullcontext():
-            new = self._new_calls(calls, is_plain=is_plain)
-            if new:
+            if new := self._new_calls(calls, is_plain=is_plain):
                 self.send(new, many=True)
         return [each.result for each in new]
 
@@ -160,20 +155,13 @@ class Enqueuer:
             self._send_now(new, many)
 
     def _send_now(self, new: Sequence[NewCall], many: bool) -> None:
-        added = self.add(new, self.stored(new), many=many)
-        if many:
-            raise_first(added)
+        raise_first(self.add(new, self.stored(new), many=many))
 
     async def _asend(self, new: Sequence[NewCall], *, many: bool = False) -> None:
         if outbox_of(self.task):
             await sync_to_async(self.send)(new, many=many)
-            return
-        queue = self.task.queue_name
-        added = await _queue(queue).arun_flow(self._add(new, self.stored(new), many=many))
-        await signals.aannounce(Queue, queue, _created(added))
-        for result in self._told(new):
-            await task_enqueued.asend_robust(type(self.backend), task_result=result)
-        raise_first(added)
+        else:
+            raise_first(await _queue(self.task.queue_name).arun_flow(self._add(new, self.stored(new), many=many)))
 
     def add(
         self, new: Sequence[NewCall], calls: Iterable[PackedCall], *, own: bool = False, many: bool = True
@@ -182,19 +170,13 @@ class Enqueuer:
 
         ``own`` if they may have been sent before. Without ``many`` there is one call, whose error is raised.
         """
-        queue = self.task.queue_name
-        added: Added = _queue(queue).run_flow(self._add(new, calls, own=own, many=many))
-        if signals.job_enqueued.receivers:
-            signals.announce(Queue, queue, _created(added))
-        if self.has_results:
-            for result in self._told(new):
-                task_enqueued.send_robust(type(self.backend), task_result=result)
+        added: Added = _queue(self.task.queue_name).run_flow(self._add(new, calls, own=own, many=many))
         return added
 
     def _add(
         self, new: Sequence[NewCall], calls: Iterable[PackedCall], *, own: bool = False, many: bool
     ) -> Flow[list[Any]]:
-        """Add the jobs of calls, and note in their results which jobs there are."""
+        """Add the jobs of calls, note in their results which jobs there are, and tell of those that are new."""
         task = self.task
         due = 0 if task.run_after is None else validation.moment(task.run_after)
         delay = 0 if task.run_in is None else validation.milliseconds(task.run_in)
@@ -218,19 +200,24 @@ class Enqueuer:
                         existing.append(each.result)
         if existing:
             yield from self.read(existing)
+        if signals.job_enqueued.receivers:
+            created = [answer.id for answer in added if isinstance(answer, PutResult) and answer.created]
+            yield from signals.announcement(Queue, task.queue_name, created)
+        if self.has_results and heard(task_enqueued, logging.DEBUG):
+            results = [{"task_result": each.result} for each in new if each.result.created]
+            yield signals.Sending(task_enqueued, type(self.backend), results)
         return added
-
-    def _told(self, new: Sequence[NewCall]) -> list[Any]:
-        """Return the results of which the framework is told."""
-        if not self.has_results or not heard(task_enqueued, logging.DEBUG):
-            return []
-        return [each.result for each in new if each.result.created]
 
     def _is_plain(self) -> bool:
         """Return whether the task uses nothing that packed() asks for at each call, and nobody hears of its jobs."""
         task = self.task
         rare = conf.section(KitSettings).TRACING or middleware.hooks() or _may_have_lane(task) or task.unique
         return not (rare or task.plain_json or signals.job_enqueued.receivers or heard(task_enqueued, logging.DEBUG))
+
+    def _new_call(self, args: Any, kwargs: Any) -> NewCall:
+        call = packed(self.task, args, kwargs)
+        id = new_id(self.task, call)
+        return NewCall(id, call, self.result(id, args, kwargs))
 
     def _new_calls(self, calls: Sequence[Any], *, is_plain: bool) -> list[NewCall]:
         """Return new calls with their results. All are checked."""
@@ -343,10 +330,6 @@ def raise_first(added: Iterable[PutResult | Exception]) -> None:
     for answer in added:
         if isinstance(answer, Exception):
             raise answer
-
-
-def _created(added: Added) -> list[str]:
-    return [answer.id for answer in added if isinstance(answer, PutResult) and answer.created]
 
 
 def _put_many(calls: Sequence[tuple[str, PackedCall]], options: dict[str, Any], *, own: bool) -> Flow[list[Any]]:

@@ -29,8 +29,7 @@ class HandOvers(NamedTuple):
 
 def count(queue: Primitive, *, sent: int, failed: int, error: str, to: str) -> ScriptCall:
     """Return the step that counts jobs that were handed over to a sink, and failures."""
-    text = error[: calls.REASON].encode("utf-8", "backslashreplace")
-    return COUNT_HANDOVERS(queue.key(""), sent, failed, text, to, TTL_MS)
+    return COUNT_HANDOVERS(queue.key(""), sent, failed, calls.cut(error), to, TTL_MS)
 
 
 def merged(counts: HandOvers, other: HandOvers) -> HandOvers:

@@ -14,7 +14,7 @@ from django.utils.connection import ConnectionDoesNotExist
 from django.utils.timezone import now
 
 from redis_kit.core.errors import AuthenticationFailed, InvalidName, RedisFailure, RedisUnavailable
-from redis_kit.core.flow import single
+from redis_kit.core.flow import Flow, single
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
@@ -162,7 +162,8 @@ def _send(alias: str, batch: Sequence[Any], refused: set[str]) -> tuple[set[int]
         if row.queue in refused or has_older(alias, row.pk, _key(row), sent=done):
             continue
         try:
-            added = _put(PatientQueue(row.queue), row)
+            queue = PatientQueue(row.queue)
+            added = queue.run_flow(_put(queue, row))
         except RedisUnavailable as error:
             return done, stays, error
         except (RedisFailure, InvalidName) as error:
@@ -173,15 +174,14 @@ def _send(alias: str, batch: Sequence[Any], refused: set[str]) -> tuple[set[int]
         done.add(row.pk)
         if added.created:
             stays |= {row.pk} if row.unique_key == key_of_call(row.job).key else set()
-            signals.announce(Queue, whole(row.queue), [row.job])
     return done, stays, None
 
 
-def _put(queue: Queue, row: Any) -> PutResult:
+def _put(queue: Queue, row: Any) -> Flow[PutResult]:
     key = _key(row)
     job = (row.job, row.body.encode())
-    put = enqueue.put_one(queue, job, key, due=row.due, priority=row.priority, own=True, lane=row.lane)
-    added: PutResult = queue.run_flow(put)
+    added = yield from enqueue.put_one(queue, job, key, due=row.due, priority=row.priority, own=True, lane=row.lane)
+    yield from signals.announcement(Queue, whole(row.queue), [row.job] if added.created else [])
     return added
 
 

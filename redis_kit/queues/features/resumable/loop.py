@@ -87,8 +87,7 @@ class Resumable(Generic[Row]):
                     transaction.on_commit(loop.save, using=loop.alias)
                     loop.stop()
             loop.over = not rows
-        if loop.job:
-            transaction.on_commit(loop.save, using=loop.alias)
+        transaction.on_commit(loop.save, using=loop.alias)
 
     async def _aover(self, args: Any, kwargs: Any) -> AsyncIterator[Row]:
         loop: _Loop[Row] = _Loop(self._queryset(args, kwargs), self._every)
@@ -106,8 +105,7 @@ class Resumable(Generic[Row]):
                     await loop.asave()
                     loop.stop()
             loop.over = not rows
-        if loop.job:
-            await loop.asave()
+        await loop.asave()
 
     def _queryset(self, args: Any, kwargs: Any) -> "QuerySet[Row]":
         rows: Any = self._rows

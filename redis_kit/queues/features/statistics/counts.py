@@ -72,9 +72,8 @@ def dumps(counts: Mapping[int, float]) -> bytes:
 def summed(stored: Iterable[bytes]) -> Counter[int]:
     """Return the sums of the blocks of a task; what can't be read ends a text."""
     counts: Counter[int] = Counter()
-    for blocks in stored:
-        for _, block in _blocks(blocks):
-            _add_block(counts, block)
+    for hour in by_hour(stored).values():
+        counts.update(hour)
     return counts
 
 
@@ -83,7 +82,8 @@ def by_hour(stored: Iterable[bytes]) -> defaultdict[int, Counter[int]]:
     counts: defaultdict[int, Counter[int]] = defaultdict(Counter)
     for blocks in stored:
         for hour, block in _blocks(blocks):
-            _add_block(counts[hour], block)
+            for what, count in _COUNT.iter_unpack(block):
+                counts[hour][what] += count
     return counts
 
 
@@ -98,11 +98,6 @@ def stats(counts: Counter[int]) -> TaskStats:
         counts[RUN_MS] / 1000,
         tuple(run_times),
     )
-
-
-def _add_block(counts: Counter[int], block: bytes) -> None:
-    for what, count in _COUNT.iter_unpack(block):
-        counts[what] += count
 
 
 def _blocks(text: bytes) -> Iterator[tuple[int, bytes]]:

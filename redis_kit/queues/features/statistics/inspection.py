@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from redis_kit.core.errors import RedisFailure
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.steps import Batch
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.queues.engine.spread import spread
@@ -13,7 +13,7 @@ from redis_kit.queues.features.statistics import counts as counts_of
 from redis_kit.queues.features.statistics import store
 from redis_kit.queues.features.statistics.counts import TaskStats
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.reports.stats import QueueHistory, of_all
+from redis_kit.queues.reports.stats import QueueHistory, of_all, over
 
 ByTask = dict[tuple[str, str], TaskStats]  # by queue and task
 
@@ -29,60 +29,45 @@ class StoredRuns(NamedTuple):
     """The stored counts of attempts, by queue and task, and the present hour, counted since 1970."""
 
     hour: int
-    blocks: dict[str, dict[str, list[bytes]]]
+    blocks: dict[tuple[str, str], list[bytes]]
 
-    def stats(self, only: str = "") -> dict[str, dict[str, TaskStats]]:
-        """Return the statistics of the tasks that ran in these hours, by queue and task; ``only`` of one if given."""
-        return {
-            queue: {
-                task: stats
-                for task, stored in by_task.items()
-                if only in ("", task) and (stats := counts_of.stats(counts_of.summed(stored))).runs
-            }
-            for queue, by_task in self.blocks.items()
-        }
+    def stats(self, only: str = "") -> ByTask:
+        """Return the statistics of the tasks that ran in these hours; ``only`` of one if given."""
+        chosen = {key: counts_of.summed(stored) for key, stored in self.blocks.items() if only in ("", key[1])}
+        return {key: stats for key, counts in chosen.items() if (stats := counts_of.stats(counts)).runs}
 
     def history(self, task: str, hours: int) -> TaskHistory:
         """Return the statistics of a task in all these queues by hour."""
-        stored = [blocks for by_task in self.blocks.values() for blocks in by_task.get(task, [])]
-        counts = counts_of.by_hour(stored)
+        counts = counts_of.by_hour(block for key, stored in self.blocks.items() if key[1] == task for block in stored)
         first = self.hour - hours + 1
         return TaskHistory(self.hour, [counts_of.stats(counts[first + at]) for at in range(hours)])
 
 
-def task_stats(queue: str, *, hours: int = store.HOURS, using: str = "default") -> dict[str, TaskStats]:
+@operation(over=over)
+def task_stats(queue: str, *, hours: int = store.HOURS, using: str = "default") -> Flow[dict[str, TaskStats]]:
     """Return the statistics of a queue's tasks by their names, of the last hours, 1 to 72, the present one among them.
 
     Workers count attempts that ended, and send their counts every five seconds. A percentile is the longest time that
     the counts allow. After 100 tasks of a queue, the others are counted together, as "". One round trip, two if the
     settings name SHARDS. Raises InvalidValue.
     """
-    return stored_runs([queue], hours, using).stats()[queue]
+    runs = yield from read_runs([queue], hours, using)
+    return {task: stats for (_, task), stats in runs.stats().items()}
 
 
-async def atask_stats(queue: str, *, hours: int = store.HOURS, using: str = "default") -> dict[str, TaskStats]:
-    """See task_stats()."""
-    runs: StoredRuns = await Queue(queue, using=using).arun_flow(read_runs([queue], hours, using))
-    return runs.stats()[queue]
-
-
-def task_history(queue: str, task: str, *, hours: int = store.HOURS, using: str = "default") -> TaskHistory:
+@operation(over=over)
+def task_history(queue: str, task: str, *, hours: int = store.HOURS, using: str = "default") -> Flow[TaskHistory]:
     """Return the statistics of one task of a queue in each of the last hours, 1 to 72, the present one among them.
 
     An hour without an attempt has no percentiles. It costs as much as task_stats(), and raises InvalidValue.
     """
-    return stored_runs([queue], hours, using).history(task, hours)
-
-
-async def atask_history(queue: str, task: str, *, hours: int = store.HOURS, using: str = "default") -> TaskHistory:
-    """See task_history()."""
-    runs: StoredRuns = await Queue(queue, using=using).arun_flow(read_runs([queue], hours, using))
+    runs = yield from read_runs([queue], hours, using)
     return runs.history(task, hours)
 
 
 def stored_runs(queues: Sequence[str], hours: int, using: str = "default") -> StoredRuns:
     """Return the counts of several queues. One round trip, two if the settings name SHARDS."""
-    runs: StoredRuns = Queue(next(iter(queues), "any"), using=using).run_flow(read_runs(queues, hours, using))
+    runs: StoredRuns = over(using).run_flow(read_runs(queues, hours, using))
     return runs
 
 
@@ -90,13 +75,15 @@ def read_runs(queues: Iterable[str], hours: int, using: str) -> Flow[StoredRuns]
     """See stored_runs(). Those of a damaged key are left out."""
     whole_number("hours", hours, (1, store.HOURS))
     present = 0
-    blocks: dict[str, dict[str, list[bytes]]] = {queue: {} for queue in queues}
-    for queue, reply in (yield from of_all(list(blocks), using, lambda base: store.LIST_RUNS(base, hours))):
+    blocks: dict[tuple[str, str], list[bytes]] = {}
+    for queue, reply in (
+        yield from of_all(list(dict.fromkeys(queues)), using, lambda base: store.LIST_RUNS(base, hours))
+    ):
         if isinstance(reply, RedisFailure):
             continue
         present = max(present, reply[0])
         for task, stored in zip(reply[1::2], reply[2::2], strict=True):
-            blocks[queue].setdefault(task.decode("utf-8", "replace"), []).append(stored)
+            blocks.setdefault((queue, task.decode("utf-8", "replace")), []).append(stored)
     return StoredRuns(present or int(time.time() // counts_of.HOUR), blocks)
 
 
@@ -106,29 +93,19 @@ def latest_hours(queues: Iterable[str], using: str) -> Flow[tuple[int, ByTask, B
     They have all tasks, also those that ran in neither of them.
     """
     runs = yield from read_runs(queues, 2, using)
-    hours = {
-        (queue, task): counts_of.by_hour(stored)
-        for queue, by_task in runs.blocks.items()
-        for task, stored in by_task.items()
-    }
+    hours = {key: counts_of.by_hour(stored) for key, stored in runs.blocks.items()}
     present = {key: counts_of.stats(counts[runs.hour]) for key, counts in hours.items()}
     return runs.hour, present, {key: counts_of.stats(counts[runs.hour - 1]) for key, counts in hours.items()}
 
 
-def queue_history(queue: str, *, hours: int = 168, using: str = "default") -> QueueHistory:
+@operation(over=over)
+def queue_history(queue: str, *, hours: int = 168, using: str = "default") -> Flow[QueueHistory]:
     """Return the numbers of a queue in the last hours, 1 to 2160, the present one among them.
 
     A supervisor of ``rk_worker`` adds up the minutes of past hours. Those of a queue without one end after 72 hours.
     One round trip, two if the settings name SHARDS. Raises InvalidValue.
     """
-    history: QueueHistory = Queue(queue, using=using).run_flow(read_history(queue, hours, using))
-    return history
-
-
-async def aqueue_history(queue: str, *, hours: int = 168, using: str = "default") -> QueueHistory:
-    """See queue_history()."""
-    history: QueueHistory = await Queue(queue, using=using).arun_flow(read_history(queue, hours, using))
-    return history
+    return read_history(queue, hours, using)
 
 
 def read_history(queue: str, hours: int, using: str) -> Flow[QueueHistory]:
@@ -145,3 +122,8 @@ def read_history(queue: str, hours: int, using: str) -> Flow[QueueHistory]:
 def _by_hour(replies: Sequence[list[Any]], at: int, joined: Callable[[tuple[int, ...]], int]) -> list[int]:
     """Return one number of each hour, joined from those of all shards."""
     return [joined(same) for same in zip(*(reply[at::5] for reply in replies), strict=True)]
+
+
+atask_stats = twin(task_stats)
+atask_history = twin(task_history)
+aqueue_history = twin(queue_history)

@@ -9,7 +9,6 @@ from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.panels import (
     MOST_ROWS,
-    Bars,
     Content,
     Estimate,
     Field,
@@ -30,7 +29,6 @@ from redis_kit.queues.features.statistics.inspection import TaskHistory, stored_
 SLUG = "tasks"
 RANGES = ((_("This hour"), 1), (_("6 hours"), 6), (_("24 hours"), 24), (_("72 hours"), 72))
 USUAL = 24  # hours
-SHOWN = 7  # tasks in the chart, which has room for as many labels
 TIMES = (_("Run time p50"), _("Run time p95"), _("Run time p99"), _("Wait p50"), _("Wait p95"), _("Wait p99"))
 
 
@@ -57,8 +55,8 @@ class TasksPanel(QueueChoicePanel):
         """
         queue, task, hours = self.queue(), self.asked("task"), self._hours
         runs = stored_runs([queue] if queue else self.names[:MOST_ROWS], hours)
-        self._tasks = sorted({name for by_task in runs.blocks.values() for name in by_task} - {""})
-        stats = [(of, name, each) for of, by_task in runs.stats(task).items() for name, each in by_task.items()]
+        self._tasks = sorted({name for _queue, name in runs.blocks} - {""})
+        stats = [(*key, each) for key, each in runs.stats(task).items()]
         stats.sort(key=lambda row: -row[2].total)
         attempts, failures = (sum(getattr(each, name) for *_, each in stats) for name in ("runs", "failures"))
         counts = {"count": MOST_ROWS, "total": grouped(len(self.names))}
@@ -67,8 +65,8 @@ class TasksPanel(QueueChoicePanel):
         yield Figure(_("Failed"), failures, hint=f"{100 * failures / attempts:.1f} %" if attempts else "")
         yield Ranges(SLUG, RANGES, hours, {name: text for name in ("queue", "task") if (text := self.asked(name))})
         yield self._table(stats, queue, task)
-        if stats:
-            yield from charts(runs.history(task, hours)) if task else _times(stats)
+        if stats and task:
+            yield from charts(runs.history(task, hours))
 
     def _table(self, stats: Sequence[tuple[str, str, TaskStats]], queue: str, task: str) -> Table:
         return Table(
@@ -117,19 +115,3 @@ def charts(by_hour: TaskHistory) -> Iterator[Content]:
 
 def _estimate(seconds: float | None) -> Estimate | None:
     return None if seconds is None else Estimate(seconds)
-
-
-def _times(stats: Sequence[tuple[str, str, TaskStats]]) -> Iterator[Bars]:
-    totals: dict[str, float] = {}
-    for _queue, task, each in stats:
-        totals[task] = totals.get(task, 0) + each.total
-    longest = sorted(totals.items(), key=lambda pair: -pair[1])[:SHOWN]
-    labels = _labels([task for task, _total in longest])
-    took = [timedelta(seconds=total) for _task, total in longest]
-    yield Bars(_("Time that tasks took"), list(zip(labels, took, strict=True)))
-
-
-def _labels(tasks: Sequence[str]) -> list[Any]:
-    """Return the names of functions, as a chart has little room for labels; the whole paths if two are the same."""
-    names = [task.rpartition(".")[2] for task in tasks]
-    return [name or _("other tasks") for name in (names if len(set(names)) == len(names) else tasks)]

@@ -32,15 +32,11 @@ def add_argument(views: Any) -> None:
 def show(command: QueueCommand, names: list[str], hours: int, using: str, *, as_json: bool) -> None:
     """Show the tasks of queues."""
     stats = stored_runs(names, hours, using).stats()
-    by_time = [
-        (queue, task, each)
-        for queue, by_task in stats.items()
-        for task, each in sorted(by_task.items(), key=lambda pair: -pair[1].total)
-    ]
+    by_time = sorted(stats.items(), key=lambda pair: (names.index(pair[0][0]), -pair[1].total))
     if as_json:
-        command.write_json([{"queue": queue, "task": task, **_plain_task(each)} for queue, task, each in by_time])
+        command.write_json([{"queue": of, "task": task, **_plain_task(each)} for (of, task), each in by_time])
     else:
-        table = [TASK_COLUMNS, *(_task_row(*task) for task in by_time)]
+        table = [TASK_COLUMNS, *(_task_row(*key, each) for key, each in by_time)]
         lines = aligned(table, right=range(2, len(TASK_COLUMNS)))
         command.write_lines(lines if by_time else ["No task ran in this time."])
 

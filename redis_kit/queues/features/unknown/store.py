@@ -5,7 +5,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues.engine.calls import End, QueueScript
-from redis_kit.queues.engine.claim import lost, settle
+from redis_kit.queues.engine.claim import settle_one
 from redis_kit.queues.engine.job import Job, member
 from redis_kit.queues.reports import unknown_calls
 from redis_kit.queues.settings import QueueSettings
@@ -21,10 +21,7 @@ def defer(queue: Primitive, job: Job, shape: str, expires: int) -> Flow[int]:
     longest = int(conf.section(QueueSettings).UNKNOWN_TASK_TTL * 1000)
     digest = unknown_calls.digest(shape)
     end = End(member(job), "unfit", longest, SHAPES, expires, shape, digest)
-    (answer,) = yield from settle(queue, [end], part="unfit", name=digest)
-    if not answer:
-        raise lost(queue, [job])
-    return answer
+    return (yield from settle_one(queue, job, end, part="unfit", name=digest))
 
 
 def recall_step(queue: Primitive, shape: str, *, can_run: bool) -> ScriptCall:

@@ -33,9 +33,9 @@ from redis_kit.queues import (
     task,
 )
 from redis_kit.queues.commands import queue_names
-from redis_kit.queues.engine import calls as moves
+from redis_kit.queues.engine.calls import End
 from redis_kit.queues.engine.done import ack_of
-from redis_kit.queues.engine.job import Job
+from redis_kit.queues.engine.job import Job, member
 from redis_kit.queues.framework import TaskResultDoesNotExist, TaskResultMismatch, TaskResultStatus, task_backends
 from redis_kit.queues.tasks import discovery, registry
 from redis_kit.testing.jobs import drain
@@ -621,8 +621,7 @@ def test_result_of_another_type_keeps_no_job_from_its_end(queue, kit, part):
     for job in (bad, failing):
         kit.client.set(queue.key(f"{part}:{job.id}"), "not ours")
     assert not settle(queue, acks=[ack_of(job, b"1", 60_000) for job in (bad, good)])
-    told = {"delay": 0, "attempts": 1, "reason": "x", "error": b"[]", "ttl_ms": 60_000}
-    settle(queue, ends=[moves.retry(failing, **told)])
+    settle(queue, ends=[End(member(failing), "retry", most=1, reason=b"x", error=b"[]", ttl_ms=60_000)])
     assert queue.counts() == QueueCounts(0, 0, 0, 1)
     results[0].refresh()
     assert results[0].return_value == 1

@@ -3,8 +3,8 @@
 -- @if rules
 -- @keys sequence, limits, parked
 -- @end rules
--- needs  clock, us, known, HALF, ROUND, rank_of, waiting_of, set_waiting, first_entry, first_parked, note_limit, next_todo
--- gives  admit_lanes, choose_jobs, look_ahead
+-- needs  clock, us, known, HALF, ROUND, rank_of, waiting_of, set_waiting, first_entry, first_parked, note_limit
+-- gives  admit_lanes, choose_jobs
 local BLOCK, LEVELS = 2 ^ 44, 128  -- places of one priority, the lower half of lanes; more than there are priorities
 -- @if rules
 -- @include _blocking
@@ -203,13 +203,3 @@ local function choose_jobs(room)
     -- @end rules
     return chosen, turns_after
 end
--- @if rules
-
--- In which ms a scheduled job, at `coming`, or one that waits for a rate may start, nil if there is none. And how many jobs were
--- ready, with those that were `claimed`, or are to be looked at.
-local function look_ahead(coming, claimed)
-    local time = next_todo()
-    if time and (not coming or time < coming) then coming = time end
-    return coming, redis.call("ZCARD", ready) + claimed + (time and time * 1000 <= us and 1 or 0)
-end
--- @end rules

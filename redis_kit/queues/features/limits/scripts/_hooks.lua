@@ -143,7 +143,10 @@ if turns_after[1] then redis.call("ZADD", turns, unpack(turns_after)) end
 -- @end on_begin
 -- @if on_look_ahead
 -- @if rules
-coming, waiting = look_ahead(coming, claimed)
+-- The next start that a rate allows counts as a scheduled job, and a limit that is to be looked at now as a ready one.
+local todo = next_todo()
+if todo and (not coming or todo < coming) then coming = todo end
+waiting = redis.call("ZCARD", ready) + claimed + (todo and todo * 1000 <= us and 1 or 0)
 -- @end rules
 -- @end on_look_ahead
 -- @if on_sweep
