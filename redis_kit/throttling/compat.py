@@ -15,9 +15,10 @@ from django.views.defaults import permission_denied
 from redis_kit.core import flow
 from redis_kit.core.awaitables import Result, is_async
 from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, twin
 from redis_kit.core.text import shortened
 from redis_kit.core.values.rates import Rate, parse
+from redis_kit.throttling.engine.base import asking
 from redis_kit.throttling.http.headers import Verdict
 from redis_kit.throttling.http.responses import refuse, with_fields
 from redis_kit.throttling.http.views import view_path
@@ -108,6 +109,7 @@ def ratelimit(
     return decorate
 
 
+@asking
 def is_ratelimited(
     request: HttpRequest,
     group: str | None = None,
@@ -116,30 +118,17 @@ def is_ratelimited(
     rate: Any = None,
     method: Any = ALL,
     increment: bool = False,
-) -> bool:
+) -> Flow[bool]:
     """Return whether the limit is exceeded. ``increment`` counts this call; ``fn`` stands for a group. See ratelimit().
 
     If the server is unavailable and ``RATELIMIT_FAIL_OPEN`` is False, a call that is counted exceeds the limit, and one
     that is not counted does not, as in django-ratelimit.
     """
-    usage = flow.run(_ask(request, group, fn, key, rate, method, increment), None)
+    usage = yield from _ask(request, group, fn, key, rate, method, increment)
     return usage is not None and usage.over
 
 
-async def ais_ratelimited(
-    request: HttpRequest,
-    group: str | None = None,
-    fn: Any = None,
-    key: Any = None,
-    rate: Any = None,
-    method: Any = ALL,
-    increment: bool = False,
-) -> bool:
-    """See is_ratelimited()."""
-    usage = await flow.arun(_ask(request, group, fn, key, rate, method, increment), None)
-    return usage is not None and usage.over
-
-
+@asking
 def get_usage(
     request: HttpRequest,
     group: str | None = None,
@@ -148,27 +137,17 @@ def get_usage(
     rate: Any = None,
     method: Any = ALL,
     increment: bool = False,
-) -> dict[str, Any] | None:
+) -> Flow[dict[str, Any] | None]:
     """Return ``count``, ``limit``, ``should_limit`` and ``time_left`` in seconds; None if nothing limits the call.
 
     The count stops at one above the limit. See is_ratelimited().
     """
-    usage = flow.run(_ask(request, group, fn, key, rate, method, increment), None)
+    usage = yield from _ask(request, group, fn, key, rate, method, increment)
     return usage and usage.figures
 
 
-async def aget_usage(
-    request: HttpRequest,
-    group: str | None = None,
-    fn: Any = None,
-    key: Any = None,
-    rate: Any = None,
-    method: Any = ALL,
-    increment: bool = False,
-) -> dict[str, Any] | None:
-    """See get_usage()."""
-    usage = await flow.arun(_ask(request, group, fn, key, rate, method, increment), None)
-    return usage and usage.figures
+ais_ratelimited = twin(is_ratelimited)
+aget_usage = twin(get_usage)
 
 
 def handler403(request: HttpRequest, exception: Exception | None = None) -> Any:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
-from redis_kit.core import connections, flow, scripts
+from redis_kit.core import scripts
 from redis_kit.core.errors import InvalidRate, InvalidValue
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.keys import hashed
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call
@@ -16,7 +16,7 @@ from redis_kit.core.values.numbers import is_number, whole_number
 from redis_kit.core.values.rates import Rate, parse
 from redis_kit.core.values.sequences import batched
 from redis_kit.throttling.engine import refusal_cache
-from redis_kit.throttling.engine.base import AnyThrottle, BaseThrottle
+from redis_kit.throttling.engine.base import AnyThrottle, BaseThrottle, asking, read_together
 
 LIMIT = 10_000  # identities with a rule
 
@@ -177,69 +177,67 @@ class Rules:
 
     def __init__(self, throttle: BaseThrottle) -> None:
         self.throttle = throttle
+        self.run_flow, self.arun_flow = throttle.run_flow, throttle.arun_flow
 
-    def ban(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Rule:
+    @operation
+    def ban(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Flow[Rule]:
         """Refuse every call of an identity for a time of up to 366 days, and return the rule. One round trip."""
-        return self.throttle.run_flow(self._of_one("b", identity, identity_hash, seconds))
+        return self._of_one("b", identity, identity_hash, seconds)
 
-    async def aban(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Rule:
-        """See ban()."""
-        return await self.throttle.arun_flow(self._of_one("b", identity, identity_hash, seconds))
-
-    def exempt(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Rule:
+    @operation
+    def exempt(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Flow[Rule]:
         """Allow every call of an identity for a time of up to 366 days, without counting. One round trip."""
-        return self.throttle.run_flow(self._of_one("x", identity, identity_hash, seconds))
+        return self._of_one("x", identity, identity_hash, seconds)
 
-    async def aexempt(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Rule:
-        """See exempt()."""
-        return await self.throttle.arun_flow(self._of_one("x", identity, identity_hash, seconds))
-
+    @operation
     def override(
         self, rates: object, seconds: float, identity: str | int | None = None, *, identity_hash: str = ""
-    ) -> Rule:
+    ) -> Flow[Rule]:
         """Set other rates for an identity, or without one for all identities, for a time of up to 366 days.
 
         ``rates`` follow the grammar of rates and are above 0; the strategy stays that of the throttle. An identity with
         its own rates starts from zero, and again when they are lifted. Rates for all identities keep what was counted
         before. One round trip. Raises InvalidRate.
         """
-        return self.throttle.run_flow(self._override(rates, seconds, identity, identity_hash))
+        named, entry = self._subject(identity, identity_hash)
+        parsed, ttl_ms = _rates(rates), _milliseconds(self.throttle, seconds)
+        algorithm, text = type(self.throttle.algorithm)(parsed), "; ".join(map(str, parsed))
+        rule = f"r {algorithm.kind} {' '.join(map(str, algorithm.numbers))}#{text}"
+        return self._set(rule, text, named, entry, ttl_ms)
 
-    async def aoverride(
-        self, rates: object, seconds: float, identity: str | int | None = None, *, identity_hash: str = ""
-    ) -> Rule:
-        """See override()."""
-        return await self.throttle.arun_flow(self._override(rates, seconds, identity, identity_hash))
-
-    def lift(self, identity: str | int | None = None, *, identity_hash: str = "") -> bool:
+    @operation
+    def lift(self, identity: str | int | None = None, *, identity_hash: str = "") -> Flow[bool]:
         """End the rule of an identity, or without one the override for all. Return whether there was one.
 
         Ends an automatic ban too, and resets the count that makes the next ban longer. One round trip.
         """
-        return bool(self.throttle.run_flow(self._lift(*self._subject(identity, identity_hash))))
+        named, entry = self._subject(identity, identity_hash)
+        throttle, keys = self.throttle, self.throttle.keys_of(named)
+        if named:
+            lifted = yield LIFT([keys.state, keys.standing, keys.rules], [throttle.now(), named, entry])
+        else:
+            lifted = yield Call("DEL", keys.override)
+        _forget(throttle, named)
+        return bool(lifted)
 
-    async def alift(self, identity: str | int | None = None, *, identity_hash: str = "") -> bool:
-        """See lift()."""
-        return bool(await self.throttle.arun_flow(self._lift(*self._subject(identity, identity_hash))))
-
-    def of(self, identity: str | int | None = None, *, identity_hash: str = "") -> Rule | None:
+    @operation
+    def of(self, identity: str | int | None = None, *, identity_hash: str = "") -> Flow[Rule | None]:
         """Return the rule of an identity, or without one the override for all. One round trip."""
-        return self.throttle.run_flow(self._read(*self._subject(identity, identity_hash)))
+        named, entry = self._subject(identity, identity_hash)
+        keys = self.throttle.keys_of(named)
+        steps = [READ([keys.standing if named else keys.override], [self.throttle.now()])]
+        if named and not entry:
+            steps.append(FIND([keys.rules, keys.offenders], [named]))
+        stamp_and_rule, *found = yield Batch(steps)
+        return _rules(stamp_and_rule, [named], [found[0].decode() if found else entry])[0]
 
-    async def aof(self, identity: str | int | None = None, *, identity_hash: str = "") -> Rule | None:
-        """See of()."""
-        return await self.throttle.arun_flow(self._read(*self._subject(identity, identity_hash)))
-
-    def list(self, limit: int = 100) -> RuleList:
+    @operation
+    def list(self, limit: int = 100) -> Flow[RuleList]:
         """Return the rules in force, with automatic bans: first the override for all, then those that end first.
 
         At most ``limit`` rules, 1 to 10,000. Two round trips.
         """
-        return self.throttle.run_flow(listed(self.throttle, whole_number("limit", limit, (1, LIMIT))))[1]
-
-    async def alist(self, limit: int = 100) -> RuleList:
-        """See list()."""
-        return (await self.throttle.arun_flow(listed(self.throttle, whole_number("limit", limit, (1, LIMIT)))))[1]
+        return (yield from listed(self.throttle, whole_number("limit", limit, (1, LIMIT))))[1]
 
     def _subject(self, identity: str | int | None, identity_hash: str) -> tuple[str, str]:
         """Return the hash of an identity, "" for all, and its entry in lists, "" to keep the entry that it has."""
@@ -263,13 +261,6 @@ class Rules:
             raise InvalidValue("Give the identity, or as identity_hash the hash that lists show.")
         return self._set(rule, "", named, entry, _milliseconds(self.throttle, seconds))
 
-    def _override(self, rates: Any, seconds: float, identity: str | int | None, identity_hash: str) -> Flow[Rule]:
-        named, entry = self._subject(identity, identity_hash)
-        parsed, ttl_ms = _rates(rates), _milliseconds(self.throttle, seconds)
-        algorithm, text = type(self.throttle.algorithm)(parsed), "; ".join(map(str, parsed))
-        rule = f"r {algorithm.kind} {' '.join(map(str, algorithm.numbers))}#{text}"
-        return self._set(rule, text, named, entry, ttl_ms)
-
     def _set(self, rule: str, rates: str, identity_hash: str, entry: str, ttl_ms: int) -> Flow[Rule]:
         throttle, keys = self.throttle, self.throttle.keys_of(identity_hash)
         if identity_hash:
@@ -281,31 +272,18 @@ class Rules:
         _forget(throttle, identity_hash)
         return Rule(KINDS[rule[0]], identity_hash, stored.decode()[HASH_LENGTH + 1 :], _datetime(ends), rates)
 
-    def _lift(self, identity_hash: str, entry: str) -> Flow[bool]:
-        throttle, keys = self.throttle, self.throttle.keys_of(identity_hash)
-        if identity_hash:
-            lifted = yield LIFT([keys.state, keys.standing, keys.rules], [throttle.now(), identity_hash, entry])
-        else:
-            lifted = yield Call("DEL", keys.override)
-        _forget(throttle, identity_hash)
-        return bool(lifted)
-
-    def _read(self, identity_hash: str, entry: str) -> Flow[Rule | None]:
-        keys = self.throttle.keys_of(identity_hash)
-        steps = [READ([keys.standing if identity_hash else keys.override], [self.throttle.now()])]
-        if identity_hash and not entry:
-            steps.append(FIND([keys.rules, keys.offenders], [identity_hash]))
-        stamp_and_rule, *found = yield Batch(steps)
-        return _rules(stamp_and_rule, [identity_hash], [found[0].decode() if found else entry])[0]
+    aban = twin(ban)
+    aexempt = twin(exempt)
+    aoverride = twin(override)
+    alift = twin(lift)
+    aof = twin(of)
+    alist = twin(list)
 
 
-def counts(throttles: Sequence[AnyThrottle]) -> dict[AnyThrottle, int]:
+@asking
+def counts(throttles: Sequence[AnyThrottle]) -> Flow[dict[AnyThrottle, int]]:
     """Return how many rules each throttle has. One round trip for each connection."""
-    by_throttle: dict[AnyThrottle, int] = {}
-    for using in dict.fromkeys(throttle.using for throttle in throttles):
-        of_connection = [throttle for throttle in throttles if throttle.using == using]
-        by_throttle |= flow.run(_counts(of_connection), connections.client(using))
-    return by_throttle
+    return read_together(throttles, _counts)
 
 
 def _counts(throttles: Sequence[AnyThrottle]) -> Flow[dict[AnyThrottle, int]]:

@@ -36,7 +36,7 @@ from redis_kit.core.text import grouped
 from redis_kit.throttling.dashboard import tables
 from redis_kit.throttling.dashboard.actions import Target, look_up
 from redis_kit.throttling.discovery import built_throttles
-from redis_kit.throttling.engine.base import BaseThrottle
+from redis_kit.throttling.engine.base import BaseThrottle, by_connection
 from redis_kit.throttling.rules import LIMIT
 from redis_kit.throttling.statistics import ThrottleCalls, counters
 from redis_kit.throttling.statistics import overview as figures_of_all
@@ -128,8 +128,8 @@ class ThrottlesPanel(Panel):
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the calls of the last hour on each connection. One round trip."""
-        by_connection = counters.by_connection(built_throttles()[:MOST_ROWS])
-        return {using: counters.read(several, HOUR) for using, several in by_connection.items()}
+        grouped = by_connection(built_throttles()[:MOST_ROWS])
+        return {using: counters.read(throttles, HOUR) for using, throttles in grouped.items()}
 
     def tile(self, replies: Mapping[str, Any]) -> Tile:
         """Return the calls that throttles allowed and refused in the last hour."""

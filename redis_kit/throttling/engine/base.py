@@ -1,12 +1,12 @@
 """The base of Throttle: name, rates, strategy and policies, and the keys and arguments of scripts."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from struct import pack
 from typing import Any, Never, TypeVar
 
-from redis_kit.core import conf
+from redis_kit.core import conf, flow
 from redis_kit.core.errors import (
     CommandFailed,
     ConfigurationError,
@@ -18,7 +18,7 @@ from redis_kit.core.errors import (
     PoolExhausted,
     RedisFailure,
 )
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, operation
 from redis_kit.core.keys import hashed
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.settings import KitSettings
@@ -48,6 +48,7 @@ HINTS = {
     "cost": "hit() takes the cost of a call.",
 }
 AnyThrottle = TypeVar("AnyThrottle", bound="BaseThrottle")
+Figures = TypeVar("Figures")
 
 
 class BaseThrottle(Primitive):
@@ -233,6 +234,38 @@ class Asked:
     async def arun(self, client: Any) -> Any:
         """See run()."""
         return await self.throttle.arun_flow(self.steps, **self.answers)
+
+
+class _WithoutClient:
+    @staticmethod
+    def run_flow(steps: Flow[Any]) -> Any:
+        return flow.run(steps, None)
+
+    @staticmethod
+    async def arun_flow(steps: Flow[Any]) -> Any:
+        return await flow.arun(steps, None)
+
+
+#: For an operation whose flow has no client: its steps ask the server of a throttle, see Asked.
+asking = operation(over=lambda using: _WithoutClient)
+
+
+def by_connection(throttles: Sequence[AnyThrottle]) -> dict[str, list[AnyThrottle]]:
+    """Return the throttles of each connection."""
+    grouped: dict[str, list[AnyThrottle]] = {}
+    for throttle in throttles:
+        grouped.setdefault(checked_throttle(throttle).using, []).append(throttle)
+    return grouped
+
+
+def read_together(
+    throttles: Sequence[AnyThrottle], read: Callable[[list[AnyThrottle]], Flow[Mapping[AnyThrottle, Figures]]]
+) -> Flow[dict[AnyThrottle, Figures]]:
+    """Read something of throttles, for those of one connection together. A flow without a client."""
+    figures: dict[AnyThrottle, Figures] = {}
+    for of_connection in by_connection(throttles).values():
+        figures |= yield Asked(of_connection[0], read(of_connection))
+    return {throttle: figures[throttle] for throttle in throttles}
 
 
 def _is_rate(text: str) -> bool:

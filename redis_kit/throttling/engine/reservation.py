@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from redis_kit.core import flow
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.flow import Flow, single, twin
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch
 from redis_kit.core.values.numbers import whole_number
-from redis_kit.throttling.engine.base import Asked, BaseThrottle
+from redis_kit.throttling.engine.base import Asked, BaseThrottle, asking
 from redis_kit.throttling.engine.decide import Call, Outcome, settle
 from redis_kit.throttling.values.decision import Decision
 
@@ -38,26 +38,20 @@ class Reservation:
         """The decision on the call at the reserved cost."""
         return self._outcome.decision
 
-    def settle(self, actual: int) -> None:
+    @asking
+    def settle(self, actual: int) -> Flow[None]:
         """Set the cost of the call to ``actual``, 0 or more. The rest of the reserved cost is refunded.
 
         A cost beyond the reserved one is counted as far as there is room, and never refused. Takes one round trip, or
         none if ``actual`` is the reserved cost or nothing was counted. Does nothing while the server is unavailable.
         Raises InvalidValue the second time.
         """
-        flow.run(self._settle(actual), None)
+        return self._settle(actual)
 
-    async def asettle(self, actual: int) -> None:
-        """See ``settle()``."""
-        await flow.arun(self._settle(actual), None)
-
-    def refund(self) -> None:
+    @asking
+    def refund(self) -> Flow[None]:
         """Refund the whole cost, as if the call had never happened. See ``settle()``."""
-        self.settle(0)
-
-    async def arefund(self) -> None:
-        """See refund()."""
-        await self.asettle(0)
+        return self._settle(0)
 
     def correction_step(self, actual: int) -> ScriptCall | None:
         """Return the step that sets the cost of the call; None if nothing is to be corrected. See settle()."""
@@ -68,12 +62,15 @@ class Reservation:
         is_due = self._outcome.counted and actual != self._call.cost
         return settle(self._call, self._outcome, actual) if is_due else None
 
-    def _settle(self, actual: int) -> flow.Flow[None]:
+    def _settle(self, actual: int) -> Flow[None]:
         if step := self.correction_step(actual):
-            yield Asked(self.throttle, flow.single(step), **SKIPPED)
+            yield Asked(self.throttle, single(step), **SKIPPED)
+
+    asettle = twin(settle)
+    arefund = twin(refund)
 
 
-def refund_flow(reservations: Sequence[Reservation]) -> flow.Flow[None]:
+def refund_flow(reservations: Sequence[Reservation]) -> Flow[None]:
     """Refund the calls of one request, without a client. One round trip; all of them use one connection."""
     if steps := [step for reservation in reservations if (step := reservation.correction_step(0))]:
-        yield Asked(reservations[0].throttle, flow.single(Batch(steps)), **SKIPPED)
+        yield Asked(reservations[0].throttle, single(Batch(steps)), **SKIPPED)

@@ -81,7 +81,7 @@ def answer(guards: Sequence[Guard], request: Any, view: Callable[..., Any], *arg
     if not guards:
         return view(request, *args, **kwargs)
     guarded = flow.run(_before(guards, request), None)
-    if guarded.is_refused:
+    if guarded.refusal is not None:
         return guarded.refusal
     response = view(request, *args, **kwargs)
     if isawaitable(response):  # an async view that does not look like one, such as a partial
@@ -95,51 +95,22 @@ async def aanswer(guards: Sequence[Guard], request: Any, view: Callable[..., Any
     if not guards:
         return await maybe_await(view(request, *args, **kwargs))
     guarded = await flow.arun(_before(guards, request), None)
-    if guarded.is_refused:
+    if guarded.refusal is not None:
         return guarded.refusal
     return await _finish(guarded, request, view(request, *args, **kwargs))
 
 
-class GuardedRequest:
-    """One request and its guards: what was reserved with each of them, what they decided, and how they refused it."""
+class GuardedRequest(NamedTuple):
+    """One request and its guards: what was reserved with each of them, what they decided, and how they refused it.
 
+    A reservation is None for a guard from which the request is exempt.
+    """
+
+    guards: Sequence[Guard]
+    costs: Sequence[int]
+    reservations: Sequence[Reservation | None]
+    verdicts: list[Verdict]
     refusal: Any = None
-
-    def __init__(
-        self, guards: Sequence[Guard], hits: Sequence[Hit | None], reservations: Sequence[Reservation]
-    ) -> None:
-        counted = [index for index, hit in enumerate(hits) if hit]
-        self.reservations = dict(zip(counted, reservations, strict=True))
-        self.costs = [hit[2] if hit else 0 for hit in hits]
-        self.guards = guards
-        self.verdicts = [
-            Verdict(
-                guard.throttle,
-                self.reservations[index].decision
-                if index in self.reservations
-                else guard.throttle.answer(True, "exempt"),
-            )
-            for index, guard in enumerate(guards)
-        ]
-
-    @property
-    def is_refused(self) -> bool:
-        """Return whether a throttle refused."""
-        return not all(verdict.decision.allowed for verdict in self.verdicts)
-
-    def annotate(self, request: Any) -> None:
-        """Set ``request.throttles``, the verdicts so far with those of outer guards, and ``request.throttle``."""
-        request.throttles = [*getattr(request, "throttles", ()), *self.verdicts]
-        request.throttle = decisive(request.throttles).decision
-
-    def uncount(self, indices: Sequence[int]) -> list[Reservation]:
-        """Return the reservations of guards that don't count the call, and correct their verdicts."""
-        for index in indices:
-            throttle, decision = self.verdicts[index]
-            remaining = min(decision.limit, decision.remaining + self.costs[index])
-            corrected = decision._replace(remaining=remaining, reset_after=math.inf)  # its end is unknown
-            self.verdicts[index] = Verdict(throttle, corrected)
-        return [self.reservations[index] for index in indices]
 
 
 def check_functions(**given: Any) -> None:
@@ -153,21 +124,34 @@ def _before(guards: Sequence[Guard], request: Any) -> Flow[GuardedRequest]:
     hits = []
     for guard in guards:
         hits.append((yield from guard.hit(request)))
-    guarded = GuardedRequest(guards, hits, (yield from reserve_flow([hit for hit in hits if hit])))
-    guarded.annotate(request)
-    if guarded.is_refused:
-        response = yield Result(refuse(request, guarded.verdicts), NOT_ASYNC)
-        guarded.refusal = with_fields(response, guarded.verdicts)
-    return guarded
+    counted = iter((yield from reserve_flow([hit for hit in hits if hit])))
+    reservations = [next(counted) if hit else None for hit in hits]
+    costs = [hit[2] if hit else 0 for hit in hits]
+    verdicts = [
+        Verdict(guard.throttle, guard.throttle.answer(True, "exempt") if taken is None else taken.decision)
+        for guard, taken in zip(guards, reservations, strict=True)
+    ]
+    request.throttles = [*getattr(request, "throttles", ()), *verdicts]  # after those of outer guards
+    request.throttle = decisive(request.throttles).decision
+    if all(verdict.decision.allowed for verdict in verdicts):
+        return GuardedRequest(guards, costs, reservations, verdicts)
+    response = yield Result(refuse(request, verdicts), NOT_ASYNC)
+    return GuardedRequest(guards, costs, reservations, verdicts, with_fields(response, verdicts))
 
 
 def _after(guarded: GuardedRequest, request: Any, response: Any) -> Flow[Any]:
     uncounted = []
-    for index in guarded.reservations:
-        if not (yield from guarded.guards[index].counts(request, response)):
-            uncounted.append(index)
-    yield from refund_flow(guarded.uncount(uncounted))
-    return add_fields(response, guarded.verdicts)
+    verdicts = guarded.verdicts
+    for index, (guard, taken) in enumerate(zip(guarded.guards, guarded.reservations, strict=True)):
+        if taken is None or (yield from guard.counts(request, response)):
+            continue
+        uncounted.append(taken)
+        decision = taken.decision
+        remaining = min(decision.limit, decision.remaining + guarded.costs[index])
+        corrected = decision._replace(remaining=remaining, reset_after=math.inf)  # its end is unknown
+        verdicts[index] = Verdict(guard.throttle, corrected)
+    yield from refund_flow(uncounted)
+    return add_fields(response, verdicts)
 
 
 async def _finish(guarded: GuardedRequest, request: Any, response: Any) -> Any:

@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 from struct import Struct
 from typing import NamedTuple
 
-from redis_kit.core import connections, flow, scripts
-from redis_kit.core.flow import Flow
+from redis_kit.core import scripts
+from redis_kit.core.flow import Flow, twin
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch
 from redis_kit.core.values.numbers import whole_number
-from redis_kit.throttling.engine.base import AnyThrottle, BaseThrottle, checked_throttle
+from redis_kit.throttling.engine.base import AnyThrottle, Asked, BaseThrottle, asking, checked_throttle, read_together
 
 MINUTES = scripts.load("redis_kit.throttling", "minutes")
 DAY = 1440  # minutes
@@ -27,24 +27,17 @@ class ThrottleCalls(NamedTuple):
     refused: int
 
 
-def recent(throttles: Sequence[AnyThrottle], *, minutes: int = 30) -> dict[AnyThrottle, list[ThrottleCalls]]:
+@asking
+def recent(throttles: Sequence[AnyThrottle], *, minutes: int = 30) -> Flow[dict[AnyThrottle, list[ThrottleCalls]]]:
     """Return the calls of each throttle in the last minutes, the current minute last.
 
     ``minutes`` is from 1 to 4320. One round trip for each connection. Refusals that a process repeated from memory are
     counted with its next call that reaches the server. Raises RedisUnavailable and InvalidValue.
     """
-    by_throttle: dict[AnyThrottle, list[ThrottleCalls]] = {}
-    for using, of_connection in by_connection(throttles).items():
-        by_throttle |= flow.run(read(of_connection, minutes), connections.client(using))
-    return by_throttle
+    return read_together(throttles, lambda of_connection: read(of_connection, minutes))
 
 
-async def arecent(throttles: Sequence[AnyThrottle], *, minutes: int = 30) -> dict[AnyThrottle, list[ThrottleCalls]]:
-    """See recent()."""
-    by_throttle: dict[AnyThrottle, list[ThrottleCalls]] = {}
-    for using, of_connection in by_connection(throttles).items():
-        by_throttle |= await flow.arun(read(of_connection, minutes), connections.aclient(using))
-    return by_throttle
+arecent = twin(recent)
 
 
 def read(throttles: Sequence[AnyThrottle], minutes: int) -> Flow[dict[AnyThrottle, list[ThrottleCalls]]]:
@@ -92,31 +85,23 @@ def add(sums: Mapping[int, list[int]], calls: Iterable[tuple[int, int, int]]) ->
             sums[time][1] += refused
 
 
-def by_connection(throttles: Sequence[AnyThrottle]) -> dict[str, list[AnyThrottle]]:
-    """Return the throttles of each connection."""
-    grouped: dict[str, list[AnyThrottle]] = {}
-    for throttle in throttles:
-        grouped.setdefault(checked_throttle(throttle).using, []).append(throttle)
-    return grouped
-
-
 BY_HOUR = scripts.load("redis_kit.throttling", "hours")
 HOURS = 90 * 24  # that can be read
 WEEK = 7 * 24  # hours
 
 
-def throttle_history(throttle: BaseThrottle, *, hours: int = WEEK) -> list[ThrottleCalls]:
+@asking
+def throttle_history(throttle: BaseThrottle, *, hours: int = WEEK) -> Flow[list[ThrottleCalls]]:
     """Return the calls of a throttle in each of the last hours, the current hour last.
 
     ``hours`` is from 1 to 2160. One round trip, with a reply of up to 75 KB. Refusals that a process repeated from
     memory are counted with its next call that reaches the server. Raises RedisUnavailable and InvalidValue.
     """
-    return checked_throttle(throttle).run_flow(read_hours(throttle, hours))
+    calls: list[ThrottleCalls] = yield Asked(checked_throttle(throttle), read_hours(throttle, hours))
+    return calls
 
 
-async def athrottle_history(throttle: BaseThrottle, *, hours: int = WEEK) -> list[ThrottleCalls]:
-    """See throttle_history()."""
-    return await checked_throttle(throttle).arun_flow(read_hours(throttle, hours))
+athrottle_history = twin(throttle_history)
 
 
 def read_hours(throttle: BaseThrottle, hours: int) -> Flow[list[ThrottleCalls]]:

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from redis_kit.core import connections, flow
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
-from redis_kit.throttling.engine.base import BaseThrottle
+from redis_kit.throttling.engine.base import BaseThrottle, asking, read_together
 from redis_kit.throttling.rules import Rule, listed, of_identities
 from redis_kit.throttling.statistics import counters, shadow_report
 from redis_kit.throttling.statistics import offenders as most_refused
@@ -40,18 +39,21 @@ class ThrottleFigures(NamedTuple):
         return bool(self.throttle.rates) and self.throttle.counted_rates == list(self.throttle.rates)
 
 
-def overview(throttles: Sequence[BaseThrottle], *, minutes: int, offenders: int, rules: int) -> list[ThrottleFigures]:
+@asking
+def overview(
+    throttles: Sequence[BaseThrottle], *, minutes: int, offenders: int, rules: int
+) -> Flow[list[ThrottleFigures]]:
     """Return the figures of throttles: the last ``minutes``, and of each up to ``offenders`` and ``rules``.
 
     Two round trips for each connection. Raises RedisUnavailable.
     """
-    by_throttle: dict[BaseThrottle, ThrottleFigures] = {}
-    for using in dict.fromkeys(throttle.using for throttle in throttles):
-        of_connection = [throttle for throttle in throttles if throttle.using == using]
+
+    def together(of_connection: Sequence[BaseThrottle]) -> Flow[dict[BaseThrottle, ThrottleFigures]]:
         flows = [read(throttle, minutes=minutes, offenders=offenders, rules=rules) for throttle in of_connection]
-        steps = gather(flows, combine=True)
-        by_throttle |= {figures.throttle: figures for figures in flow.run(steps, connections.client(using))}
-    return [by_throttle[throttle] for throttle in throttles]
+        figures = yield from gather(flows, combine=True)
+        return {each.throttle: each for each in figures}
+
+    return list((yield from read_together(throttles, together)).values())
 
 
 def read(throttle: BaseThrottle, *, minutes: int, offenders: int, rules: int) -> Flow[ThrottleFigures]:

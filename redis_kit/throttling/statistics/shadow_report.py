@@ -3,17 +3,15 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from redis_kit.core import scripts
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.flow import Flow
-from redis_kit.core.steps import Batch
+from redis_kit.core.flow import Flow, twin
+from redis_kit.core.steps import Batch, Call
 from redis_kit.core.values.rates import Rate
-from redis_kit.throttling.engine.base import BaseThrottle, checked_throttle
+from redis_kit.throttling.engine.base import Asked, BaseThrottle, asking, checked_throttle
 from redis_kit.throttling.keys import DEMAND
 from redis_kit.throttling.statistics import counters
 from redis_kit.throttling.statistics.counters import DAY
 
-DEMANDS = scripts.load("redis_kit.throttling", "read_demand")
 SHARE = 0.999  # of the windows that a proposed rate does not limit
 
 
@@ -44,34 +42,29 @@ class ShadowReport(NamedTuple):
         return self.refused / ((self.allowed + self.refused) or 1)
 
 
-def shadow_report(throttle: BaseThrottle) -> ShadowReport:
+@asking
+def shadow_report(throttle: BaseThrottle) -> Flow[ShadowReport]:
     """Return the report on a throttle in shadow mode. One round trip.
 
     Raises InvalidValue if the throttle is not in shadow mode or has no rate, and RedisUnavailable.
     """
-    return checked_throttle(throttle).run_flow(_checked(throttle))
+    report: ShadowReport | None = yield Asked(checked_throttle(throttle), read(throttle))
+    if report is None:
+        raise InvalidValue(f"The throttle {throttle.name!r} has no report: it needs shadow=True and a rate.")
+    return report
 
 
-async def ashadow_report(throttle: BaseThrottle) -> ShadowReport:
-    """See shadow_report()."""
-    return await checked_throttle(throttle).arun_flow(_checked(throttle))
+ashadow_report = twin(shadow_report)
 
 
 def read(throttle: BaseThrottle) -> Flow[ShadowReport | None]:
     """Read the report of a throttle; None if it has none. One round trip, or none."""
     if not (throttle.shadow and throttle.counted_rates):
         return None
-    stored, fields = yield Batch([counters.stored(throttle, DAY), DEMANDS([throttle.key(DEMAND)])])
+    stored, fields = yield Batch([counters.stored(throttle, DAY), Call("HGETALL", throttle.key(DEMAND))])
     day = counters.decoded(DAY, *stored)
     allowed, refused = sum(minute.allowed for minute in day), sum(minute.refused for minute in day)
     return _report(throttle.counted_rates[0], allowed, refused, fields)
-
-
-def _checked(throttle: BaseThrottle) -> Flow[ShadowReport]:
-    report = yield from read(throttle)
-    if report is None:
-        raise InvalidValue(f"The throttle {throttle.name!r} has no report: it needs shadow=True and a rate.")
-    return report
 
 
 def _report(rate: Rate, allowed: int, refused: int, fields: Sequence[bytes]) -> ShadowReport:

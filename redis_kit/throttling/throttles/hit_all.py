@@ -3,23 +3,25 @@
 from collections.abc import Sequence
 from typing import Any
 
-from redis_kit.core import connections, flow
+from redis_kit.core import connections
 from redis_kit.core.client.cluster import ClusterClient
 from redis_kit.core.errors import InvalidValue, RedisFailure
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, twin
 from redis_kit.core.text import shortened
-from redis_kit.throttling.engine.base import Asked
+from redis_kit.throttling.engine.base import Asked, asking
 from redis_kit.throttling.engine.decide import Call, Outcome, decide, settle
 from redis_kit.throttling.engine.reservation import Reservation
+from redis_kit.throttling.signals import throttled
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.decision import Decision
 
 Hit = tuple[Throttle, str | int] | tuple[Throttle, str | int, int]
 Calls = Sequence[Call[Throttle]]
-Outcomes = dict[tuple[str, str], Outcome]  # by the id of a throttle, and an identity
+Key = tuple[str, str]  # the id of a throttle, and an identity
 
 
-def hit_all(hits: Sequence[Hit]) -> list[Decision]:
+@asking
+def hit_all(hits: Sequence[Hit]) -> Flow[list[Decision]]:
     """Count one request with several throttles. Each hit is a tuple of throttle, identity and optional cost.
 
     If all throttles have room, all of them count it; otherwise none does. It takes one script and one round trip, or
@@ -29,37 +31,39 @@ def hit_all(hits: Sequence[Hit]) -> list[Decision]:
 
     Raises InvalidValue if the throttles use several connections or clocks.
     """
-    return [reservation.decision for reservation in reserve_all(hits)]
+    return [outcome.decision for _, outcome in (yield from _decided(hits))]
 
 
-async def ahit_all(hits: Sequence[Hit]) -> list[Decision]:
-    """See hit_all()."""
-    return [reservation.decision for reservation in await areserve_all(hits)]
-
-
-def reserve_all(hits: Sequence[Hit]) -> list[Reservation]:
+@asking
+def reserve_all(hits: Sequence[Hit]) -> Flow[list[Reservation]]:
     """Count one request with several throttles at what it may cost. See hit_all() and Throttle.reserve()."""
-    return flow.run(reserve_flow(hits), None)
+    return reserve_flow(hits)
 
 
-async def areserve_all(hits: Sequence[Hit]) -> list[Reservation]:
-    """See reserve_all()."""
-    return await flow.arun(reserve_flow(hits), None)
+ahit_all = twin(hit_all)
+areserve_all = twin(reserve_all)
 
 
 def reserve_flow(hits: Sequence[Hit]) -> Flow[list[Reservation]]:
     """See reserve_all(). A flow without a client."""
+    return [Reservation(call, outcome) for call, outcome in (yield from _decided(hits))]
+
+
+def _decided(hits: Sequence[Hit]) -> Flow[list[tuple[Call[Throttle], Outcome]]]:
     calls = [_read(hit) for hit in hits]
-    outcomes, rest = _early(_merged(calls))
+    keys = [(call.throttle.id, call.identity) for call in calls]
+    outcomes, rest = _early(_merged(keys, calls))
     if rest:
+        asked = list(rest.values())
         try:
-            results = yield Asked(rest[0].throttle, _steps(rest))
+            results = yield Asked(asked[0].throttle, _steps(asked))
         except RedisFailure as error:
-            results = [call.throttle.when_unavailable(call, error) for call in rest]
-        outcomes |= {_key(call): outcome for call, outcome in zip(rest, results, strict=True)}
-    for call, (throttle, identity, *_) in zip(calls, hits, strict=True):
-        yield from throttle.signal_flow(identity, outcomes[_key(call)])
-    return [Reservation(call, outcomes[_key(call)]) for call in calls]
+            results = [call.throttle.when_unavailable(call, error) for call in asked]
+        outcomes.update(zip(rest, results, strict=True))
+    if throttled.receivers:
+        for key, (throttle, identity, *_) in zip(keys, hits, strict=True):
+            yield from throttle.signal_flow(identity, outcomes[key])
+    return [(call, outcomes[key]) for key, call in zip(keys, calls, strict=True)]
 
 
 def _read(hit: Any) -> Call[Throttle]:
@@ -72,31 +76,28 @@ def _call(throttle: Throttle, identity: str | int, cost: int = 1) -> Call[Thrott
     return Call(throttle, throttle.checked(identity, cost), cost)
 
 
-def _key(call: Call[Throttle]) -> tuple[str, str]:
-    return call.throttle.id, call.identity
-
-
-def _merged(calls: Calls) -> list[Call[Throttle]]:
+def _merged(keys: Sequence[Key], calls: Calls) -> dict[Key, Call[Throttle]]:
     """Return one call for each identity of a throttle, at the sum of its costs."""
-    merged: dict[tuple[str, str], Call[Throttle]] = {}
-    for call in calls:
-        before = merged.get(_key(call))
-        merged[_key(call)] = _call(before.throttle, call.identity, before.cost + call.cost) if before else call
-    return list(merged.values())
+    merged: dict[Key, Call[Throttle]] = {}
+    for key, call in zip(keys, calls, strict=True):
+        before = merged.get(key)
+        merged[key] = call if before is None else _call(before.throttle, call.identity, before.cost + call.cost)
+    return merged
 
 
-def _early(calls: Calls) -> tuple[Outcomes, list[Call[Throttle]]]:
+def _early(calls: dict[Key, Call[Throttle]]) -> tuple[dict[Key, Outcome], dict[Key, Call[Throttle]]]:
     """Return the outcomes that need no server, and the calls to ask it about: none if one is refused without it."""
-    decisions = {
-        call: decision
-        for call in calls
-        if (decision := call.throttle.early_decision(call.identity, call.cost)) is not None
-    }
-    outcomes = {_key(call): Outcome(decision, 0, call.throttle.algorithm) for call, decision in decisions.items()}
-    rest = [call for call in calls if call not in decisions]
-    if not all(decisions.values()):
-        return outcomes | {_key(call): _unasked(call) for call in rest}, []
-    if len({(call.throttle.using, call.throttle.clock) for call in rest}) > 1:
+    outcomes: dict[Key, Outcome] = {}
+    rest: dict[Key, Call[Throttle]] = {}
+    for key, call in calls.items():
+        decision = call.throttle.early_decision(call.identity, call.cost)
+        if decision is None:
+            rest[key] = call
+        else:
+            outcomes[key] = Outcome(decision, 0, call.throttle.algorithm)
+    if not all(outcome.decision.allowed for outcome in outcomes.values()):
+        return outcomes | {key: _unasked(call) for key, call in rest.items()}, {}
+    if len({(call.throttle.using, call.throttle.clock) for call in rest.values()}) > 1:
         raise InvalidValue("Throttles that decide together must use one connection and one clock.")
     return outcomes, rest
 

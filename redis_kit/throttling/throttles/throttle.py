@@ -6,14 +6,13 @@ from random import random
 from time import monotonic
 from typing import Any, NoReturn
 
-from redis_kit.core import flow
 from redis_kit.core.errors import RedisFailure
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.primitive import with_own_init
 from redis_kit.core.steps import Sleep
 from redis_kit.core.values.numbers import seconds
 from redis_kit.throttling import rules
-from redis_kit.throttling.engine.base import RETRY, Asked, BaseThrottle
+from redis_kit.throttling.engine.base import RETRY, Asked, BaseThrottle, asking
 from redis_kit.throttling.engine.decide import Call, Mode, Outcome, decide
 from redis_kit.throttling.engine.reservation import Reservation
 from redis_kit.throttling.rules import Rules
@@ -81,59 +80,51 @@ class Throttle(BaseThrottle):
             await _Signal(self, identity, decision).arun(None)
         return decision
 
-    def reserve(self, identity: str | int, *, cost: int = 1) -> Reservation:
+    @asking
+    def reserve(self, identity: str | int, *, cost: int = 1) -> Flow[Reservation]:
         """Count a call whose cost is known only afterwards, at the highest ``cost`` that it may have.
 
         Call its ``settle()`` when the cost is known. See hit() and Reservation.
         """
-        return flow.run(self.reserve_flow(identity, cost), None)
+        return self.reserve_flow(identity, cost)
 
-    async def areserve(self, identity: str | int, *, cost: int = 1) -> Reservation:
-        """See reserve()."""
-        return await flow.arun(self.reserve_flow(identity, cost), None)
-
-    def acquire(self, identity: str | int, *, cost: int = 1, timeout: float | None = None) -> Decision:
+    @asking
+    def acquire(self, identity: str | int, *, cost: int = 1, timeout: float | None = None) -> Flow[Decision]:
         """Wait until a call is allowed, for at most ``timeout`` seconds, without limit by default.
 
         Meant for tasks and outgoing calls. Sleeps as long as the decision says, and up to 0.1 s longer, so that waiting
         callers don't all ask at once. Takes one round trip each time. Returns the refusal at once if the timeout is too
         short. Only that counts as a refusal; it does not count towards a ban.
         """
-        return flow.run(self._acquire(identity, cost, timeout), None)
+        call, deadline = Call(self, self.checked(identity, cost), cost), _deadline(timeout)
+        while not (decision := (yield from self._decide(call, Mode.WAIT)).decision):
+            pause = _pause(decision, deadline)
+            if pause is None:
+                refusal = yield from self._decide(call, Mode.GIVE_UP)
+                return (yield from self.signal_flow(identity, refusal)).decision
+            yield Sleep(pause)
+        return decision
 
-    async def aacquire(self, identity: str | int, *, cost: int = 1, timeout: float | None = None) -> Decision:
-        """See acquire()."""
-        return await flow.arun(self._acquire(identity, cost, timeout), None)
-
-    def peek(self, identity: str | int, *, cost: int = 1) -> Decision:
+    @asking
+    def peek(self, identity: str | int, *, cost: int = 1) -> Flow[Decision]:
         """Return what ``hit()`` would return, without counting. One round trip."""
-        return flow.run(self.peek_flow(identity, cost), None).decision
+        return (yield from self.peek_flow(identity, cost)).decision
 
-    async def apeek(self, identity: str | int, *, cost: int = 1) -> Decision:
-        """See peek()."""
-        return (await flow.arun(self.peek_flow(identity, cost), None)).decision
-
-    def reset(self, identity: str | int) -> bool:
+    @operation
+    def reset(self, identity: str | int) -> Flow[bool]:
         """Forget all calls of an identity and its automatic ban. Return whether there were any. One round trip.
 
         Other processes may repeat a refusal that they remember for up to ``REMEMBER`` seconds. Raises RedisUnavailable.
         """
-        return self.run_flow(rules.by_identity(self, self.checked(identity, 1)))
+        return rules.by_identity(self, self.checked(identity, 1))
 
-    async def areset(self, identity: str | int) -> bool:
-        """See reset()."""
-        return await self.arun_flow(rules.by_identity(self, self.checked(identity, 1)))
-
-    def offenders(self, limit: int = 20) -> list[Offender]:
+    @operation
+    def offenders(self, limit: int = 20) -> Flow[list[Offender]]:
         """Return the identities that were refused most often, at most ``limit`` of them (1 to 100). One round trip.
 
         Raises InvalidValue and RedisUnavailable.
         """
-        return self.run_flow(offenders.read(self, limit))
-
-    async def aoffenders(self, limit: int = 20) -> list[Offender]:
-        """See offenders()."""
-        return await self.arun_flow(offenders.read(self, limit))
+        return offenders.read(self, limit)
 
     @property
     def wait(self) -> NoReturn:
@@ -165,16 +156,6 @@ class Throttle(BaseThrottle):
             yield _Signal(self, identity, outcome.decision)
         return outcome
 
-    def _acquire(self, identity: str | int, cost: int, timeout: float | None) -> Flow[Decision]:
-        call, deadline = Call(self, self.checked(identity, cost), cost), _deadline(timeout)
-        while not (decision := (yield from self._decide(call, Mode.WAIT)).decision):
-            pause = _pause(decision, deadline)
-            if pause is None:
-                refusal = yield from self._decide(call, Mode.GIVE_UP)
-                return (yield from self.signal_flow(identity, refusal)).decision
-            yield Sleep(pause)
-        return decision
-
     def _decide(self, call: Call["Throttle"], mode: Mode) -> Flow[Outcome]:
         """Decide without the server if that is possible. Only a count uses the refusals that the process remembers."""
         if mode is Mode.COUNT:
@@ -200,6 +181,12 @@ class Throttle(BaseThrottle):
         decision = self.local_buckets.decide(call.identity, call.cost, consume=consume)
         allowed = decision.allowed or self.shadow
         return Outcome(decision._replace(allowed=allowed, reason="local"), 0, self.algorithm)
+
+    areserve = twin(reserve)
+    aacquire = twin(acquire)
+    apeek = twin(peek)
+    areset = twin(reset)
+    aoffenders = twin(offenders)
 
 
 class _Signal:
