@@ -10,10 +10,9 @@ from redis_kit.core.keys import BUCKETS
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Argument, Batch, Call
 from redis_kit.signins import keys
-from redis_kit.signins.cohorts.segments import SignInModel
 from redis_kit.signins.days import FIRST
 from redis_kit.signins.settings import SignInSettings
-from redis_kit.signins.users.base import BYTES, SignInUser, State, days_with_kinds, offset
+from redis_kit.signins.users.base import BYTES, SignInModel, SignInUser, State, days_with_kinds, offset
 
 RESTORE = scripts.load("redis_kit.signins", "restore")
 BATCH = 100  # users in one round trip

@@ -23,16 +23,31 @@ BYTES = 46
 WEEK = 7  # days
 
 
-class SignInUser(Primitive):
+class SignInStore(Primitive):
+    """What carries out the flows of sign-ins."""
+
+    component, settings = "signins", SignInSettings
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, using=conf.section(SignInSettings).USING)
+
+
+class SignInModel(SignInStore):
+    """A model whose instances sign in."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(keys.label(model))
+        self.model = model
+
+
+class SignInUser(SignInModel):
     """One instance of a model, as it is stored: a bitmap per year with the day of the year as offset, and its state.
 
     The bitmaps are those of "Redis Deep Adventure" by Qian Wenpin, one for each year in place of one for all.
     """
 
-    component, settings = "signins", SignInSettings
-
     def __init__(self, model: Any, pk: Any) -> None:
-        super().__init__(keys.label(model), using=conf.section(SignInSettings).USING)
+        super().__init__(model)
         self.id = str(pk)
         self.member = keys.member_of(self.id)
         self.bucket = bucket_of(self.member)
