@@ -1,11 +1,9 @@
 """Sign-ins as a component."""
 
 import sys
-from collections.abc import Iterable
 from typing import Any
 
 from django.apps import apps
-from django.core.checks import CheckMessage
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.component import Component
@@ -35,12 +33,6 @@ class SignIns(Component):
         # An instance of a proxy may be deleted as one of its parent, too.
         for model in {*models, *(model._meta.concrete_model for model in models)}:
             post_delete.connect(_deleted, sender=model, dispatch_uid="redis_kit.signins.deleted")
-
-    def checks(self) -> Iterable[CheckMessage]:
-        """Yield a warning if the attribute with the time zone is missing in the models that sign in."""
-        from redis_kit.signins.checks import messages
-
-        return messages()
 
 
 # These modules load the client library, so they are imported at the first log-in or deletion, not at start-up.
