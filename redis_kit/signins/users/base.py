@@ -89,17 +89,20 @@ class Summary(NamedTuple):
 
 
 class State(NamedTuple):
-    """A stored state without its zone; see scripts/_state.lua."""
+    """A stored state. Behind it is the zone of the latest sign-in at a time, not on a date.
 
-    last: int
-    streak: int
-    longest: int
-    total: int
-    first: int
-    place: int
-    frozen: int
-    before: int
-    token: bytes
+    That is the number of seconds from UTC to the start of a day, and the zone's name.
+    """
+
+    last: int  # last day of the latest streak, with the frozen days behind it; 0 if there is none
+    streak: int  # number of sign-ins of that streak
+    longest: int  # of the longest streak
+    total: int  # number of sign-ins
+    first: int  # day of the first sign-in; 0 if there is none
+    place: int  # in the bitmaps of days; -1 if there is none
+    frozen: int  # latest frozen day; 0 if there is none
+    before: int  # longest streak before the latest change
+    token: bytes  # of the call that made it
 
     @classmethod
     def of(cls, stored: bytes | None) -> "State | None":
