@@ -1,22 +1,27 @@
 """Sign-ins as methods of a model, without a database field. The Redis client is loaded at the first use."""
 
-from datetime import date, datetime
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
 
 from redis_kit.core.awaitables import LocalCall
-from redis_kit.core.errors import RedisUnavailable
+from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.core.flow import Flow, operation, twin
+from redis_kit.core.steps import Batch, Call
 from redis_kit.signins import keys
-from redis_kit.signins.calendar import Calendar
+from redis_kit.signins.calendar import Calendar, month_length
 from redis_kit.signins.days import FIRST, checked, moment, reading, today
 from redis_kit.signins.signals import signed_in
+from redis_kit.signins.users.base import BYTES, SignInUser, Summary, days_in, offset, summarized
+from redis_kit.signins.users.changes import Changes, SignIn
 
 if TYPE_CHECKING:
     from redis_kit.signins.cohorts.activity import Activity
-    from redis_kit.signins.users.base import History, Summary
-    from redis_kit.signins.users.changes import Changes, SignIn
+
+
+WEEK = 7  # days
 
 
 class SignIns:
@@ -33,9 +38,9 @@ class SignIns:
 
 def _store(using: str) -> Any:
     """Return what carries out a flow, on the connection of the settings."""
-    from redis_kit.signins.users.base import SignInStore
+    from redis_kit.signins.cohorts.segments import SignInStore
 
-    return SignInStore("signins")
+    return SignInStore()
 
 
 class SignInMixin:
@@ -48,7 +53,7 @@ class SignInMixin:
     sign_ins = SignIns()
 
     @operation(over=_store)
-    def sign_in(self, at: datetime | date | None = None, *, token: str = "") -> "Flow[SignIn]":
+    def sign_in(self, at: datetime | date | None = None, *, token: str = "") -> Flow[SignIn]:
         """Sign in now, or at an earlier time or day. The first sign-in on a day is ``new``, and sends ``signed_in``.
 
         Two to four round trips for a day before others. Raises InvalidValue for a datetime without a time zone if
@@ -56,7 +61,7 @@ class SignInMixin:
         If RedisUnavailable is ``indeterminate``, sign in again: the day counts once. With the same ``token``, which is
         any text, the second call returns what the first one would have returned, with its milestones.
         """
-        changes, when = _changes(self), (yield reading(moment, self, at))
+        changes, when = Changes.of(self), (yield reading(moment, self, at))
         try:
             result = yield from changes.sign_in(when, token)
         except RedisUnavailable:
@@ -65,29 +70,29 @@ class SignInMixin:
         return (yield from _announced(self, result, "sign_in"))
 
     @operation(over=_store)
-    def make_up_sign_in(self, day: date, *, token: str = "") -> "Flow[SignIn]":
+    def make_up_sign_in(self, day: date, *, token: str = "") -> Flow[SignIn]:
         """Sign in on a missed day, which then counts as others do. Two round trips at most; sends ``signed_in``.
 
         Raises NoneLeft after ``MAKE_UPS`` in the day's month, and InvalidValue for a day outside ``WINDOW``.
         """
-        changes, now = _changes(self), (yield reading(today, self))
+        changes, now = Changes.of(self), (yield reading(today, self))
         result = yield from changes.make_up(checked("day", day), now, token)
         return (yield from _announced(self, result, "make_up"))
 
     @operation(over=_store)
-    def freeze_sign_ins(self, day: date, *, token: str = "") -> "Flow[SignIn]":
+    def freeze_sign_ins(self, day: date, *, token: str = "") -> Flow[SignIn]:
         """Freeze a day: streaks continue over it without a sign-in, and it does not count. The first call is ``new``.
 
         Raises NoneLeft after ``FREEZES`` in the day's month, and InvalidValue for a day outside ``WINDOW``.
         """
-        changes, now = _changes(self), (yield reading(today, self))
+        changes, now = Changes.of(self), (yield reading(today, self))
         result = yield from changes.freeze(checked("day", day), now, token)
         if result.new:
             yield _recording(self, day, "freeze")
         return result
 
     @operation(over=_store)
-    def sign_in_summary(self) -> "Flow[Summary]":
+    def sign_in_summary(self) -> Flow[Summary]:
         """Return the present streak, the longest one, the total and the first day."""
         return _summary(self)
 
@@ -107,12 +112,15 @@ class SignInMixin:
 
         Raises InvalidValue if the end is before the start.
         """
-        return _history(self).count(*_range(start, end))
+        user = SignInUser.of(self)
+        calls = [Call("BITCOUNT", user.year_key(year), *bits, "BIT") for year, *bits in _years(start, end)]
+        return sum((yield Batch(calls))) if calls else 0
 
     @operation(over=_store)
     def signed_in_on(self, day: date) -> Flow[bool]:
         """Return whether there was a sign-in on a day."""
-        return _history(self).marked(checked("day", day))
+        key = SignInUser.of(self).year_key(checked("day", day).year)
+        return bool((yield Call("GETBIT", key, offset(day))))
 
     @operation(over=_store)
     def first_sign_in(self, start: date | None = None, end: date | None = None) -> Flow[date | None]:
@@ -120,18 +128,32 @@ class SignInMixin:
 
         Raises InvalidValue if the end is before the start.
         """
-        return _history(self).first(*_range(start, end))
+        user, years = SignInUser.of(self), list(_years(start, end))
+        calls = [Call("BITPOS", user.year_key(year), 1, *bits, "BIT") for year, *bits in years]
+        places = (yield Batch(calls)) if calls else []
+        found = (date(year, 1, 1) + timedelta(at) for at, (year, *_) in zip(places, years, strict=True) if at >= 0)
+        return next(found, None)
 
     @operation(over=_store)
     def sign_in_week(self, first: date) -> Flow[list[bool]]:
         """Return for seven days, from the first on, whether there was a sign-in."""
-        return _history(self).week(checked("first", first))
+        user, rest = SignInUser.of(self), (date(checked("first", first).year, 12, 31) - first).days + 1
+        slices = [(first, min(WEEK, rest))]
+        if rest < WEEK:
+            slices.append((date(first.year + 1, 1, 1), WEEK - rest))
+        replies = yield Batch([_slice(user, *each) for each in slices])
+        return [bit for (bits,), (_, length) in zip(replies, slices, strict=True) for bit in _bits_of(bits, length)]
 
     @operation(over=_store)
     def sign_in_calendar(self, year: int, month: int) -> Flow[Calendar]:
         """Return a month with its sign-ins. Raises InvalidValue for a month that does not exist or is before 2000."""
-        history, now = _history(self), (yield reading(today, self))
-        return (yield from history.calendar(year, month, now))
+        user, now = SignInUser.of(self), (yield reading(today, self))
+        length, first = month_length(year, month), date(year, month, 1)
+        covered_from = Call("GETRANGE", user.year_key(year), BYTES, -1)
+        (marks,), behind = yield Batch([_slice(user, first, length), covered_from])
+        covered = set(days_in(year, behind))
+        is_covered = [first + timedelta(at) in covered for at in range(length)]
+        return Calendar(year, month, _bits_of(marks, length), now, is_covered)
 
     @operation(over=_store)
     def erase_sign_ins(self) -> Flow[bool]:
@@ -142,7 +164,7 @@ class SignInMixin:
         """
         from redis_kit.signins.database.record import rows_of
 
-        changes, rows = _changes(self, saved=False), rows_of(self)
+        changes, rows = Changes.of(self, saved=False), rows_of(self)
         yield LocalCall(rows.delete, rows.adelete)  # first, or they could be restored
         return (yield from changes.erase())
 
@@ -160,7 +182,7 @@ class SignInMixin:
     aerase_sign_ins = twin(erase_sign_ins)
 
 
-def _announced(instance: Any, result: "SignIn", kind: str) -> "Flow[SignIn]":
+def _announced(instance: Any, result: SignIn, kind: str) -> Flow[SignIn]:
     if result.new:
         yield _recording(instance, result.day, kind)
         sender, send, asend = type(instance), signed_in.send_robust, signed_in.asend_robust
@@ -175,29 +197,28 @@ def _recording(instance: Any, day: date, kind: str) -> LocalCall:
     return LocalCall(record, arecord, instance, day, kind)
 
 
-def _summary(instance: Any) -> "Flow[Summary]":
-    history, now = _history(instance), (yield reading(today, instance))
-    return (yield from history.summary(now))
+def _summary(instance: Any) -> Flow[Summary]:
+    user, now = SignInUser.of(instance), (yield reading(today, instance))
+    return summarized((yield Call("GET", user.state_key())), now)
 
 
-def _history(instance: Any) -> "History":
-    from redis_kit.signins.users.base import History, pk_of
-
-    return History(type(instance), pk_of(instance))
+def _slice(user: SignInUser, first: date, length: int) -> Call:
+    return Call("BITFIELD_RO", user.year_key(first.year), "GET", f"u{length}", offset(first))
 
 
-def _changes(instance: Any, *, saved: bool = True) -> "Changes":
-    from redis_kit.signins.users.base import pk_of
-    from redis_kit.signins.users.changes import Changes
-
-    return Changes(type(instance), pk_of(instance, saved=saved))
+def _bits_of(number: int, length: int) -> list[bool]:
+    return [bit == "1" for bit in f"{number:0{length}b}"]
 
 
-def _range(start: date | None, end: date | None) -> tuple[date, date]:
-    return (
-        FIRST if start is None else checked("start", start),
-        date.max if end is None else checked("end", end),
-    )
+def _years(start: date | None, end: date | None) -> Iterator[tuple[int, int, int]]:
+    """Yield each year of a range with the offsets of its first and its last day there."""
+    start = FIRST if start is None else checked("start", start)
+    end = date.max if end is None else checked("end", end)
+    if end < start:
+        raise InvalidValue(f"start and end are {start} and {end}; a range must not end before it starts.")
+    first, last = max(start, FIRST), min(end, date(date.today().year + 1, 12, 31))
+    for year in range(first.year, last.year + 1):
+        yield year, offset(max(first, date(year, 1, 1))), offset(min(last, date(year, 12, 31)))
 
 
 def models() -> list[Any]:

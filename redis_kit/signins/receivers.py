@@ -6,6 +6,7 @@ from django.db import transaction
 
 from redis_kit.core import conf
 from redis_kit.core.errors import RedisKitError
+from redis_kit.signins.cohorts.segments import SignInStore
 from redis_kit.signins.database.record import rows_of
 from redis_kit.signins.errors import log_failure, log_repeated_failure
 from redis_kit.signins.mixin import SignInMixin
@@ -33,8 +34,7 @@ def deleted(instance: Any, using: str) -> None:
 
     def erase() -> None:
         try:
-            changes = Changes(model, pk)
-            changes.run_flow(changes.erase())
+            SignInStore().run_flow(Changes(model, pk).erase())
         except RedisKitError as error:
             remedy = f"run {model.__name__}(pk={pk!r}).erase_sign_ins()"
             log_failure(f"{model._meta.label} {pk} was deleted, and its sign-ins were not: {remedy}", error)

@@ -9,9 +9,8 @@ from redis_kit.core.values.numbers import whole_number
 from redis_kit.signins import days
 from redis_kit.signins.cohorts import counts, standings
 from redis_kit.signins.cohorts.counts import ActiveDay, Cohort
-from redis_kit.signins.cohorts.segments import DAY, FIRST, Part, Segment
+from redis_kit.signins.cohorts.segments import DAY, FIRST, Part, Segment, SignInModel
 from redis_kit.signins.cohorts.standings import Standing
-from redis_kit.signins.users.base import SignInModel
 
 WEEK, MONTH = 7, 30
 
@@ -56,7 +55,7 @@ class Activity(SignInModel):
     def streaks(self, users: Iterable[Any]) -> Flow[dict[Any, int]]:
         """Return the present streak of each of these instances, by primary key. Raises InvalidValue for over 10,000."""
         dated = yield days.reading(standings.with_today, list(users))
-        return (yield from standings.streaks_of(self.model, dated))
+        return (yield from standings.streaks_of(dated))
 
     @operation
     def leaderboard(self, limit: int = 10, day: date | None = None) -> Flow[list[Standing]]:

@@ -11,18 +11,37 @@ from functools import reduce
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
+from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
+from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call, Spread
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.core.values.sequences import batched
 from redis_kit.signins import keys
-from redis_kit.signins.users.base import SignInModel
+from redis_kit.signins.settings import SignInSettings
 
 DAY, FIRST = "day", "first"
 FEW = 8  # days whose bitmaps are read by one command: a longer one would keep the server from others
 CHUNK = 1000  # ids in one round trip
 MOST = 10_000_000  # ids
+
+
+class SignInStore(Primitive):
+    """What carries out the flows of sign-ins."""
+
+    component, settings = "signins", SignInSettings
+
+    def __init__(self, name: str = "signins") -> None:
+        super().__init__(name, using=conf.section(SignInSettings).USING)
+
+
+class SignInModel(SignInStore):
+    """A model whose instances sign in."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(keys.label(model))
+        self.model = model
 
 
 class Part(NamedTuple):

@@ -39,7 +39,7 @@ from redis_kit.signins.cohorts.counts import ActiveDay, Cohort
 from redis_kit.signins.cohorts.standings import Standing
 from redis_kit.signins.database.rebuild import Rebuild
 from redis_kit.signins.days import today
-from redis_kit.signins.users.base import History
+from redis_kit.signins.users.base import SignInUser, overview
 
 LINES, LEADERS = 28, 10  # days, users
 DAYS = 63  # before which no week, month or cohort of the page begins
@@ -185,8 +185,7 @@ class SignInsPanel(Panel):
             yield Table(_("Sign-ins of %(name)s") % {"name": id}, (), [], empty=refused)
             return
         last = today()
-        history = History(model, id)
-        summary, days = history.run_flow(history.overview(year_to(last)[0], last))
+        summary, days = Activity(model).run_flow(overview(SignInUser(model, id), year_to(last)[0], last))
         if summary.first is None:
             none = _("No user with this primary key has signed in.")
             yield Table(_("Sign-ins of %(name)s") % {"name": id}, (), [], empty=none)

@@ -9,10 +9,11 @@ from redis_kit.core.keys import BUCKETS
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Argument, Batch, Call
 from redis_kit.signins import keys
+from redis_kit.signins.cohorts.segments import SignInModel
 from redis_kit.signins.cohorts.standings import LONGEST
 from redis_kit.signins.days import FIRST
 from redis_kit.signins.settings import SignInSettings
-from redis_kit.signins.users.base import BYTES, STATE, SignInModel, SignInUser, State, days_with_kinds, offset
+from redis_kit.signins.users.base import BYTES, STATE, SignInUser, State, days_with_kinds, offset
 
 RESTORE = scripts.load("redis_kit.signins", "restore")
 BATCH = 100  # users in one round trip
@@ -78,7 +79,7 @@ def _restore(user: SignInUser, days: Days, old: bytes, merged: dict[date, str]) 
         merged[day] = min(kind, merged.get(day, kind), key=KINDS.index)
     state = State.of(old) or State(0, 0, 0, 0, 0, -1, 0, 0, b"restored")
     after = _worked_out(state, merged)
-    options, tag = conf.section(SignInSettings), user.tag()
+    options, tag = conf.section(SignInSettings), user.tag
     oldest = date.today() - timedelta(seconds=options.RETENTION)
     years = sorted({day.year for day in merged})
     named = [
