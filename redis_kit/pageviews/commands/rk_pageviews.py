@@ -3,7 +3,7 @@
 import argparse
 import json
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, get_args
 
 from django.core.management.base import CommandError, CommandParser
 from django.utils import translation
@@ -12,7 +12,7 @@ from redis_kit.core import terminal
 from redis_kit.core.terminal import aligned, cut, whole
 from redis_kit.core.values.csv_rows import CSVWriter
 from redis_kit.pageviews import periods
-from redis_kit.pageviews.counter import MAX_TOP, PageViews
+from redis_kit.pageviews.counter import MAX_TOP, PageViews, Period
 from redis_kit.pageviews.database.history import history
 from redis_kit.pageviews.database.snapshots import MAX_DAYS, snapshot
 from redis_kit.pageviews.questions import numbers
@@ -48,8 +48,7 @@ class Command(terminal.ActionCommand):
             add("--key", action=terminal.Once, type=terminal.name, help="key of an object of the page")
         if action == "top":
             add("--day", type=_day, help="YYYY-MM-DD (default: today)")
-            add("--period", choices=("day", "week", "month"), help="the day, or what it is in (default: day)")
-            add("--trending", action="store_true", help="by views that lose weight with time")
+            add("--period", choices=get_args(Period), default="day", help="the day, or what it is in (default: day)")
             about = f"number of lines, 1 to {MAX_TOP:,} (default: 10)"
             add("-n", "--limit", type=whole(1, MAX_TOP), default=10, help=about)
         add("--json", action="store_true", help="print JSON")
@@ -86,21 +85,15 @@ class Command(terminal.ActionCommand):
         else:
             CSVWriter(self.stdout, lineterminator="\n").writerows([("day", "dropped"), *rows])
 
-    def _top(
-        self, *, page: str | None, day: date | None, period: str | None, trending: bool, limit: int, **options: Any
-    ) -> None:
-        if trending and (day or period):
-            raise CommandError("--trending is about now: it takes no --day and no --period", returncode=2)
-        views = _views(page)
-        rows = views.trending(limit) if trending else views.top(limit, day, period=period or "day")  # type: ignore[arg-type]
-        column = "score" if trending else "views"
+    def _top(self, *, page: str | None, day: date | None, period: Period, limit: int, **options: Any) -> None:
+        rows = _views(page).top(limit, day, period=period)
         if options["json"]:
-            self.write_json([{"name": name, column: round(number, 2)} for name, number in rows])
+            self.write_json([{"name": name, "views": number} for name, number in rows])
         if not rows:
             raise CommandError("There are no views.")
         if not options["json"]:
-            lines = [(cut(name), f"{number:,.1f}" if trending else f"{number:,}") for name, number in rows]
-            self.write_lines(aligned([("OBJECT" if page else "PAGE", column.upper()), *lines], right=(1,)))
+            lines = [(cut(name), f"{number:,}") for name, number in rows]
+            self.write_lines(aligned([("OBJECT" if page else "PAGE", "VIEWS"), *lines], right=(1,)))
 
 
 def _views(page: str | None, key: str | None = None) -> PageViews:

@@ -89,9 +89,6 @@ def test_top_is_a_table_of_pages_or_objects(viewed, rk_pageviews):
     assert [line.split() for line in output.splitlines()][:2] == [["PAGE", "VIEWS"], ["post", "2"]]
     assert "\t" not in output
     assert json.loads(rk_pageviews("top", "--page", "post", "--period", "month", "--json")[1])[0]["name"] in ("1", "2")
-    trend = json.loads(rk_pageviews("top", "--trending", "--limit", "1", "--json")[1])
-    assert [entry["name"] for entry in trend] == ["post"]
-    assert trend[0]["score"] == pytest.approx(2.06, abs=0.02)
 
 
 def test_top_without_views_is_one(kit, rk_pageviews):
@@ -112,7 +109,6 @@ def test_top_without_views_is_one(kit, rk_pageviews):
         (["export", "--start", "2024-01-02", "--end", "2024-01-01"], "a range has 1 to 366 days"),
         (["export", "--key", "1"], "--key needs --page"),
         (["export", "--page", "x" * 600], "at most 512 are allowed"),
-        (["top", "--trending", "--period", "week"], "--trending is about now"),
     ],
 )
 def test_wrong_arguments_end_with_two_and_are_named(kit, rk_pageviews, arguments, error):
