@@ -36,7 +36,7 @@ class SignIns:
         return Activity(owner)
 
 
-def _store(using: str) -> Any:
+def store(using: str) -> Any:
     """Return what carries out a flow, on the connection of the settings."""
     from redis_kit.signins.cohorts.segments import SignInStore
 
@@ -52,7 +52,7 @@ class SignInMixin:
 
     sign_ins = SignIns()
 
-    @operation(over=_store)
+    @operation(over=store)
     def sign_in(self, at: datetime | date | None = None, *, token: str = "") -> Flow[SignIn]:
         """Sign in now, or at an earlier time or day. The first sign-in on a day is ``new``, and sends ``signed_in``.
 
@@ -69,7 +69,7 @@ class SignInMixin:
             raise
         return (yield from _announced(self, result, "sign_in"))
 
-    @operation(over=_store)
+    @operation(over=store)
     def make_up_sign_in(self, day: date, *, token: str = "") -> Flow[SignIn]:
         """Sign in on a missed day, which then counts as others do. Two round trips at most; sends ``signed_in``.
 
@@ -79,7 +79,7 @@ class SignInMixin:
         result = yield from changes.make_up(checked("day", day), now, token)
         return (yield from _announced(self, result, "make_up"))
 
-    @operation(over=_store)
+    @operation(over=store)
     def freeze_sign_ins(self, day: date, *, token: str = "") -> Flow[SignIn]:
         """Freeze a day: streaks continue over it without a sign-in, and it does not count. The first call is ``new``.
 
@@ -91,22 +91,22 @@ class SignInMixin:
             yield _recording(self, day, "freeze")
         return result
 
-    @operation(over=_store)
+    @operation(over=store)
     def sign_in_summary(self) -> Flow[Summary]:
         """Return the present streak, the longest one, the total and the first day."""
         return _summary(self)
 
-    @operation(over=_store)
+    @operation(over=store)
     def sign_in_streak(self) -> Flow[int]:
         """Return the number of days in a row up to today, or to yesterday if today has no sign-in yet."""
         return (yield from _summary(self)).streak
 
-    @operation(over=_store)
+    @operation(over=store)
     def longest_sign_in_streak(self) -> Flow[int]:
         """Return the longest streak ever, in days."""
         return (yield from _summary(self)).longest
 
-    @operation(over=_store)
+    @operation(over=store)
     def sign_in_count(self, start: date | None = None, end: date | None = None) -> Flow[int]:
         """Return the number of days with a sign-in from start to end, both included; by default of all days.
 
@@ -116,13 +116,13 @@ class SignInMixin:
         calls = [Call("BITCOUNT", user.year_key(year), *bits, "BIT") for year, *bits in _years(start, end)]
         return sum((yield Batch(calls))) if calls else 0
 
-    @operation(over=_store)
+    @operation(over=store)
     def signed_in_on(self, day: date) -> Flow[bool]:
         """Return whether there was a sign-in on a day."""
         key = SignInUser.of(self).year_key(checked("day", day).year)
         return bool((yield Call("GETBIT", key, offset(day))))
 
-    @operation(over=_store)
+    @operation(over=store)
     def first_sign_in(self, start: date | None = None, end: date | None = None) -> Flow[date | None]:
         """Return the first day with a sign-in from start to end, both included; None if there is none.
 
@@ -134,7 +134,7 @@ class SignInMixin:
         found = (date(year, 1, 1) + timedelta(at) for at, (year, *_) in zip(places, years, strict=True) if at >= 0)
         return next(found, None)
 
-    @operation(over=_store)
+    @operation(over=store)
     def sign_in_week(self, first: date) -> Flow[list[bool]]:
         """Return for seven days, from the first on, whether there was a sign-in."""
         user, rest = SignInUser.of(self), (date(checked("first", first).year, 12, 31) - first).days + 1
@@ -144,7 +144,7 @@ class SignInMixin:
         replies = yield Batch([_slice(user, *each) for each in slices])
         return [bit for (bits,), (_, length) in zip(replies, slices, strict=True) for bit in _bits_of(bits, length)]
 
-    @operation(over=_store)
+    @operation(over=store)
     def sign_in_calendar(self, year: int, month: int) -> Flow[Calendar]:
         """Return a month with its sign-ins. Raises InvalidValue for a month that does not exist or is before 2000."""
         user, now = SignInUser.of(self), (yield reading(today, self))
@@ -155,7 +155,7 @@ class SignInMixin:
         is_covered = [first + timedelta(at) in covered for at in range(length)]
         return Calendar(year, month, _bits_of(marks, length), now, is_covered)
 
-    @operation(over=_store)
+    @operation(over=store)
     def erase_sign_ins(self) -> Flow[bool]:
         """Delete all sign-ins of this instance, and return whether Redis had any. Two round trips and a query.
 
