@@ -67,9 +67,9 @@ class Changes(SignInUser):
     def freeze(self, day: date, today: date, token: str = "") -> Flow[SignIn]:
         """Freeze a day, over which streaks continue. Raises NoneLeft, and InvalidValue for a day outside ``WINDOW``."""
         window = timedelta(conf.section(SignInSettings).WINDOW)
-        if not max(today - window, FIRST) <= day <= today + window:
-            wrong = f"only days from {max(today - window, FIRST)} to {today + window} can be frozen"
-            raise InvalidValue(f"day is {day}; {wrong}.")
+        earliest, latest = max(today - window, FIRST), today + window
+        if not earliest <= day <= latest:
+            raise InvalidValue(f"day is {day}; only days from {earliest} to {latest} can be frozen.")
         return (yield from self._fill_in(Moment(day, "", 0), "freeze", _token(token)))
 
     def _fill_in(self, moment: Moment, kind: Kind, token: str) -> Flow[SignIn]:
