@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections.abc import Iterable
 from datetime import date, timedelta
 from typing import Any, get_args
 
@@ -70,20 +71,18 @@ class Command(terminal.ActionCommand):
     ) -> None:
         if key is not None and page is None:
             raise CommandError("--key needs --page, the page that it is an object of", returncode=2)
-        days = history(_views(page, key), *_range(start, end))
-        if options["json"]:
-            self.write_json([day._asdict() for day in days])
-            return
-        writer = CSVWriter(self.stdout, lineterminator="\n")
-        writer.writerows([Day._fields, *days])
+        self._write(Day._fields, history(_views(page, key), *_range(start, end)), as_json=options["json"])
 
     def _dropped(self, *, start: date | None, end: date | None, **options: Any) -> None:
         days = periods.days(*_range(start, end))
-        rows = list(zip(days, PageViews.site(on_failure="raise").run_flow(numbers.dropped(days)), strict=True))
-        if options["json"]:
-            self.write_json([{"day": day, "dropped": count} for day, count in rows])
+        counts = _views(None).run_flow(numbers.dropped(days))
+        self._write(("day", "dropped"), zip(days, counts, strict=True), as_json=options["json"])
+
+    def _write(self, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]], *, as_json: bool) -> None:
+        if as_json:
+            self.write_json([dict(zip(names, row, strict=True)) for row in rows])
         else:
-            CSVWriter(self.stdout, lineterminator="\n").writerows([("day", "dropped"), *rows])
+            CSVWriter(self.stdout, lineterminator="\n").writerows([names, *rows])
 
     def _top(self, *, page: str | None, day: date | None, period: Period, limit: int, **options: Any) -> None:
         rows = _views(page).top(limit, day, period=period)
