@@ -5,7 +5,7 @@ import logging
 from datetime import UTC, datetime
 from typing import Any
 
-from redis_kit.core.activity import current_fields
+from redis_kit.core import activity
 from redis_kit.core.logs.filters import MARK
 from redis_kit.core.text import shortened
 from redis_kit.core.tracing import spans
@@ -30,9 +30,9 @@ class JSONFormatter(logging.Formatter):
             "message": record.getMessage(),
             "process": record.process,
         }
-        work = current_fields.get()
+        read = activity.current.get().fields
         more = {name: value for name, value in vars(record).items() if name not in STANDARD}
-        fields = {**more, **spans.ids(), **(work() if work else {}), **fields}
+        fields = {**more, **spans.ids(), **(read() if read else {}), **fields}
         if record.exc_info and not record.exc_text:
             record.exc_text = self.formatException(record.exc_info)
         if record.exc_text:

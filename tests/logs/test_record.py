@@ -11,7 +11,7 @@ from django.test import RequestFactory
 from django.utils.functional import SimpleLazyObject
 from django.views.debug import SafeExceptionReporterFilter, get_default_exception_reporter_filter
 
-from redis_kit.core.activity import current_fields
+from redis_kit.core import activity
 from redis_kit.core.web.log_fields import log_requests
 from redis_kit.logs import Logs
 from redis_kit.logs.buffer import buffer
@@ -310,9 +310,8 @@ def test_async_middleware_does_so_too(kit, log, no_thread):
 
 
 def test_record_has_the_id_of_its_job(kit, log, no_thread):
-    token = current_fields.set(lambda: {"job": "01jd3m", "queue": "mail"})
-    log.error("In a job")
-    current_fields.reset(token)
+    with activity.doing(fields=lambda: {"job": "01jd3m", "queue": "mail"}):
+        log.error("In a job")
     buffer.flush()
     assert Logs().recent()[0].job == "01jd3m"
 

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.decorators import sync_and_async_middleware
 from django.utils.functional import LazyObject, empty
 
-from redis_kit.core.activity import current_fields
+from redis_kit.core import activity
 
 LONGEST = 500  # characters
 
@@ -22,25 +22,19 @@ def log_requests(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRe
     """
 
     def answer(request: HttpRequest) -> Any:
-        token = current_fields.set(lambda: request_fields(request))
-        try:
+        with activity.doing(fields=lambda: request_fields(request)):
             return get_response(request)
-        finally:
-            current_fields.reset(token)
 
     async def answer_async(request: HttpRequest) -> Any:
-        token = current_fields.set(lambda: request_fields(request))
-        try:
+        with activity.doing(fields=lambda: request_fields(request)):
             return await get_response(request)
-        finally:
-            current_fields.reset(token)
 
     return answer_async if iscoroutinefunction(get_response) else answer
 
 
 def fields_of(record: LogRecord) -> Mapping[str, Any]:
     """Return the fields of the work or request during which a record was logged, or of the request that it names."""
-    fields = work() if (work := current_fields.get()) else {}
+    fields = read() if (read := activity.current.get().fields) else {}
     request = getattr(record, "request", None)
     return fields if request is None else {**fields, **request_fields(request)}
 

@@ -1,11 +1,11 @@
 """The job that a thread, or a task of an event loop, runs. Imports no Redis client: modules of tasks import it."""
 
 from collections.abc import Callable, Mapping
-from contextvars import ContextVar, Token
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from redis_kit.core.activity import Fields, current_fields, current_work
+from redis_kit.core.activity import Activity
+from redis_kit.core.activity import current as current
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.message import task_of
 
@@ -27,7 +27,7 @@ def log_fields(queue: Any, job: Job) -> dict[str, Any]:
     }
 
 
-class CurrentJob:
+class CurrentJob(Activity):
     """A running job. ``result_ttl`` returns for how many ms its result is stored; None if none is.
 
     ``cancelled`` says whether somebody cancelled it. ``interruptible`` is False if the task looks at that by itself.
@@ -55,8 +55,18 @@ class CurrentJob:
         self.queue, self.job, self.result_ttl = queue, job, result_ttl
         self.interruptible, self.stops, self.parts, self.number = interruptible, stops, parts, number
 
-    def log_fields(self) -> dict[str, Any]:
-        """Return the fields of log lines while it runs."""
+    @property
+    def work(self) -> str:  # type: ignore[override]
+        """See Activity."""
+        return f"job {task_of(self.job.body)} {self.job.id}"
+
+    @property
+    def running(self) -> "CurrentJob":
+        """See Activity."""
+        return self
+
+    def fields(self) -> dict[str, Any]:
+        """See Activity."""
         return log_fields(self.queue, self.job)
 
     def begin_loop(self, end: "Callable[[CurrentJob], object]") -> int:
@@ -74,28 +84,10 @@ class CurrentJob:
         return True
 
 
-_current: ContextVar[CurrentJob | None] = ContextVar("redis_kit_current_job", default=None)
-
-
-Tokens = tuple[Token[CurrentJob | None], Token[str], Token[Fields | None]]
-
-
-def begin(running: CurrentJob, path: str) -> Tokens:
-    """Note that a job of a task begins here, as holders of locks and log lines see it."""
-    work = f"job {path} {running.job.id}"
-    return _current.set(running), current_work.set(work), current_fields.set(running.log_fields)
-
-
-def end(tokens: Tokens) -> None:
-    """Note that the job has ended."""
-    _current.reset(tokens[0])
-    current_work.reset(tokens[1])
-    current_fields.reset(tokens[2])
-
-
 def get() -> CurrentJob | None:
     """Return the job that runs here; None outside of a worker."""
-    return _current.get()
+    running: CurrentJob | None = current.get().running
+    return running
 
 
 def cancelled() -> bool:
@@ -103,4 +95,4 @@ def cancelled() -> bool:
 
     It is of use in a task with ``on_cancel="flag"``, which is not interrupted. False outside of a worker.
     """
-    return (current := _current.get()) is not None and current.cancelled
+    return (running := get()) is not None and running.cancelled

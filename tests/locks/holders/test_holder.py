@@ -10,7 +10,7 @@ from time import perf_counter
 import pytest
 from django.core.checks import run_checks
 
-from redis_kit.core.activity import current_work
+from redis_kit.core import activity
 from redis_kit.locks import Lock, Semaphore, locked
 from redis_kit.locks.holders.holder import Holder, StoredLease, describe_caller, location, parse_lock, parse_slot
 from redis_kit.locks.inspection import held_locks
@@ -104,12 +104,11 @@ def test_code_of_the_kit_and_of_python_is_passed_over(kit):
 def test_work_is_what_a_worker_says_else_what_the_site_answers(kit):
     kit.options(LOCKS={"HOLDER": f"{__name__}.answer"})
     assert Holder.parse(describe_caller()).doing == "request 7f3a"
-    before = current_work.set("job shop.tasks.send\t12")
-    assert Holder.parse(describe_caller()).doing == "job shop.tasks.send 12"
-    assert Holder.parse(describe_caller("my own")).doing == "my own"
-    current_work.reset(before)
+    with activity.doing("job shop.tasks.send\t12"):
+        assert Holder.parse(describe_caller()).doing == "job shop.tasks.send 12"
     kit.options(LOCKS={})
-    assert Holder.parse(describe_caller("\x1b" * 300)).doing == " " * 200
+    with activity.doing("\x1b" * 300):
+        assert Holder.parse(describe_caller()).doing == " " * 200
 
 
 def test_answer_that_fails_costs_no_lock(kit, caplog):

@@ -14,7 +14,7 @@ from django.utils.timezone import get_current_timezone_name
 from django.utils.translation import get_language
 
 from redis_kit import queues
-from redis_kit.core.activity import current_work
+from redis_kit.core.activity import current
 from redis_kit.queues import TaskTimeout, signals, task
 from redis_kit.queues.engine.feature import has
 from tests.queues.support.journal import write as journal
@@ -134,13 +134,13 @@ async def remember_async(value: Any) -> Any:
 
 @task
 def remember_doing() -> None:
-    done.append(current_work.get())
+    done.append(current.get().work)
 
 
 @task
 async def remember_doing_async() -> None:
-    done.append(current_work.get())
-    done.append(await sync_to_async(current_work.get)())
+    done.append(current.get().work)
+    done.append((await sync_to_async(current.get)()).work)
 
 
 @task

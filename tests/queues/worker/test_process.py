@@ -7,7 +7,7 @@ from traceback import format_exception
 import pytest
 from django.conf import settings
 
-from redis_kit.core.activity import current_work
+from redis_kit.core.activity import current
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Queue, QueueCounts, signals, task
 from redis_kit.queues.inspection import list_workers, queue_names
@@ -347,7 +347,7 @@ def test_job_is_named_to_others_while_it_runs_and_no_longer(queue):
         for task, *args in ((tasks.remember_doing,), (tasks.fail, "x"), (tasks.remember_doing_async,))
     )
     after = []
-    signals.job_succeeded.connect(succeeded := lambda sender, **said: after.append(current_work.get()))
+    signals.job_succeeded.connect(succeeded := lambda sender, **said: after.append(current.get().work))
     burst()
     signals.job_succeeded.disconnect(succeeded)
     where = tasks.__name__

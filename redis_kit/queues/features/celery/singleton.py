@@ -8,7 +8,7 @@ from typing import Any, Literal
 from celery.contrib.django.task import DjangoTask
 from celery.exceptions import Ignore, Retry
 
-from redis_kit.core.activity import current_work
+from redis_kit.core import activity
 from redis_kit.core.errors import InvalidValue, RedisFailure
 from redis_kit.core.flow import single
 from redis_kit.core.primitive import Primitive
@@ -78,11 +78,8 @@ class SingletonTask(DjangoTask):
         if self.request.called_directly or self.request.is_eager:
             return super().__call__(*args, **kwargs)
         run = Run(self.request.id, self.request.retries or 0)
-        before = current_work.set(f"task {self.name} {self.request.id}")
-        try:
+        with activity.doing(f"task {self.name} {self.request.id}"):
             return self._run_once(run, args, kwargs)
-        finally:
-            current_work.reset(before)
 
     def _run_once(self, run: Run, args: Any, kwargs: Any) -> Any:
         try:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from redis_kit.core import conf
-from redis_kit.core.activity import current_fields
+from redis_kit.core import activity, conf
 from redis_kit.core.errors import InvalidValue, RedisFailure
 from redis_kit.core.flow import single
 from redis_kit.core.logs.error_text import ExcInfo, described, exc_info, name_of, text_of
@@ -109,9 +108,8 @@ class FailedAttempt(NamedTuple):
 
     def announce(self, state: State) -> None:
         """Log the job's new state and send the signals. It is recorded already, so a failure here changes nothing."""
-        fields = current_fields.set(lambda: {**self.trace, **log_fields(self.source, self.job)})
-        guarded("The log of a failed attempt", partial(self._log, state), None)
-        current_fields.reset(fields)
+        with activity.doing(fields=lambda: {**self.trace, **log_fields(self.source, self.job)}):
+            guarded("The log of a failed attempt", partial(self._log, state), None)
         queue = self.source.queue_name
         if state != "dead":
             details = {"queue": queue, "job": self.job, "task": self.task, "error": self.error}

@@ -256,7 +256,7 @@ class Presence(Middleware):
         if attempt.recorder:
             attempt.recorder.begin(attempt.call)
         worker.running[key] = current
-        tokens = current_job.begin(current, attempt.call.task)
+        token = current_job.current.set(current)
         attempt.runs = True
         try:
             self.call_next(attempt)
@@ -264,7 +264,7 @@ class Presence(Middleware):
         finally:
             attempt.seconds = monotonic() - started
             worker.running.pop(key, None)
-            current_job.end(tokens)
+            current_job.current.reset(token)
         if current.end:
             attempt.announcements += (partial(guarded, "The end of a task", partial(current.end, current), None),)
         if signals.job_succeeded.receivers:

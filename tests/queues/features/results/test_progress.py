@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from redis_kit.core.activity import current
 from redis_kit.core.errors import InvalidValue, KeyConflict, RedisUnavailable
 from redis_kit.queues import LeaseLost, Progress, Queue, aprogress, progress, task
 from redis_kit.queues.framework import Task, TaskResultStatus
@@ -72,12 +73,12 @@ def test_progress_is_read_while_the_task_runs_and_afterwards(any_kit, called):
 
 
 def look(function, seen):
-    id = running._current.get().job.id
+    id = running.get().job.id
     seen.append(task(function).get_result(id))
 
 
 async def alook(function, seen):
-    id = running._current.get().job.id
+    id = running.get().job.id
     seen.append(await task(function).aget_result(id))
 
 
@@ -229,21 +230,21 @@ def test_outage_does_not_fail_the_task(own_kit, twin):
     queue = Queue("default")
     job = queue.put(1)
     (job,) = queue.claim()
-    token = running.begin(running.CurrentJob(queue, job, lambda **_: 1000), "task")
+    token = current.set(running.CurrentJob(queue, job, lambda **_: 1000))
     try:
         own_kit.server.stop()
         with pytest.raises(RedisUnavailable):
             queue.counts()
         progress(1)
     finally:
-        running.end(token)
+        current.reset(token)
         own_kit.server.restart()
 
 
 def test_progress_expires_and_a_key_of_another_type_is_a_conflict(queue, kit):
     id = queue.put(1)
     (job,) = queue.claim()
-    token = running.begin(running.CurrentJob(queue, job, lambda **_: 50_000), "task")
+    token = current.set(running.CurrentJob(queue, job, lambda **_: 50_000))
     try:
         progress(1)
         assert 40_000 < kit.client.pttl(queue.key(f"result:{id}")) <= 50_000
@@ -252,7 +253,7 @@ def test_progress_expires_and_a_key_of_another_type_is_a_conflict(queue, kit):
         with pytest.raises(KeyConflict):
             progress(1, 1)
     finally:
-        running.end(token)
+        current.reset(token)
 
 
 @pytest.mark.parametrize(

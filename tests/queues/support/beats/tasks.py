@@ -6,14 +6,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from redis_kit.core.activity import current_work
+from redis_kit.core.activity import current
 from redis_kit.queues import periodic, signals, task
 from tests.queues.support.tasks import journal
 
 
 @task(store_result=False)
 def beat(name: str, until: str = "", seconds: float = 0.0) -> None:
-    id = (current_work.get() or "").rpartition(" ")[2]
+    id = (current.get().work or "").rpartition(" ")[2]
     journal(name, "begin")
     journal(id, "began")
     time.sleep(seconds)
