@@ -15,6 +15,7 @@ from redis_kit.pageviews import PageViews, periods
 from redis_kit.pageviews.batch import ViewBatch
 from redis_kit.pageviews.tally import Event, identified
 from redis_kit.queues import Queue
+from redis_kit.signins.cohorts.segments import SignInStore
 from redis_kit.signins.days import Moment
 from redis_kit.signins.users.changes import Changes
 from redis_kit.throttling import Throttle
@@ -85,7 +86,7 @@ def _operations() -> dict[str, Operation]:
     queue, ready, numbers, throttle = Queue("scale"), Queue("scale ready"), count(), Throttle("scale", "10000/m")
     page, lock, hand = PageViews("scale"), Lock("scale", timeout=300), list[Any]()
     lasting = Throttle("scale lasting", "5/h")  # an identity is stored until its calls no longer count
-    users = [Changes(User, pk) for pk in range(STORED)]
+    store, users = SignInStore(), [Changes(User, pk) for pk in range(STORED)]
     ready.put_many({"n": number} for number in range(200_000))
 
     def exchange() -> None:
@@ -103,7 +104,7 @@ def _operations() -> dict[str, Operation]:
     def sign_in() -> None:
         number = next(numbers)
         user = users[number % STORED]
-        user.run_flow(user.sign_in(Moment(DAY + timedelta(number // STORED), "0 UTC", 0)))
+        store.run_flow(user.sign_in(Moment(DAY + timedelta(number // STORED), "0 UTC", 0)))
 
     return {
         "put of a job": Operation(
@@ -121,6 +122,7 @@ def _operations() -> dict[str, Operation]:
         ),
         f"view, {VIEWS} in a batch": Operation(views, VIEWS),
         "sign-in": Operation(
-            sign_in, store=lambda most: [user.sign_in(Moment(DAY, "0 UTC", 0)) for user in users[-most:]]
+            sign_in,
+            store=lambda most: [store.run_flow(user.sign_in(Moment(DAY, "0 UTC", 0))) for user in users[-most:]],
         ),
     }

@@ -1,5 +1,6 @@
 """Functions that may be async: which ones are, and what their calls return."""
 
+from collections.abc import Awaitable, Callable
 from functools import partial
 from inspect import isawaitable, iscoroutine, unwrap
 from typing import Any
@@ -44,6 +45,25 @@ class Result:
     async def arun(self, client: Any) -> Any:
         """Await it if it is awaitable."""
         return await maybe_await(self.result)
+
+
+class LocalCall:
+    """A step of a flow without a client: the call of a function, in async code of its twin."""
+
+    __slots__ = ("args", "function", "options", "twin")
+
+    def __init__(
+        self, function: Callable[..., Any], twin: Callable[..., Awaitable[Any]], *args: Any, **options: Any
+    ) -> None:
+        self.function, self.twin, self.args, self.options = function, twin, args, options
+
+    def run(self, client: Any) -> Any:
+        """Call the function."""
+        return self.function(*self.args, **self.options)
+
+    async def arun(self, client: Any) -> Any:
+        """Call its twin."""
+        return await self.twin(*self.args, **self.options)
 
 
 def not_awaitable(result: Any, message: str, *values: Any) -> Any:

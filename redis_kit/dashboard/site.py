@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, wraps
+from functools import cache
 from hashlib import blake2b
 from itertools import islice
 from typing import Any, NamedTuple
@@ -50,14 +50,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         """Return the routes. The name ``..._change`` makes the admin's log link to a panel's page."""
 
         def route(where: str, view: Callable[..., HttpResponse], name: str) -> URLPattern:
-            @wraps(view)
-            def answer(request: HttpRequest, **kwargs: str) -> HttpResponse:
-                try:
-                    return view(request, **kwargs)
-                except Http404 as error:
-                    return self._missing(request, str(error))
-
-            return path(where, self.admin_site.admin_view(answer), name=f"redis_kit_dashboard_{name}")
+            return path(where, self.admin_site.admin_view(view), name=f"redis_kit_dashboard_{name}")
 
         return [
             route("", require_safe(self.overview), "changelist"),
@@ -123,7 +116,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         try:
             rows = panel.file(name)
             if rows is None:
-                raise Http404(_("This page has no file “%s”.") % name)
+                raise Http404
             CSVWriter(response).writerows(islice(rows, MAX_ROWS))
         except RedisKitError as error:
             self.message_user(request, visible(text_of(error))[:MAX_MESSAGE], messages.ERROR)
@@ -139,7 +132,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
             return redirect(self._back(panel))
         action = panel.actions().get(name)
         if action is None:
-            raise Http404(_("This page has no action “%s”.") % cell(name).text)
+            raise Http404
         if not request.user.has_perm(action.permission):
             raise PermissionDenied
         try:
@@ -161,11 +154,6 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         context |= {"back": self._back(panel), "effect": confirmation.apply_effect(panel), "refused": refused}
         status = 400 if confirmation.wrong or refused else 200
         return TemplateResponse(request, "redis_kit/dashboard/confirm.html", context, status=status)
-
-    def _missing(self, request: HttpRequest, message: str) -> HttpResponse:
-        title = _("Page not found")
-        context = self._context(request, below=title, title=title, message=message)
-        return TemplateResponse(request, "redis_kit/dashboard/missing.html", context, status=404)
 
     def _run_action(self, request: HttpRequest, panel: Panel, confirmation: "Confirmation") -> HttpResponse:
         try:
@@ -222,7 +210,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
                     raise PermissionDenied
                 panel.viewer = Viewer(request.user.has_perm, request.GET.dict(), request.user.get_username())
                 return panel
-        raise Http404(_("The dashboard has no page “%s”.") % cell(slug).text)
+        raise Http404
 
     def _url(self, name: str, *args: str) -> str:
         return reverse(f"admin:redis_kit_dashboard_{name}", args=args, current_app=self.admin_site.name)
@@ -240,8 +228,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
     def _context(
         self, request: HttpRequest, *, panel: Panel | None = None, below: str = "", **context: Any
     ) -> dict[str, Any]:
-        slug = panel.slug if panel else None if below else ""
-        here = {"menu": menu(slug, may=request.user.has_perm, url=self._url), "opts": self.opts}
+        here = {"menu": menu(panel.slug if panel else "", may=request.user.has_perm, url=self._url), "opts": self.opts}
         here |= {"panel": panel, "below": below, "breadcrumbs": self._breadcrumbs(panel, below)}
         here |= {"breadcrumb_list": _has_breadcrumb_list()}
         return {**self.admin_site.each_context(request), **here, **context}
@@ -309,7 +296,7 @@ class Group(NamedTuple):
         return any(page.current for page in self.pages)
 
 
-def menu(here: str | None, *, may: Callable[[str], bool], url: Callable[..., str]) -> list[Group]:
+def menu(here: str, *, may: Callable[[str], bool], url: Callable[..., str]) -> list[Group]:
     """Return the pages that a viewer may see. ``here`` is the slug of the present one, "" for the overview."""
     overview = cell(_("Overview"))
     groups = {"": Group(overview, [Page(overview, url("changelist"), here == "")])}
@@ -321,7 +308,7 @@ def menu(here: str | None, *, may: Callable[[str], bool], url: Callable[..., str
     return list(groups.values())
 
 
-def _page(panel: Panel, here: str | None, url: Callable[..., str]) -> Page:
+def _page(panel: Panel, here: str, url: Callable[..., str]) -> Page:
     return Page(cell(panel.title), url("change", panel.slug), panel.slug == here)
 
 

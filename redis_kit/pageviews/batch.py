@@ -1,10 +1,9 @@
 """A batch of views on its way to the server: one script per page and hour, which recognises a repeated batch."""
 
 import logging
-from collections.abc import Hashable, Iterable
 from itertools import chain
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.background import TEMPORARY
@@ -18,8 +17,6 @@ from redis_kit.pageviews.errors import log_once
 from redis_kit.pageviews.pages import OTHER, SITE
 from redis_kit.pageviews.settings import PageViewSettings
 from redis_kit.pageviews.tally import Event, Tally, Target, identity_kind, tally
-
-Key = TypeVar("Key", bound=Hashable)
 
 ADMIT = scripts.load("redis_kit.pageviews", "admit")
 COUNT = scripts.load("redis_kit.pageviews", "count")
@@ -57,9 +54,12 @@ class ViewBatch:
                 target: counting(target[0], counted, writer=self._writer, number=self._number)
                 for target, counted in tally(self._named).items()
             }
-        errors = lasting_errors(self._calls, (yield from self._replies()))
-        if not errors:
-            return 0
+        replies = zip(self._calls, (yield from self._replies()), strict=True)
+        errors = {target: reply for target, reply in replies if isinstance(reply, Exception)}
+        if temporary := next((error for error in errors.values() if isinstance(error, TEMPORARY)), None):
+            raise temporary
+        for error in errors.values():
+            log_once(error)
         return sum(not errors.keys().isdisjoint(event.targets) for event in self._named if not event.bot)
 
     def _replies(self) -> Flow[list[Any]]:
@@ -118,17 +118,6 @@ def counting(name: str, counted: Tally, *, writer: str = "", number: int = 0) ->
     visitors, online = counted.visitors_by_age()
     arguments = [number, *ttls, *figures, *map(len, lists), online, writer, *chain(*lists), *visitors]
     return COUNT(keys.hour_keys(name, last), arguments)
-
-
-def lasting_errors(targets: Iterable[Key], replies: list[Any]) -> dict[Key, Exception]:
-    """Return the errors among the replies, each by its target, and log them. Raises one after which views wait."""
-    errors = {target: reply for target, reply in zip(targets, replies, strict=True) if isinstance(reply, Exception)}
-    for error in errors.values():
-        if isinstance(error, TEMPORARY):
-            raise error
-    for error in errors.values():
-        log_once(error)
-    return errors
 
 
 def admitted(events: list[Event], *, using: str) -> Flow[list[Event]]:

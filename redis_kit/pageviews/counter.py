@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from redis_kit.core import conf, connections
 from redis_kit.core.errors import InvalidName, InvalidValue, PermissionDenied, PoolExhausted
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.pageviews import keys, periods
@@ -58,25 +58,19 @@ class PageViews(Primitive):
         """Return the policy for when Redis is unavailable."""
         return self.on_failure or super().policy()
 
-    def views(self, start: date | None = None, end: date | None = None) -> int:
+    @operation(if_open=0)
+    def views(self, start: date | None = None, end: date | None = None) -> Flow[int]:
         """Return the number of views. Raises InvalidValue for a wrong range."""
-        return self.run_flow(numbers.views(self.encoded, periods.days(start, end)), if_open=0)
+        return numbers.views(self.encoded, periods.days(start, end))
 
-    async def aviews(self, start: date | None = None, end: date | None = None) -> int:
-        """See views()."""
-        return await self.arun_flow(numbers.views(self.encoded, periods.days(start, end)), if_open=0)
-
-    def visitors(self, start: date | None = None, end: date | None = None) -> Visitors:
+    @operation(if_open=Visitors(0))
+    def visitors(self, start: date | None = None, end: date | None = None) -> Flow[Visitors]:
         """Return the number of unique visitors: the union of all days, with an ``error`` of 0.81 %.
 
         It is not ``distinct`` if a visitor may count more than once, as with ``VISITOR = "daily_salt"`` in a range of
         several days. 90 days are read from at most 16 sketches. Raises InvalidValue for a wrong range.
         """
-        return self.run_flow(numbers.visitors(self.encoded, periods.days(start, end)), if_open=Visitors(0))
-
-    async def avisitors(self, start: date | None = None, end: date | None = None) -> Visitors:
-        """See visitors()."""
-        return await self.arun_flow(numbers.visitors(self.encoded, periods.days(start, end)), if_open=Visitors(0))
+        return numbers.visitors(self.encoded, periods.days(start, end))
 
     def by_day(self, start: date | None = None, end: date | None = None) -> list[Day]:
         """Return views, visitors and requests of bots of each day, including days without any.
@@ -91,108 +85,72 @@ class PageViews(Primitive):
         days = periods.days(start, end)
         return await self.arun_flow(numbers.by_day(self.encoded, days), if_open=[Day(day, 0, 0) for day in days])
 
-    def by_hour(self, day: date | None = None) -> list[Hour]:
+    @operation(if_open=[Hour(hour, 0, 0) for hour in range(24)])
+    def by_hour(self, day: date | None = None) -> Flow[list[Hour]]:
         """Return views and visitors in each of the 24 hours of a day. Hours are stored for ``HOUR_RETENTION``."""
-        flow = numbers.by_hour(self.encoded, periods.checked("day", day))
-        return self.run_flow(flow, if_open=[Hour(hour, 0, 0) for hour in range(24)])
+        return numbers.by_hour(self.encoded, periods.checked("day", day))
 
-    async def aby_hour(self, day: date | None = None) -> list[Hour]:
-        """See by_hour()."""
-        flow = numbers.by_hour(self.encoded, periods.checked("day", day))
-        return await self.arun_flow(flow, if_open=[Hour(hour, 0, 0) for hour in range(24)])
-
-    def top(self, n: int = 10, day: date | None = None, *, period: Period = "day") -> list[tuple[str, int]]:
+    @operation(if_open=[])
+    def top(self, n: int = 10, day: date | None = None, *, period: Period = "day") -> Flow[list[tuple[str, int]]]:
         """Return the ``n`` most viewed pages of the site, or keys of a page's objects, with their views.
 
         They are those of a day, or of the ISO week or the month that it is in. Raises InvalidValue unless ``n`` is from
         1 to 1000.
         """
-        return self.run_flow(self._top(n, day, period), if_open=[])
+        whole_number("n", n, (1, MAX_TOP))
+        return numbers.top(self.encoded, periods.period_of(periods.checked("day", day), period), n)
 
-    async def atop(self, n: int = 10, day: date | None = None, *, period: Period = "day") -> list[tuple[str, int]]:
-        """See top()."""
-        return await self.arun_flow(self._top(n, day, period), if_open=[])
-
-    def trending(self, n: int = 10) -> list[Trend]:
+    @operation(if_open=[])
+    def trending(self, n: int = 10) -> Flow[list[Trend]]:
         """Return the ``n`` pages or keys with the most views lately: a view counts half after 6 hours.
 
         At most 1000 are compared. Raises InvalidValue unless ``n`` is from 1 to 1000.
         """
-        return self.run_flow(numbers.trending(self.encoded, whole_number("n", n, (1, MAX_TOP))), if_open=[])
+        return numbers.trending(self.encoded, whole_number("n", n, (1, MAX_TOP)))
 
-    async def atrending(self, n: int = 10) -> list[Trend]:
-        """See trending()."""
-        return await self.arun_flow(numbers.trending(self.encoded, whole_number("n", n, (1, MAX_TOP))), if_open=[])
-
-    def referrers(self, n: int = 10, day: date | None = None) -> list[tuple[str, int]]:
+    @operation(if_open=[])
+    def referrers(self, n: int = 10, day: date | None = None) -> Flow[list[tuple[str, int]]]:
         """Return the ``n`` hosts that most views of a day came from.
 
         100 hosts are stored for each day. If there were more, each with over a hundredth of the views is among them,
         and numbers may be too high. Raises InvalidValue unless ``n`` is from 1 to 100.
         """
         key = keys.referrers(self.encoded, periods.checked("day", day))
-        return self.run_flow(numbers.sources(key, whole_number("n", n, (1, MAX_SOURCES))), if_open=[])
+        return numbers.sources(key, whole_number("n", n, (1, MAX_SOURCES)))
 
-    async def areferrers(self, n: int = 10, day: date | None = None) -> list[tuple[str, int]]:
-        """See referrers()."""
-        key = keys.referrers(self.encoded, periods.checked("day", day))
-        return await self.arun_flow(numbers.sources(key, whole_number("n", n, (1, MAX_SOURCES))), if_open=[])
-
-    def campaigns(self, n: int = 10, day: date | None = None) -> list[tuple[str, int]]:
+    @operation(if_open=[])
+    def campaigns(self, n: int = 10, day: date | None = None) -> Flow[list[tuple[str, int]]]:
         """Return the ``n`` campaigns that brought most views of a day, with the limits of referrers()."""
         key = keys.campaigns(self.encoded, periods.checked("day", day))
-        return self.run_flow(numbers.sources(key, whole_number("n", n, (1, MAX_SOURCES))), if_open=[])
+        return numbers.sources(key, whole_number("n", n, (1, MAX_SOURCES)))
 
-    async def acampaigns(self, n: int = 10, day: date | None = None) -> list[tuple[str, int]]:
-        """See campaigns()."""
-        key = keys.campaigns(self.encoded, periods.checked("day", day))
-        return await self.arun_flow(numbers.sources(key, whole_number("n", n, (1, MAX_SOURCES))), if_open=[])
-
-    def online(self) -> int:
+    @operation(if_open=0)
+    def online(self) -> Flow[int]:
         """Return the number of visitors in the last five minutes: in the present minute and the five before it."""
-        return self.run_flow(numbers.online(self.encoded), if_open=0)
+        return numbers.online(self.encoded)
 
-    async def aonline(self) -> int:
-        """See online()."""
-        return await self.arun_flow(numbers.online(self.encoded), if_open=0)
-
-    def overlap(self, other: "PageViews", start: date | None = None, end: date | None = None) -> Overlap:
+    @operation(if_open=Overlap(0, 0, 0, 0, 0, True))
+    def overlap(self, other: "PageViews", start: date | None = None, end: date | None = None) -> Flow[Overlap]:
         """Return the visitors that both pages had, with the error of that number. In a Cluster two round trips.
 
         Raises InvalidValue for a wrong range, and for a page that is counted on another connection.
         """
-        return self.run_flow(self._overlap(other, periods.days(start, end)), if_open=NO_OVERLAP)
+        days = periods.days(start, end)
+        if not isinstance(other, PageViews) or other.using != self.using:
+            raise InvalidValue(f"other must be PageViews on the connection {self.using!r}, not {other!r}.")
+        is_cluster = connections.client(self.using).is_cluster
+        return numbers.overlap(self.encoded, other.encoded, days, is_cluster=is_cluster)
 
-    async def aoverlap(self, other: "PageViews", start: date | None = None, end: date | None = None) -> Overlap:
-        """See overlap()."""
-        return await self.arun_flow(self._overlap(other, periods.days(start, end)), if_open=NO_OVERLAP)
-
-    def add(self, visitor: str = "", *, at: datetime | None = None, referrer: str = "", campaign: str = "") -> bool:
+    @operation(if_open=False)
+    def add(
+        self, visitor: str = "", *, at: datetime | None = None, referrer: str = "", campaign: str = ""
+    ) -> Flow[bool]:
         """Count one view now, for the object, its page and the site; return False if Redis did not count it.
 
         The visitor's identity is stored only as a keyed hash in HyperLogLogs; without one only the view counts. One
         round trip, and two for the first view of a page or object on a day in a process. Raises InvalidValue for a
         datetime without a time zone if ``USE_TZ`` is on, and for one after today.
         """
-        return not self.run_flow(self._add(visitor, at, referrer, campaign), if_open="outage")
-
-    async def aadd(
-        self, visitor: str = "", *, at: datetime | None = None, referrer: str = "", campaign: str = ""
-    ) -> bool:
-        """See add()."""
-        return not await self.arun_flow(self._add(visitor, at, referrer, campaign), if_open="outage")
-
-    def _top(self, n: int, day: date | None, period: Period) -> Flow[list[tuple[str, int]]]:
-        whole_number("n", n, (1, MAX_TOP))
-        return numbers.top(self.encoded, periods.period_of(periods.checked("day", day), period), n)
-
-    def _overlap(self, other: "PageViews", days: list[date]) -> Flow[Overlap]:
-        if not isinstance(other, PageViews) or other.using != self.using:
-            raise InvalidValue(f"other must be PageViews on the connection {self.using!r}, not {other!r}.")
-        is_cluster = connections.client(self.using).is_cluster
-        return numbers.overlap(self.encoded, other.encoded, days, is_cluster=is_cluster)
-
-    def _add(self, visitor: str, at: datetime | None, referrer: str, campaign: str) -> Flow[str]:
         if self.name == SITE:
             raise InvalidName(f"The views of {SITE} are the sum of its pages; count those.")
         for name, text in (("referrer", referrer), ("campaign", campaign)):
@@ -200,7 +158,15 @@ class PageViews(Primitive):
                 raise InvalidValue(f"{name} must be text, not {text!r}.")
         key = "" if self.object_key is None else str(self.object_key)
         event = Event(periods.local(at), self.name, key, identified(visitor), referrer, campaign)
-        return count_one(event, using=self.using)
+        return not (yield from count_one(event, using=self.using))
 
-
-NO_OVERLAP = Overlap(0, 0, 0, 0, 0, True)
+    aviews = twin(views)
+    avisitors = twin(visitors)
+    aby_hour = twin(by_hour)
+    atop = twin(top)
+    atrending = twin(trending)
+    areferrers = twin(referrers)
+    acampaigns = twin(campaigns)
+    aonline = twin(online)
+    aoverlap = twin(overlap)
+    aadd = twin(add)

@@ -1,7 +1,6 @@
 """The keys of page views. ``name`` is the encoded name of a page, of an object, or of the site."""
 
 from datetime import date, datetime
-from typing import NamedTuple
 
 from redis_kit.core import conf
 from redis_kit.core.settings import KitSettings
@@ -10,45 +9,21 @@ from redis_kit.pageviews import periods
 BOTS, DROPPED = "b", "d"  # before the day of the month, in the hash of a month's views
 
 
-class HourKeys(NamedTuple):
-    """The keys in which one hour of a page, an object or the site is counted, in the order of the script."""
-
-    batches: str
-    hours: str
-    days: str
-    minutely_visitors: str
-    hourly_visitors: str
-    daily_visitors: str
-    weekly_visitors: str
-    monthly_visitors: str
-    top_of_day: str
-    top_of_week: str
-    top_of_month: str
-    trending: str
-    referrers: str
-    campaigns: str
-
-
-def hour_keys(name: str, last: datetime) -> HourKeys:
-    """Return the keys of the hour of a time; the minute is that time's."""
+def hour_keys(name: str, last: datetime) -> list[str]:
+    """Return the keys in which the hour of a time is counted, in the order of the script; the minute is that time's."""
     day, hour = last.date(), f"{last:%Y-%m-%dT%H}"
     week, month = periods.week_of(day), periods.month_of(day)
-    return HourKeys(
-        batches=_key(name, f"batches:{hour}"),
-        hours=views(name, day),
-        days=views(name, month),
-        minutely_visitors=visitors(name, periods.minute_of(last)),
-        hourly_visitors=visitors(name, hour),
-        daily_visitors=visitors(name, day),
-        weekly_visitors=visitors(name, week),
-        monthly_visitors=visitors(name, month),
-        top_of_day=top(name, day),
-        top_of_week=top(name, week),
-        top_of_month=top(name, month),
-        trending=trending(name),
-        referrers=referrers(name, day),
-        campaigns=campaigns(name, day),
-    )
+    sketches = (periods.minute_of(last), hour, day, week, month)
+    return [
+        _key(name, f"batches:{hour}"),
+        views(name, day),
+        views(name, month),
+        *(visitors(name, period) for period in sketches),
+        *(top(name, period) for period in (day, week, month)),
+        trending(name),
+        referrers(name, day),
+        campaigns(name, day),
+    ]
 
 
 def views(name: str, period: str | date) -> str:

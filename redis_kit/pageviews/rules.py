@@ -23,19 +23,8 @@ BOTS = (
     *("ia_archiver", "heritrix", "nutch", "ahrefs", "semrush", "dataprovider", "netcraft", "zgrab", "masscan", "nmap"),
     *("nikto", "sqlmap", "nuclei", "curl/", "wget/", "httpie", "postman", "insomnia", "python", "aiohttp", "httpx"),
     *("java/", "okhttp", "apache-http", "http-client", "http_client", "httpclient", "go-http", "libwww", "lwp::"),
-    *(
-        "ruby",
-        "php/",
-        "guzzle",
-        "axios",
-        "node-fetch",
-        "node.js",
-        "undici",
-        "dart/",
-        "reqwest",
-        "powershell",
-        "winhttp",
-    ),
+    *("ruby", "php/", "guzzle", "axios", "node-fetch", "node.js", "undici"),
+    *("dart/", "reqwest", "powershell", "winhttp"),
     *("apachebench", "k6/", "jmeter", "gatling", "locust", "siege/", "vegeta", "wrk/", "hey/", "load test"),
 )
 _NOT_BOTS = ("cubot",)  # a manufacturer of phones

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from datetime import date, datetime, timedelta, tzinfo
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NamedTuple, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -11,6 +11,7 @@ from django.core.exceptions import SynchronousOnlyOperation
 from django.utils import timezone
 
 from redis_kit.core import conf, dates
+from redis_kit.core.awaitables import LocalCall
 from redis_kit.core.errors import ConfigurationError, InvalidValue
 from redis_kit.signins.settings import REMEDY, SignInSettings
 
@@ -86,6 +87,11 @@ async def aread(function: Callable[..., Result], *args: Any) -> Result:
         if not isinstance(error.__cause__, SynchronousOnlyOperation):
             raise
     return await sync_to_async(function)(*args)
+
+
+def reading(function: Callable[..., Any], *args: Any) -> LocalCall:
+    """Return the step that calls today() or moment(), in async code by aread()."""
+    return LocalCall(function, partial(aread, function), *args)
 
 
 def checked(name: str, day: date | None) -> date:

@@ -32,7 +32,7 @@ def tag(model: str, bucket: str) -> str:
 
 
 def user(tag: str, member: str) -> str:
-    """Return the state of a user, as text: last day, streaks, total and others; see scripts/_state.lua."""
+    """Return the state of a user, as text: last day, streaks, total and others; see users/base.py."""
     return _key(tag, f"user:{member}")
 
 

@@ -1,20 +1,27 @@
 """Sign-ins as methods of a model, without a database field. The Redis client is loaded at the first use."""
 
-from datetime import date, datetime
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
 
-from redis_kit.core.errors import RedisUnavailable
+from redis_kit.core.awaitables import LocalCall
+from redis_kit.core.errors import InvalidValue, RedisUnavailable
+from redis_kit.core.flow import Flow, operation, twin
+from redis_kit.core.steps import Batch, Call
 from redis_kit.signins import keys
-from redis_kit.signins.calendar import Calendar
-from redis_kit.signins.days import FIRST, aread, checked, moment, today
+from redis_kit.signins.calendar import Calendar, month_length
+from redis_kit.signins.days import FIRST, checked, moment, reading, today
 from redis_kit.signins.signals import signed_in
+from redis_kit.signins.users.base import BYTES, SignInUser, Summary, days_in, offset, summarized
+from redis_kit.signins.users.changes import Changes, SignIn
 
 if TYPE_CHECKING:
     from redis_kit.signins.cohorts.activity import Activity
-    from redis_kit.signins.users.base import History, Summary
-    from redis_kit.signins.users.changes import Changes, SignIn
+
+
+WEEK = 7  # days
 
 
 class SignIns:
@@ -29,6 +36,13 @@ class SignIns:
         return Activity(owner)
 
 
+def store(using: str) -> Any:
+    """Return what carries out a flow, on the connection of the settings."""
+    from redis_kit.signins.cohorts.segments import SignInStore
+
+    return SignInStore()
+
+
 class SignInMixin:
     """Let the instances of any model sign in once a day, whatever its primary key.
 
@@ -38,7 +52,8 @@ class SignInMixin:
 
     sign_ins = SignIns()
 
-    def sign_in(self, at: datetime | date | None = None, *, token: str = "") -> "SignIn":
+    @operation(over=store)
+    def sign_in(self, at: datetime | date | None = None, *, token: str = "") -> Flow[SignIn]:
         """Sign in now, or at an earlier time or day. The first sign-in on a day is ``new``, and sends ``signed_in``.
 
         Two to four round trips for a day before others. Raises InvalidValue for a datetime without a time zone if
@@ -46,140 +61,102 @@ class SignInMixin:
         If RedisUnavailable is ``indeterminate``, sign in again: the day counts once. With the same ``token``, which is
         any text, the second call returns what the first one would have returned, with its milestones.
         """
-        changes, when = _changes(self), moment(self, at)
+        changes, when = Changes.of(self), (yield reading(moment, self, at))
         try:
-            result = changes.run_flow(changes.sign_in(when, token))
+            result = yield from changes.sign_in(when, token)
         except RedisUnavailable:
-            _record(self, when.day, "sign_in")  # rk_signins rebuild adds it later
+            yield _recording(self, when.day, "sign_in")  # rk_signins rebuild adds it later
             raise
-        return _sent(self, result, "sign_in")
+        return (yield from _announced(self, result, "sign_in"))
 
-    async def asign_in(self, at: datetime | date | None = None, *, token: str = "") -> "SignIn":
-        """See sign_in()."""
-        changes, when = _changes(self), await aread(moment, self, at)
-        try:
-            result = await changes.arun_flow(changes.sign_in(when, token))
-        except RedisUnavailable:
-            await _arecord(self, when.day, "sign_in")
-            raise
-        return await _asent(self, result, "sign_in")
-
-    def make_up_sign_in(self, day: date, *, token: str = "") -> "SignIn":
+    @operation(over=store)
+    def make_up_sign_in(self, day: date, *, token: str = "") -> Flow[SignIn]:
         """Sign in on a missed day, which then counts as others do. Two round trips at most; sends ``signed_in``.
 
         Raises NoneLeft after ``MAKE_UPS`` in the day's month, and InvalidValue for a day outside ``WINDOW``.
         """
-        changes = _changes(self)
-        return _sent(self, changes.run_flow(changes.make_up(checked("day", day), today(self), token)), "make_up")
+        changes, now = Changes.of(self), (yield reading(today, self))
+        result = yield from changes.make_up(checked("day", day), now, token)
+        return (yield from _announced(self, result, "make_up"))
 
-    async def amake_up_sign_in(self, day: date, *, token: str = "") -> "SignIn":
-        """See make_up_sign_in()."""
-        changes = _changes(self)
-        result = await changes.arun_flow(changes.make_up(checked("day", day), await aread(today, self), token))
-        return await _asent(self, result, "make_up")
-
-    def freeze_sign_ins(self, day: date, *, token: str = "") -> "SignIn":
+    @operation(over=store)
+    def freeze_sign_ins(self, day: date, *, token: str = "") -> Flow[SignIn]:
         """Freeze a day: streaks continue over it without a sign-in, and it does not count. The first call is ``new``.
 
         Raises NoneLeft after ``FREEZES`` in the day's month, and InvalidValue for a day outside ``WINDOW``.
         """
-        changes = _changes(self)
-        result = changes.run_flow(changes.freeze(checked("day", day), today(self), token))
+        changes, now = Changes.of(self), (yield reading(today, self))
+        result = yield from changes.freeze(checked("day", day), now, token)
         if result.new:
-            _record(self, day, "freeze")
+            yield _recording(self, day, "freeze")
         return result
 
-    async def afreeze_sign_ins(self, day: date, *, token: str = "") -> "SignIn":
-        """See freeze_sign_ins()."""
-        changes = _changes(self)
-        result = await changes.arun_flow(changes.freeze(checked("day", day), await aread(today, self), token))
-        if result.new:
-            await _arecord(self, day, "freeze")
-        return result
-
-    def sign_in_summary(self) -> "Summary":
+    @operation(over=store)
+    def sign_in_summary(self) -> Flow[Summary]:
         """Return the present streak, the longest one, the total and the first day."""
-        history = _history(self)
-        return history.run_flow(history.summary(today(self)))
+        return _summary(self)
 
-    async def asign_in_summary(self) -> "Summary":
-        """See sign_in_summary()."""
-        history = _history(self)
-        return await history.arun_flow(history.summary(await aread(today, self)))
-
-    def sign_in_streak(self) -> int:
+    @operation(over=store)
+    def sign_in_streak(self) -> Flow[int]:
         """Return the number of days in a row up to today, or to yesterday if today has no sign-in yet."""
-        return self.sign_in_summary().streak
+        return (yield from _summary(self)).streak
 
-    async def asign_in_streak(self) -> int:
-        """See sign_in_streak()."""
-        return (await self.asign_in_summary()).streak
-
-    def longest_sign_in_streak(self) -> int:
+    @operation(over=store)
+    def longest_sign_in_streak(self) -> Flow[int]:
         """Return the longest streak ever, in days."""
-        return self.sign_in_summary().longest
+        return (yield from _summary(self)).longest
 
-    async def alongest_sign_in_streak(self) -> int:
-        """See longest_sign_in_streak()."""
-        return (await self.asign_in_summary()).longest
-
-    def sign_in_count(self, start: date | None = None, end: date | None = None) -> int:
+    @operation(over=store)
+    def sign_in_count(self, start: date | None = None, end: date | None = None) -> Flow[int]:
         """Return the number of days with a sign-in from start to end, both included; by default of all days.
 
         Raises InvalidValue if the end is before the start.
         """
-        history = _history(self)
-        return history.run_flow(history.count(*_range(start, end)))
+        user = SignInUser.of(self)
+        calls = [Call("BITCOUNT", user.year_key(year), *bits, "BIT") for year, *bits in _years(start, end)]
+        return sum((yield Batch(calls))) if calls else 0
 
-    async def asign_in_count(self, start: date | None = None, end: date | None = None) -> int:
-        """See sign_in_count()."""
-        history = _history(self)
-        return await history.arun_flow(history.count(*_range(start, end)))
-
-    def signed_in_on(self, day: date) -> bool:
+    @operation(over=store)
+    def signed_in_on(self, day: date) -> Flow[bool]:
         """Return whether there was a sign-in on a day."""
-        history = _history(self)
-        return history.run_flow(history.marked(checked("day", day)))
+        key = SignInUser.of(self).year_key(checked("day", day).year)
+        return bool((yield Call("GETBIT", key, offset(day))))
 
-    async def asigned_in_on(self, day: date) -> bool:
-        """See signed_in_on()."""
-        history = _history(self)
-        return await history.arun_flow(history.marked(checked("day", day)))
-
-    def first_sign_in(self, start: date | None = None, end: date | None = None) -> date | None:
+    @operation(over=store)
+    def first_sign_in(self, start: date | None = None, end: date | None = None) -> Flow[date | None]:
         """Return the first day with a sign-in from start to end, both included; None if there is none.
 
         Raises InvalidValue if the end is before the start.
         """
-        history = _history(self)
-        return history.run_flow(history.first(*_range(start, end)))
+        user, years = SignInUser.of(self), list(_years(start, end))
+        calls = [Call("BITPOS", user.year_key(year), 1, *bits, "BIT") for year, *bits in years]
+        places = (yield Batch(calls)) if calls else []
+        found = (date(year, 1, 1) + timedelta(at) for at, (year, *_) in zip(places, years, strict=True) if at >= 0)
+        return next(found, None)
 
-    async def afirst_sign_in(self, start: date | None = None, end: date | None = None) -> date | None:
-        """See first_sign_in()."""
-        history = _history(self)
-        return await history.arun_flow(history.first(*_range(start, end)))
-
-    def sign_in_week(self, first: date) -> list[bool]:
+    @operation(over=store)
+    def sign_in_week(self, first: date) -> Flow[list[bool]]:
         """Return for seven days, from the first on, whether there was a sign-in."""
-        history = _history(self)
-        return history.run_flow(history.week(checked("first", first)))
+        user, rest = SignInUser.of(self), (date(checked("first", first).year, 12, 31) - first).days + 1
+        slices = [(first, min(WEEK, rest))]
+        if rest < WEEK:
+            slices.append((date(first.year + 1, 1, 1), WEEK - rest))
+        replies = yield Batch([_slice(user, *each) for each in slices])
+        return [bit for (bits,), (_, length) in zip(replies, slices, strict=True) for bit in _bits_of(bits, length)]
 
-    async def asign_in_week(self, first: date) -> list[bool]:
-        """See sign_in_week()."""
-        history = _history(self)
-        return await history.arun_flow(history.week(checked("first", first)))
-
-    def sign_in_calendar(self, year: int, month: int) -> Calendar:
+    @operation(over=store)
+    def sign_in_calendar(self, year: int, month: int) -> Flow[Calendar]:
         """Return a month with its sign-ins. Raises InvalidValue for a month that does not exist or is before 2000."""
-        history = _history(self)
-        return history.run_flow(history.calendar(year, month, today(self)))
+        user, now = SignInUser.of(self), (yield reading(today, self))
+        length, first = month_length(year, month), date(year, month, 1)
+        covered_from = Call("GETRANGE", user.year_key(year), BYTES, -1)
+        (marks,), behind = yield Batch([_slice(user, first, length), covered_from])
+        covered = set(days_in(year, behind))
+        is_covered = [first + timedelta(at) in covered for at in range(length)]
+        return Calendar(year, month, _bits_of(marks, length), now, is_covered)
 
-    async def asign_in_calendar(self, year: int, month: int) -> Calendar:
-        """See sign_in_calendar()."""
-        history = _history(self)
-        return await history.arun_flow(history.calendar(year, month, await aread(today, self)))
-
-    def erase_sign_ins(self) -> bool:
+    @operation(over=store)
+    def erase_sign_ins(self) -> Flow[bool]:
         """Delete all sign-ins of this instance, and return whether Redis had any. Two round trips and a query.
 
         The deletion of an instance does so by itself. Only the primary key is needed: ``User(pk=42).erase_sign_ins()``.
@@ -187,64 +164,61 @@ class SignInMixin:
         """
         from redis_kit.signins.database.record import rows_of
 
-        changes = _changes(self, saved=False)
-        rows_of(self).delete()  # first, or they could be restored
-        return changes.run_flow(changes.erase())
+        changes, rows = Changes.of(self, saved=False), rows_of(self)
+        yield LocalCall(rows.delete, rows.adelete)  # first, or they could be restored
+        return (yield from changes.erase())
 
-    async def aerase_sign_ins(self) -> bool:
-        """See erase_sign_ins()."""
-        from redis_kit.signins.database.record import rows_of
+    asign_in = twin(sign_in)
+    amake_up_sign_in = twin(make_up_sign_in)
+    afreeze_sign_ins = twin(freeze_sign_ins)
+    asign_in_summary = twin(sign_in_summary)
+    asign_in_streak = twin(sign_in_streak)
+    alongest_sign_in_streak = twin(longest_sign_in_streak)
+    asign_in_count = twin(sign_in_count)
+    asigned_in_on = twin(signed_in_on)
+    afirst_sign_in = twin(first_sign_in)
+    asign_in_week = twin(sign_in_week)
+    asign_in_calendar = twin(sign_in_calendar)
+    aerase_sign_ins = twin(erase_sign_ins)
 
-        changes = _changes(self, saved=False)
-        await rows_of(self).adelete()
-        return await changes.arun_flow(changes.erase())
 
-
-def _sent(instance: Any, result: "SignIn", kind: str) -> "SignIn":
+def _announced(instance: Any, result: SignIn, kind: str) -> Flow[SignIn]:
     if result.new:
-        _record(instance, result.day, kind)
-        signed_in.send_robust(type(instance), instance=instance, result=result)
-    return result
-
-
-async def _asent(instance: Any, result: "SignIn", kind: str) -> "SignIn":
-    if result.new:
-        await _arecord(instance, result.day, kind)
-        await signed_in.asend_robust(type(instance), instance=instance, result=result)
+        yield _recording(instance, result.day, kind)
+        sender, send, asend = type(instance), signed_in.send_robust, signed_in.asend_robust
+        yield LocalCall(send, asend, sender, instance=instance, result=result)
     return result
 
 
 # The table is imported late, as the models of a project import this module.
-def _record(instance: Any, day: date, kind: str) -> None:
-    from redis_kit.signins.database.record import record
+def _recording(instance: Any, day: date, kind: str) -> LocalCall:
+    from redis_kit.signins.database.record import arecord, record
 
-    record(instance, day, kind)
-
-
-async def _arecord(instance: Any, day: date, kind: str) -> None:
-    from redis_kit.signins.database.record import arecord
-
-    await arecord(instance, day, kind)
+    return LocalCall(record, arecord, instance, day, kind)
 
 
-def _history(instance: Any) -> "History":
-    from redis_kit.signins.users.base import History, pk_of
-
-    return History(type(instance), pk_of(instance))
-
-
-def _changes(instance: Any, *, saved: bool = True) -> "Changes":
-    from redis_kit.signins.users.base import pk_of
-    from redis_kit.signins.users.changes import Changes
-
-    return Changes(type(instance), pk_of(instance, saved=saved))
+def _summary(instance: Any) -> Flow[Summary]:
+    user, now = SignInUser.of(instance), (yield reading(today, instance))
+    return summarized((yield Call("GET", user.state_key())), now)
 
 
-def _range(start: date | None, end: date | None) -> tuple[date, date]:
-    return (
-        FIRST if start is None else checked("start", start),
-        date.max if end is None else checked("end", end),
-    )
+def _slice(user: SignInUser, first: date, length: int) -> Call:
+    return Call("BITFIELD_RO", user.year_key(first.year), "GET", f"u{length}", offset(first))
+
+
+def _bits_of(number: int, length: int) -> list[bool]:
+    return [bit == "1" for bit in f"{number:0{length}b}"]
+
+
+def _years(start: date | None, end: date | None) -> Iterator[tuple[int, int, int]]:
+    """Yield each year of a range with the offsets of its first and its last day there."""
+    start = FIRST if start is None else checked("start", start)
+    end = date.max if end is None else checked("end", end)
+    if end < start:
+        raise InvalidValue(f"start and end are {start} and {end}; a range must not end before it starts.")
+    first, last = max(start, FIRST), min(end, date(date.today().year + 1, 12, 31))
+    for year in range(first.year, last.year + 1):
+        yield year, offset(max(first, date(year, 1, 1))), offset(min(last, date(year, 12, 31)))
 
 
 def models() -> list[Any]:

@@ -8,12 +8,12 @@ from redis_kit.core import conf
 from redis_kit.core.errors import RedisKitError
 from redis_kit.signins.database.record import rows_of
 from redis_kit.signins.errors import log_failure, log_repeated_failure
-from redis_kit.signins.mixin import SignInMixin
+from redis_kit.signins.mixin import SignInMixin, store
 from redis_kit.signins.settings import SignInSettings
 from redis_kit.signins.users.changes import Changes
 
 
-def logged_in(user: Any) -> None:
+def logged_in(*, user: Any, **options: Any) -> None:
     """Sign in a user, if ``AT_LOG_IN`` is on. A failure, of the project's code too, must not prevent the log-in.
 
     It is logged, at most once a minute.
@@ -26,15 +26,14 @@ def logged_in(user: Any) -> None:
         log_repeated_failure("a log-in was not counted", error)
 
 
-def deleted(instance: Any, using: str) -> None:
+def deleted(*, instance: Any, using: str, **options: Any) -> None:
     """Erase the sign-ins of an instance that was deleted: rows at once, and Redis after the commit."""
     rows_of(instance).delete()
     model, pk = type(instance), instance.pk
 
     def erase() -> None:
         try:
-            changes = Changes(model, pk)
-            changes.run_flow(changes.erase())
+            store("").run_flow(Changes(model, pk).erase())
         except RedisKitError as error:
             remedy = f"run {model.__name__}(pk={pk!r}).erase_sign_ins()"
             log_failure(f"{model._meta.label} {pk} was deleted, and its sign-ins were not: {remedy}", error)

@@ -3,7 +3,6 @@ from urllib.parse import quote
 import pytest
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.utils import translation
-from django.utils.html import escape
 
 from redis_kit.core.errors import InvalidName, OutOfMemory, RedisUnavailable
 from redis_kit.core.panels import Table
@@ -152,7 +151,6 @@ def test_unknown_action_is_404(stock, boss):
     for name in ("nothing", "content", "actions", "__init__", "<script>"):
         response = boss.post(f"{ADMIN}stock/do/{name}/", {"row": "x"})
         assert response.status_code == 404
-        assert f"This page has no action “{escape(name)}”." in response.content.decode()
     assert boss.post(f"{ADMIN}nothing/do/sell/", {"row": "x"}).status_code == 404
 
 

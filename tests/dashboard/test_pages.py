@@ -14,7 +14,7 @@ from redis_kit.operations.dashboard.keys_page import KeysPanel
 from redis_kit.pageviews import PageViews, flush
 from redis_kit.queues.dashboard.workers_page import WorkersPanel
 from tests.dashboard.support import parts
-from tests.dashboard.support.html import Parsed, page, whole_page
+from tests.dashboard.support.html import page, whole_page
 from tests.fixtures.dashboard import ADMIN
 from tests.pageviews.urls import BROWSER
 
@@ -223,13 +223,6 @@ def test_unknown_panel_is_404_and_its_name_inert(stock, boss, settings, slug, de
         response = boss.get(url)
         assert response.status_code == 404, url
         assert "<script>alert" not in response.content.decode()
-
-
-def test_page_that_does_not_exist_leads_back_to_the_others(stock, boss):
-    missing = Parsed(boss.get(f"{ADMIN}nothing/").content.decode())
-    assert "The dashboard has no page “nothing”." in [one.words for one in missing.find("p")]
-    assert f"{ADMIN}stock/" in [one.attributes["href"] for one in missing.find("a")]
-    assert "Overview" not in [one.words for one in missing.find("a", aria_current="page")]
 
 
 def test_slug_with_an_underscore_is_found_from_the_log_as_well(stock, boss, monkeypatch):

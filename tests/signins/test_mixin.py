@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from redis_kit.core.errors import InvalidValue, KeyConflict, RedisUnavailable
 from redis_kit.signins import SignInMixin, signed_in
 from redis_kit.signins.calendar import Calendar
-from redis_kit.signins.users.changes import Changes
+from redis_kit.signins.users.base import SignInUser
 from tests.app.models import Device, User
 from tests.signins.people import numbers, saved
 from tests.signins.support.model import Model
@@ -203,7 +203,7 @@ def test_wrong_arguments_are_refused_before_anything_is_sent(kit, user, commands
 
 
 def test_key_of_another_type_changes_nothing(kit, user):
-    history = Changes(User, user.pk)
+    tag = SignInUser(User, user.pk).tag
     for part in (
         f"user:{user.pk}",
         "members",
@@ -212,7 +212,7 @@ def test_key_of_another_type_changes_nothing(kit, user):
         f"first:{TODAY}",
         "streaks",
     ):
-        key = history.key(part)
+        key = f"{kit.prefix}:{{{tag}}}:{part}"
         kit.client.hset(key, "some", "thing")
         with pytest.raises(KeyConflict):
             user.sign_in()
@@ -222,9 +222,9 @@ def test_key_of_another_type_changes_nothing(kit, user):
 
 def test_key_of_another_type_changes_nothing_of_a_known_user(kit, user):
     user.sign_in(TODAY - timedelta(1))
-    history = Changes(User, user.pk)
+    tag = SignInUser(User, user.pk).tag
     for part in (f"day:{TODAY}", f"year:{user.pk}:{TODAY.year}", "streaks"):
-        key = history.key(part)
+        key = f"{kit.prefix}:{{{tag}}}:{part}"
         kept = kit.client.dump(key)
         kit.client.delete(key)
         kit.client.hset(key, "some", "thing")

@@ -8,8 +8,9 @@ from django.contrib.auth.models import User
 from benchmarks.support.server_cost import Operations, Part
 from benchmarks.support.workers.server import Server
 from redis_kit.signins.cohorts.activity import Activity
+from redis_kit.signins.cohorts.segments import SignInStore
 from redis_kit.signins.days import Moment
-from redis_kit.signins.users.base import History
+from redis_kit.signins.mixin import SignInMixin
 from redis_kit.signins.users.changes import Changes
 
 USERS = 1000
@@ -18,7 +19,8 @@ USERS = 1000
 def sign_ins(server: Server) -> Part:
     """Return all calls of sign-ins."""
     calls, newcomers, days, day = count(), count(USERS), count(), date(2026, 6, 1)
-    history, active = History(User, 0), Activity(User)
+    user, active = User(pk=0), Activity(User)
+    user._state.adding = False
 
     def sign_in() -> None:
         number = next(calls)
@@ -36,11 +38,11 @@ def sign_ins(server: Server) -> Part:
         "kit: sign_in": sign_in,
         "kit: first sign_in of a user": lambda: _sign_in(next(newcomers), 0),
         "script: GETBIT": lambda: get_bit(["bench:days"], [next(days) % 366]),
-        "kit: marked": lambda: history.run_flow(history.marked(day)),
-        "kit: summary": lambda: history.run_flow(history.summary(day)),
-        "kit: calendar of a month": lambda: history.run_flow(history.calendar(2026, 6, day)),
+        "kit: marked": lambda: SignInMixin.signed_in_on(user, day),
+        "kit: summary": lambda: SignInMixin.sign_in_summary(user),
+        "kit: calendar of a month": lambda: SignInMixin.sign_in_calendar(user, 2026, 6),
         "script: BITCOUNT": lambda: count_bits(["bench:days"]),
-        "kit: count of a year": lambda: history.run_flow(history.count(date(2026, 1, 1), date(2026, 12, 31))),
+        "kit: count of a year": lambda: SignInMixin.sign_in_count(user, date(2026, 1, 1), date(2026, 12, 31)),
         "kit: active on a day": lambda: active.active(day),
         "kit: daily_active of 7 days": lambda: active.daily_active(day, day + timedelta(days=6)),
     }
@@ -48,5 +50,5 @@ def sign_ins(server: Server) -> Part:
 
 
 def _sign_in(user: int, day: int) -> None:
-    changes = Changes(User, user)
-    changes.run_flow(changes.sign_in(Moment(date(2026, 1, 1) + timedelta(days=day), "0 UTC", 0)))
+    moment = Moment(date(2026, 1, 1) + timedelta(days=day), "0 UTC", 0)
+    SignInStore().run_flow(Changes(User, user).sign_in(moment))

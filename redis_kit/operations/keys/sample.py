@@ -1,12 +1,13 @@
 """The memory of each component, estimated from some of the keys."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
 from redis_kit.core import conf, connections, flow
 from redis_kit.core.checks.servers import parsed
+from redis_kit.core.client import error_map
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.settings import KitSettings
@@ -32,6 +33,17 @@ class ComponentMemory(NamedTuple):
     keys: int
     size: int
     share: float
+
+
+class KeySample(NamedTuple):
+    """The memory of the components of some keys, or why it can't be read.
+
+    ``moved`` is the number of keys whose slots the node of a Cluster does not own, or that it can't serve.
+    """
+
+    memory: list[ComponentMemory]
+    failure: RedisFailure | None
+    moved: int
 
 
 def component_memory(using: str = "default", *, profile: connections.Profile = "request") -> list[ComponentMemory]:
@@ -60,12 +72,11 @@ def _read() -> Flow[list[ComponentMemory]]:
     for reply in (total, page):
         if isinstance(reply, Exception):
             raise reply
-    keys = by_component(page)
-    sizes = yield from measuring(keys)
-    if refused := refusal(keys, sizes):
-        raise refused
     used = 0 if isinstance(info, Exception) else float(parsed(info).get("used_memory", 0))
-    return measured(page, keys, sizes, total, used)
+    sample = yield from measured(page, total, used)
+    if sample.failure:
+        raise sample.failure
+    return sample.memory
 
 
 def component_of(key: str) -> str:
@@ -100,30 +111,17 @@ def by_component(page: Sequence[Any]) -> dict[str, list[bytes]]:
     return grouped | ({OTHER_PROGRAMS: foreign} if foreign else {})
 
 
-def measuring(keys: Mapping[str, Sequence[bytes]]) -> Flow[list[Any]]:
-    """Return the sizes of keys, in their order: None if a key is gone, and an error if the user may not ask.
-
-    It is an error as well if a node of a Cluster does not own the slot of the key, or the Cluster is down.
-    """
-    names = [key for of_component in keys.values() for key in of_component]
-    calls = [Call("MEMORY", "USAGE", key, "SAMPLES", SAMPLES) for key in names]
-    return (yield TolerantBatch(calls)) if calls else []
-
-
-def refusal(keys: Mapping[str, Sequence[bytes]], sizes: Sequence[Any]) -> RedisFailure | None:
-    """Return the error of measuring(), unless it only concerns keys of other programs, as with an ACL."""
-    first = next(iter(sizes), None)
-    return first if isinstance(first, RedisFailure) and next(iter(keys)) != OTHER_PROGRAMS else None
-
-
-def measured(
-    page: Sequence[Any], keys: Mapping[str, Sequence[bytes]], sizes: Sequence[Any], total: int, used: float
-) -> list[ComponentMemory]:
-    """Return the components in a reply of SCAN from the cursor 0, the largest first, given what measuring() found.
+def measured(page: Sequence[Any], total: int, used: float) -> Flow[KeySample]:
+    """Return the memory of the components in a reply of SCAN from the cursor 0, the largest first.
 
     ``total`` is the number of keys, and ``used`` the memory of the server; 0 if it is not known. A few large keys of a
     component count as they are; the others stand for those that were not looked at.
     """
+    keys = by_component(page)
+    calls = [Call("MEMORY", "USAGE", key, "SAMPLES", SAMPLES) for of_component in keys.values() for key in of_component]
+    sizes = (yield TolerantBatch(calls)) if calls else []
+    # An ACL may forbid to ask for keys of other programs.
+    failure = sizes[0] if sizes and next(iter(keys)) != OTHER_PROGRAMS else None
     cursor, left, rows = int(page[0]), iter(sizes), []
     share = min(1.0, len(page[1]) / total if total else share_of(cursor)) if cursor else 1.0
     for name, of_component in keys.items():
@@ -135,4 +133,6 @@ def measured(
     most = used / max(sum(row.size for row in rows), 1) if used else 1.0
     if share < 1 and most < 1:
         rows = [row._replace(size=int(row.size * most)) for row in rows]
-    return sorted(rows, key=lambda row: -row.size)
+    rows.sort(key=lambda row: -row.size)
+    moved = sum(isinstance(size, error_map.MOVED) for size in sizes)
+    return KeySample(rows, failure if isinstance(failure, RedisFailure) else None, moved)

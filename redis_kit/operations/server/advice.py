@@ -1,6 +1,6 @@
 """Advice about a server and its Sentinels: the faults that they show, and what to type."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from math import ceil
@@ -50,18 +50,7 @@ def advice(report: ServerReport) -> list[Advice]:
         return [Advice("error", wrong, _("Start it, or let a replica take over."))]
     if outdated(report.info):
         return [each for each in _settings(report) if each.level == "error"]  # the rest is about servers that work
-    rules: tuple[Callable[[ServerReport], Iterator[Advice]], ...] = (
-        _access,
-        _rights,
-        _settings,
-        _persistence,
-        _memory,
-        _clients,
-        _replication,
-        _slots,
-        _clock,
-        _slow_commands,
-    )
+    rules = (_access, _rights, _settings, _persistence, _memory, _clients, _replication, _slots, _clock, _slow_commands)
     order = ("error", "warning", "note")
     advice = sorted((each for rule in rules for each in rule(report)), key=lambda each: order.index(each.level))
     return [*advice, *_lasting(report, advice)]

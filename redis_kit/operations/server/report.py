@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import redis_kit
 from redis_kit.core import conf, connections, flow, scripts
 from redis_kit.core.checks.servers import parsed
-from redis_kit.core.client import addresses, error_map
+from redis_kit.core.client import addresses
 from redis_kit.core.component import components
 from redis_kit.core.errors import PermissionDenied, RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.steps import Call, TolerantBatch
-from redis_kit.operations.keys.sample import SAMPLE, ComponentMemory, by_component, measured, measuring, refusal
+from redis_kit.operations.keys.sample import SAMPLE, ComponentMemory, measured
 
 SLOWEST = 32  # entries of the slow log
 OPTIONS = ("appendfsync", "min-replicas-to-write", "slowlog-log-slower-than")
@@ -149,16 +149,12 @@ def _report(using: str, where: str, sample: bool) -> Flow[ServerReport]:
     replies = {name: _or_none(reply) for name, reply in zip(READ, answers, strict=False)}
     info = parsed(replies["info"] or b"")
     missing = missing_rights({name: _or_none(reply) for name, reply in zip(rights, answers[len(READ) :], strict=False)})
-    memory, moved = [], 0
+    memory: list[ComponentMemory] = []
+    moved = 0
     page = _or_none(answers[-1]) if sample else None
     if page:
-        keys = by_component(page)
-        sizes = yield from measuring(keys)
-        is_refused = isinstance(refusal(keys, sizes), PermissionDenied)
-        refused += ("memory|usage",) if is_refused else ()
-        used = float(info.get("used_memory", 0))
-        memory = measured(page, keys, sizes, replies["dbsize"] or 0, used)
-        moved = sum(isinstance(size, error_map.MOVED) for size in sizes)
+        memory, failure, moved = yield from measured(page, replies["dbsize"] or 0, float(info.get("used_memory", 0)))
+        refused += ("memory|usage",) if isinstance(failure, PermissionDenied) else ()
     elif sample:
         refused += ("scan",)
     seconds, micros = map(int, replies["time"] or (0, 0))

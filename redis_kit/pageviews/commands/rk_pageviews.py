@@ -1,18 +1,19 @@
 """``manage.py rk_pageviews``: copies closed periods into the database, exports days, lists pages."""
 
 import argparse
-import json
+from collections.abc import Iterable
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, get_args
 
 from django.core.management.base import CommandError, CommandParser
 from django.utils import translation
 
 from redis_kit.core import terminal
 from redis_kit.core.terminal import aligned, cut, whole
+from redis_kit.core.text import counted
 from redis_kit.core.values.csv_rows import CSVWriter
 from redis_kit.pageviews import periods
-from redis_kit.pageviews.counter import MAX_TOP, PageViews
+from redis_kit.pageviews.counter import MAX_TOP, PageViews, Period
 from redis_kit.pageviews.database.history import history
 from redis_kit.pageviews.database.snapshots import MAX_DAYS, snapshot
 from redis_kit.pageviews.questions import numbers
@@ -48,8 +49,7 @@ class Command(terminal.ActionCommand):
             add("--key", action=terminal.Once, type=terminal.name, help="key of an object of the page")
         if action == "top":
             add("--day", type=_day, help="YYYY-MM-DD (default: today)")
-            add("--period", choices=("day", "week", "month"), help="the day, or what it is in (default: day)")
-            add("--trending", action="store_true", help="by views that lose weight with time")
+            add("--period", choices=get_args(Period), default="day", help="the day, or what it is in (default: day)")
             about = f"number of lines, 1 to {MAX_TOP:,} (default: 10)"
             add("-n", "--limit", type=whole(1, MAX_TOP), default=10, help=about)
         add("--json", action="store_true", help="print JSON")
@@ -60,47 +60,36 @@ class Command(terminal.ActionCommand):
             super().handle(*args, **options)
 
     def _snapshot(self, *, days: int, **options: Any) -> None:
-        result = snapshot(days=days)
-        plain = f"Created {result.created:,}, updated {result.updated:,}, unchanged {result.unchanged:,}."
-        if not sum(result):
-            plain = "There are no views in these days."
-        self.stdout.write(json.dumps(result._asdict()) if options["json"] else plain)
+        stored = snapshot(days=days)
+        self.report(f"Stored or raised: {counted(stored, 'row')}.", {"rows": stored}, as_json=options["json"])
 
     def _export(
         self, *, page: str | None, key: str | None, start: date | None, end: date | None, **options: Any
     ) -> None:
         if key is not None and page is None:
             raise CommandError("--key needs --page, the page that it is an object of", returncode=2)
-        days = history(_views(page, key), *_range(start, end))
-        if options["json"]:
-            self.write_json([day._asdict() for day in days])
-            return
-        writer = CSVWriter(self.stdout, lineterminator="\n")
-        writer.writerows([Day._fields, *days])
+        self._write(Day._fields, history(_views(page, key), *_range(start, end)), as_json=options["json"])
 
     def _dropped(self, *, start: date | None, end: date | None, **options: Any) -> None:
         days = periods.days(*_range(start, end))
-        rows = list(zip(days, PageViews.site(on_failure="raise").run_flow(numbers.dropped(days)), strict=True))
-        if options["json"]:
-            self.write_json([{"day": day, "dropped": count} for day, count in rows])
-        else:
-            CSVWriter(self.stdout, lineterminator="\n").writerows([("day", "dropped"), *rows])
+        counts = _views(None).run_flow(numbers.dropped(days))
+        self._write(("day", "dropped"), zip(days, counts, strict=True), as_json=options["json"])
 
-    def _top(
-        self, *, page: str | None, day: date | None, period: str | None, trending: bool, limit: int, **options: Any
-    ) -> None:
-        if trending and (day or period):
-            raise CommandError("--trending is about now: it takes no --day and no --period", returncode=2)
-        views = _views(page)
-        rows = views.trending(limit) if trending else views.top(limit, day, period=period or "day")  # type: ignore[arg-type]
-        column = "score" if trending else "views"
+    def _write(self, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]], *, as_json: bool) -> None:
+        if as_json:
+            self.write_json([dict(zip(names, row, strict=True)) for row in rows])
+        else:
+            CSVWriter(self.stdout, lineterminator="\n").writerows([names, *rows])
+
+    def _top(self, *, page: str | None, day: date | None, period: Period, limit: int, **options: Any) -> None:
+        rows = _views(page).top(limit, day, period=period)
         if options["json"]:
-            self.write_json([{"name": name, column: round(number, 2)} for name, number in rows])
+            self.write_json([{"name": name, "views": number} for name, number in rows])
         if not rows:
             raise CommandError("There are no views.")
         if not options["json"]:
-            lines = [(cut(name), f"{number:,.1f}" if trending else f"{number:,}") for name, number in rows]
-            self.write_lines(aligned([("OBJECT" if page else "PAGE", column.upper()), *lines], right=(1,)))
+            lines = [(cut(name), f"{number:,}") for name, number in rows]
+            self.write_lines(aligned([("OBJECT" if page else "PAGE", "VIEWS"), *lines], right=(1,)))
 
 
 def _views(page: str | None, key: str | None = None) -> PageViews:

@@ -1,16 +1,41 @@
 """The dashboard's page about page views: of the site, of one page or object, or of two pages side by side."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, timedelta
 from typing import Any
 
+from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
+from redis_kit.core.dates import first_weekday
 from redis_kit.core.errors import InvalidName
 from redis_kit.core.flow import Flow
-from redis_kit.core.panels import Content, Field, Panel, Search, Table, Tile
+from redis_kit.core.gather import gather
+from redis_kit.core.panels import (
+    Content,
+    Field,
+    Figure,
+    HeatCell,
+    HeatMap,
+    LineChart,
+    Link,
+    Panel,
+    Search,
+    Sparkline,
+    Table,
+    Tile,
+)
+from redis_kit.core.text import grouped
+from redis_kit.pageviews import periods
 from redis_kit.pageviews.counter import PageViews
-from redis_kit.pageviews.dashboard import drawings, report
+from redis_kit.pageviews.dashboard.report import DAYS, Report, compare, read
+from redis_kit.pageviews.questions import numbers
+from redis_kit.pageviews.questions.values import Day
+
+HOURS = 24
 
 
 class PageViewsPanel(Panel):
@@ -32,35 +57,141 @@ class PageViewsPanel(Panel):
         """Return the content, in one round trip; a comparison in a Cluster in two."""
         page, key, other = map(self.asked, ("page", "key", "other"))
         try:
-            if other:
-                yield from self._compared(page, key, other)
-            else:
-                yield from self._shown(page, key if page else "")
+            yield from _compared(page, key, other) if other else _shown(page, key if page else "")
         except InvalidName as error:
             yield Table(_("Page views"), (), [], empty=str(error))
 
     def reads(self) -> dict[str, Flow[Any]]:
-        """Return today's numbers of the site. One round trip."""
-        site = _page("")
-        return {site.using: report.read_summary(site)}
+        """Return today's numbers of the site, and the views of two days by hour. One round trip."""
+        site, today = _page(""), periods.now().date()
+        flows: list[Flow[Any]] = [
+            numbers.by_day(site.encoded, [today]),
+            numbers.online(site.encoded),
+            numbers.hours_of_days(site.encoded, [today - timedelta(1), today]),
+        ]
+        return {site.using: gather(flows)}
 
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
         """Return today's views and visitors, and the views of the last 24 hours."""
-        (summary,) = replies.values()
-        return drawings.overview(summary)
-
-    def _shown(self, page: str, key: str) -> Iterator[Content]:
-        numbers = report.read(_page(page, key))
-        yield from drawings.figures(numbers, is_site=not page)
-        yield from drawings.charts(numbers)
-        yield from drawings.lists(numbers, page, key)
-
-    def _compared(self, page: str, key: str, other: str) -> Iterator[Content]:
-        first, second = _page(page, key), _page(other)
-        *reports, overlap = report.compare(first, second)
-        names = (" ".join(filter(None, (page or _("Whole site"), key))), other)
-        yield from drawings.comparison(names, reports, overlap)
+        (((today,), online, days),) = replies.values()
+        end = HOURS + periods.now().hour + 1
+        hours = [count for day in days for count in day][end - HOURS : end]
+        views = sum(hours)
+        text = ngettext("%(count)s view in 24 hours", "%(count)s views in 24 hours", views) % {"count": grouped(views)}
+        figures = [
+            Figure(_("Views today"), today.views),
+            Figure(_("Visitors today"), today.visitors),
+            Figure(_("Online"), online),
+        ]
+        return Tile(figures, Sparkline(text, hours))
 
 
 def _page(name: str, key: str = "") -> PageViews:
     return PageViews(name, key or None, on_failure="raise") if name else PageViews.site(on_failure="raise")
+
+
+def _shown(page: str, key: str) -> Iterator[Content]:
+    report = read(_page(page, key))
+    yield from _figures(report, is_site=not page)
+    for title, field in _charted():
+        lines = [(_("Last %d days") % DAYS, report.last), (_("The %d days before") % DAYS, report.before)]
+        yield _chart(title, field, lines)
+    yield _heat_map(report.hours)
+    if not key:
+        column = _("Object") if page else _("Page")
+        top = [(_link(page, name), views) for name, views in report.top]
+        trends = [(_link(page, trend.name), round(trend.score, 1)) for trend in report.trends]
+        title = _("Top objects today") if page else _("Top pages today")
+        yield Table(title, (column, _("Views")), top, empty=_("No views today."))
+        yield Table(_("Trending now"), (column, _("Score")), trends, empty=_("No views lately."))
+    none = _("No view came from another site.")
+    yield Table(_("Referrers today"), (_("Site"), _("Views")), report.referrers, empty=none)
+    none = _("No view came from a campaign.")
+    yield Table(_("Campaigns today"), (_("Campaign"), _("Views")), report.campaigns, empty=none)
+
+
+def _figures(report: Report, *, is_site: bool) -> Iterator[Figure]:
+    """Yield today's numbers, those of the last days, and the share of bots."""
+    today = report.days[-1]
+    yield Figure(_("Views today"), today.views)
+    yield Figure(_("Unique visitors today"), today.visitors, hint=_("An estimate: ±0.81 %."))
+    yield Figure(_("Visitors online"), report.online, hint=_("in the last five minutes"))
+    views, bots = report.total("views"), report.total("bots")
+    yield Figure(_("Views in %d days") % DAYS, views, hint=_change(views, sum(day.views for day in report.before)))
+    hint = _lacking() if report.visitors is None else ""
+    if report.visitors is not None and not report.visitors.distinct:
+        hint = _("A visitor counts once for each day, as identities change.")
+    yield _visitors(report, hint)
+    share = f"{100 * bots / (views + bots):.0f} %" if views + bots else None
+    requests = {"bots": grouped(bots), "requests": grouped(views + bots), "days": DAYS}
+    hint = _("%(bots)s of %(requests)s requests in %(days)d days") % requests
+    yield Figure(_("Requests of bots"), share, hint=hint)
+    if is_site and any(report.dropped):
+        hint = _("%s of them today. The log of each process says why.") % grouped(report.dropped[-1])
+        yield Figure(_("Dropped views in %d days") % DAYS, sum(report.dropped), hint=hint, alarm=report.dropped[-1] > 0)
+
+
+def _compared(page: str, key: str, other: str) -> Iterator[Content]:
+    """Yield the common visitors of two pages, and their views and visitors by day."""
+    *reports, overlap = compare(_page(page, key), _page(other))
+    names = (" ".join(filter(None, (page or _("Whole site"), key))), other)
+    common, hint = None, _lacking()
+    if overlap is not None:
+        common = f"{grouped(overlap.common)} ± {grouped(overlap.error)}"
+        hint = "" if overlap.distinct else _("Each day has its own identities, so this counts visits by day.")
+    yield Figure(_("Common visitors in %d days") % DAYS, common, hint=hint)
+    for name, report in zip(names, reports, strict=True):
+        yield Figure(_("Views in %d days") % DAYS, report.total("views"), hint=name)
+    for name, report in zip(names, reports, strict=True):
+        yield _visitors(report, name)
+    for title, field in _charted():
+        yield _chart(title, field, [(name, report.last) for name, report in zip(names, reports, strict=True)])
+
+
+def _charted() -> Iterator[tuple[str, str]]:
+    yield _("Views by day"), "views"
+    yield _("Unique visitors by day"), "visitors"
+
+
+def _chart(title: str, field: str, lines: Sequence[tuple[str, Sequence[Day]]]) -> LineChart:
+    """Return a line for each name, over the days of the first one."""
+    labels = [date_format(day.day, "MONTH_DAY_FORMAT") for day in lines[0][1]]
+    return LineChart(title, labels, [(name, [getattr(day, field) for day in days]) for name, days in lines])
+
+
+def _heat_map(hours: Sequence[tuple[date, Sequence[int]]]) -> HeatMap:
+    """Return the views of some days added up by weekday and hour."""
+    weekdays = [(first_weekday() + row) % 7 for row in range(7)]
+    views: Counter[tuple[int, int]] = Counter()
+    for day, counts in hours:
+        for hour, count in enumerate(counts):
+            views[day.weekday(), hour] += count
+    cells = [
+        HeatCell(row, hour, f"{WEEKDAYS[weekday]} {hour:02}:00", views[weekday, hour])
+        for row, weekday in enumerate(weekdays)
+        for hour in range(HOURS)
+    ]
+    title = _("Views by weekday and hour, in %d days") % len(hours)
+    columns = [f"{hour:02}" for hour in range(HOURS)]
+    return HeatMap(title, [WEEKDAYS_ABBR[weekday] for weekday in weekdays], columns, cells)
+
+
+def _visitors(report: Report, hint: str) -> Figure:
+    visitors = None if report.visitors is None else int(report.visitors)
+    return Figure(_("Visitors in %d days") % DAYS, visitors, hint=hint)
+
+
+def _lacking() -> str:
+    return _("Redis no longer has all of these days.")
+
+
+def _change(now: int, before: int) -> str:
+    if not before:
+        return _("none in the %d days before") % DAYS
+    change = round(100 * (now - before) / before)
+    signed = f"{'+' if change >= 0 else ''}{grouped(change)}"
+    return _("%(change)s %% to the %(days)d days before") % {"change": signed, "days": DAYS}
+
+
+def _link(page: str, name: str) -> Link:
+    return Link(name, PageViewsPanel.slug, {"page": page, "key": name} if page else {"page": name})

@@ -105,7 +105,7 @@ def is_distinct(days: list[date], replies: list[Any]) -> bool:
 
 
 def _union(name: str, days: list[date]) -> Call:
-    return Call("PFCOUNT", *[keys.visitors(name, period) for period in periods.sketches(days)])
+    return Call("PFCOUNT", *_sketches(name, days))
 
 
 def _hours(name: str, day: date) -> Call:
@@ -130,28 +130,27 @@ def top(name: str, period: str, n: int) -> Flow[list[tuple[str, int]]]:
 
 def members(name: str, period: str, n: int, *, start: int = 0) -> Flow[list[tuple[str, int]]]:
     """Return the most viewed pages or keys of a day, a week or a month from a place on, encoded."""
-    reply = yield Call("ZRANGE", keys.top(name, period), start, start + n - 1, "REV", "WITHSCORES")
-    return [(member.decode(), int(score)) for member, score in _pairs(reply)]
+    ranked = yield from _ranked(keys.top(name, period), n, start)
+    return [(member.decode(), int(score)) for member, score in ranked]
 
 
 def trending(name: str, n: int) -> Flow[list[Trend]]:
     """Return the pages or keys whose views, weighed by their age, are the most."""
-    reply = yield Call("ZRANGE", keys.trending(name), 0, n - 1, "REV", "WITHSCORES")
-    now = time.time()
+    ranked, now = (yield from _ranked(keys.trending(name), n)), time.time()
     trends = [
         Trend(unquote(member.decode()), 2 ** min((float(score) - now) / periods.TRENDING_HALF_LIFE, 64))
-        for member, score in _pairs(reply)
+        for member, score in ranked
     ]
     return [trend for trend in trends if trend.score >= LEAST_TREND]
 
 
 def sources(key: str, n: int) -> Flow[list[tuple[str, int]]]:
     """Return the sources of the most views in one of the bounded lists."""
-    reply = yield Call("ZRANGE", key, 0, n - 1, "REV", "WITHSCORES")
-    return [(member.decode(errors="replace"), int(score)) for member, score in _pairs(reply)]
+    return [(member.decode(errors="replace"), int(score)) for member, score in (yield from _ranked(key, n))]
 
 
-def _pairs(reply: list[Any]) -> list[tuple[bytes, bytes]]:
+def _ranked(key: str, n: int, start: int = 0) -> Flow[list[tuple[bytes, bytes]]]:
+    reply = yield Call("ZRANGE", key, start, start + n - 1, "REV", "WITHSCORES")
     return list(zip(reply[::2], reply[1::2], strict=True))
 
 

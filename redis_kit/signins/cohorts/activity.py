@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import date, timedelta
 from typing import Any
 
+from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.signins import days
 from redis_kit.signins.cohorts import counts, standings
@@ -20,101 +21,78 @@ class Activity(SignInModel):
     Days are stored for ``RETENTION``. Counts are exact. Each method is one round trip unless it says otherwise.
     """
 
-    def active(self, day: date | None = None) -> int:
+    @operation
+    def active(self, day: date | None = None) -> Flow[int]:
         """Return the number of users who signed in on a day, by default today."""
-        return self.daily_active(first := days.checked("day", day), first)[0].users
+        (found,) = yield from counts.by_day(self.encoded, [days.checked("day", day)])
+        return found.users
 
-    async def aactive(self, day: date | None = None) -> int:
-        """See active()."""
-        return (await self.adaily_active(first := days.checked("day", day), first))[0].users
-
-    def daily_active(self, start: date, end: date) -> list[ActiveDay]:
+    @operation
+    def daily_active(self, start: date, end: date) -> Flow[list[ActiveDay]]:
         """Return the number of users on each day from start to end, both included.
 
         Raises InvalidValue unless these are 1 to 366 days.
         """
-        return self.run_flow(counts.by_day(self.encoded, days.between(start, end)))
+        return counts.by_day(self.encoded, days.between(start, end))
 
-    async def adaily_active(self, start: date, end: date) -> list[ActiveDay]:
-        """See daily_active()."""
-        return await self.arun_flow(counts.by_day(self.encoded, days.between(start, end)))
-
-    def weekly_active(self, start: date, end: date) -> list[ActiveDay]:
+    @operation
+    def weekly_active(self, start: date, end: date) -> Flow[list[ActiveDay]]:
         """Return for each day from start to end the number of different users in the 7 days that end on it.
 
         It transfers one bit for each user and day. Raises InvalidValue unless the range has 1 to 366 days.
         """
-        return self.run_flow(counts.by_windows(self.encoded, days.between(start, end), [WEEK]))[0]
+        return (yield from counts.by_windows(self.encoded, days.between(start, end), [WEEK]))[0]
 
-    async def aweekly_active(self, start: date, end: date) -> list[ActiveDay]:
-        """See weekly_active()."""
-        return (await self.arun_flow(counts.by_windows(self.encoded, days.between(start, end), [WEEK])))[0]
-
-    def monthly_active(self, start: date, end: date) -> list[ActiveDay]:
+    @operation
+    def monthly_active(self, start: date, end: date) -> Flow[list[ActiveDay]]:
         """Return for each day from start to end the number of different users in the 30 days that end on it.
 
         See weekly_active().
         """
-        return self.run_flow(counts.by_windows(self.encoded, days.between(start, end), [MONTH]))[0]
+        return (yield from counts.by_windows(self.encoded, days.between(start, end), [MONTH]))[0]
 
-    async def amonthly_active(self, start: date, end: date) -> list[ActiveDay]:
-        """See monthly_active()."""
-        return (await self.arun_flow(counts.by_windows(self.encoded, days.between(start, end), [MONTH])))[0]
-
-    def streaks(self, users: Iterable[Any]) -> dict[Any, int]:
+    @operation
+    def streaks(self, users: Iterable[Any]) -> Flow[dict[Any, int]]:
         """Return the present streak of each of these instances, by primary key. Raises InvalidValue for over 10,000."""
-        return self.run_flow(standings.streaks_of(self.model, standings.with_today(list(users))))
+        dated = yield days.reading(standings.with_today, list(users))
+        return (yield from standings.streaks_of(dated))
 
-    async def astreaks(self, users: Iterable[Any]) -> dict[Any, int]:
-        """See streaks()."""
-        dated = await days.aread(standings.with_today, list(users))
-        return await self.arun_flow(standings.streaks_of(self.model, dated))
-
-    def leaderboard(self, limit: int = 10, day: date | None = None) -> list[Standing]:
+    @operation
+    def leaderboard(self, limit: int = 10, day: date | None = None) -> Flow[list[Standing]]:
         """Return the longest streaks that go on, the longest first. ``limit`` is 1 to 1000.
 
         It needs no clean-up: a streak leaves it two days after its last sign-in.
         """
-        return self.run_flow(standings.leaders(self.model, days.checked("day", day), limit))
+        return standings.leaders(self.model, days.checked("day", day), limit)
 
-    async def aleaderboard(self, limit: int = 10, day: date | None = None) -> list[Standing]:
-        """See leaderboard()."""
-        return await self.arun_flow(standings.leaders(self.model, days.checked("day", day), limit))
-
-    def at_risk(self, streak: int = 3, *, limit: int = 1000, day: date | None = None) -> list[Standing]:
+    @operation
+    def at_risk(self, streak: int = 3, *, limit: int = 1000, day: date | None = None) -> Flow[list[Standing]]:
         """Return streaks of this length or more that end today unless the user signs in, the longest first.
 
         ``limit`` is 1 to 1000. Their ids are primary keys: ``User.objects.filter(pk__in=[...])``.
         """
-        return self.run_flow(standings.at_risk(self.model, days.checked("day", day), streak, limit))
+        return standings.at_risk(self.model, days.checked("day", day), streak, limit)
 
-    async def aat_risk(self, streak: int = 3, *, limit: int = 1000, day: date | None = None) -> list[Standing]:
-        """See at_risk()."""
-        return await self.arun_flow(standings.at_risk(self.model, days.checked("day", day), streak, limit))
-
-    def count_at_risk(self, streak: int = 3, *, day: date | None = None) -> int:
+    @operation
+    def count_at_risk(self, streak: int = 3, *, day: date | None = None) -> Flow[int]:
         """Return the number of streaks that at_risk() would list without a limit."""
-        return self.run_flow(standings.count_at_risk(self.encoded, days.checked("day", day), streak))
+        return standings.count_at_risk(self.encoded, days.checked("day", day), streak)
 
-    async def acount_at_risk(self, streak: int = 3, *, day: date | None = None) -> int:
-        """See count_at_risk()."""
-        return await self.arun_flow(standings.count_at_risk(self.encoded, days.checked("day", day), streak))
-
-    def retention(self, cohort_day: date, number: int = 30, *, rolling: bool = False) -> Cohort:
+    @operation
+    def retention(self, cohort_day: date, number: int = 30, *, rolling: bool = False) -> Flow[Cohort]:
         """Return the number of new users of a day, and how many of them signed in on each of the days after it.
 
         See retention_grid().
         """
-        return self.retention_grid(cohort_day, cohort_day, until=_last(cohort_day, number), rolling=rolling)[0]
+        last = days.checked("cohort_day", cohort_day) + timedelta(whole_number("number", number, (1, 365)))
+        until = min(last, max(days.today(), cohort_day))
+        grid = counts.Grid.of(cohort_day, cohort_day, until, 1, rolling)
+        return (yield from counts.cohorts(self.encoded, grid))[0]
 
-    async def aretention(self, cohort_day: date, number: int = 30, *, rolling: bool = False) -> Cohort:
-        """See retention()."""
-        until = _last(cohort_day, number)
-        return (await self.aretention_grid(cohort_day, cohort_day, until=until, rolling=rolling))[0]
-
+    @operation
     def retention_grid(
         self, start: date, end: date, *, until: date | None = None, period: int = 1, rolling: bool = False
-    ) -> list[Cohort]:
+    ) -> Flow[list[Cohort]]:
         """Return a cohort for each day from start to end: the users whose first sign-in was on it.
 
         ``retained[n]`` counts those with a sign-in on the n-th day after it, up to ``until``, by default today. With
@@ -123,15 +101,8 @@ class Activity(SignInModel):
         over. Two round trips, which transfer one bit for each user and day, twice for the days of cohorts. Raises
         InvalidValue for over 366 days.
         """
-        wanted = counts.Grid.of(start, end, days.checked("until", until), period, rolling)
-        return self.run_flow(counts.cohorts(self.encoded, wanted))
-
-    async def aretention_grid(
-        self, start: date, end: date, *, until: date | None = None, period: int = 1, rolling: bool = False
-    ) -> list[Cohort]:
-        """See retention_grid()."""
-        wanted = counts.Grid.of(start, end, days.checked("until", until), period, rolling)
-        return await self.arun_flow(counts.cohorts(self.encoded, wanted))
+        grid = counts.Grid.of(start, end, days.checked("until", until), period, rolling)
+        return counts.cohorts(self.encoded, grid)
 
     def on(self, start: date, end: date | None = None) -> Segment:
         """Return the users who signed in on a day, or on at least one day from start to end. No round trip."""
@@ -145,7 +116,13 @@ class Activity(SignInModel):
         chosen = days.between(start, start if end is None else end)
         return Segment.any_of(self, [Part(kind, day) for day in chosen])
 
-
-def _last(cohort_day: date, number: int) -> date:
-    last = days.checked("cohort_day", cohort_day) + timedelta(whole_number("number", number, (1, 365)))
-    return min(last, max(days.today(), cohort_day))
+    aactive = twin(active)
+    adaily_active = twin(daily_active)
+    aweekly_active = twin(weekly_active)
+    amonthly_active = twin(monthly_active)
+    astreaks = twin(streaks)
+    aleaderboard = twin(leaderboard)
+    aat_risk = twin(at_risk)
+    acount_at_risk = twin(count_at_risk)
+    aretention = twin(retention)
+    aretention_grid = twin(retention_grid)

@@ -27,13 +27,20 @@ CHUNK = 1000  # ids in one round trip
 MOST = 10_000_000  # ids
 
 
-class SignInModel(Primitive):
-    """A model whose instances sign in."""
+class SignInStore(Primitive):
+    """What carries out the flows of sign-ins."""
 
     component, settings = "signins", SignInSettings
 
+    def __init__(self, name: str = "signins") -> None:
+        super().__init__(name, using=conf.section(SignInSettings).USING)
+
+
+class SignInModel(SignInStore):
+    """A model whose instances sign in."""
+
     def __init__(self, model: Any) -> None:
-        super().__init__(keys.label(model), using=conf.section(SignInSettings).USING)
+        super().__init__(keys.label(model))
         self.model = model
 
 

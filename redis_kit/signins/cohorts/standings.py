@@ -13,7 +13,7 @@ from redis_kit.core.values.numbers import whole_number
 from redis_kit.signins import keys
 from redis_kit.signins.days import today
 from redis_kit.signins.settings import SignInSettings
-from redis_kit.signins.users.base import SignInUser, pk_of, summarized
+from redis_kit.signins.users.base import SignInUser, summarized
 
 LIST = scripts.load("redis_kit.signins", "list_streaks")
 MOST, MOST_USERS = 1000, 10_000
@@ -27,18 +27,17 @@ class Standing(NamedTuple):
     streak: int
 
 
-def with_today(users: Sequence[Any]) -> list[tuple[Any, date]]:
-    """Return the primary key of each instance, and the present day in its zone."""
+def with_today(users: Sequence[Any]) -> list[tuple[SignInUser, date]]:
+    """Return the user of each instance, and the present day in its zone."""
     if len(users) > MOST_USERS:
         raise InvalidValue(f"users are {len(users):,}; at most {MOST_USERS:,} are read at once.")
-    return [(pk_of(instance), today(instance)) for instance in users]
+    return [(SignInUser.of(instance), today(instance)) for instance in users]
 
 
-def streaks_of(model: Any, users: list[tuple[Any, date]]) -> Flow[dict[Any, int]]:
+def streaks_of(users: list[tuple[SignInUser, date]]) -> Flow[dict[Any, int]]:
     """Return the present streaks by primary key, given what with_today() returns."""
-    calls = [Call("GET", SignInUser(model, pk).state_key()) for pk, _ in users]
-    states = (yield Batch(calls)) if calls else []
-    return {pk: summarized(state, day).streak for (pk, day), state in zip(users, states, strict=True)}
+    states = (yield Batch([Call("GET", user.state_key()) for user, _ in users])) if users else []
+    return {user.pk: summarized(state, day).streak for (user, day), state in zip(users, states, strict=True)}
 
 
 def leaders(model: Any, day: date, limit: int) -> Flow[list[Standing]]:

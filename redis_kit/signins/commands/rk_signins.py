@@ -49,26 +49,19 @@ class Command(terminal.ActionCommand):
 
     def _stats(self, *, model: Any, **options: Any) -> None:
         activity, day = Activity(model), today()
-        figures = {
-            "model": model._meta.label,
-            "today": activity.active(day),
-            "week": activity.weekly_active(day, day)[0].users,
-            "month": activity.monthly_active(day, day)[0].users,
-            "at_risk": activity.count_at_risk(day=day),
-            "longest": max((standing.streak for standing in activity.leaderboard(1, day)), default=0),
-        }
+        leaders = activity.leaderboard(1, day)
+        figures = [
+            ("today", "today", activity.active(day)),
+            ("week", "in 7 days", activity.weekly_active(day, day)[0].users),
+            ("month", "in 30 days", activity.monthly_active(day, day)[0].users),
+            ("at_risk", "streaks of 3 that end today", activity.count_at_risk(day=day)),
+            ("longest", "longest streak that goes on", leaders[0].streak if leaders else 0),
+        ]
         if options["json"]:
-            self.write_json(figures)
+            self.write_json({"model": model._meta.label, **{name: number for name, _text, number in figures}})
             return
-        names = {
-            "today": "today",
-            "week": "in 7 days",
-            "month": "in 30 days",
-            "at_risk": "streaks of 3 that end today",
-            "longest": "longest streak that goes on",
-        }
-        self.stdout.write(f"{figures['model']}, {day}")
-        self.write_lines(f"  {text:27} {figures[name]:,}" for name, text in names.items())
+        self.stdout.write(f"{model._meta.label}, {day}")
+        self.write_lines(f"  {text:27} {number:,}" for _name, text, number in figures)
 
     def _export(self, *, model: Any, to_database: bool, **options: Any) -> None:
         rows = self._rows(model)

@@ -39,7 +39,7 @@ from redis_kit.signins.cohorts.counts import ActiveDay, Cohort
 from redis_kit.signins.cohorts.standings import Standing
 from redis_kit.signins.database.rebuild import Rebuild
 from redis_kit.signins.days import today
-from redis_kit.signins.users.base import History
+from redis_kit.signins.users.base import SignInUser, overview
 
 LINES, LEADERS = 28, 10  # days, users
 DAYS = 63  # before which no week, month or cohort of the page begins
@@ -102,7 +102,10 @@ class SignInsPanel(Panel):
         model, user = self._asked()
         if model is None or (user and not self._may_view(model)):
             return None
-        return _file_rows(name, model, user)
+        if user:
+            return _file_of_days(model, user) if name == FILE_OF_DAYS else None
+        of_all = {ACTIVE: _active, COHORTS: _cohorts}.get(name)
+        return of_all(Activity(model)) if of_all else None
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the active users of the first model on the last days. One round trip."""
@@ -158,50 +161,41 @@ class SignInsPanel(Panel):
         yield Downloads(self.slug, offered, {"model": model._meta.label})
 
     def _leaders(self, model: Any, leaders: list[Standing]) -> Table:
-        names = self._names(model, [id for id, _streak in leaders])
-        rows = [(self._leader(model, id, names.get(id)), streak) for id, streak in leaders]
+        rows: list[tuple[Any, int]] = [(str(id), streak) for id, streak in leaders]
+        if self._may_view(model):
+            names, label = _names(model, [id for id, _streak in leaders]), model._meta.label
+            links = (Link(str(id), self.slug, {"model": label, "user": str(id)}) for id, _streak in leaders)
+            rows = [(Lines((link, names.get(id))), streak) for link, (id, streak) in zip(links, leaders, strict=True)]
         return Table(_("Longest streaks"), (_("Primary key"), _("Days in a row")), rows, empty=_("No streak goes on."))
-
-    def _leader(self, model: Any, id: Any, name: str | None) -> Any:
-        if not self._may_view(model):
-            return str(id)
-        return Lines((Link(str(id), self.slug, {"model": model._meta.label, "user": str(id)}), name))
-
-    def _names(self, model: Any, ids: list[Any]) -> dict[Any, str]:
-        """Return the names of users, for viewers who may view them in the admin."""
-        if not self._may_view(model):
-            return {}
-        return {user.pk: str(user) for user in model._default_manager.filter(pk__in=ids)}
 
     def _may_view(self, model: Any) -> bool:
         """Return whether the viewer may view instances of a model in the admin: their names, and the days of each."""
         return self.viewer.may(f"{model._meta.app_label}.{get_permission_codename('view', model._meta)}")
 
     def _user(self, model: Any, id: str) -> Iterator[Content]:
+        title, last = _("Sign-ins of %(name)s"), today()
         if not self._may_view(model):
-            refused = _("The days of one user need the permission to view %(model)s.") % {
-                "model": model._meta.verbose_name
-            }
-            yield Table(_("Sign-ins of %(name)s") % {"name": id}, (), [], empty=refused)
+            refused = _("The days of one user need the permission to view %(model)s.")
+            yield Table(title % {"name": id}, (), [], empty=refused % {"model": model._meta.verbose_name})
             return
-        last = today()
-        history = History(model, id)
-        summary, days = history.run_flow(history.overview(year_to(last)[0], last))
+        summary, days = Activity(model).run_flow(overview(SignInUser(model, id), year_to(last)[0], last))
         if summary.first is None:
-            none = _("No user with this primary key has signed in.")
-            yield Table(_("Sign-ins of %(name)s") % {"name": id}, (), [], empty=none)
+            yield Table(title % {"name": id}, (), [], empty=_("No user with this primary key has signed in."))
             return
         pk = model._meta.pk.to_python(id)
-        names = self._names(model, [pk])
+        names = _names(model, [pk])
         name = f"{names[pk]} ({id})" if names else id
         yield Figure(_("Days in a row"), summary.streak)
         yield Figure(_("Longest streak"), summary.longest)
         yield Figure(_("Sign-ins"), summary.total)
         yield Figure(_("First sign-in"), date_format(summary.first, "DATE_FORMAT"))
         signed = {day: 1 for day, kind in days if kind != "freeze"}
-        yield year_of_days(_("Sign-ins of %(name)s") % {"name": name}, last, signed)
-        yield covered_days(_("Days that were made up or frozen"), days)
+        yield year_of_days(title % {"name": name}, last, signed)
         yield Downloads(self.slug, [(_("All days"), FILE_OF_DAYS)], {"model": model._meta.label, "user": id})
+
+
+def _names(model: Any, ids: list[Any]) -> dict[Any, str]:
+    return {user.pk: str(user) for user in model._default_manager.filter(pk__in=ids)}
 
 
 def _joined_days(activity: Activity, daily: list[ActiveDay]) -> _Joined:
@@ -252,13 +246,6 @@ def cohort_table(title: str, cohorts: Sequence[Cohort]) -> Table:
     return Table(title, columns, rows, empty=_("No user signed in for the first time in these weeks."))
 
 
-def covered_days(title: str, days: Sequence[tuple[date, str]]) -> Table:
-    """Return a row for each day that was made up or frozen, the newest first."""
-    names = {"make_up": _("made up"), "freeze": _("frozen")}
-    rows = [(date_format(day, "DATE_FORMAT"), names[kind]) for day, kind in reversed(days) if kind in names]
-    return Table(title, (_("Day"), _("Kind")), rows, empty=_("No day in these weeks."))
-
-
 def _cohort_row(cohort: Cohort, most: int) -> list[Any]:
     shares = [users / cohort.size for users in cohort.retained[1:]]
     texts = [date_format(cohort.day, "DATE_FORMAT"), *(f"{100 * share:.0f} %" for share in shares)]
@@ -266,14 +253,6 @@ def _cohort_row(cohort: Cohort, most: int) -> list[Any]:
         texts[-1] += "*"
     cells = [Shade(text, share) for text, share in zip(texts[1:], shares, strict=True)]
     return [texts[0], cohort.size, *cells, *[""] * (most - 1 - len(cells))]
-
-
-def _file_rows(name: str, model: Any, user: str) -> Iterable[Sequence[Any]] | None:
-    """Return the rows of a file about a model, or about one of its users by primary key; None for other names."""
-    if user:
-        return _file_of_days(model, user) if name == FILE_OF_DAYS else None
-    of_all = {ACTIVE: _active, COHORTS: _cohorts}.get(name)
-    return of_all(Activity(model)) if of_all else None
 
 
 def last_weeks(last: date) -> counts.Grid:

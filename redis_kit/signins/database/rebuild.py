@@ -1,8 +1,7 @@
 """Sign-ins of Redis from days of the database, and the other way round."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from itertools import pairwise
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.flow import Flow
@@ -11,12 +10,15 @@ from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Argument, Batch, Call
 from redis_kit.signins import keys
 from redis_kit.signins.cohorts.segments import SignInModel
+from redis_kit.signins.cohorts.standings import LONGEST
 from redis_kit.signins.days import FIRST
 from redis_kit.signins.settings import SignInSettings
-from redis_kit.signins.users.base import BYTES, SignInUser, State, days_with_kinds, offset
+from redis_kit.signins.users.base import BYTES, STATE, SignInUser, State, days_with_kinds, offset
 
 RESTORE = scripts.load("redis_kit.signins", "restore")
 BATCH = 100  # users in one round trip
+KINDS = ("sign_in", "make_up", "freeze")
+PLACE = 20  # of a user's place in the packed state
 Days = Sequence[tuple[date, str]]
 
 
@@ -46,16 +48,18 @@ class Rebuild(SignInModel):
             yield from self.run_flow(self._days_of(ids[start : start + BATCH]))
 
     def _add(self, users: Sequence[tuple[str, Days]]) -> Flow[None]:
+        years = range(FIRST.year, date.today().year + 2)
         waiting = [(SignInUser(self.model, id), days) for id, days in users]
-        states = yield Batch([Call("GET", user.state_key()) for user, _ in waiting])
-        was = [state.first if (state := State.of(stored)) else 0 for stored in states]
         while waiting:
-            replies = yield Batch(
-                [_restore(user, days, first) for (user, days), first in zip(waiting, was, strict=True)]
-            )
-            # Another process filled in an earlier day since the state was read.
-            again = [(user, int(reply.split()[1])) for user, reply in zip(waiting, replies, strict=True) if reply != 1]
-            waiting, was = [user for user, _ in again], [first for _, first in again]
+            # One command for each user, so that no change comes between state and days.
+            stored = yield Batch([Call("MGET", user.state_key(), *map(user.year_key, years)) for user, _ in waiting])
+            calls = [
+                _restore(user, days, state or b"", dict(days_with_kinds(years, bitmaps)))
+                for (user, days), (state, *bitmaps) in zip(waiting, stored, strict=True)
+            ]
+            replies = yield Batch(calls)
+            # Another process changed the others since they were read.
+            waiting = [user for user, is_stored in zip(waiting, replies, strict=True) if not is_stored]
 
     def _days_of(self, ids: Sequence[str]) -> Flow[list[tuple[str, list[tuple[date, str]]]]]:
         years = range(FIRST.year, date.today().year + 2)
@@ -69,35 +73,53 @@ def _members(tag: str, start: int) -> Flow[list[bytes]]:
     return members
 
 
-def _restore(user: SignInUser, days: Days, first_was: int) -> ScriptCall:
-    options, tag = conf.section(SignInSettings), user.tag()
-    signed = [day for day, kind in days if kind != "freeze"]
-    earliest = min(signed, default=None)
-    was = date.fromordinal(first_was) if first_was else earliest or FIRST
-    years = range(min([day for day, _ in days] + [was]).year, date.today().year + 2)
-    starts = [date(year, 1, 1).toordinal() for year in (*years, years.stop)]
+def _restore(user: SignInUser, days: Days, old: bytes, merged: dict[date, str]) -> ScriptCall:
+    """Return the call that adds days to those that are stored: a day is the first that it is in KINDS."""
+    for day, kind in days:
+        merged[day] = min(kind, merged.get(day, kind), key=KINDS.index)
+    state = State.of(old) or State(0, 0, 0, 0, 0, -1, 0, 0, b"restored")
+    after = _worked_out(state, merged)
+    options, tag = conf.section(SignInSettings), user.tag
     oldest = date.today() - timedelta(seconds=options.RETENTION)
+    years = sorted({day.year for day in merged})
     named = [
         user.state_key(),
         keys.streaks(tag),
         keys.members(tag),
-        keys.first(tag, earliest or FIRST),
-        keys.first(tag, was),
+        keys.first(tag, date.fromordinal(after.first) if after.first else FIRST),
+        keys.first(tag, date.fromordinal(state.first or after.first) if after.first else FIRST),
         *map(user.year_key, years),
-        *(keys.active(tag, day) for day in signed if day >= oldest),
+        *(keys.active(tag, day) for day, kind in days if kind != "freeze" and day >= oldest),
     ]
-    args: list[Argument] = [user.id, int(options.RETENTION * 1000), earliest.toordinal() if earliest else 0]
-    args += [was.toordinal(), starts[0], len(years)]
-    for year, (start, end) in zip(years, pairwise(starts), strict=True):
-        args += [end - start, _bitmap(days, year)]
-    return RESTORE(named, args)
+    packed, rank = STATE.pack(*after), after.last * (LONGEST + 1) + after.streak
+    args: list[Argument] = [old, int(options.RETENTION * 1000), user.id, rank, int(after.first != state.first)]
+    args += [packed[:PLACE], after.place, packed[PLACE + 4 :] + old[STATE.size :]]
+    return RESTORE(named, [*args, *(_bitmap(merged, year) for year in years)])
 
 
-def _bitmap(days: Days, year: int) -> bytes:
+def _worked_out(state: State, days: Mapping[date, str]) -> State:
+    """Return the state of a user with these days, at the place and with the token of one before."""
+    last = streak = longest = total = first = run = 0
+    frozen, before = state.frozen, date.min
+    for day, kind in sorted(days.items()):
+        number = day.toordinal()
+        run = run if day - before == timedelta(1) else 0
+        before = day
+        if kind == "freeze":
+            frozen = max(frozen, number)
+        else:
+            run, total, first = run + 1, total + 1, first or number
+            longest = max(longest, run)
+        if run:
+            last, streak = number, run
+    return State(last, streak, longest, total, first, state.place, frozen, longest, state.token)
+
+
+def _bitmap(days: Mapping[date, str], year: int) -> bytes:
     bits = bytearray(2 * BYTES)
-    for day, kind in days:
+    for day, kind in days.items():
         if day.year == year:
             at, mask = offset(day) // 8, 0x80 >> offset(day) % 8
             bits[at] |= mask if kind != "freeze" else 0
             bits[BYTES + at] |= mask if kind != "sign_in" else 0
-    return bytes(bits)
+    return bytes(bits).rstrip(b"\0")

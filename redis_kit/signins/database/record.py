@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import date
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -57,15 +59,8 @@ def existing(model: Any, ids: Sequence[str]) -> set[str]:
 def days_of(label: str) -> Iterator[tuple[str, list[tuple[date, str]]]]:
     """Yield the id of each instance of a model with its days, in their order. The rows are read in chunks."""
     rows = SignInDay.objects.filter(label=label).order_by("object_id", "day").values_list("object_id", "day", "kind")
-    current, days = None, list[tuple[date, str]]()
-    for object_id, day, kind in rows.iterator(chunk_size=10_000):
-        if current is not None and object_id != current:
-            yield current, days
-            days = []
-        current = object_id
-        days.append((day, kind))
-    if current is not None:
-        yield current, days
+    for object_id, group in groupby(rows.iterator(chunk_size=10_000), key=itemgetter(0)):
+        yield object_id, [(day, kind) for _id, day, kind in group]
 
 
 def _row(instance: Any, day: date, kind: str) -> SignInDay:

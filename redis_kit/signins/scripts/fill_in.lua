@@ -25,20 +25,36 @@
 --             day extends beyond these years; "first <day>" if first_was is another day. Then nothing was written
 
 local day, kind, was, now = tonumber(ARGV[1]), ARGV[9], tonumber(ARGV[8]), tonumber(ARGV[7])
--- @include _state
--- @include _year
 
--- Days of a user in the bitmaps of years that follow each other.
+-- The state of a user: see State in users/base.py. Behind it is the zone of the latest sign-in at a time.
+local function read_state(key)
+    local known = redis.call("GET", key)
+    if not known then
+        return 0, 0, 0, 0, 0, -1, 0, 0, "", ""
+    end
+    local last, streak, longest, total, first, place, frozen, before, token =
+        struct.unpack("<I4I4I4I4I4i4I4I4c8", known)
+    return last, streak, longest, total, first, place, frozen, before, token, string.sub(known, 41)
+end
+
+local function answer(new, streak, longest, total, before)
+    return struct.pack("<I4I4I4I4I4", new and 1 or 0, streak, longest, total, before)
+end
+
+-- Days of a user in the bitmaps of years that follow each other: 46 bytes of days with a sign-in, and behind them a
+-- bitmap of the covered days. Zeros at the end are left out.
 --
 -- A day is one with a sign-in, a covered one, or both. A day with both was made up, and one that is only covered is frozen.
 
-local SIGNED, COVERED = "signed", "covered"
+local SIGNED, COVERED, BYTES = "signed", "covered", 46
 
 local function years_from(first_key, first_argument, start)
     local years = { start = start, finish = start }
     for number = first_key, #KEYS do
         local key, length = KEYS[number], ARGV[first_argument + number - first_key]
-        local signed, covered = split_year(redis.call("GET", key) or "")
+        local stored = redis.call("GET", key) or ""
+        local whole = stored .. string.rep("\0", 2 * BYTES - #stored)
+        local signed, covered = string.sub(whole, 1, BYTES), string.sub(whole, BYTES + 1, 2 * BYTES)
         years[#years + 1] = { key = key, first = years.finish, signed = signed, covered = covered }
         years.finish = years.finish + length
     end
@@ -69,7 +85,7 @@ end
 local function write_years(years)
     for _, year in ipairs(years) do
         if year.is_changed then
-            redis.call("SET", year.key, join_year(year.signed, year.covered))
+            redis.call("SET", year.key, (string.gsub(year.signed .. year.covered, "%z+$", "")))
         end
     end
 end
@@ -166,5 +182,6 @@ if length > 0 and run_end >= last then
     last, streak = run_end, length
     redis.call("ZADD", KEYS[3], last * 100000 + length, place)
 end
-write_state(KEYS[1], zone, last, streak, longest, total, first_day, place, frozen, before, ARGV[5])
+local state = struct.pack("<I4I4I4I4I4i4I4I4c8", last, streak, longest, total, first_day, place, frozen, before, ARGV[5])
+redis.call("SET", KEYS[1], state .. zone)
 return answer(true, length, longest, total, before)

@@ -40,7 +40,7 @@ class Changes(SignInUser):
 
     def sign_in(self, moment: Moment, token: str = "") -> Flow[SignIn]:
         """Record a sign-in. One round trip; two or three if it is not after all other days."""
-        day, tag, token = moment.day, self.tag(), _token(token)
+        day, tag, token = moment.day, self.tag, _token(token)
         named = [
             self.state_key(),
             keys.active(tag, day),
@@ -67,13 +67,13 @@ class Changes(SignInUser):
     def freeze(self, day: date, today: date, token: str = "") -> Flow[SignIn]:
         """Freeze a day, over which streaks continue. Raises NoneLeft, and InvalidValue for a day outside ``WINDOW``."""
         window = timedelta(conf.section(SignInSettings).WINDOW)
-        if not max(today - window, FIRST) <= day <= today + window:
-            wrong = f"only days from {max(today - window, FIRST)} to {today + window} can be frozen"
-            raise InvalidValue(f"day is {day}; {wrong}.")
+        earliest, latest = max(today - window, FIRST), today + window
+        if not earliest <= day <= latest:
+            raise InvalidValue(f"day is {day}; only days from {earliest} to {latest} can be frozen.")
         return (yield from self._fill_in(Moment(day, "", 0), "freeze", _token(token)))
 
     def _fill_in(self, moment: Moment, kind: Kind, token: str) -> Flow[SignIn]:
-        day, tag, options = moment.day, self.tag(), conf.section(SignInSettings)
+        day, tag, options = moment.day, self.tag, conf.section(SignInSettings)
         years, was = range(day.year - 1, day.year + 2), day
         most = {"make_up": options.MAKE_UPS, "freeze": options.FREEZES}.get(kind, 0)
         month = day.replace(day=1).toordinal()
@@ -110,7 +110,7 @@ class Changes(SignInUser):
         state = State.of((yield Call("GET", self.state_key())))
         if state is None:
             return False
-        tag, place = self.tag(), state.place
+        tag, place = self.tag, state.place
         years = [self.year_key(year) for year in range(FIRST.year, today().year + 2)]
         calls = [Call("UNLINK", self.state_key(), *years)]
         if place >= 0:

@@ -16,7 +16,7 @@ def test_answers_are_those_of_sets_of_days(kit):
 def test_loop_finds_a_streak_that_ends_a_day_too_early(kit, monkeypatch):
     summarized = base.summarized
     monkeypatch.setattr(
-        "redis_kit.signins.users.base.summarized",
+        "redis_kit.signins.mixin.summarized",
         lambda stored, today: summarized(stored, today + histories.DAY),
     )
     with pytest.raises(AssertionError):

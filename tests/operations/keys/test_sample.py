@@ -1,5 +1,7 @@
 """The component of a key, and how much of the keys SCAN has passed."""
 
+import pytest
+
 from redis_kit.operations import component_memory, server_reports
 from redis_kit.operations.dashboard.keys_page import memory_table
 from redis_kit.operations.keys.sample import OTHER_PROGRAMS, component_of, measured, share_of
@@ -82,7 +84,10 @@ def test_large_keys_of_a_large_database_are_not_multiplied(own_kit):
         assert sum(sizes.values()) <= own_kit.client.info("memory")["used_memory"]
 
 
-def test_estimate_is_at_most_the_memory_of_the_server():
-    keys = {"locks": [b"a"] * 100}
-    (row,) = measured((b"1", keys["locks"]), keys, [50_000] * 100, 1000, 2_000_000)
-    assert (row.keys, row.size, row.share) == (1000, 2_000_000, 0.1)
+def test_estimate_is_at_most_the_memory_of_the_server(kit):
+    flow = measured((b"1", [f"{kit.prefix}:{{locks:x}}:a".encode()] * 100), 1000, 2_000_000)
+    assert len(next(flow).calls) == 100
+    with pytest.raises(StopIteration) as stop:
+        flow.send([50_000] * 100)
+    ((row,), failure, moved) = stop.value.value
+    assert (row.keys, row.size, row.share, failure, moved) == (1000, 2_000_000, 0.1, None, 0)

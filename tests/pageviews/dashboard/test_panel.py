@@ -161,19 +161,6 @@ def test_numbers_of_captions_are_grouped(kit):
     assert tile.trend.value == "1,500 views in 24 hours"
 
 
-def test_views_beyond_the_limit_are_an_alarm(kit):
-    kit.options(PAGEVIEWS={"MAX_PAGES": 1})
-    PageViews("a").add()
-    PageViews("b").add()
-    (beyond,) = shown()[0]["Views of pages beyond MAX_PAGES today"]
-    assert (beyond.value, beyond.alarm) == (1, True)
-
-
-def test_pages_without_a_view_are_no_alarm(kit):
-    PageViews("(other)").add()
-    assert "Views of pages beyond MAX_PAGES today" not in shown()[0]
-
-
 def test_wrong_name_is_told_and_an_unknown_page_is_empty(kit):
     figures, items = shown(page="x" * 600)
     assert (figures, "at most 512" in items["Page views"].empty) == ({}, True)

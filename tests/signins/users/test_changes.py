@@ -8,6 +8,7 @@ import pytest
 
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.signins import days
+from redis_kit.signins.cohorts.segments import SignInStore
 from redis_kit.signins.errors import NoneLeft
 from redis_kit.signins.users.changes import Changes
 from tests.app.models import User
@@ -134,8 +135,8 @@ def test_covered_days_take_at_most_92_bytes_of_a_year(kit):
         if at not in days:
             user.sign_in(day)
     for made_up, frozen in zip(days[::2], days[1::2], strict=True):
-        changes.run_flow(changes.make_up(first + DAY * made_up, first + DAY * made_up + DAY))
-        changes.run_flow(changes.freeze(first + DAY * frozen, first + DAY * frozen))
+        SignInStore().run_flow(changes.make_up(first + DAY * made_up, first + DAY * made_up + DAY))
+        SignInStore().run_flow(changes.freeze(first + DAY * frozen, first + DAY * frozen))
     (year,) = (key for key in kit.keys() if ":year:" in key)
     assert kit.client.strlen(year) <= 92
     months = [user.sign_in_calendar(first.year, month) for month in range(1, 13)]
@@ -169,5 +170,5 @@ def test_year_of_the_site_is_erased_though_the_system_is_not_yet_in_it(kit, monk
     changes = Changes(type(user), user.pk)
     year = changes.year_key(present.year)
     assert kit.client.exists(year)
-    assert changes.run_flow(changes.erase())
+    assert SignInStore().run_flow(changes.erase())
     assert not kit.client.exists(year)
