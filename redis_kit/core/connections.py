@@ -95,7 +95,7 @@ def _server(
     breaker = _breaker(using, server, timeouts) if profile == "request" else None
     wait = options.POOL_TIMEOUT if breaker else WORKER_WAIT
     limits = Limits(max(options.MAX_CONNECTIONS, _least), wait, connect, read)
-    return Server(str(server), factory(server, timeouts), limits, read, breaker, in_cluster)
+    return Server(str(server), factory(server, timeouts), limits, breaker, in_cluster)
 
 
 def _breaker(using: str, server: Address, timeouts: dict[str, float]) -> Breaker:

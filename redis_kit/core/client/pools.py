@@ -285,10 +285,6 @@ class Pool(_Shared):
                 raise
             self.drop(connection)
 
-    def make(self) -> Any:
-        """Return a connection that the pool does not count, not opened yet."""
-        return self.factory.make()
-
     def close(self) -> None:
         """Close the idle connections now, and the others when they are returned."""
         super().close()

@@ -7,6 +7,7 @@ closed so that a late reply can't be taken for the next one.
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any, NoReturn, Self
@@ -30,7 +31,6 @@ class Server:
     where: str
     factory: ConnectionFactory
     limits: Limits
-    read: float
     breaker: Breaker | None
     in_cluster: bool = False  # its client is part of one that follows redirections
 
@@ -42,16 +42,15 @@ class _Guard:
     _pool: Pool | AsyncPool
 
     def __init__(self, server: Server) -> None:
-        self.where, self.breaker, self._read = server.where, server.breaker, server.read
+        self.where, self.breaker, self._read = server.where, server.breaker, server.limits.read
         self._wait, self._in_cluster = server.limits.wait, server.in_cluster
 
     def within(self, seconds: float) -> Self:
         """Return this client, whose calls then wait for a connection for some seconds at most."""
         if seconds >= self._wait:
             return self
-        hurried = object.__new__(type(self))
-        hurried.where, hurried.breaker, hurried._pool = self.where, self.breaker, self._pool
-        hurried._read, hurried._wait, hurried._in_cluster = self._read, seconds, self._in_cluster
+        hurried = copy(self)
+        hurried._wait = seconds
         return hurried
 
     @property
@@ -182,7 +181,7 @@ class Client(_Guard):
 
     def dedicated(self) -> Any:
         """Return a connection of redis-py that is in no pool, to be opened and closed by the caller."""
-        return self._pool.make()
+        return self._pool.factory.make()
 
     def node_of(self, key: str, *, moved: bool = False) -> Self:
         """Return the client of the server that has a key: this one. See ClusterClient.node_of()."""
