@@ -12,7 +12,7 @@ from redis_kit.autocomplete.settings import AutocompleteSettings
 from redis_kit.autocomplete.words import checked_text, query_words, spans, spellings
 from redis_kit.core import conf, scripts
 from redis_kit.core.errors import InvalidValue, RebuildLost
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.indexes.generations import LEASE_MS
 from redis_kit.core.primitive import NOTHING, Primitive
 from redis_kit.core.steps import Argument
@@ -83,89 +83,73 @@ class Autocomplete(Primitive):
         self.scope = _identity("scope", scope)
         self.generations = generations_of(self, UNIQUE if unique_ids else SCOPED)
 
-    def add(self, id: Identity, text: str, weight: float = 0, payload: Any = None) -> bool:
+    @operation
+    def add(self, id: Identity, text: str, weight: float = 0, payload: Any = None) -> Flow[bool]:
         """Store an entry, or replace it, and return whether it was new. One round trip; a repeat is harmless.
 
         ``weight`` is 0 to 10^12, ``payload`` at most 7,000 characters of JSON with the text. Its uses stay.
         """
-        return self.add_many([Entry(id, text, weight, payload)]) == 1
+        return (yield from self.store([self.fields(Entry(id, text, weight, payload))])) == 1
 
-    async def aadd(self, id: Identity, text: str, weight: float = 0, payload: Any = None) -> bool:
-        """See add()."""
-        return await self.aadd_many([Entry(id, text, weight, payload)]) == 1
-
-    def add_many(self, entries: Iterable[Entry | Sequence[Any]]) -> int:
+    @operation
+    def add_many(self, entries: Iterable[Entry | Sequence[Any]]) -> Flow[int]:
         """Store entries, or tuples that begin as one does, and return how many were new. One round trip for each 50."""
-        return int(self.run_flow(self.store(map(self.fields, several(entries)))))
+        return self.store(map(self.fields, several(entries)))
 
-    async def aadd_many(self, entries: Iterable[Entry | Sequence[Any]]) -> int:
-        """See add_many()."""
-        return int(await self.arun_flow(self.store(map(self.fields, several(entries)))))
-
-    def remove(self, id: Identity) -> bool:
+    @operation
+    def remove(self, id: Identity) -> Flow[bool]:
         """Remove an entry, and return whether it was there. One round trip; a repeat is harmless."""
-        return self.remove_many([id]) == 1
+        return (yield from self.store([self.removal(id)])) == 1
 
-    async def aremove(self, id: Identity) -> bool:
-        """See remove()."""
-        return await self.aremove_many([id]) == 1
-
-    def remove_many(self, ids: Iterable[Identity]) -> int:
+    @operation
+    def remove_many(self, ids: Iterable[Identity]) -> Flow[int]:
         """Remove entries, and return how many were there. One round trip for each 50."""
-        return int(self.run_flow(self.store(map(self.removal, several(ids)))))
+        return self.store(map(self.removal, several(ids)))
 
-    async def aremove_many(self, ids: Iterable[Identity]) -> int:
-        """See remove_many()."""
-        return int(await self.arun_flow(self.store(map(self.removal, several(ids)))))
-
-    def use(self, id: Identity) -> bool:
+    @operation
+    def use(self, id: Identity) -> Flow[bool]:
         """Count a use of an entry, and return whether it is there. One round trip; a repeat counts twice."""
-        return bool(self.run_flow(self.store([(*self.removal(id)[:2], "use", "", "")])))
+        return bool((yield from self.store([(*self.removal(id)[:2], "use", "", "")])))
 
-    async def ause(self, id: Identity) -> bool:
-        """See use()."""
-        return bool(await self.arun_flow(self.store([(*self.removal(id)[:2], "use", "", "")])))
-
-    def search(self, text: str, limit: int = 10) -> list[Hit]:
+    @operation(if_open=[])
+    def search(self, text: str, limit: int = 10) -> Flow[list[Hit]]:
         """Return at most ``limit`` entries, 1 to 100, in which words begin with those of the text.
 
         A text without words finds the heaviest. Its first 64 characters count. One round trip; up to 10 if several
         words are rarely in one entry. Then the search ends after some 10,000 terms of the longest one.
         """
-        return cast("list[Hit]", self.run_flow(self.look_up(text, limit), if_open=[]))
+        return cast("Flow[list[Hit]]", self.look_up(text, limit))
 
-    async def asearch(self, text: str, limit: int = 10) -> list[Hit]:
-        """See search()."""
-        return cast("list[Hit]", await self.arun_flow(self.look_up(text, limit), if_open=[]))
-
-    def info(self) -> IndexInfo | None:
+    @operation
+    def info(self) -> Flow[IndexInfo | None]:
         """Return the entries in all scopes, and the state; None if nothing was added. One or two round trips."""
-        return cast("IndexInfo | None", self.run_flow(describe(self)))
+        return describe(self)
 
-    async def ainfo(self) -> IndexInfo | None:
-        """See info()."""
-        return cast("IndexInfo | None", await self.arun_flow(describe(self)))
-
-    def clear(self) -> bool:
+    @operation
+    def clear(self) -> Flow[bool]:
         """Remove the entries of this scope, or without one those of all, and return whether there were any."""
-        return bool(self.run_flow(self._clear()))
+        if not self.scope:
+            return (yield from self.generations.clear())
+        count = 0
+        while hits := (yield from self.look_up("", LIMIT[1])):
+            count += yield from self.store([self.removal(hit.id) for hit in hits])
+        return count > 0
 
-    async def aclear(self) -> bool:
-        """See clear()."""
-        return bool(await self.arun_flow(self._clear()))
-
-    def rebuild(self, entries: Iterable[Entry | Sequence[Any]], *, progress: Progress | None = None) -> int:
+    @operation
+    def rebuild(self, entries: Iterable[Entry | Sequence[Any]], *, progress: Progress | None = None) -> Flow[int]:
         """Replace the entries of all scopes in one step, and return how many there were. Writes during it count, too.
 
         Read the entries lazily: a list that was made before the call lacks what was added since. Uses stay.
         ``progress`` is called with the number of entries after each 50. Raises RebuildRunning, and RebuildLost if the
         server restarts during it or a minute passes between two calls.
         """
-        return int(self.run_flow(self._rebuild(entries, progress)))
+        if self.scope:
+            raise InvalidValue("A rebuild replaces the entries of all scopes. Call it without a scope.")
 
-    async def arebuild(self, entries: Iterable[Entry | Sequence[Any]], *, progress: Progress | None = None) -> int:
-        """See rebuild()."""
-        return int(await self.arun_flow(self._rebuild(entries, progress)))
+        def write(batch: list[Any], token: str) -> Flow[int]:
+            return self.store(map(self.fields, batch), rebuild=token)
+
+        return self.generations.rebuild(entries, write, progress=progress)
 
     def store(self, items: Iterable[Fields], writer: str = "", rebuild: str = "") -> Flow[int]:
         """Change entries, and return how many are new, used or gone. Raises RebuildLost if another process writes."""
@@ -235,22 +219,15 @@ class Autocomplete(Primitive):
     def _prefix(self, scope: str) -> str:
         return f"{scope}\2" if scope and self.generations.parameters == SCOPED else ""
 
-    def _clear(self) -> Flow[bool]:
-        if not self.scope:
-            return (yield from self.generations.clear())
-        count = 0
-        while hits := (yield from self.look_up("", LIMIT[1])):
-            count += yield from self.store([self.removal(hit.id) for hit in hits])
-        return count > 0
-
-    def _rebuild(self, entries: Iterable[Entry | Sequence[Any]], progress: Progress | None) -> Flow[int]:
-        if self.scope:
-            raise InvalidValue("A rebuild replaces the entries of all scopes. Call it without a scope.")
-
-        def write(batch: list[Any], token: str) -> Flow[int]:
-            return self.store(map(self.fields, batch), rebuild=token)
-
-        return (yield from self.generations.rebuild(entries, write, progress=progress))
+    aadd = twin(add)
+    aadd_many = twin(add_many)
+    aremove = twin(remove)
+    aremove_many = twin(remove_many)
+    ause = twin(use)
+    asearch = twin(search)
+    ainfo = twin(info)
+    aclear = twin(clear)
+    arebuild = twin(rebuild)
 
 
 def _hits(reply: str, words: tuple[str, ...]) -> Iterator[Hit]:

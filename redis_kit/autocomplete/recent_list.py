@@ -1,13 +1,13 @@
 """Recent lists: what somebody chose last, such as the people they wrote to (J. Carlson: Redis in Action, 6.1.1)."""
 
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from redis_kit.autocomplete.settings import AutocompleteSettings
 from redis_kit.autocomplete.words import checked_text, query_words, spans
 from redis_kit.core import conf, scripts
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.flow import Flow, single
+from redis_kit.core.flow import Flow, operation, single, twin
 from redis_kit.core.keys import encode
 from redis_kit.core.primitive import NOTHING, Primitive
 from redis_kit.core.steps import Call
@@ -40,48 +40,39 @@ class RecentList(Primitive):
         """Return the hash tag: that of the name and the owner."""
         return f"{super().tag()}:{self._encoded_owner}"
 
-    def add(self, value: str) -> None:
+    @operation
+    def add(self, value: str) -> Flow[None]:
         """Put a value at the beginning. The last one is dropped if the list is full."""
-        self.run_flow(single(RECENT([self.key("recent")], [checked_text(value), self.size])))
+        return single(RECENT([self.key("recent")], [checked_text(value), self.size]))
 
-    async def aadd(self, value: str) -> None:
-        """See add()."""
-        await self.arun_flow(single(RECENT([self.key("recent")], [checked_text(value), self.size])))
-
-    def remove(self, value: str) -> bool:
+    @operation
+    def remove(self, value: str) -> Flow[bool]:
         """Remove a value, and return whether it was there."""
-        return bool(self.run_flow(single(Call("LREM", self.key("recent"), 0, checked_text(value)))))
+        return bool((yield Call("LREM", self.key("recent"), 0, checked_text(value))))
 
-    async def aremove(self, value: str) -> bool:
-        """See remove()."""
-        return bool(await self.arun_flow(single(Call("LREM", self.key("recent"), 0, checked_text(value)))))
-
-    def all(self) -> list[str]:
+    @operation(if_open=[])
+    def all(self) -> Flow[list[str]]:
         """Return all values."""
-        return cast("list[str]", self.run_flow(self._read(""), if_open=[]))
+        return self._read("")
 
-    async def aall(self) -> list[str]:
-        """See all()."""
-        return cast("list[str]", await self.arun_flow(self._read(""), if_open=[]))
-
-    def match(self, prefix: str) -> list[str]:
+    @operation(if_open=[])
+    def match(self, prefix: str) -> Flow[list[str]]:
         """Return the values in which words begin with those of the text, as a search of ``Autocomplete`` does."""
-        return cast("list[str]", self.run_flow(self._read(prefix), if_open=[]))
+        return self._read(prefix)
 
-    async def amatch(self, prefix: str) -> list[str]:
-        """See match()."""
-        return cast("list[str]", await self.arun_flow(self._read(prefix), if_open=[]))
-
-    def clear(self) -> bool:
+    @operation
+    def clear(self) -> Flow[bool]:
         """Remove all values, and return whether there were any."""
-        return bool(self.run_flow(single(Call("UNLINK", self.key("recent")))))
-
-    async def aclear(self) -> bool:
-        """See clear()."""
-        return bool(await self.arun_flow(single(Call("UNLINK", self.key("recent")))))
+        return bool((yield Call("UNLINK", self.key("recent"))))
 
     def _read(self, prefix: str) -> Flow[list[str]]:
         words = query_words(prefix)
         stored = yield Call("LRANGE", self.key("recent"), 0, self.size - 1)
         values = [value.decode("utf-8", "surrogatepass") for value in stored]
         return [value for value in values if spans(value, words) is not None]
+
+    aadd = twin(add)
+    aremove = twin(remove)
+    aall = twin(all)
+    amatch = twin(match)
+    aclear = twin(clear)

@@ -5,7 +5,7 @@ import struct
 from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from datetime import timedelta
 from functools import cached_property, partial
-from typing import Any, Self, cast
+from typing import Any, Self
 from uuid import UUID
 
 from redis_kit.bloom.parameters import SLICES, BloomParameters
@@ -13,7 +13,7 @@ from redis_kit.bloom.settings import BloomSettings
 from redis_kit.bloom.state import FilterInfo, bitmaps, describe
 from redis_kit.core import conf, scripts
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.indexes.generations import BATCH, LEASE_MS, Generations, Shape
 from redis_kit.core.primitive import NOTHING, Primitive
 from redis_kit.core.steps import Argument
@@ -67,33 +67,27 @@ class BloomFilter(Primitive):
         parameters = self.parameters
         return Generations(self, parameters, partial(bitmaps, self), parameters.ttl_ms, prefix=parameters.prefix)
 
-    def add(self, value: Value) -> bool:
+    @operation
+    def add(self, value: Value) -> Flow[bool]:
         """Add a value, and return whether it was new.
 
         A repeat after an ``indeterminate`` RedisUnavailable changes nothing, but may return False for a new value.
         Raises ParameterMismatch if the filter is stored with other parameters.
         """
-        return bool(self.run_flow(self._add([digest(value)]))[0])
+        return (yield from self._add([digest(value)]))[0]
 
-    async def aadd(self, value: Value) -> bool:
-        """See add()."""
-        return bool((await self.arun_flow(self._add([digest(value)])))[0])
-
-    def add_many(self, values: Iterable[Value]) -> list[bool]:
+    @operation
+    def add_many(self, values: Iterable[Value]) -> Flow[list[bool]]:
         """Add values, and return for each whether it was new."""
-        return list(self.run_flow(self._add_all(values)))
+        answers: list[bool] = []
+        for batch in batched(several(values), BATCH):
+            answers += yield from self._add(_digests(batch))
+        return answers
 
-    async def aadd_many(self, values: Iterable[Value]) -> list[bool]:
-        """See add_many()."""
-        return list(await self.arun_flow(self._add_all(values)))
-
-    def contains(self, value: Value) -> bool:
+    @operation(if_open=True)
+    def contains(self, value: Value) -> Flow[bool]:
         """Return False if a value was surely not added; True if it probably was. Raises ParameterMismatch."""
-        return self.contains_many([value])[0]
-
-    async def acontains(self, value: Value) -> bool:
-        """See contains()."""
-        return (await self.acontains_many([value]))[0]
+        return (yield from self.look_up([digest(value)]))[0]
 
     def __contains__(self, value: Value) -> bool:
         return self.contains(value)
@@ -108,36 +102,34 @@ class BloomFilter(Primitive):
         packed = _digests(values)
         return list(await self.arun_flow(self.look_up(packed), if_open=[True] * len(packed)))
 
-    def info(self) -> FilterInfo | None:
+    @operation
+    def info(self) -> Flow[FilterInfo | None]:
         """Return items, fill, layers, memory and expected error; None if nothing was added yet."""
-        return cast("FilterInfo | None", self.run_flow(describe(self, self.parameters.source)))
+        return describe(self, self.parameters.source)
 
-    async def ainfo(self) -> FilterInfo | None:
-        """See info()."""
-        return cast("FilterInfo | None", await self.arun_flow(describe(self, self.parameters.source)))
-
-    def clear(self) -> bool:
+    @operation
+    def clear(self) -> Flow[bool]:
         """Delete all values and the parameters, and return whether there was anything. A running rebuild fails."""
-        return bool(self.run_flow(self._generations.clear()))
+        return self._generations.clear()
 
-    async def aclear(self) -> bool:
-        """See clear()."""
-        return bool(await self.arun_flow(self._generations.clear()))
-
-    def rebuild(self, values: Source, *, progress: Progress | None = None, keep: bool = False) -> int:
+    @operation
+    def rebuild(self, values: Source, *, progress: Progress | None = None, keep: bool = False) -> Flow[int]:
         """Replace all values in one step, and return how many there were. Adds in the meantime count, too.
 
         The values should be read lazily: those of a list that was made before the call lack what was added since.
         ``progress`` is called with the number of values after each 1,000. Raises RebuildRunning, and RebuildLost if the
         server restarts during it, or a minute passes between two batches. If it fails or dies, the filter stays as it
         was, unless the reply to its last call was lost. With ``keep`` the values of before count until the next
-        rebuild, too. A filter with a window can't be rebuilt, as nobody knows when its values were added.
+        rebuild, too. Those for ``arebuild()`` may be asynchronous. A filter with a window can't be rebuilt, as nobody
+        knows when its values were added.
         """
-        return int(self.run_flow(self._rebuild(values, progress, keep)))
+        if self.parameters.window:
+            raise InvalidValue(f"{self!r} has a window, so it can't be rebuilt: its values were added at many times.")
 
-    async def arebuild(self, values: Source, *, progress: Progress | None = None, keep: bool = False) -> int:
-        """See rebuild(). The values may be asynchronous here."""
-        return int(await self.arun_flow(self._rebuild(values, progress, keep)))
+        def write(batch: list[Any], token: str) -> Flow[list[bool]]:
+            return self._add(_digests(batch), token)
+
+        return self._generations.rebuild(values, write, progress=progress, keep=keep)
 
     def distrust(self) -> None:
         """Let the filter count as incomplete until the next rebuild, as it may lack values."""
@@ -159,12 +151,6 @@ class BloomFilter(Primitive):
                 shape = generations.learn(*stored)
             else:
                 answers += [True] * len(batch) if reason else [answer == YES for answer in bits]
-        return answers
-
-    def _add_all(self, values: Iterable[Value]) -> Flow[list[bool]]:
-        answers: list[bool] = []
-        for batch in batched(several(values), BATCH):
-            answers += yield from self._add(_digests(batch))
         return answers
 
     def _add(self, digests: Sequence[bytes], rebuild: str = "") -> Flow[list[bool]]:
@@ -190,18 +176,17 @@ class BloomFilter(Primitive):
                 shape = yield from generations.forget(shape)
         return answers
 
-    def _rebuild(self, values: Source, progress: Progress | None, keep: bool) -> Flow[int]:
-        if self.parameters.window:
-            raise InvalidValue(f"{self!r} has a window, so it can't be rebuilt: its values were added at many times.")
-        rebuild = self._generations.rebuild
-        return (
-            yield from rebuild(values, lambda batch, id: self._add(_digests(batch), id), progress=progress, keep=keep)
-        )
-
     def _common_arguments(self, shape: Shape) -> list[Argument]:
         """Return what each script compares with what is stored, and the sizes of all layers."""
         sizes = [struct.pack("<ddd", *layer) for layer in self.parameters.layers(shape)]
         return [str(self.parameters), str(shape), b"".join(sizes)]
+
+    aadd = twin(add)
+    aadd_many = twin(add_many)
+    acontains = twin(contains)
+    ainfo = twin(info)
+    aclear = twin(clear)
+    arebuild = twin(rebuild)
 
 
 def digest(value: Any) -> bytes:

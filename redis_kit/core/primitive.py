@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from copy import copy
 from types import FunctionType
 from typing import Any, ClassVar, TypeVar
 
@@ -101,7 +102,7 @@ class Primitive:
             _unavailable.add(pair)
             logger.warning("%s: Redis failed; %s: %s", self.component, self._effect(policy), error)
             send_safely(failure_policy_applied, type(self), component=self.component, policy=policy, error=error)
-        return answers[f"if_{policy}"]
+        return copy(answers[f"if_{policy}"])  # a list is that of one caller
 
     def _note(self, error: RedisFailure, policy: str) -> None:
         if _log_limit.allows(f"{self.component} {self.using} {type(error).__name__}"):

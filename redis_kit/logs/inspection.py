@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
 from redis_kit.core.text import did_you_mean, shortened
@@ -51,38 +51,33 @@ class Logs(Primitive):
         """Return the hash tag. All logs share a slot, so that one script stores a batch."""
         return self.component
 
-    def recent(self, level: str = "", *, text: str = "", limit: int = 100) -> list[StoredRecord]:
+    @operation
+    def recent(self, level: str = "", *, text: str = "", limit: int = 100) -> Flow[list[StoredRecord]]:
         """Return the last records of a level, or of all, the latest first. ``text`` is part of what they show.
 
         One round trip; two with a text or a limit above ``RECENT``. Raises InvalidValue for another level or limit.
         """
-        return self.run_flow(read_recent(level, text, limit))
+        return read_recent(level, text, limit)
 
-    async def arecent(self, level: str = "", *, text: str = "", limit: int = 100) -> list[StoredRecord]:
-        """See recent()."""
-        return await self.arun_flow(read_recent(level, text, limit))
-
-    def common(self, hours: int = 1, *, limit: int = 100) -> list[Message]:
+    @operation
+    def common(self, hours: int = 1, *, limit: int = 100) -> Flow[list[Message]]:
         """Return the most common messages of the last hours, 1 to 48, with the present one. Two round trips.
 
         Of messages with as many records the severest comes first. ``limit`` is 1 to 10,000.
         """
-        return self.run_flow(read_common(hours, limit))[1]
+        return (yield from read_common(hours, limit))[1]
 
-    async def acommon(self, hours: int = 1, *, limit: int = 100) -> list[Message]:
-        """See common()."""
-        return (await self.arun_flow(read_common(hours, limit)))[1]
-
-    def fingerprint(self, fingerprint: str) -> tuple[Message, list[int]]:
+    @operation
+    def fingerprint(self, fingerprint: str) -> Flow[tuple[Message, list[int]]]:
         """Return a message, and the number of its records in each of the last 48 hours. One round trip.
 
         Raises InvalidValue for a fingerprint that no message of these hours has.
         """
-        return self.run_flow(read_fingerprint(fingerprint))
+        return read_fingerprint(fingerprint)
 
-    async def afingerprint(self, fingerprint: str) -> tuple[Message, list[int]]:
-        """See fingerprint()."""
-        return await self.arun_flow(read_fingerprint(fingerprint))
+    arecent = twin(recent)
+    acommon = twin(common)
+    afingerprint = twin(fingerprint)
 
 
 def last_hours(count: int) -> range:

@@ -1,11 +1,11 @@
 """Group chats (Josiah Carlson: Redis in Action, chapter 6.5.2), without its lock, and with numbers without gaps."""
 
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from redis_kit.core import scripts
 from redis_kit.core.channels.wait import until_found
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.keys import encode
 from redis_kit.core.steps import Argument
 from redis_kit.core.values.numbers import whole_number
@@ -52,66 +52,49 @@ class Chat(Membership):
         steps = self.send_flow(sender, body, client_id)
         return None if self.deferred(steps, on_commit=on_commit) else int(await self.arun_flow(steps))
 
-    def fetch(self, member: str, limit: int = 100, *, timeout: float = 0, after: Place | None = None) -> Fetched:
+    @operation
+    def fetch(self, member: str, limit: int = 100, *, timeout: float = 0, after: Place | None = None) -> Flow[Fetched]:
         """Return the first messages that a member has not acknowledged, or those ``after`` one.
 
         If there is none, wait for ``timeout`` seconds, 0 to 3,600, at most. A wait costs one more round trip. An
         ``after`` that the server does not know, as it lost its last seconds, is ignored. Raises NotMember.
         """
-        return cast(Fetched, self.run_flow(self.fetch_flow(member, limit, timeout, after)))
+        return self.fetch_flow(member, limit, timeout, after)
 
-    async def afetch(self, member: str, limit: int = 100, *, timeout: float = 0, after: Place | None = None) -> Fetched:
-        """See fetch()."""
-        return cast(Fetched, await self.arun_flow(self.fetch_flow(member, limit, timeout, after)))
-
-    def ack(self, member: str, up_to: Place) -> int:
+    @operation
+    def ack(self, member: str, up_to: Place) -> Flow[int]:
         """Note that a member has read a message and all before it. Return the number that counts, maybe a later one.
 
         Give the Message or its id rather than its number: then a message that the server lost can't stand for another.
         Raises NotMember, and MessageNotFound for a message that was never sent.
         """
-        return int(self.run_flow(self.ack_flow(member, up_to)))
+        return self.ack_flow(member, up_to)
 
-    async def aack(self, member: str, up_to: Place) -> int:
-        """See ack()."""
-        return int(await self.arun_flow(self.ack_flow(member, up_to)))
-
-    def unread(self, member: str) -> int:
+    @operation
+    def unread(self, member: str) -> Flow[int]:
         """Return how many messages a member has not acknowledged, with those that they missed. Raises NotMember."""
-        return int(self.run_flow(self._count(member)))
+        last, read, *_rest = yield from self._fetch(encode(member) and member, 1, "", "", "")
+        return int(last) - int(read)
 
-    async def aunread(self, member: str) -> int:
-        """See unread()."""
-        return int(await self.arun_flow(self._count(member)))
-
-    def history(self, *, before: Place | None = None, limit: int = 50, member: str | None = None) -> list[Message]:
+    @operation
+    def history(
+        self, *, before: Place | None = None, limit: int = 50, member: str | None = None
+    ) -> Flow[list[Message]]:
         """Return the last messages that are stored, or the last ones before another one, the oldest first.
 
         With ``member``, only those since they joined, unless they joined with the history. Raises NotMember.
         """
-        return list(self.run_flow(self.history_flow(before, limit, member)))
+        return self.history_flow(before, limit, member)
 
-    async def ahistory(
-        self, *, before: Place | None = None, limit: int = 50, member: str | None = None
-    ) -> list[Message]:
-        """See history()."""
-        return list(await self.arun_flow(self.history_flow(before, limit, member)))
-
-    def edit(self, message: Place, body: Any, *, sender: str | None = None) -> None:
+    @operation
+    def edit(self, message: Place, body: Any, *, sender: str | None = None) -> Flow[None]:
         """Replace the body of a message, if given only of this member. Raises MessageNotFound, NotSender, NotMember."""
-        self.run_flow(self.edit_flow(message, *encoded(body), sender))
+        return self.edit_flow(message, *encoded(body), sender)
 
-    async def aedit(self, message: Place, body: Any, *, sender: str | None = None) -> None:
-        """See edit()."""
-        await self.arun_flow(self.edit_flow(message, *encoded(body), sender))
-
-    def delete(self, message: Place, *, sender: str | None = None) -> None:
+    @operation
+    def delete(self, message: Place, *, sender: str | None = None) -> Flow[None]:
         """Remove the body of a message for all. Its number stays, as ``deleted``. See edit()."""
-        self.run_flow(self.edit_flow(message, DELETED, "", sender))
-
-    async def adelete(self, message: Place, *, sender: str | None = None) -> None:
-        """See delete()."""
-        await self.arun_flow(self.edit_flow(message, DELETED, "", sender))
+        return self.edit_flow(message, DELETED, "", sender)
 
     def read_flow(self, limit: int, after: Place | None, member: str) -> Flow[Fetched]:
         """See fetch(), which calls it more than once."""
@@ -145,10 +128,6 @@ class Chat(Membership):
         keys = self.own_keys("messages", "members", "idle", names=[name])
         return self.answer_of(ACK(keys, [self.encoded, name, *place, *limits()]), member, up_to)
 
-    def _count(self, member: str) -> Flow[int]:
-        last, read, *_rest = yield from self._fetch(encode(member) and member, 1, "", "", "")
-        return int(last) - int(read)
-
     def history_flow(self, before: Place | None, limit: int, member: str | None) -> Flow[list[Message]]:
         """See history()."""
         number = 2**53 if before is None else position("before", before)[0]
@@ -161,6 +140,13 @@ class Chat(Membership):
         args: list[Argument] = [self.encoded, *place, "" if sender is None else encode(sender), kind, text]
         keys = [self.key("chats"), *self.keys("messages", "members", "idle", "wake")]
         yield from self.answer_of(EDIT(keys, args), sender, message)
+
+    afetch = twin(fetch)
+    aack = twin(ack)
+    aunread = twin(unread)
+    ahistory = twin(history)
+    aedit = twin(edit)
+    adelete = twin(delete)
 
 
 def following(limit: int, result: Fetched, publications: list[bytes]) -> Fetched | None:

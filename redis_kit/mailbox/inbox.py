@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.channels.wait import LONGEST, until_found
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.flow import Flow, single
+from redis_kit.core.flow import Flow, operation, single, twin
 from redis_kit.core.steps import Argument, Call
 from redis_kit.core.values.numbers import seconds, whole_number
 from redis_kit.mailbox.box import LIMIT, Box
@@ -49,49 +49,36 @@ class Inbox(Box):
         steps = self._push(body, client_id, data)
         return None if self.deferred(steps, on_commit=on_commit) else int(await self.arun_flow(steps))
 
-    def pull(self, limit: int = 10, *, timeout: float = 0, lease: float = 30) -> Pulled:
+    @operation
+    def pull(self, limit: int = 10, *, timeout: float = 0, lease: float = 30) -> Flow[Pulled]:
         """Lease the first messages that nobody has leased. Those not acknowledged in ``lease`` seconds come again.
 
         If there is none, wait for ``timeout`` seconds, 0 to 3,600, at most. A lease is 0.1 s to a day. If the reply is
         lost, the messages come again after their leases. At most 1,000 messages are leased at a time.
         """
-        return cast(Pulled, self.run_flow(self._pull(limit, timeout, lease)))
+        whole_number("limit", limit, LIMIT)
+        ttl = round(seconds("lease", lease, LEASE) * 1000)
+        return until_found(self.using, self.wake, partial(self._leased, limit, ttl), timeout)
 
-    async def apull(self, limit: int = 10, *, timeout: float = 0, lease: float = 30) -> Pulled:
-        """See pull()."""
-        return cast(Pulled, await self.arun_flow(self._pull(limit, timeout, lease)))
-
-    def ack(self, messages: Messages) -> int:
+    @operation
+    def ack(self, messages: Messages) -> Flow[int]:
         """Remove messages, with or without a lease, and return how many were there. May be repeated."""
-        return int(self.run_flow(self.settle_flow("ack", messages)))
+        return self.settle_flow("ack", messages)
 
-    async def aack(self, messages: Messages) -> int:
-        """See ack()."""
-        return int(await self.arun_flow(self.settle_flow("ack", messages)))
-
-    def nack(self, messages: Messages) -> int:
+    @operation
+    def nack(self, messages: Messages) -> Flow[int]:
         """End the leases of messages, so that they come again at once. Return how many were there. May be repeated."""
-        return int(self.run_flow(self.settle_flow("nack", messages)))
+        return self.settle_flow("nack", messages)
 
-    async def anack(self, messages: Messages) -> int:
-        """See nack()."""
-        return int(await self.arun_flow(self.settle_flow("nack", messages)))
-
-    def unread(self) -> int:
+    @operation
+    def unread(self) -> Flow[int]:
         """Return how many messages are not acknowledged."""
-        return int(self.run_flow(single(Call("ZCARD", *self.keys("numbers")))))
+        return single(Call("ZCARD", *self.keys("numbers")))
 
-    async def aunread(self) -> int:
-        """See unread()."""
-        return int(await self.arun_flow(single(Call("ZCARD", *self.keys("numbers")))))
-
-    def peek(self, limit: int = 10, *, after: Place | None = None) -> Pulled:
+    @operation
+    def peek(self, limit: int = 10, *, after: Place | None = None) -> Flow[Pulled]:
         """Return the first messages that are not acknowledged, or those after one, without leasing them."""
-        return cast(Pulled, self.run_flow(self.read_flow(limit, after)))
-
-    async def apeek(self, limit: int = 10, *, after: Place | None = None) -> Pulled:
-        """See peek()."""
-        return cast(Pulled, await self.arun_flow(self.read_flow(limit, after)))
+        return self.read_flow(limit, after)
 
     def read_flow(self, limit: int, after: Place | None, member: str = "") -> Flow[Pulled]:
         """See peek(). There is no ``member``, unlike in Chat."""
@@ -106,11 +93,6 @@ class Inbox(Box):
         keys = [self.key("inboxes"), *self.keys("messages", "numbers", "leases", "last", "ids", "wake")]
         return single(PUSH(keys, [*args, conf.section(MailboxSettings).MAX_MESSAGES]))
 
-    def _pull(self, limit: int, timeout: float, lease: float) -> Flow[Pulled]:
-        whole_number("limit", limit, LIMIT)
-        ttl = round(seconds("lease", lease, LEASE) * 1000)
-        return until_found(self.using, self.wake, partial(self._leased, limit, ttl), timeout)
-
     def _leased(self, limit: int, ttl: int) -> Flow[Pulled]:
         missed, pause, *messages = yield PULL(self.keys("messages", "numbers", "leases"), [limit, ttl])
         return Pulled(_parsed(*messages), int(missed), pause / 1000 + 0.001 if pause > 0 else LONGEST)
@@ -124,6 +106,12 @@ class Inbox(Box):
             raise InvalidValue(f"{verb}() takes {LIMIT[1]:,} messages at most, not {len(numbers):,}.")
         keys = [self.key("inboxes"), *self.keys("messages", "numbers", "leases", "wake")]
         return int((yield SETTLE(keys, [self.encoded, verb, *numbers]))) if numbers else 0
+
+    apull = twin(pull)
+    aack = twin(ack)
+    anack = twin(nack)
+    aunread = twin(unread)
+    apeek = twin(peek)
 
 
 def _parsed(numbers: list[bytes], entries: list[bytes | None]) -> list[Message]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn
 
 from redis_kit.core import conf, scripts
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.keys import BUCKETS, encode
 from redis_kit.core.steps import Argument, Batch, Call, CombinedBatch
 from redis_kit.core.text import shortened
@@ -34,56 +34,56 @@ class Membership(Box):
 
     kind = "chat"
 
-    def create(self, members: Iterable[str] = (), *, keep: int = 0) -> bool:
+    @operation
+    def create(self, members: Iterable[str] = (), *, keep: int = 0) -> Flow[bool]:
         """Create the chat, and return whether it is new. Members who are missing join from now on.
 
         The last ``keep`` messages are stored even if all have read them. One round trip for each 1,000 members.
         """
-        return bool(self.run_flow(self._create(members, keep)))
+        whole_number("keep", keep, (0, conf.section(MailboxSettings).MAX_MESSAGES))
+        names = several(members, "members")
+        is_new = bool((yield from self._join([], str(keep), False))[0])
+        for some in batched(names, AT_ONCE):
+            yield from self._join(some, str(keep), False)
+        return is_new
 
-    async def acreate(self, members: Iterable[str] = (), *, keep: int = 0) -> bool:
-        """See create()."""
-        return bool(await self.arun_flow(self._create(members, keep)))
-
-    def join(self, member: str, *, history: bool = False) -> bool:
+    @operation
+    def join(self, member: str, *, history: bool = False) -> Flow[bool]:
         """Add a member, and return whether they are new. They see what comes after; with ``history``, all."""
-        return bool(self.run_flow(self._join([member], "", history))[1])
+        return bool((yield from self._join([member], "", history))[1])
 
-    async def ajoin(self, member: str, *, history: bool = False) -> bool:
-        """See join()."""
-        return bool((await self.arun_flow(self._join([member], "", history)))[1])
-
-    def leave(self, member: str) -> bool:
+    @operation
+    def leave(self, member: str) -> Flow[bool]:
         """Remove a member, and return whether they were one. Messages that only they had not read are removed."""
-        return bool(self.run_flow(self._leave([member]))[0])
+        return bool((yield from self._leave([member]))[0])
 
-    async def aleave(self, member: str) -> bool:
-        """See leave()."""
-        return bool((await self.arun_flow(self._leave([member])))[0])
-
-    def members(self, *, start: int = 0, limit: int = 1000) -> list[Member]:
+    @operation
+    def members(self, *, start: int = 0, limit: int = 1000) -> Flow[list[Member]]:
         """Return members, the slowest first, and after them idle ones: ``limit`` of each at most."""
-        return list(self.run_flow(self._members(start, limit)))
+        return self._members(start, limit)
 
-    async def amembers(self, *, start: int = 0, limit: int = 1000) -> list[Member]:
-        """See members()."""
-        return list(await self.arun_flow(self._members(start, limit)))
-
-    def read_by(self, message: Place, *, limit: int = 1000) -> list[str]:
+    @operation
+    def read_by(self, message: Place, *, limit: int = 1000) -> Flow[list[str]]:
         """Return the names of members who have read a message, and were members before it. Two round trips."""
-        return list(self.run_flow(self._read_by(message, limit)))
+        number = position("message", message, least=1)[0]
+        whole_number("limit", limit, PAGE)
+        *sets, joined = self.keys("members", "idle", "joined")
+        ranges = [Call("ZRANGE", key, number, "+inf", "BYSCORE", "LIMIT", 0, limit) for key in sets]
+        last, *pages = yield Batch([Call("HGET", self.key("chats"), self.encoded), *ranges])
+        if last is None or number > int(last):
+            self._refuse(b"none" if last is None else b"missing", None, message)
+        names = [name for page in pages for name in page]
+        hidden = (yield Call("HMGET", joined, *names)) if names else []
+        readers = [name for name, until in zip(names, hidden, strict=True) if int(until or 0) < number]
+        return [decoded(name.decode()) for name in readers[:limit]]
 
-    async def aread_by(self, message: Place, *, limit: int = 1000) -> list[str]:
-        """See read_by()."""
-        return list(await self.arun_flow(self._read_by(message, limit)))
-
-    def clear(self) -> None:
+    @operation
+    def clear(self) -> Flow[None]:
         """Remove the chat with its members and messages. Two round trips for each 1,000 members."""
-        self.run_flow(self._clear())
-
-    async def aclear(self) -> None:
-        """See clear()."""
-        await self.arun_flow(self._clear())
+        is_gone = False
+        while not is_gone:
+            members = yield from self._members(0, AT_ONCE)
+            is_gone = bool((yield from self._leave([member.name for member in members[:AT_ONCE]], clear=True))[1])
 
     def own_keys(self, *parts: str, names: Iterable[str] = ()) -> list[str]:
         """Return the keys of all chats of the bucket, those of this one, and those of what members have read."""
@@ -95,14 +95,6 @@ class Membership(Box):
         if isinstance(reply, bytes):
             self._refuse(reply, member, message)
         return reply
-
-    def _create(self, members: Iterable[str], keep: int) -> Flow[bool]:
-        whole_number("keep", keep, (0, conf.section(MailboxSettings).MAX_MESSAGES))
-        names = several(members, "members")
-        is_new = bool((yield from self._join([], str(keep), False))[0])
-        for some in batched(names, AT_ONCE):
-            yield from self._join(some, str(keep), False)
-        return is_new
 
     def _join(self, members: list[str], keep: str, history: bool) -> Flow[Any]:
         names = [encode(member) for member in members]
@@ -128,25 +120,6 @@ class Membership(Box):
             for name, read in zip(pairs[::2], pairs[1::2], strict=True)
         ]
 
-    def _read_by(self, message: Place, limit: int) -> Flow[list[str]]:
-        number = position("message", message, least=1)[0]
-        whole_number("limit", limit, PAGE)
-        *sets, joined = self.keys("members", "idle", "joined")
-        ranges = [Call("ZRANGE", key, number, "+inf", "BYSCORE", "LIMIT", 0, limit) for key in sets]
-        last, *pages = yield Batch([Call("HGET", self.key("chats"), self.encoded), *ranges])
-        if last is None or number > int(last):
-            self._refuse(b"none" if last is None else b"missing", None, message)
-        names = [name for page in pages for name in page]
-        hidden = (yield Call("HMGET", joined, *names)) if names else []
-        readers = [name for name, until in zip(names, hidden, strict=True) if int(until or 0) < number]
-        return [decoded(name.decode()) for name in readers[:limit]]
-
-    def _clear(self) -> Flow[None]:
-        is_gone = False
-        while not is_gone:
-            members = yield from self._members(0, AT_ONCE)
-            is_gone = bool((yield from self._leave([member.name for member in members[:AT_ONCE]], clear=True))[1])
-
     def _refuse(self, reason: bytes, member: str | None, message: Any) -> NoReturn:
         name, reader = shortened(self.name), shortened(member)
         if reason == b"none":
@@ -158,23 +131,26 @@ class Membership(Box):
             raise NotSender(f"The message {named} is not from {reader}.")
         raise MessageNotFound(f"The chat {name} has no message {named}.")
 
+    acreate = twin(create)
+    ajoin = twin(join)
+    aleave = twin(leave)
+    amembers = twin(members)
+    aread_by = twin(read_by)
+    aclear = twin(clear)
+
 
 class Chats(Box):
     """The chats of a member, by their name."""
 
-    def unread(self) -> dict[str, int]:
+    @operation
+    def unread(self) -> Flow[dict[str, int]]:
         """Return the number of unread messages of each chat by name. One round trip; on a Cluster one to each node."""
-        return dict(self.run_flow(self._count()))
-
-    async def aunread(self) -> dict[str, int]:
-        """See unread()."""
-        return dict(await self.arun_flow(self._count()))
-
-    def _count(self) -> Flow[dict[str, int]]:
         keys = [[bucket_key(bucket, part) for part in ("chats", f"reads:{self.encoded}")] for bucket in BUCKETS]
         replies = yield CombinedBatch(list(map(COUNT_UNREAD, keys)))
         parts = b" ".join(filter(None, replies)).decode().split(" ") if any(replies) else []
         return dict(zip(map(decoded, parts[::2]), map(int, parts[1::2]), strict=True))
+
+    aunread = twin(unread)
 
 
 def limits() -> tuple[int, int]:
