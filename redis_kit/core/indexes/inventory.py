@@ -75,10 +75,10 @@ class Inventory:
         A connection that this project names nowhere for them may be unavailable: its error is returned.
         """
         models = {each.name: each for each in self.models() if each.using == using}
-        of_models = gather([self.describe_model(each) for each in models.values()], combine=True)
+        of_models = gather([self.describe_model(each) for each in models.values()])
         try:
             flows: list[Flow[Any]] = [of_models, self._read_others(using, models)]
-            described, (total, others) = yield from gather(flows, combine=True)
+            described, (total, others) = yield from gather(flows)
         except RedisFailure as error:
             if self._is_used(using):
                 raise
@@ -91,7 +91,7 @@ class Inventory:
         key, most = names(self.primitive.component), MOST + len(models)
         total, members = yield Batch([Call("ZCARD", key), Call("ZRANGE", key, 0, most - 1)])
         others = [name.decode() for name in members if name.decode() not in models]
-        infos = yield from gather([self.describe(self.primitive(name, using=using)) for name in others], combine=True)
+        infos = yield from gather([self.describe(self.primitive(name, using=using)) for name in others])
         # Names of indexes that were cleared stay listed.
         return total if total > most else 0, [info for info in infos if info]
 

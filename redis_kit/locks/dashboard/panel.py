@@ -259,7 +259,7 @@ def _read_waits(chosen: Range, most: int, using: str) -> tuple[list[Contended], 
     waits = history.read_hours if chosen.by_hour else history.read_minutes
     count = chosen.hours if chosen.by_hour else chosen.minutes
     both: list[Flow[Any]] = [index.contended(most, using), waits(count, using)]
-    names, numbers = index.Bucket("0", using=using).run_flow(gather(both, combine=True))
+    names, numbers = index.Bucket("0", using=using).run_flow(gather(both))
     return names, numbers
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from redis_kit.core import scripts
 from redis_kit.core.flow import Flow
-from redis_kit.core.steps import CombinedBatch
+from redis_kit.core.steps import Batch
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.locks.inspection.index import Bucket, all_buckets
 
@@ -73,7 +73,7 @@ def read_hours(count: int, using: str) -> Flow[list[LockWaits]]:
 def _read(part: str, seconds: int, stored: int, count: int, using: str) -> Flow[list[LockWaits]]:
     whole_number(part, count, (1, stored))
     steps = [GET_HISTORY([bucket.key(part)], [stored, seconds, count]) for bucket in all_buckets(using)]
-    replies = yield CombinedBatch(steps)
+    replies = yield Batch(steps)
     last = max(now for now, _ in replies)
     by_number: dict[int, list[Sequence[int]]] = {number: [NOTHING] for number in range(last - count + 1, last + 1)}
     for _, text in replies:

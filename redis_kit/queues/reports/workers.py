@@ -15,7 +15,7 @@ from redis_kit.core.values.sequences import batched
 from redis_kit.queues import validation
 from redis_kit.queues.engine.calls import QueueScript, lease
 from redis_kit.queues.engine.message import task_of
-from redis_kit.queues.reports.stats import TOGETHER, Errors, bases, of_all, over, read_chosen
+from redis_kit.queues.reports.stats import Errors, bases, of_all, over, read_chosen
 
 logger = logging.getLogger("redis_kit")
 _log_limit = LogRateLimit()
@@ -158,14 +158,14 @@ def read_workers_and_lost(
     """See workers_and_lost() and read_workers()."""
     names = yield from read_chosen(queues)
     both: list[Flow[Any]] = [read_workers(names, using, errors, most_bytes=most_bytes), read_lost(names, using)]
-    workers, lost = yield from gather(both, combine=True)
+    workers, lost = yield from gather(both)
     return workers, lost
 
 
 def read_lost(queues: Sequence[str], using: str) -> Flow[list[LostWorker]]:
     """Read the lost workers of queues, the latest first. Queues with a damaged key are left out. One round trip."""
     by_id: dict[str, LostWorker] = {}
-    for queue, reply in (yield from of_all(queues, using, LIST_LOST_WORKERS, most=TOGETHER)):
+    for queue, reply in (yield from of_all(queues, using, LIST_LOST_WORKERS)):
         for parts in () if isinstance(reply, RedisFailure) else batched(reply, 3):
             if worker := _lost_worker(queue, *parts):
                 by_id[worker.id] = _merged_lost(by_id[worker.id], worker) if worker.id in by_id else worker
@@ -197,9 +197,7 @@ def read_workers(
     """See list_workers(). With no bytes, the tasks and ages of jobs are not read."""
     names = yield from read_chosen(queues)
     by_id: dict[str, WorkerInfo] = {}
-    for name, reply in (
-        yield from of_all(names, using, lambda base: LIST_WORKERS(base, MOST_WORKERS, most_bytes), most=TOGETHER)
-    ):
+    for name, reply in (yield from of_all(names, using, lambda base: LIST_WORKERS(base, MOST_WORKERS, most_bytes))):
         if isinstance(reply, RedisFailure):
             _left_out(name, reply, errors)
             continue

@@ -49,7 +49,7 @@ def overview(throttles: Sequence[BaseThrottle], *, minutes: int, offenders: int,
     for using in dict.fromkeys(throttle.using for throttle in throttles):
         of_connection = [throttle for throttle in throttles if throttle.using == using]
         flows = [read(throttle, minutes=minutes, offenders=offenders, rules=rules) for throttle in of_connection]
-        steps = gather(flows, combine=True)
+        steps = gather(flows)
         by_throttle |= {figures.throttle: figures for figures in flow.run(steps, connections.client(using))}
     return [by_throttle[throttle] for throttle in throttles]
 
