@@ -2,12 +2,11 @@
 
 from typing import NamedTuple
 
-from redis_kit.core import scripts
 from redis_kit.core.flow import Flow
+from redis_kit.core.steps import Call
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.throttling.engine.base import BaseThrottle
 
-LIST = scripts.load("redis_kit.throttling", "list_offenders")
 LIMIT = 100  # identities that a throttle counts
 
 
@@ -26,7 +25,7 @@ class Offender(NamedTuple):
 def read(throttle: BaseThrottle, limit: int) -> Flow[list[Offender]]:
     """Return the identities that were refused most often. One round trip. Raises InvalidValue."""
     whole_number("limit", limit, (1, LIMIT))
-    flat = yield LIST([throttle.keys_of("").offenders], [LIMIT])
+    flat = yield Call("ZREVRANGE", throttle.keys_of("").offenders, 0, LIMIT - 1, "WITHSCORES")
     by_hash: dict[str, Offender] = {}
     for entry, refusals in zip(flat[::2], flat[1::2], strict=True):
         identity_hash, _, shown = entry.decode().partition(" ")

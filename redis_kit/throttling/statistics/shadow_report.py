@@ -3,17 +3,15 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from redis_kit.core import scripts
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
-from redis_kit.core.steps import Batch
+from redis_kit.core.steps import Batch, Call
 from redis_kit.core.values.rates import Rate
 from redis_kit.throttling.engine.base import BaseThrottle, checked_throttle
 from redis_kit.throttling.keys import DEMAND
 from redis_kit.throttling.statistics import counters
 from redis_kit.throttling.statistics.counters import DAY
 
-DEMANDS = scripts.load("redis_kit.throttling", "read_demand")
 SHARE = 0.999  # of the windows that a proposed rate does not limit
 
 
@@ -61,7 +59,7 @@ def read(throttle: BaseThrottle) -> Flow[ShadowReport | None]:
     """Read the report of a throttle; None if it has none. One round trip, or none."""
     if not (throttle.shadow and throttle.counted_rates):
         return None
-    stored, fields = yield Batch([counters.stored(throttle, DAY), DEMANDS([throttle.key(DEMAND)])])
+    stored, fields = yield Batch([counters.stored(throttle, DAY), Call("HGETALL", throttle.key(DEMAND))])
     day = counters.decoded(DAY, *stored)
     allowed, refused = sum(minute.allowed for minute in day), sum(minute.refused for minute in day)
     return _report(throttle.counted_rates[0], allowed, refused, fields)

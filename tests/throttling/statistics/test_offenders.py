@@ -99,7 +99,7 @@ def test_one_command(limit, kit, commands, most):
     most(limit)
     with commands(kit) as sent:
         most(limit)
-    assert sent == ["EVALSHA"]
+    assert sent == ["ZREVRANGE"]
 
 
 def test_outage_is_raised(own_kit, most):
