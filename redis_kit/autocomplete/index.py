@@ -109,7 +109,7 @@ class Autocomplete(Primitive):
     @operation
     def use(self, id: Identity) -> Flow[bool]:
         """Count a use of an entry, and return whether it is there. One round trip; a repeat counts twice."""
-        return bool((yield from self.store([(*self.removal(id)[:2], "use", "", "")])))
+        return (yield from self.store([(*self.removal(id)[:2], "use", "", "")])) == 1
 
     @operation(if_open=[])
     def search(self, text: str, limit: int = 10) -> Flow[list[Hit]]:

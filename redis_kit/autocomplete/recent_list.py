@@ -7,7 +7,7 @@ from redis_kit.autocomplete.settings import AutocompleteSettings
 from redis_kit.autocomplete.words import checked_text, query_words, spans
 from redis_kit.core import conf, scripts
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.flow import Flow, operation, single, twin
+from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.keys import encode
 from redis_kit.core.primitive import NOTHING, Primitive
 from redis_kit.core.steps import Call
@@ -43,7 +43,7 @@ class RecentList(Primitive):
     @operation
     def add(self, value: str) -> Flow[None]:
         """Put a value at the beginning. The last one is dropped if the list is full."""
-        return single(RECENT([self.key("recent")], [checked_text(value), self.size]))
+        yield RECENT([self.key("recent")], [checked_text(value), self.size])
 
     @operation
     def remove(self, value: str) -> Flow[bool]:

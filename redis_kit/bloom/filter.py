@@ -84,10 +84,13 @@ class BloomFilter(Primitive):
             answers += yield from self._add(_digests(batch))
         return answers
 
-    @operation(if_open=True)
-    def contains(self, value: Value) -> Flow[bool]:
+    def contains(self, value: Value) -> bool:
         """Return False if a value was surely not added; True if it probably was. Raises ParameterMismatch."""
-        return (yield from self.look_up([digest(value)]))[0]
+        return self.contains_many([value])[0]
+
+    async def acontains(self, value: Value) -> bool:
+        """See contains()."""
+        return (await self.acontains_many([value]))[0]
 
     def __contains__(self, value: Value) -> bool:
         return self.contains(value)
@@ -116,20 +119,17 @@ class BloomFilter(Primitive):
     def rebuild(self, values: Source, *, progress: Progress | None = None, keep: bool = False) -> Flow[int]:
         """Replace all values in one step, and return how many there were. Adds in the meantime count, too.
 
-        The values should be read lazily: those of a list that was made before the call lack what was added since.
+        The values should be read lazily: those of a list that was made before the call lack what was added since. In
+        ``arebuild()`` they may be asynchronous.
         ``progress`` is called with the number of values after each 1,000. Raises RebuildRunning, and RebuildLost if the
         server restarts during it, or a minute passes between two batches. If it fails or dies, the filter stays as it
         was, unless the reply to its last call was lost. With ``keep`` the values of before count until the next
-        rebuild, too. Those for ``arebuild()`` may be asynchronous. A filter with a window can't be rebuilt, as nobody
-        knows when its values were added.
+        rebuild, too. A filter with a window can't be rebuilt, as nobody knows when its values were added.
         """
         if self.parameters.window:
             raise InvalidValue(f"{self!r} has a window, so it can't be rebuilt: its values were added at many times.")
-
-        def write(batch: list[Any], token: str) -> Flow[list[bool]]:
-            return self._add(_digests(batch), token)
-
-        return self._generations.rebuild(values, write, progress=progress, keep=keep)
+        rebuild = self._generations.rebuild
+        return rebuild(values, lambda batch, id: self._add(_digests(batch), id), progress=progress, keep=keep)
 
     def distrust(self) -> None:
         """Let the filter count as incomplete until the next rebuild, as it may lack values."""
@@ -183,7 +183,6 @@ class BloomFilter(Primitive):
 
     aadd = twin(add)
     aadd_many = twin(add_many)
-    acontains = twin(contains)
     ainfo = twin(info)
     aclear = twin(clear)
     arebuild = twin(rebuild)

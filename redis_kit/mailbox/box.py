@@ -39,13 +39,15 @@ class Box(Primitive):
         """Return the channel on which its messages are published."""
         return self.keys("wake")[0]
 
-    def deferred(self, steps: Flow[Any], *, on_commit: bool) -> bool:
-        """Carry out a flow at the commit if that is wanted, and this thread is in a transaction. Tell whether."""
-        if waits := on_commit and transaction.get_connection().in_atomic_block:
-            transaction.on_commit(partial(self.run_flow, steps))
-        return waits
-
 
 def bucket_key(bucket: str, part: str) -> str:
     """Return a key that all boxes of a bucket share."""
     return f"{conf.section(KitSettings).PREFIX}:{{mailbox:{bucket}}}:{part}"
+
+
+def deferred(box: Box, steps: Flow[int], *, on_commit: bool) -> Flow[int | None]:
+    """Return the result of a flow; or None, and carry it out at the commit of the transaction of this thread."""
+    if on_commit and transaction.get_connection().in_atomic_block:
+        transaction.on_commit(partial(box.run_flow, steps))
+        return None
+    return (yield from steps)

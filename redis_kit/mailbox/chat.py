@@ -9,7 +9,7 @@ from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.keys import encode
 from redis_kit.core.steps import Argument
 from redis_kit.core.values.numbers import whole_number
-from redis_kit.mailbox.box import LIMIT
+from redis_kit.mailbox.box import LIMIT, deferred
 from redis_kit.mailbox.membership import Membership, limits
 from redis_kit.mailbox.message import DELETED, Message, Place, call_id, encoded, position
 
@@ -37,20 +37,15 @@ class Chat(Membership):
     repeated, ``send()`` with a ``client_id``.
     """
 
-    def send(self, sender: str | None, body: Any, *, client_id: str = "", on_commit: bool = False) -> int | None:
+    @operation
+    def send(self, sender: str | None, body: Any, *, client_id: str = "", on_commit: bool = False) -> Flow[int | None]:
         """Send text or JSON to all members, and return the number of the message.
 
         ``sender`` is a member, or None for the project. A repeat with the same ``client_id`` within an hour and 1,000
         messages sends nothing, and returns the first number; without it, a repeat sends twice. With ``on_commit``, in a
         transaction, the message is sent at the commit, and the result is None. Raises NotMember.
         """
-        steps = self.send_flow(sender, body, client_id)
-        return None if self.deferred(steps, on_commit=on_commit) else int(self.run_flow(steps))
-
-    async def asend(self, sender: str | None, body: Any, *, client_id: str = "", on_commit: bool = False) -> int | None:
-        """See send()."""
-        steps = self.send_flow(sender, body, client_id)
-        return None if self.deferred(steps, on_commit=on_commit) else int(await self.arun_flow(steps))
+        return deferred(self, self.send_flow(sender, body, client_id), on_commit=on_commit)
 
     @operation
     def fetch(self, member: str, limit: int = 100, *, timeout: float = 0, after: Place | None = None) -> Flow[Fetched]:
@@ -141,6 +136,7 @@ class Chat(Membership):
         keys = [self.key("chats"), *self.keys("messages", "members", "idle", "wake")]
         yield from self.answer_of(EDIT(keys, args), sender, message)
 
+    asend = twin(send)
     afetch = twin(fetch)
     aack = twin(ack)
     aunread = twin(unread)

@@ -10,7 +10,7 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow, operation, single, twin
 from redis_kit.core.steps import Argument, Call
 from redis_kit.core.values.numbers import seconds, whole_number
-from redis_kit.mailbox.box import LIMIT, Box
+from redis_kit.mailbox.box import LIMIT, Box, deferred
 from redis_kit.mailbox.message import Message, Place, call_id, encoded, position
 from redis_kit.mailbox.settings import MailboxSettings
 
@@ -36,18 +36,17 @@ class Inbox(Box):
 
     kind = "inbox"
 
-    def push(self, body: Any, *, client_id: str = "", on_commit: bool = False, **data: Any) -> int | None:
+    @operation
+    def push(self, body: Any, *, client_id: str = "", on_commit: bool = False, **data: Any) -> Flow[int | None]:
         """Put a message into the inbox, with more ``data`` for its receiver, and return its number.
 
         For ``client_id`` and ``on_commit`` see Chat.send(). If the inbox is full, its oldest message is removed.
         """
-        steps = self._push(body, client_id, data)
-        return None if self.deferred(steps, on_commit=on_commit) else int(self.run_flow(steps))
-
-    async def apush(self, body: Any, *, client_id: str = "", on_commit: bool = False, **data: Any) -> int | None:
-        """See push()."""
-        steps = self._push(body, client_id, data)
-        return None if self.deferred(steps, on_commit=on_commit) else int(await self.arun_flow(steps))
+        kind, text = encoded(body, data)
+        args: list[Argument] = [self.encoded, f"{kind}  {text}", call_id(client_id)]
+        keys = [self.key("inboxes"), *self.keys("messages", "numbers", "leases", "last", "ids", "wake")]
+        push = single(PUSH(keys, [*args, conf.section(MailboxSettings).MAX_MESSAGES]))
+        return deferred(self, push, on_commit=on_commit)
 
     @operation
     def pull(self, limit: int = 10, *, timeout: float = 0, lease: float = 30) -> Flow[Pulled]:
@@ -87,12 +86,6 @@ class Inbox(Box):
         missed, *messages = yield PEEK(self.keys("messages", "numbers"), [number, limit])
         return Pulled(_parsed(*messages), int(missed))
 
-    def _push(self, body: Any, client_id: str, data: dict[str, Any]) -> Flow[int]:
-        kind, text = encoded(body, data)
-        args: list[Argument] = [self.encoded, f"{kind}  {text}", call_id(client_id)]
-        keys = [self.key("inboxes"), *self.keys("messages", "numbers", "leases", "last", "ids", "wake")]
-        return single(PUSH(keys, [*args, conf.section(MailboxSettings).MAX_MESSAGES]))
-
     def _leased(self, limit: int, ttl: int) -> Flow[Pulled]:
         missed, pause, *messages = yield PULL(self.keys("messages", "numbers", "leases"), [limit, ttl])
         return Pulled(_parsed(*messages), int(missed), pause / 1000 + 0.001 if pause > 0 else LONGEST)
@@ -107,6 +100,7 @@ class Inbox(Box):
         keys = [self.key("inboxes"), *self.keys("messages", "numbers", "leases", "wake")]
         return int((yield SETTLE(keys, [self.encoded, verb, *numbers]))) if numbers else 0
 
+    apush = twin(push)
     apull = twin(pull)
     aack = twin(ack)
     anack = twin(nack)

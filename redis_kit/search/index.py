@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
 from hashlib import blake2b
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 from django.utils.module_loading import import_string
@@ -133,7 +133,7 @@ class SearchIndex(RowIndex):
 
     def info(self) -> IndexInfo | None:
         """Return the documents, words and memory of the index; None if it was never built. One round trip."""
-        return cast("IndexInfo | None", self.store.run_flow(describe(self.store)))
+        return self.store.run_flow(describe(self.store))
 
     def clear(self) -> bool:
         """Delete the index, and return whether there was one. Until the next rebuild ``fallback()`` answers."""

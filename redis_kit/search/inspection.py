@@ -28,24 +28,18 @@ class IndexInfo(NamedTuple):
     name: str
     using: str
     fields: str
-    documents: int
-    words: int
-    memory: int
-    rebuilt: datetime | None
-    complete: bool
-    rebuilding: bool
-    waiting: int
-    searches: int
-    empty: int
-    slow: int
-    empty_queries: Sequence[tuple[datetime, str]]
-    slow_queries: Sequence[tuple[datetime, str]]
-
-    @classmethod
-    def not_built(cls, store: SearchStore) -> "IndexInfo":
-        """Return the state of an index of which nothing is stored."""
-        declaration = str(store.generations.parameters)
-        return cls(store.name, store.using, declaration, 0, 0, 0, None, False, False, 0, 0, 0, 0, (), ())
+    documents: int = 0
+    words: int = 0
+    memory: int = 0
+    rebuilt: datetime | None = None
+    complete: bool = False
+    rebuilding: bool = False
+    waiting: int = 0
+    searches: int = 0
+    empty: int = 0
+    slow: int = 0
+    empty_queries: Sequence[tuple[datetime, str]] = ()
+    slow_queries: Sequence[tuple[datetime, str]] = ()
 
     @classmethod
     def parse(cls, store: SearchStore, reply: Sequence[Any]) -> "IndexInfo | None":

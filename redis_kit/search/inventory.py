@@ -19,7 +19,8 @@ class _Indexes(Inventory):
         return describe(SearchStore(index.name, using=index.using))
 
     def describe_model(self, index: Any) -> Flow[IndexInfo]:
-        return (yield from describe(index.store)) or IndexInfo.not_built(index.store)
+        stored = yield from describe(index.store)
+        return stored or IndexInfo(index.name, index.using, str(index.generations.parameters))
 
     def clear(self, info: IndexInfo) -> None:
         clear(info.name, info.using)

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 from datetime import timedelta
+from inspect import unwrap
 from uuid import UUID
 
 import pytest
@@ -223,7 +224,7 @@ def test_second_rebuild_is_refused_while_one_runs(kit):
 def test_rebuild_killed_at_any_step_changes_nothing(kit, place):
     seen = BloomFilter("killed", 1000)
     seen.add("old")
-    rebuild, client = BloomFilter.rebuild.__wrapped__(seen, iter(range(3000))), connections.client("default")
+    rebuild, client = unwrap(BloomFilter.rebuild)(seen, iter(range(3000))), connections.client("default")
     reply, steps = None, 0
     with suppress(StopIteration):
         for _ in range(place):

@@ -316,8 +316,6 @@ class Fetcher(Claims):
                 neglected = [state for state in self._queues if state.wanted_at <= now - LIMIT]
                 for state in neglected:
                     state.wanted_at = NEVER
-                if self._claim_at <= now:
-                    self._claimed.wake()
                 is_stale = bool(self._claimed.jobs) and now - self._claimed.since > LIMIT
                 flush_is_due = self._flush_at <= now
             for state in neglected:
@@ -390,7 +388,10 @@ class Fetcher(Claims):
             self._timer.notify()
 
     def _seconds(self) -> float | None:
-        """Return the seconds until something can become due; None if nothing is planned. Needs the lock."""
+        """Return the seconds until something can become due; None if nothing is planned. Needs the lock.
+
+        For a claim that is due now it wakes a thread: one that got due while the watch was busy would be forgotten.
+        """
         if self._claimed.stopped:
             return 0.0
         now, since = monotonic(), self._claimed.since
@@ -401,6 +402,8 @@ class Fetcher(Claims):
             moments.append(now + LIMIT)  # saves a wake-up of this thread with each batch
         if self._claim_at > now:
             moments.append(self._claim_at)
+        else:
+            self._claimed.wake()
         self._looks_at = min(moments)
         return None if self._looks_at == NEVER else max(0.0, self._looks_at - now) + 0.0002
 

@@ -202,3 +202,27 @@ def test_burst_ends_if_the_last_outcome_was_sent_without_a_claim(kit):
     fetcher.stop()
     thread.join(10)
     assert queue.counts() == QueueCounts(0, 0, 0, 0)
+
+
+def test_claim_that_gets_due_while_a_wake_up_is_passed_on_is_made(two, monkeypatch):
+    fetcher, _, other = two
+    pass_on, passing, found = WorkerQueue.pass_on, threading.Event(), []
+    thread = threading.Thread(target=lambda: found.append(fetcher.next()))
+    thread.start()
+    wait_for(lambda: fetcher._claimed.free)
+
+    def pass_on_slowly(self):
+        passing.set()
+        threading.Event().wait(0.2)
+        pass_on(self)
+
+    monkeypatch.setattr(WorkerQueue, "pass_on", pass_on_slowly)
+    fetcher._queues[1].wanted_at = monotonic()
+    fetcher.wake(0.01)
+    fetcher._claim_at = inf
+    assert passing.wait(10)
+    Queue("mail").put(1)
+    fetcher.wake(0.1)
+    thread.join(10)
+    assert found[0][0] == 0
+    assert other.listen()
