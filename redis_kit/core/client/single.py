@@ -8,31 +8,17 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
 from time import monotonic
 from typing import Any, NoReturn, Self
 
 from redis.exceptions import NoScriptError, ResponseError
 
 from redis_kit.core.client import error_map, wire
-from redis_kit.core.client.breaker import Breaker
-from redis_kit.core.client.connection_factory import ConnectionFactory
 from redis_kit.core.client.deadlines import Deadline
-from redis_kit.core.client.pools import AsyncPool, Limits, Pool
+from redis_kit.core.client.pools import AsyncPool, Pool, Server
 from redis_kit.core.client.wire import packed
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.steps import Argument, Command, writable
-
-
-@dataclass(frozen=True)
-class Server:
-    """One server as a client sees it: its connections, the time limits, and the circuit breaker."""
-
-    where: str
-    factory: ConnectionFactory
-    limits: Limits
-    breaker: Breaker | None
-    in_cluster: bool = False  # its client is part of one that follows redirections
 
 
 class _Guard:
@@ -42,8 +28,8 @@ class _Guard:
     _pool: Pool | AsyncPool
 
     def __init__(self, server: Server) -> None:
-        self.where, self.breaker, self._read = server.where, server.breaker, server.limits.read
-        self._wait, self._in_cluster = server.limits.wait, server.in_cluster
+        self.where, self.breaker, self._read = server.where, server.breaker, server.read
+        self._wait, self._in_cluster = server.wait, server.in_cluster
 
     def within(self, seconds: float) -> Self:
         """Return this client, whose calls then wait for a connection for some seconds at most."""
@@ -107,7 +93,7 @@ class Client(_Guard):
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
-        self._pool: Pool = Pool(server.factory, server.limits, server.where, self.check)
+        self._pool: Pool = Pool(server, self.check)
 
     def call(self, *command: Argument) -> Any:
         """Send one command and return its reply."""
@@ -204,7 +190,7 @@ class AsyncClient(_Guard):
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
-        self._pool = AsyncPool(server.factory, server.limits, server.where, self.check)
+        self._pool = AsyncPool(server, self.check)
 
     async def call(self, *command: Argument) -> Any:
         """See Client.call()."""
