@@ -36,7 +36,6 @@ MEANINGS = {
     "W019": "A policy counts by user or address, but the middleware of users comes after that of throttling.",
     "W020": "Page views need the session or the user of a request, and the middleware for it is missing.",
     "W021": "Throttles with different rates have the same name.",
-    "W022": "A schedule of the database can't run: its task is unknown, or a package is missing. With `--database`.",
     "W023": "Views name pages, but neither `PageViewMiddleware` nor the beacon counts them.",
     "W024": "`PageViewMiddleware` comes after a middleware whose answers it should see.",
     "W025": "Views leave their page views to the beacon, but no URL leads to it.",

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from redis_kit.core.activity import Activity, current
+from redis_kit.core.activity import Activity
+from redis_kit.core.activity import current as current
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.message import task_of
 

@@ -18,13 +18,12 @@ from redis_kit.core.text import did_you_mean
 from redis_kit.queues.settings import QUEUE_OPTIONS, QueueSettings
 
 OPTION = "REDIS_KIT['QUEUES']['IMPORTS']"
-_lacking: dict[str, str] = {}  # by name of what needs a missing package
 
 
 def discover() -> None:
     """Import the ``tasks`` modules of all installed apps, the modules of ``IMPORTS``, and that of ``CELERY_APP``.
 
-    Raises ConfigurationError for a module of ``IMPORTS`` that does not exist, and for what lacks a package.
+    Raises ConfigurationError for a module of ``IMPORTS`` that does not exist.
     """
     autodiscover_modules("tasks")
     if path := conf.section(QueueSettings).CELERY_APP:
@@ -37,18 +36,6 @@ def discover() -> None:
                 raise  # the module exists, and one that it imports does not
             problem = _missing(name)
             raise ConfigurationError(problem.text) from error
-    if _lacking:
-        raise ConfigurationError(" ".join(lacking()))
-
-
-def note_lacking(name: str, text: str) -> None:
-    """Note with a task what lacks a package, such as a schedule. The module of the task can still be imported."""
-    _lacking[name] = text
-
-
-def lacking() -> list[str]:
-    """Return a text for each of these."""
-    return [text for _, text in sorted(_lacking.items())]
 
 
 def is_of_app(module: str) -> bool:

@@ -5,6 +5,7 @@ import math
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from secrets import token_hex
@@ -82,12 +83,10 @@ class DelayedTask(DjangoTask):
         if not waits_here or app.conf.task_always_eager:
             return super().apply_async(args, kwargs, task_id, *more, countdown=countdown, eta=eta, **options)
         id = task_id or uuid()
-        is_retry = not self.request.called_directly and self.request.id == id
         try:
-            wait = max(0.0, wait or 0.0)
-            return self._store(app, args, kwargs, id, more[1:], options, key=key, wait=wait, is_retry=is_retry)
+            return self._store(args, kwargs, id, more[1:], options, key=key, wait=max(0.0, wait or 0.0))
         except RedisKitError as error:
-            if not is_retry:
+            if not self._retries(id):
                 raise
             logger.warning("The retry of task %a is left to Celery: %s", id, error)
         return super().apply_async(args, kwargs, id, *more, countdown=countdown, eta=eta, **options)
@@ -108,18 +107,12 @@ class DelayedTask(DjangoTask):
             raise InvalidValue(f"key must be text of 1 to {LONGEST_KEY} bytes, not {shortened(key)}.")
         return f"{cls.name}\0{key}"
 
+    def _retries(self, id: str) -> bool:
+        """Return whether the call of an id is a retry of the running task."""
+        return not self.request.called_directly and self.request.id == id
+
     def _store(
-        self,
-        app: Any,
-        args: Any,
-        kwargs: Any,
-        id: str,
-        more: tuple[Any, ...],
-        given: Mapping[str, Any],
-        *,
-        key: str | None,
-        wait: float,
-        is_retry: bool,
+        self, args: Any, kwargs: Any, id: str, more: Any, given: Mapping[str, Any], *, key: str | None, wait: float
     ) -> Any:
         """Have Celery make the message and send its signals, store that, and return the result of the call."""
         unique = None if key is None else provided("unique_keys").chosen(self._full_key(key), "queued", True)
@@ -127,38 +120,33 @@ class DelayedTask(DjangoTask):
         options = {name: value for name, value in given.items() if name not in OF_BROKER}
         add_to_parent = options.pop("add_to_parent", True)
         with ExitStack() as stack:
-            store = _Store(app, stack, self.delay_queue, job_id, unique=unique, delay=delay, is_retry=is_retry)
+            store = _Store(self._get_app(), stack, self.delay_queue, job_id, unique, delay, self._retries(id))
             result = super().apply_async(args, kwargs, id, store, *more, add_to_parent=False, **options)
         if unique and store.job_id != job_id:
             ignored, result = result.ignored, self.AsyncResult(store.job_id)
             result.ignored = ignored
-        if add_to_parent and (parent := app.current_worker_task):
+        if add_to_parent and (parent := self._get_app().current_worker_task):
             parent.add_trail(result)
         return result
 
 
+@dataclass
 class _Store:
     """Stands in for the producer of a call: keeps the message that Celery publishes. It connects to no broker."""
 
-    def __init__(
-        self,
-        app: Any,
-        stack: ExitStack,
-        queue: str,
-        job_id: str,
-        *,
-        unique: UniqueKey | None,
-        delay: int,
-        is_retry: bool,
-    ) -> None:
-        self._app, self._stack, self._queue = app, stack, queue
-        self._unique, self._delay, self._is_retry = unique, delay, is_retry
-        self.job_id, self._is_stored = job_id, False
+    app: Any
+    stack: ExitStack
+    queue: str
+    job_id: str
+    unique: UniqueKey | None
+    delay: int
+    is_retry: bool
+    is_stored: bool = False
 
     @property
     def connection(self) -> Any:
         """Return a connection that knows the errors of the broker."""
-        return self._app.producer_pool.connections.connection
+        return self.app.producer_pool.connections.connection
 
     @property
     def channel(self) -> Any:
@@ -167,12 +155,12 @@ class _Store:
 
     def publish(self, body: Any, **options: Any) -> None:
         """Store the message. An event that tells of it goes to the broker."""
-        if self._is_stored:
+        if self.is_stored:
             self._producer.publish(body, **options)
             return
-        call = StoredMessage.made(self._app, body, options)
+        call = StoredMessage.made(self.app, body, options)
         self.job_id = self._put(call, self.job_id)
-        self._is_stored = True
+        self.is_stored = True
 
     def _put(self, call: StoredMessage, id: str) -> str:
         """Add the job, and return its id. Another call with this ``task_id`` that waits stays, as in Celery.
@@ -180,12 +168,12 @@ class _Store:
         While Redis is unavailable, a retry is tried some times: the worker has no other copy of it. A retry that waits
         is the same one: the broker delivered its message again.
         """
-        name = spread().place(self._queue, key=self._unique, id=id) or self._queue
-        queue = PatientQueue(name) if self._is_retry else Queue(name)
-        job = id, call.dumps(self._queue, id)
-        for left in reversed(range(TRIES if self._is_retry else 1)):
+        name = spread().place(self.queue, key=self.unique, id=id) or self.queue
+        queue = PatientQueue(name) if self.is_retry else Queue(name)
+        job = id, call.dumps(self.queue, id)
+        for left in reversed(range(TRIES if self.is_retry else 1)):
             try:
-                placed = queue.run_flow(enqueue.put_one(queue, job, self._unique, delay=self._delay, own=True))
+                placed = queue.run_flow(enqueue.put_one(queue, job, self.unique, delay=self.delay, own=True))
                 break
             except RedisUnavailable as error:
                 if error.indeterminate:
@@ -193,13 +181,13 @@ class _Store:
                 if not left:
                     raise
                 time.sleep(PAUSE)
-        if placed.created or self._unique or self._is_retry:
+        if placed.created or self.unique or self.is_retry:
             return str(placed.id)
         return self._put(call, f"{id}-{token_hex(4)}")
 
     @cached_property
     def _producer(self) -> Any:
-        return self._stack.enter_context(self._app.producer_or_acquire())
+        return self.stack.enter_context(self.app.producer_or_acquire())
 
 
 def _job_id(id: str, options: Mapping[str, Any]) -> str:

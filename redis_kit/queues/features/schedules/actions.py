@@ -8,7 +8,7 @@ from django.core.management.base import CommandError
 from redis_kit.core.terminal import KitCommand, aligned, cut, duration
 from redis_kit.core.text import clean
 from redis_kit.queues.features.schedules import celery_beat, control, rows, words
-from redis_kit.queues.features.schedules.state import OVERDUE, UNDECLARED, StoredSchedule
+from redis_kit.queues.features.schedules.state import OVERDUE, StoredSchedule
 from redis_kit.queues.features.schedules.store import Page
 from redis_kit.queues.models import Schedule
 from redis_kit.queues.tasks import discovery
@@ -47,15 +47,6 @@ def run(command: KitCommand, options: Options) -> None:
     command.report(f"Added to {clean(queue)}: job {job} of {clean(name)}.", data, as_json=options["json"])
 
 
-def prune(command: KitCommand, options: Options) -> None:
-    """Forget schedules of code that no worker has any more."""
-    dry_run = options["dry_run"]
-    names = control.prune(dry_run=dry_run)
-    verb = "Would forget" if dry_run else "Forgotten"
-    text = f"{verb}: {clean(', '.join(names))}." if names else "Nothing to forget: all schedules are in use."
-    command.report(text, {"forgotten": names, "dry_run": dry_run}, as_json=options["json"])
-
-
 def take_over(command: KitCommand, options: Options) -> None:
     """Import the schedules of django-celery-beat."""
     dry_run = options["dry_run"]
@@ -90,7 +81,7 @@ def _show_next(command: KitCommand, page: Page, count: int, *, as_json: bool) ->
 def _show_all(command: KitCommand, page: Page) -> None:
     command.write_lines(aligned([COLUMNS, *(_row(each, page.now) for each in page.schedules)], right=range(5, 8)))
     for each in page.schedules:
-        if each.problem not in ("", UNDECLARED):
+        if each.problem:
             command.stdout.write(f"{clean(each.name)} can't run: {clean(each.problem)}")
 
 
@@ -125,7 +116,7 @@ def _row(schedule: StoredSchedule, now: int) -> tuple[str, ...]:
 
 def _condition(schedule: StoredSchedule) -> str:
     if schedule.problem:
-        return "not declared" if schedule.problem == UNDECLARED else "can't run"
+        return "can't run"
     if schedule.paused:
         return "paused"
     return "on" if schedule.state.tick else "new"
@@ -169,6 +160,5 @@ ACTIONS: Mapping[str, Callable[[KitCommand, Options], None]] = {
     "pause": turn,
     "resume": turn,
     "run": run,
-    "prune": prune,
     "import": take_over,
 }

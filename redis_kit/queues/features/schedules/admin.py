@@ -92,7 +92,7 @@ class ScheduleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """Schedules of the database, which may change those of the code."""
 
     form = ScheduleForm
-    list_display = ("name", "when", "task", "enabled", "changed")
+    list_display = ("name", "task", "every", "cron", "at", "enabled", "changed")
     list_filter = ("enabled", "kind")
     list_per_page = 100
     search_fields = ("name", "task")
@@ -102,23 +102,3 @@ class ScheduleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         (_("Time"), {"fields": ("every", "cron", "timezone", "at", "start", "end", "jitter")}),
         (_("If it comes at a bad time"), {"fields": ("overlap", "catch_up")}),
     )
-
-    def formfield_for_choice_field(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
-        """Say in words what an empty choice means."""
-        if db_field.name == "overlap":
-            kwargs["choices"] = [("", _("as in the code")), *Schedule.Overlap.choices]
-        return super().formfield_for_choice_field(db_field, request, **kwargs)
-
-    @admin.display(description=_("when"))
-    def when(self, row: Schedule) -> str:
-        """Return when a schedule ticks, in words."""
-        from redis_kit.queues.features.schedules import words
-        from redis_kit.queues.features.schedules.definition import WHENS, made
-
-        times = {name: value for name, value in row.given().items() if name in (*WHENS, "timezone")}
-        if times.keys() <= {"timezone"}:
-            return str(_("as in the code"))
-        try:
-            return words.when(made(name=row.name, task="-", **times))
-        except (InvalidSchedule, ConfigurationError) as error:
-            return str(error)

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from django.db import connection
 from django.utils.dateparse import parse_datetime
-from django.utils.timezone import is_naive, now
+from django.utils.timezone import is_naive
 
 from redis_kit.core.errors import ConfigurationError, RedisKitError
 from redis_kit.queues.errors import InvalidSchedule
@@ -19,20 +19,16 @@ from redis_kit.queues.tasks import registry
 PREFIX = "django_celery_beat_"
 KINDS = ("interval", "crontab", "clocked", "solar")
 CRON = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
-LEFT_OUT = ("exchange", "routing_key", "headers", "priority", "expire_seconds")
-NARROW = re.compile(r"(?<![\w-])(\w+)-\1/(\d+)")  # a range of one number with a step, in a crontab
-EMPTY = (None, "", "{}", "[]")
+NARROW = re.compile(r"(?<![\w-])(\w+)-\1/\d+")  # a range of one number with a step, which cron reads as an open range
 Row = dict[str, Any]
 Times = dict[tuple[str, Any], Row]  # by kind and id
-Outcome = Literal["new", "unchanged", "exists", "unsupported"]
-FIELDS = ("task", "kind", "args", "kwargs", "queue", "every", "cron", "timezone", "at", "start", "end", "enabled")
 
 
 class Entry(NamedTuple):
-    """An entry of celery beat: the row that it becomes, None if it can't; why it can't, or what is left out."""
+    """An entry of celery beat: the row that it becomes, None if it can't; why it can't become one, or can't run."""
 
     name: str
-    outcome: Outcome
+    outcome: Literal["new", "exists", "unsupported"]
     row: Schedule | None
     note: str = ""
 
@@ -44,39 +40,24 @@ def entries() -> list[Entry]:
         raise InvalidSchedule("There is no table of django-celery-beat in the database 'default'.")
     kinds = [kind for kind in KINDS if f"{PREFIX}{kind}schedule" in tables]  # old releases lack some
     times = {(kind, row["id"]): row for kind in kinds for row in _read(f"{kind}schedule")}
-    present = {row.name: row for row in Schedule.objects.all()}
+    present = set(Schedule.objects.values_list("name", flat=True))
     return [_entry(task, times, present) for task in sorted(_read("periodictask"), key=lambda task: str(task["name"]))]
 
 
-def _entry(task: Row, times: Times, present: dict[str, Schedule]) -> Entry:
+def _entry(task: Row, times: Times, present: set[str]) -> Entry:
     name = str(task["name"])
     try:
         row = Schedule(name=name, **_fields(task, times))
         rows.stored(row)
     except (InvalidSchedule, ConfigurationError, ValueError) as error:
         return Entry(name, "unsupported", None, str(error))
-    note = ". ".join(_notes(task, row))
-    if (before := present.get(name)) is None:
-        return Entry(name, "new", row, note)
-    same = all(getattr(before, field) == getattr(row, field) for field in FIELDS)
-    return Entry(name, "unchanged" if same else "exists", row, note if same else "another schedule has this name")
-
-
-def _notes(task: Row, row: Schedule) -> Iterator[str]:
-    if not row.enabled:
-        yield "disabled"
-    if row.end and row.end <= now():
-        yield "has ended"
-    elif row.at and row.at <= now():
-        yield "its time has passed"
-    if left := [field for field in LEFT_OUT if task.get(field) not in EMPTY]:
-        yield f"left out: {', '.join(left)}"
-    if narrow := NARROW.search(row.cron or ""):
-        yield f"{narrow[0]} is read as {narrow[1]}/{narrow[2]}, of several times: write {narrow[1]} first"
+    if name in present:
+        return Entry(name, "exists", row)
     try:
         rows.check(row)
     except RedisKitError as error:
-        yield f"can't run: {error}"
+        return Entry(name, "new", row, f"can't run: {error}")
+    return Entry(name, "new", row)
 
 
 def _fields(task: Row, times: Times) -> Row:
@@ -117,7 +98,7 @@ def _when(task: Row, times: Times) -> Row:
     if not any(parts[place].startswith("*") for place in (2, 4)):
         # Celery runs on days that match both; cron, and so does this, on days that match one of them.
         raise InvalidSchedule("a crontab with a day of the month and a day of the week means something else here")
-    return {"cron": " ".join(parts), "timezone": str(when.get("timezone") or "UTC")}
+    return {"cron": NARROW.sub(r"\1", " ".join(parts)), "timezone": str(when.get("timezone") or "UTC")}
 
 
 def _moment(value: Any) -> datetime | None:

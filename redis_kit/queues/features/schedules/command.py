@@ -11,13 +11,12 @@ from redis_kit.core.text import clean
 from redis_kit.queues.errors import InvalidSchedule
 
 NAMED = ("pause", "resume", "run")
-TRIED = ("prune", "import")
 
 
 class Command(terminal.KitCommand):
     """Show and control schedules."""
 
-    help = "Show schedules and when they tick next; pause, resume or run one; forget those that no code declares."
+    help = "Show schedules and when they tick next; pause, resume or run one; import those of celery beat."
     exit_codes = (
         "Exit codes: 0 done, 1 no schedule of this name, nothing to do, or a schedule is overdue, 2 wrong arguments, "
         "69 Redis is unavailable."
@@ -27,7 +26,6 @@ class Command(terminal.KitCommand):
         "pause": "turn the schedule NAME off",
         "resume": "turn it on again",
         "run": "add a job of it now",
-        "prune": "forget schedules of code that no worker has any more",
         "import": "take over the schedules of django-celery-beat's tables",
     }
 
@@ -40,7 +38,7 @@ class Command(terminal.KitCommand):
         parser.add_argument(
             "--next", type=terminal.whole(1, 1000), metavar="N", help="show the next N ticks within 24 hours, 1 to 1000"
         )
-        parser.add_argument("--dry-run", action="store_true", help="with prune and import: change nothing")
+        parser.add_argument("--dry-run", action="store_true", help="with import: change nothing")
         parser.add_argument("--json", action="store_true", help="print JSON, with times in seconds")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -50,8 +48,8 @@ class Command(terminal.KitCommand):
             self.parser.error(f"{action} needs the NAME of a schedule" if name is None else f"{action} takes no NAME")
         if options["next"] and action != "list":
             self.parser.error(f"--next belongs to list, not to {action}")
-        if options["dry_run"] and action not in TRIED:
-            self.parser.error(f"--dry-run belongs to {' and '.join(TRIED)}, not to {action}")
+        if options["dry_run"] and action != "import":
+            self.parser.error(f"--dry-run belongs to import, not to {action}")
         with terminal.failing(), translation.override(None):
             # Without a task framework this says what to install.
             from redis_kit.queues.features.schedules.actions import ACTIONS

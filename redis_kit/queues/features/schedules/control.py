@@ -1,4 +1,4 @@
-"""All schedules as a page or a command shows them, and what people do with them: pause, resume, run, prune."""
+"""All schedules as a page or a command shows them, and what people do with them: pause, resume, run."""
 
 import heapq
 from collections.abc import Iterable, Iterator
@@ -104,19 +104,6 @@ def run(name: str) -> tuple[str, str]:
     if outcome not in (store.ADDED, store.RETRIED):
         raise InvalidValue(_("Nothing was added: the job %(job)s of the schedule has not ended.") % {"job": job})
     return call.queue, job
-
-
-def prune(*, dry_run: bool = False) -> list[str]:
-    """Forget the schedules of code that no worker has declared for half a minute; return their names.
-
-    Raises InvalidValue if no worker is running: then nobody says which schedules the code has.
-    """
-    page = all_schedules()
-    living = {version for version, last in page.versions.items() if page.now - last <= store.REPLACED}
-    gone = [each.name for each in page.schedules if each.code and living.isdisjoint(each.versions)]
-    if gone and not page.watched:
-        raise InvalidValue("No worker is running, and only workers say which schedules the code has.")
-    return gone if dry_run else SCHEDULES.run_flow(store.forget(gone))
 
 
 def _find(name: str) -> StoredSchedule:

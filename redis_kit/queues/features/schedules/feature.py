@@ -1,13 +1,8 @@
 """Schedules: tasks that run periodically, from code and from the database."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from importlib import import_module
-from importlib.util import find_spec
+from collections.abc import Iterable
 from typing import Any
 
-from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, register
 from django.db.models import signals
 
 from redis_kit.queues import framework
@@ -21,10 +16,9 @@ class Schedules(Feature):
     panels = ("redis_kit.queues.features.schedules.page.SchedulesPanel",)
 
     def ready(self) -> None:
-        """Have rows of schedules stored when they change, and checked with the database."""
+        """Have rows of schedules stored when they change."""
         from redis_kit.queues.models import Schedule
 
-        register(_check_schedules, Tags.database)
         signals.post_save.connect(_changed, sender=Schedule)
         signals.post_delete.connect(_changed, sender=Schedule)
 
@@ -37,16 +31,6 @@ class Schedules(Feature):
 
             site.register(Schedule, ScheduleAdmin)
 
-    def checks(self) -> Iterator[CheckMessage]:
-        """Yield the schedules that lack the package of cron."""
-        from redis_kit.queues.tasks import discovery
-
-        if not find_spec("cronsim"):
-            if path := getattr(settings, "ROOT_URLCONF", None):
-                with suppress(Exception):  # Django's own check of it says what is wrong
-                    import_module(path)  # and, with the views, many modules of tasks
-            yield from (Error(text, id="redis_kit.E002") for text in discovery.lacking())
-
     def duties(self, supervisor: Supervision) -> Iterable[Duty]:
         """Return the scheduler; none with ``--burst``."""
         from redis_kit.queues.features.schedules.scheduler import Scheduler
@@ -55,14 +39,6 @@ class Schedules(Feature):
             return ()
         queue = supervisor.options.queues[0]
         return (Scheduler(supervisor.id, queue, run_flow=supervisor.queues[0].run_flow, fork=supervisor.start_helper),)
-
-
-def _check_schedules(**kwargs: Any) -> list[CheckMessage]:
-    if not framework.FOUND:
-        return []  # no worker runs schedules then
-    from redis_kit.queues.features.schedules import rows
-
-    return rows.check_schedules(**kwargs)
 
 
 def _changed(*, instance: Any, signal: Any, raw: bool = False, **kwargs: Any) -> None:

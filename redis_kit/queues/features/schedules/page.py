@@ -10,11 +10,11 @@ from django.utils.translation import gettext_lazy
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Lines, Link, Pages, Panel, Search, Table, Tile
-from redis_kit.core.text import duration, grouped
+from redis_kit.core.text import duration
 from redis_kit.queues.dashboard.job_page import STATUSES
 from redis_kit.queues.dashboard.panel import MANAGE, button
 from redis_kit.queues.features.schedules import control, store, words
-from redis_kit.queues.features.schedules.state import OVERDUE, UNDECLARED, StoredSchedule
+from redis_kit.queues.features.schedules.state import OVERDUE, StoredSchedule
 from redis_kit.queues.features.schedules.store import Page
 
 SLUG = "schedule"
@@ -79,8 +79,7 @@ class SchedulesPanel(Panel):
 
 def figures(coming: Page) -> Iterator[Figure]:
     """Yield how many schedules there are, which of the next ones can't run, and whether ticks are overdue."""
-    hint = _("%s of them tick") % grouped(coming.active) if coming.active < coming.total else ""
-    yield Figure(_("Schedules"), coming.total, hint=hint)
+    yield Figure(_("Schedules"), coming.total)
     dues = [info.due for info in coming.schedules if info.due is not None and not info.problem]
     first = min(dues, default=None)
     yield Figure(_("Next tick in"), None if first is None else timedelta(milliseconds=max(0, first - coming.now)))
@@ -123,13 +122,12 @@ def schedules_table(page: Page, outcomes: dict[str, str], *, linked: bool, searc
 
 def _row(info: StoredSchedule, now: int, status: str, *, linked: bool) -> tuple[Any, ...]:
     state = info.state
-    problem = _("no worker declares it") if info.problem == UNDECLARED else info.problem
     outcome: Any = STATUSES.get(status, "")
     if linked and state.job:
         outcome = Link(outcome or state.job, "queues", {"queue": state.queue, "id": state.job})
     counts = [(state.skips, _("%d skipped")), (state.missed, _("%d missed"))]
     return (
-        Lines((*_names(info), problem)),
+        Lines((*_names(info), info.problem)),
         words.when(info.definition) if info.definition else "",
         _next(info, now),
         Lines((_moment(state.tick), _("%s late") % duration(state.late / 1000))) if state.tick else "",

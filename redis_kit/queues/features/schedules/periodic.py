@@ -6,13 +6,10 @@ from typing import Any, Literal, TypeVar
 
 from django.utils.module_loading import import_string
 
-from redis_kit.core.errors import ConfigurationError
-from redis_kit.core.text import shortened
 from redis_kit.queues import framework
 from redis_kit.queues.errors import InvalidSchedule
 from redis_kit.queues.features.schedules import definition, registry
 from redis_kit.queues.features.schedules.definition import Kind
-from redis_kit.queues.tasks import discovery
 from redis_kit.queues.tasks.registry import mismatch_of, signature_of
 
 AnyTask = TypeVar("AnyTask")
@@ -48,7 +45,7 @@ def periodic(
     n. ``jitter`` delays each tick by a random time of at most that, which is shorter than the time between two ticks.
     ``start`` and ``end`` limit the times; with ``every``, the first tick is at ``start``.
 
-    Raises InvalidSchedule. Without the package of ``cron`` the check E002 names the schedule, and workers do not start.
+    Raises InvalidSchedule, and ConfigurationError without the package of ``cron``.
     """
     if task is not None:
         raise InvalidSchedule("@periodic needs a time: write @periodic(every=5), in seconds, above @task.")
@@ -60,11 +57,7 @@ def periodic(
         schedule_name = name if name is not None else path
         if name is None and registry.is_taken(schedule_name, function):
             schedule_name = f"{path} {f'every {every}' if every is not None else cron}"
-        try:
-            schedule = definition.made(name=schedule_name, task=path, kind=kind, **times, **others)
-        except ConfigurationError as error:
-            discovery.note_lacking(schedule_name, f"Schedule {shortened(schedule_name)}: {error}")
-            return task
+        schedule = definition.made(name=schedule_name, task=path, kind=kind, **times, **others)
         if kind == "task" and overlap:
             definition.check_overlap(overlap, is_ours=runs_here(task), task=path)
         positional = (None, *schedule.args) if getattr(task, "takes_context", False) else schedule.args

@@ -1,10 +1,8 @@
 """The schedules of the database, on their way to Redis."""
 
 import logging
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
-from django.core.checks import CheckMessage, Warning
 from django.db import DatabaseError, router, transaction
 
 from redis_kit.core.errors import RedisFailure, RedisKitError
@@ -16,11 +14,9 @@ from redis_kit.queues.features.schedules.definition import Definition
 from redis_kit.queues.features.schedules.periodic import runs_here
 from redis_kit.queues.features.schedules.store import SCHEDULES
 from redis_kit.queues.models import Schedule
-from redis_kit.queues.tasks import discovery
 from redis_kit.queues.tasks import registry as tasks
 
 logger = logging.getLogger("redis_kit")
-MOST_WARNINGS = 100  # messages
 
 
 def made(row: Schedule, declared: str = "") -> Definition:
@@ -88,25 +84,3 @@ def _all_rows() -> Iterator[tuple[str, str]]:
             yield row.name, stored(row)
         except Exception as error:
             logger.error("Schedule %a of the database can't be used: %s", row.name, error)  # noqa: TRY400 -- says it all
-
-
-def check_schedules(databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
-    """Return a warning for each schedule that is on and can't run, 100 at most. None before the migration."""
-    if router.db_for_read(Schedule) not in (databases or ()):
-        return []
-    try:
-        stored = list(Schedule.objects.filter(enabled=True))
-        if stored:
-            discovery.discover()
-    except (DatabaseError, RedisKitError):
-        return []
-    return [problem for row in stored if (problem := _problem(row))][:MOST_WARNINGS]
-
-
-def _problem(row: Schedule) -> CheckMessage | None:
-    try:
-        check(row)
-    except RedisKitError as error:
-        hint = "Change or delete it in the admin, or deploy the code that it needs."
-        return Warning(f"The schedule {row.name!r} of the database can't run: {error}", hint=hint, id="redis_kit.W022")
-    return None

@@ -37,7 +37,7 @@ UNABLE = 60.0  # seconds for which a schedule that this process can't run is lef
 MOST_UNABLE = 500
 # A tick that was repeated is one that another supervisor added, and died before it counted it.
 RAN = (schedules.ADDED, schedules.RETRIED, schedules.REPEATED)
-OUTCOMES = {schedules.SKIPPED: state.SKIPPED, schedules.RETRIED: state.RETRIED}
+OUTCOMES = {schedules.SKIPPED: state.SKIPPED, schedules.RETRIED: state.RETRIED, schedules.WAITS: state.WAITS}
 RELOAD, RELOAD_IDLE = 60_000, 600_000  # ms between two looks at the rows of the database
 LONGEST_ERROR = 300  # characters
 
@@ -172,12 +172,10 @@ class Scheduler:
             if row := self._confirmation(tick, [next(answers) for _ in tick.steps], claimed.now):
                 rows.append(row)
         self._run_flow(schedules.confirm(claimed.claim, rows))
-        return [row.due for row in rows if row.due is not None and row.name not in self._unable]
+        return [row.due for row in rows if row.name not in self._unable]
 
     def _plan(self, stored: StoredSchedule, claimed: ClaimedTicks) -> DueTick | Confirmation:
         before = stored.state
-        if not stored.declared:
-            return Confirmation(stored.name, None, before._replace(next=None, problem=state.UNDECLARED))
         definition = stored.load()
         waits = before.outcome == state.WAITS
         last = before.last if before.timing == definition.timing else None  # with other times it begins anew
@@ -186,7 +184,7 @@ class Scheduler:
             after = before._replace(timing=definition.timing, last=plan.last, next=plan.tick, problem="")
             if plan.missed:
                 after = after._replace(missed=after.missed + plan.missed, tick=plan.last or 0, outcome=state.MISSED)
-            return Confirmation(stored.name, plan.due, after)
+            return Confirmation(stored.name, plan.due or claimed.now + schedules.SOME_DAY, after)
         call = target.call_of(definition, self._queue)
         return DueTick(stored, definition, plan, call, [call.step(definition, tick) for tick in plan.run])
 
@@ -216,16 +214,14 @@ class Scheduler:
             missed=before.missed + plan.missed * (not waited),
             problem="",
         )
+        look = plan.due or now + schedules.SOME_DAY
         if outcome == schedules.WAITS:
-            after = after._replace(last=tick - 1, outcome=state.WAITS)
-            soon = now + WAIT
-            return Confirmation(definition.name, min(soon, plan.due or soon), after)
-        after = after._replace(outcome=OUTCOMES.get(outcome, state.ADDED))
-        return Confirmation(definition.name, plan.due, after)
+            look, after = min(now + WAIT, look), after._replace(last=tick - 1)
+        return Confirmation(definition.name, look, after._replace(outcome=OUTCOMES.get(outcome, state.ADDED)))
 
     def _leave_to_others(self, stored: StoredSchedule, error: BaseException) -> Confirmation:
         self._unable[stored.name] = monotonic() + UNABLE
         reason = text_of(error) if isinstance(error, UnknownTask) else f"{type(error).__name__}: {text_of(error)}"
         text = "Schedule %a can't run here and is left to other workers: %a"
         self._log_limit.log(logger.error, stored.name, text, stored.name, reason)
-        return Confirmation(stored.name, stored.look, stored.state._replace(problem=reason[:LONGEST_ERROR]))
+        return Confirmation(stored.name, stored.look or 0, stored.state._replace(problem=reason[:LONGEST_ERROR]))

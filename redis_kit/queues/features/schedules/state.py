@@ -10,7 +10,6 @@ from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues.features.schedules.definition import Definition, loaded
 
 ADDED, RETRIED, SKIPPED, WAITS, MISSED = "added", "retried", "skipped", "waits", "missed"
-UNDECLARED = "undeclared"  # the problem of a schedule
 OVERDUE = 10_000  # ms: a claim whose supervisor has died is over before that
 
 
@@ -52,17 +51,14 @@ def read(stored: str) -> State:
 class StoredSchedule:
     """A schedule as it is stored. ``look`` is when to look at it, in ms, None for never.
 
-    ``versions`` are the releases of code that declare it as ``code``; ``row`` is what the database says. Both are JSON,
-    "" for nothing. ``declared`` says whether it has a row, or code that a worker had within the last hour.
+    ``code`` declares it, and ``row`` is what the database says. Both are JSON, "" for nothing.
     """
 
     name: str
     look: int | None
-    versions: tuple[str, ...]
     code: str
     row: str
     state: State
-    declared: bool
 
     def load(self) -> Definition:
         """Return its definition. Raises what keeps it from being one here."""
@@ -83,7 +79,7 @@ class StoredSchedule:
     @property
     def problem(self) -> str:
         """Return why it does not run; "" if it does."""
-        return self._loaded[1] if self.declared else UNDECLARED
+        return self._loaded[1]
 
     @property
     def source(self) -> Literal["code", "database", "both"]:
@@ -104,7 +100,7 @@ class StoredSchedule:
     def due(self) -> int | None:
         """Return when its next tick is due, in ms; None without one."""
         tick = self.state.next
-        if self.definition is None or tick is None or self.paused or not self.declared:
+        if self.definition is None or tick is None or self.paused:
             return None
         return tick + self.definition.delay(tick)
 

@@ -1,7 +1,8 @@
 """Schedules in Redis, as flows: what code and database say about them, their due times, and what became of ticks."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from itertools import chain
+from typing import Literal, NamedTuple
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
@@ -19,17 +20,17 @@ LEASE = 5000  # ms that a claim lasts
 WATCH = 6000  # ms for which a supervisor wakes up for ticks; it says so again every 2 s
 WATCHERS = 2  # supervisors that wake up for ticks. The others look every 2 s.
 REPLACED = 30_000  # ms without a sign of a release of the code after which another one may change its schedules
-UNDECLARED = 3_600_000  # ms without a sign of a release after which its schedules stop
-FORGOTTEN = 86_400_000  # ms without a sign of a release after which it is forgotten
+UNDECLARED = 3_600_000  # ms without a sign of a release after which it is forgotten with its schedules
 CHUNK = 200  # schedules in one call
 NOW = 1  # a due time that has passed
+SOME_DAY = 86_400_000  # ms to the next look at a schedule that does not tick: it is forgotten with its code
 STORED = "stored"  # when all rows of the database were stored, among the versions
 RETRIED, ADDED, REPEATED, SKIPPED, WAITS = 2, 1, 0, -1, -2
-CLAIM_TICKS, CONFIRM_TICKS, PUT_TICK, DECLARE_SCHEDULES, STORE_SCHEDULES, LIST_SCHEDULES, FORGET_SCHEDULES = (
+CLAIM_TICKS, CONFIRM_TICKS, PUT_TICK, DECLARE_SCHEDULES, STORE_SCHEDULES, LIST_SCHEDULES = (
     QueueScript(name, __package__)
     for name in (
         *("claim_ticks", "confirm_ticks", "put_tick"),
-        *("declare_schedules", "store_schedules", "list_schedules", "forget_schedules"),
+        *("declare_schedules", "store_schedules", "list_schedules"),
     )
 )
 
@@ -63,24 +64,19 @@ class ClaimedTicks(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Some of ``total`` schedules. ``active`` is how many are due at some time; ``now`` is in ms.
-
-    ``watched`` says whether a worker runs ticks.
-    """
+    """Some of ``total`` schedules. ``watched`` says whether a worker runs ticks; ``now`` is in ms."""
 
     now: int
     total: int
-    active: int
-    versions: dict[str, int]
     watched: bool
     schedules: list[StoredSchedule]
 
 
 class Confirmation(NamedTuple):
-    """The outcome of a claimed schedule: when to look at it again, in ms, None for never; its state, if it changed."""
+    """The outcome of a claimed schedule: when to look at it again, in ms; its state, if it changed."""
 
     name: str
-    due: int | None
+    due: int
     state: State | None = None
 
 
@@ -89,7 +85,7 @@ def declare(version: str, definitions: Mapping[str, str]) -> Flow[int]:
     planned = 0
     for chunk in batched(definitions.items(), CHUNK):
         rows = [part for pair in chunk for part in pair]
-        planned += yield DECLARE_SCHEDULES(SCHEDULES.key(""), version, REPLACED, FORGOTTEN, *rows)
+        planned += yield DECLARE_SCHEDULES(SCHEDULES.key(""), version, REPLACED, UNDECLARED, *rows)
     return planned
 
 
@@ -115,18 +111,15 @@ def stored() -> Flow[tuple[int, list[str]]]:
 
 def claim(supervisor: str, version: str, skipped: Sequence[str]) -> Flow[ClaimedTicks]:
     """Claim schedules that are due, but those that are skipped."""
-    args = (supervisor, version, CLAIMED, LEASE, WATCH, WATCHERS, *skipped)
+    args = (supervisor, version, CLAIMED, LEASE, WATCH, WATCHERS, UNDECLARED, *skipped)
     now, watches, coming, total, versions, token, *rows = yield CLAIM_TICKS(SCHEDULES.key(""), *args)
-    seen = _versions(versions)
-    return ClaimedTicks(now, bool(watches), coming, total, seen, token, _schedules(rows, seen, now))
+    return ClaimedTicks(now, bool(watches), coming, total, _versions(versions), token, _schedules(rows))
 
 
 def confirm(claim: bytes, rows: Sequence[Confirmation]) -> Flow[int]:
     """Record what became of claimed schedules. The server leaves those alone that another one has claimed since."""
-    parts: list[Any] = []
-    for row in rows:
-        parts += [row.name, "" if row.due is None else max(NOW, row.due), row.state.dumps() if row.state else ""]
-    count: int = yield CONFIRM_TICKS(SCHEDULES.key(""), claim, *parts)
+    parts = [(row.name, max(NOW, row.due), row.state.dumps() if row.state else "") for row in rows]
+    count: int = yield CONFIRM_TICKS(SCHEDULES.key(""), claim, *chain.from_iterable(parts))
     return count
 
 
@@ -139,9 +132,8 @@ def put(steps: Sequence[ScriptCall]) -> Flow[list[tuple[int, str] | RedisFailure
 def page(order: Literal["due", "names"], offset: int, limit: int, *, beginning: str = "") -> Flow[Page]:
     """Read schedules, by name or the next ones; by name also those whose names begin with a text."""
     step = LIST_SCHEDULES(SCHEDULES.key(""), order, offset, limit, beginning)
-    now, total, active, versions, watchers, *rows = yield step
-    seen = _versions(versions)
-    return Page(now, total, active, seen, watchers > 0, _schedules(rows, seen, now))
+    now, total, watchers, *rows = yield step
+    return Page(now, total, watchers > 0, _schedules(rows))
 
 
 def find(name: str) -> Flow[StoredSchedule | None]:
@@ -150,30 +142,22 @@ def find(name: str) -> Flow[StoredSchedule | None]:
     return next((each for each in listed if each.name == name and (each.code or each.row)), None)
 
 
-def forget(names: Sequence[str], alive: int = REPLACED) -> Flow[list[str]]:
-    """Forget what code declared that no worker has any more, for ``alive`` ms; return the names."""
-    forgotten: list[str] = []
-    for chunk in batched(names, CHUNK):
-        forgotten += map(_text, (yield FORGET_SCHEDULES(SCHEDULES.key(""), alive, *chunk)))
-    return forgotten
-
-
 def _versions(flat: Sequence[bytes]) -> dict[str, int]:
     pairs = zip(flat[::2], flat[1::2], strict=True)
     return {_text(name): int(last) for name, value in pairs if (last := value.rpartition(b" ")[2]).isdigit()}
 
 
-def _schedules(rows: Sequence[bytes], versions: dict[str, int], now: int) -> list[StoredSchedule]:
-    living = {version for version, last in versions.items() if now - last <= UNDECLARED}
-    schedules = []
-    for name, due, code, row, became in batched(rows, 5):
-        releases, _, definition = _text(code).partition("\n")
-        names, says = tuple(releases.split()), _text(row).partition("\n")[2]
-        declared = bool(says) or not living.isdisjoint(names)
-        look = int(float(due)) if due else None
-        about = state.read(_text(became))
-        schedules.append(StoredSchedule(_text(name), look, names, definition, says, about, declared))
-    return schedules
+def _schedules(rows: Sequence[bytes]) -> list[StoredSchedule]:
+    return [
+        StoredSchedule(
+            _text(name),
+            int(float(due)) if due else None,
+            _text(code).partition("\n")[2],
+            _text(row).partition("\n")[2],
+            state.read(_text(became)),
+        )
+        for name, due, code, row, became in batched(rows, 5)
+    ]
 
 
 def _text(value: bytes) -> str:

@@ -117,16 +117,15 @@ def repair(id: str) -> Flow[Repaired]:
             sent.append((StepCall(id, int(number)), state, job))
     added = 0
     if unsent:
-        added = len((yield from transitions.put([job for _, job in unsent])))
+        added = yield from transitions.put([job for _, job in unsent])
         yield calls.CONFIRM(workflow_key(id), NOBODY, *(number for number, _ in unsent))
     failed = []
     reasons = yield from _reasons([job for *_, job in sent])
     for (step, state, _), error in zip(sent, reasons, strict=True):
-        if error is not None:
-            how, page = yield from transitions.fail(step, error, expected=state)
-            if how == transitions.RECORDED:
-                failed.append((step.number, error))
-                added += len((yield from transitions.send(id, step.number, page)))
+        if error is None:
+            continue
+        if (yield from transitions.fail(step, error, expected=state)) == transitions.RECORDED:
+            failed.append((step.number, error))
     return Repaired(added, failed)
 
 

@@ -1,7 +1,7 @@
 """The drawing of a workflow: its steps as boxes from left to right, large groups as one box each."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, Literal
 
@@ -31,64 +31,47 @@ class _Drawing:
     def __init__(self, nodes: Sequence[ReadNode]) -> None:
         self._nodes = {node.number: node for node, _ in nodes}
         self._members: defaultdict[int, list[Node]] = defaultdict(list)
+        self._boxes: dict[int, int | None] = {}  # by node; None for a group whose members have boxes of their own
         self.steps: defaultdict[int, list[StepInfo]] = defaultdict(list)
-        for node, step in nodes:
+        for node, step in nodes:  # a group comes before its members
+            is_box = step is not None or (node.number > 0 and len(node.members) > MOST_MEMBERS)
+            outer = self._boxes.get(node.group)
+            self._boxes[node.number] = box = node.number if outer is None and is_box else outer
+            if step and box is not None:
+                self.steps[box].append(step)
             if node.number:
                 self._members[node.group].append(node)
-            if step:
-                self.steps[self._shown_as(node)].append(step)
         self.after: dict[int, set[int]] = {number: set() for number in self.steps}
         for node in self._nodes.values():
-            for begin, end in self._arrows(node):
-                if begin != end and begin in self.after and end in self.after:
-                    self.after[begin].add(end)
-
-    def _shown_as(self, node: Node) -> int:
-        """Return the box of a node: its own, or that of the outermost large group around it."""
-        box, at = node.number, node
-        while at.number:
-            if len(at.members) > MOST_MEMBERS:
-                box = at.number
-            at = self._nodes.get(at.group, self._nodes[0])
-        return box
-
-    def _is_drawn(self, node: Node) -> bool:
-        return node.job is not None or self._shown_as(node) != node.number or len(node.members) > MOST_MEMBERS
+            following = [*node.dependents, *([] if node.callback is None else [node.callback])]
+            for end in (box for number in following for box in self._first(number)):
+                for begin in self._last(node):
+                    if begin != end and begin in self.after and end in self.after:
+                        self.after[begin].add(end)
 
     def _first(self, number: int) -> Iterable[int]:
-        node = self._nodes.get(number)
-        if node is None:
+        if number not in self._nodes:
             return ()
-        if self._is_drawn(node):
-            return (self._shown_as(node),)
-        return [box for member in node.members for box in self._first(member)]
+        if (box := self._boxes[number]) is not None:
+            return (box,)
+        return [box for member in self._nodes[number].members for box in self._first(member)]
 
     def _last(self, node: Node) -> Iterable[int]:
-        if self._is_drawn(node):
-            return (self._shown_as(node),)
+        if (box := self._boxes[node.number]) is not None:
+            return (box,)
         ends = [member for member in self._members[node.number] if not member.dependents and member.callback is None]
         return [box for member in ends for box in self._last(member)]
 
-    def _arrows(self, node: Node) -> Iterable[tuple[int, int]]:
-        if not node.number:
-            return ()
-        following = [*node.dependents, *([] if node.callback is None else [node.callback])]
-        return [(begin, end) for number in following for end in self._first(number) for begin in self._last(node)]
+
+def state_of(step: StepInfo, *, ended: bool) -> Any:
+    """Return the state of a step as text, given whether its workflow has ended."""
+    return _("will not run") if step.state == "waiting" and ended else STATES.get(step.state, step.state)
 
 
-def state_of(step: StepInfo, paused: Collection[str], *, ended: bool) -> Any:
-    """Return the state of a step as text, given the queues that are paused, and whether its workflow has ended."""
-    if step.state == "waiting" and ended:
-        return _("will not run")
-    if step.state == "due" and step.queue in paused:
-        return _("in its queue (paused)")
-    return STATES.get(step.state, step.state)
-
-
-def drawing(nodes: Sequence[ReadNode], paused: Collection[str] = (), *, ended: bool = False) -> Graph:
+def drawing(nodes: Sequence[ReadNode], *, ended: bool = False) -> Graph:
     """Return the drawing of a workflow, without boxes if there would be too many; see state_of()."""
     drawing = _Drawing(nodes)
-    total = Counter(str(state_of(step, paused, ended=ended)) for _, step in nodes if step)
+    total = Counter(str(state_of(step, ended=ended)) for _, step in nodes if step)
     summary = ", ".join(f"{text}: {count}" for text, count in sorted(total.items()))
     if len(drawing.after) > MOST_BOXES:
         return Graph(_("Graph"), [], [], _("Too large to be drawn. %(summary)s") % {"summary": summary})
@@ -101,18 +84,18 @@ def drawing(nodes: Sequence[ReadNode], paused: Collection[str] = (), *, ended: b
     boxes: list[Box] = []
     for number, steps in drawing.steps.items():
         column = column_of(number)
-        boxes.append(_box(steps, column, rows[column], paused, ended=ended))
+        boxes.append(_box(steps, column, rows[column], ended=ended))
         rows[column] += 1
     places = {number: place for place, number in enumerate(drawing.steps)}
     arrows = [(places[begin], places[end]) for begin, ends in drawing.after.items() for end in sorted(ends)]
     return Graph(_("Graph"), boxes, arrows, summary)
 
 
-def _box(steps: Sequence[StepInfo], column: int, row: int, paused: Collection[str], *, ended: bool) -> Box:
+def _box(steps: Sequence[StepInfo], column: int, row: int, *, ended: bool) -> Box:
     words: Counter[str] = Counter(step.state for step in steps)
     failed, count = words["failed"] + words["cancelled"], len(steps)
     if count == 1:
-        name, note = steps[0].task.rpartition(".")[2], state_of(steps[0], paused, ended=ended)
+        name, note = steps[0].task.rpartition(".")[2], state_of(steps[0], ended=ended)
         return Box(name, note, column, row, _tone(words, failed))
     name = ngettext("%(count)d step", "%(count)d steps", count) % {"count": count}
     text = _("%(done)d done, %(failed)d failed") if failed else _("%(done)d done")

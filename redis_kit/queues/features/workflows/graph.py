@@ -1,7 +1,8 @@
 """From parts to a graph: which step waits for which, and where its arguments come from."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -182,24 +183,21 @@ class Graph:
         return False
 
     def _refuse_circles(self) -> None:
-        after: defaultdict[int, list[int]] = defaultdict(list)  # by event: a node begins (number) or ends (~number)
+        order: TopologicalSorter[int] = TopologicalSorter()  # of events: a node begins (number) or ends (~number)
         for vertex in self.vertices:
-            end = ~vertex.number
-            after[vertex.number] += vertex.members or [end]
-            after[end] += vertex.dependents + ([vertex.callback] if vertex.callback is not None else [])
-            if vertex.number != self._first:
-                after[end].append(~vertex.group)
-        counts = Counter(event for events in after.values() for event in events)
-        ready, left = [event for event in after if not counts[event]], len(after)
-        while ready:
-            left -= 1
-            for event in after[ready.pop()]:
-                counts[event] -= 1
-                if not counts[event]:
-                    ready.append(event)
-        if left:
-            stuck = [vertex.part for vertex in self.vertices if counts[vertex.number] and isinstance(vertex.part, Step)]
-            raise InvalidWorkflow(f"Steps wait for each other: {', '.join(map(repr, stuck[:5]))}.")
+            begin, end = vertex.number, ~vertex.number
+            for following in vertex.members or [end]:
+                order.add(following, begin)
+            for following in [*vertex.dependents, *([] if vertex.callback is None else [vertex.callback])]:
+                order.add(following, end)
+            if begin != self._first:
+                order.add(~vertex.group, end)
+        try:
+            order.prepare()
+        except CycleError as error:
+            numbers = sorted({max(event, ~event) for event in error.args[1]})
+            steps = [self[number].part for number in numbers if isinstance(self[number].part, Step)]
+            raise InvalidWorkflow(f"Steps wait for each other: {', '.join(map(repr, steps[:5]))}.") from error
 
 
 def is_source(value: Any) -> bool:

@@ -21,7 +21,6 @@ from redis_kit.queues.features.workflows import calls, current, transitions
 from redis_kit.queues.features.workflows.current import CurrentWorkflow
 from redis_kit.queues.features.workflows.step import StepCall, filled, of_call
 from redis_kit.queues.features.workflows.transitions import Begun
-from redis_kit.queues.features.workflows.workflow import announce
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.tasks import result as results
 from redis_kit.queues.worker.run.attempt import SUCCEEDED, Attempt, Failed, Middleware
@@ -47,7 +46,6 @@ class WorkflowStep:
         """Tell the workflow that the step begins. One round trip."""
         begun = self._asked(lambda: transitions.begin(self.call))
         failpoints.reach("step_begun")
-        announce(begun.added)
         self._value = begun.value
         return begun
 
@@ -63,10 +61,7 @@ class WorkflowStep:
 
     def finish(self) -> None:
         """Record that the step succeeded, and add the jobs that are due now. Three round trips, more for many jobs."""
-        how, page = self._asked(lambda: transitions.finish(self.call, self._value, self._nodes))
-        failpoints.reach("step_recorded")
-        announce(self._asked(lambda: transitions.send(self.call.workflow, self.call.number, page)))
-        failpoints.reach("step_sent")
+        how = self._asked(lambda: transitions.finish(self.call, self._value, self._nodes))
         if how != transitions.RECORDED:
             why = "the workflow has expired or was lost"
             if how == transitions.IGNORED:
@@ -84,8 +79,7 @@ class WorkflowStep:
             if added:
                 source.put_back([end.token + b"/" + end.id])
                 return
-            _, page = source.run_flow(transitions.finish(call, value))
-            announce(source.run_flow(transitions.send(call.workflow, call.number, page)))
+            source.run_flow(transitions.finish(call, value))
             source.run_flow(claim.acknowledge(source, end.token.partition(b"/")[0].decode(), [end]))
 
         return RecordedEnd(end.token, end.id, end.value, record)
@@ -142,8 +136,7 @@ def report_failure(source: Queue, step: StepCall, error: str) -> None:
     If the workflow can't be told, because something else wrote to its keys, workers find out when they look after it.
     """
     try:
-        _, page = source.run_flow(transitions.fail(step, error))
-        announce(source.run_flow(transitions.send(step.workflow, step.number, page)))
+        source.run_flow(transitions.fail(step, error))
     except UNAVAILABLE:
         raise
     except RedisFailure as failure:

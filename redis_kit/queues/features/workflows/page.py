@@ -1,6 +1,6 @@
 """The dashboard's panel of workflows: a list of them, and a page about one."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from redis_kit.core.errors import InvalidValue, RedisFailure
-from redis_kit.core.flow import Flow, single
+from redis_kit.core.flow import Flow
 from redis_kit.core.logs.masking import without_secrets
 from redis_kit.core.panels import (
     MOST_ROWS,
@@ -41,27 +41,6 @@ ORDER = ("failed", "cancelled", "running", "due", "waiting", "successful")
 OF_STATES = {"running": ("cancel",), "failed": ("retry",), "cancelled": ("retry",)}
 
 
-def _effect_of_cancel(value: str) -> str:
-    status = Workflow(value).status()
-    if status.state != "running":
-        raise InvalidValue(_("Nothing was cancelled: the workflow %(id)s has ended.") % {"id": value})
-    waiting = status.steps - status.successful - status.failed
-    return ngettext(
-        "%(count)s step has not ended. It will not run, or is stopped at the next heartbeat of its worker.",
-        "%(count)s steps have not ended. They will not run, or are stopped at the next heartbeat of their workers.",
-        waiting,
-    ) % {"count": grouped(waiting)}
-
-
-def _effect_of_retry(value: str) -> str:
-    failed = Workflow(value).status().failed
-    return ngettext(
-        "%(count)s failed or cancelled step runs again, and then the steps that wait for it.",
-        "%(count)s failed or cancelled steps run again, and then the steps that wait for them.",
-        failed,
-    ) % {"count": grouped(failed)}
-
-
 def link(workflow: str) -> Link:
     """Return the link from the page of a step's job."""
     return Link(_("Workflow %s") % workflow, SLUG, {"id": workflow})
@@ -80,16 +59,14 @@ class WorkflowsPanel(Panel):
         return Search(gettext_lazy("Look up"), (Field("id", gettext_lazy("Id of a workflow"), optional=True),))
 
     def content(self) -> Iterator[Content]:
-        """Yield the workflow that was looked up, else the latest ones. Two round trips, and more for a large one,
-        or for steps that are in a queue, which may be paused.
-        """
+        """Yield the workflow that was looked up, else the latest ones. Two round trips, and more for a large one."""
         id = self.viewer.asked.get("id", "").strip()
         if id and self.viewer.may(MANAGE):
             yield from _content_of(id)
             return
         if id:
             yield hidden()
-        listing = list_workflows(offset=(self.viewer.page - 1) * MOST_ROWS, limit=MOST_ROWS)
+        listing: Listing = Queue("default").run_flow(read((self.viewer.page - 1) * MOST_ROWS, MOST_ROWS))
         yield from _figures(listing)
         yield _table(gettext_lazy("Workflows"), listing.workflows, linked=self.viewer.may(MANAGE))
         yield from Pages.of(SLUG, self.viewer.page, listing.total)
@@ -103,14 +80,14 @@ class WorkflowsPanel(Panel):
         listing = replies["default"]
         return Tile.of(_figures(listing)) if listing.total else None
 
-    @button(gettext_lazy("Cancel the workflow"), confirm=True, effect=_effect_of_cancel)
+    @button(gettext_lazy("Cancel the workflow"), confirm=True)
     def cancel(self, value: str) -> str:
         """Cancel a running workflow and the jobs of its steps."""
         if Workflow(value).status().state != "running" or not Workflow(value).cancel():
             raise InvalidValue(_("Nothing was cancelled: the workflow %(id)s has ended.") % {"id": value})
         return _("Cancelled: workflow %(id)s.") % {"id": value}
 
-    @button(gettext_lazy("Retry steps"), confirm=True, effect=_effect_of_retry, harmless=True)
+    @button(gettext_lazy("Retry steps"), confirm=True, harmless=True)
     def retry(self, value: str) -> str:
         """Run the failed and cancelled steps of a workflow again."""
         count = Workflow(value).retry()
@@ -126,17 +103,16 @@ class WorkflowsPanel(Panel):
 def _content_of(id: str) -> Iterator[Content]:
     title = _("Workflow %s") % id
     try:
-        status = Workflow(id).status()
-        listed = nodes(id)
-        steps = [step for _, step in listed if step]
-        paused = paused_queues(steps)
+        workflow = Workflow(id)
+        status = workflow.status()
+        listed: list[ReadNode] = workflow.run_flow(handles.nodes(workflow))
     except (UnknownWorkflow, InvalidValue) as error:
         yield Table(title, (), [], empty=str(error))
         return
     yield _table(title, [(id, status)], linked=False)
     ended = status.state != "running"
-    yield graph.drawing(listed, paused, ended=ended)
-    yield _steps(steps, paused, ended=ended)
+    yield graph.drawing(listed, ended=ended)
+    yield _steps([step for _, step in listed if step], ended=ended)
 
 
 def _figures(listing: "Listing") -> Iterator[Figure]:
@@ -167,9 +143,9 @@ def _table(title: Any, workflows: list[tuple[str, WorkflowStatus]], *, linked: b
     return Table(title, columns, rows, empty, actions=("cancel", "retry"), values=ids, offered=offered)
 
 
-def _steps(steps: list[StepInfo], paused: Collection[str], *, ended: bool) -> Table:
+def _steps(steps: list[StepInfo], *, ended: bool) -> Table:
     ordered = sorted(steps, key=lambda step: (ORDER.index(step.state) if step.state in ORDER else -1, step.number))
-    rows = [_row(step, paused, ended=ended) for step in ordered[:MOST_ROWS]]
+    rows = [_row(step, ended=ended) for step in ordered[:MOST_ROWS]]
     columns = (_("Job"), _("State"), _("Since"), _("Run time"), _("Error"))
     title = _("Steps")
     if len(ordered) > MOST_ROWS:
@@ -177,11 +153,11 @@ def _steps(steps: list[StepInfo], paused: Collection[str], *, ended: bool) -> Ta
     return Table(title, columns, rows)
 
 
-def _row(step: StepInfo, paused: Collection[str], *, ended: bool) -> tuple[Any, ...]:
+def _row(step: StepInfo, *, ended: bool) -> tuple[Any, ...]:
     job = Link(step.id, "queues", {"queue": step.queue, "id": step.id})
     run_time = None if step.seconds is None else timedelta(seconds=step.seconds)
     error = without_secrets(step.error) if step.error else None
-    return Lines((step.task, job)), graph.state_of(step, paused, ended=ended), step.since, run_time, error
+    return Lines((step.task, job)), graph.state_of(step, ended=ended), step.since, run_time, error
 
 
 class Listing(NamedTuple):
@@ -191,31 +167,8 @@ class Listing(NamedTuple):
     total: int
 
 
-def list_workflows(*, offset: int = 0, limit: int = 100) -> Listing:
-    """Return workflows from the latest on, of the last 10,000. Two round trips."""
-    listing: Listing = Queue("default").run_flow(read(offset, limit))
-    return listing
-
-
-def nodes(id: str) -> list[ReadNode]:
-    """Return the nodes of a workflow. Two round trips for 500. Raises UnknownWorkflow."""
-    workflow = Workflow(id)
-    read: list[ReadNode] = workflow.run_flow(handles.nodes(workflow))
-    return read
-
-
-def paused_queues(steps: Iterable[StepInfo]) -> set[str]:
-    """Return the paused ones of the queues in which steps are. One round trip, none without these steps."""
-    names = sorted({step.queue for step in steps if step.state == "due"})
-    if not names:
-        return set()
-    exist = Batch([Call("EXISTS", Queue(name).key("paused")) for name in names], lenient=True)
-    each = zip(names, Queue("default").run_flow(single(exist)), strict=True)
-    return {name for name, reply in each if reply and not isinstance(reply, RedisFailure)}
-
-
 def read(offset: int, limit: int) -> Flow[Listing]:
-    """See list_workflows()."""
+    """Return workflows from the latest on, of the last 10,000. Two round trips."""
     key = list_key("listed")
     total, ids = yield Batch([Call("ZCARD", key), Call("ZREVRANGE", key, offset, offset + limit - 1)])
     names = [id.decode("utf-8", "replace") for id in ids]

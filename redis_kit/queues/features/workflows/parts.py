@@ -76,10 +76,6 @@ class Part:
     def __or__(self, other: object) -> NoReturn:
         raise TypeError("Parts of a workflow can't be joined by |. Write chain(first, second).")
 
-    def first(self) -> "Step":
-        """Return the step that comes first in its text."""
-        return next(steps_of(self))
-
 
 class Step(Part):
     """A call of a task that a workflow will make: ``send.step(42)``, ``send.using(priority=5).step(42)``."""

@@ -14,7 +14,7 @@ from redis_kit.queues.features.workflows.calls import Node, StepJob
 from redis_kit.queues.features.workflows.graph import Graph, Vertex, is_source
 from redis_kit.queues.features.workflows.parts import Group, Part, Step, backend_of, steps_of
 from redis_kit.queues.features.workflows.step import StepCall
-from redis_kit.queues.features.workflows.workflow import Workflow, aannounce, announce
+from redis_kit.queues.features.workflows.workflow import Workflow
 from redis_kit.queues.tasks.enqueue import WaitingCall, body_of, check_call, lane_of_call
 from redis_kit.queues.tasks.options import bound
 from redis_kit.queues.tasks.task import Task, extended
@@ -25,7 +25,7 @@ def enqueue(part: Part) -> Workflow:
     workflow, name, nodes = _prepared(part)
 
     def send() -> None:
-        announce(workflow.run_flow(transitions.create(workflow.name, name, nodes)))
+        workflow.run_flow(transitions.create(workflow.name, name, nodes))
 
     if transaction.get_connection().in_atomic_block and any(map(_waits, steps_of(part))):
         transaction.on_commit(WaitingCall(send, lambda: f"the workflow {name}"))
@@ -37,7 +37,7 @@ def enqueue(part: Part) -> Workflow:
 async def aenqueue(part: Part) -> Workflow:
     """See enqueue()."""
     workflow, name, nodes = _prepared(part)
-    await aannounce(await workflow.arun_flow(transitions.create(workflow.name, name, nodes)))
+    await workflow.arun_flow(transitions.create(workflow.name, name, nodes))
     return workflow
 
 
@@ -64,8 +64,9 @@ def _prepared(part: Part) -> tuple[Workflow, str, list[Node]]:
     conf.warn_unless_installed()
     workflow = Workflow(ids.new_job())
     graph = Graph(Group([part]))
-    name, more = part.first().task.module_path, sum(isinstance(vertex.part, Step) for vertex in graph.vertices) - 1
-    return workflow, f"{name} + {more}" if more else name, packed(graph, workflow.name)
+    first, *others = steps_of(part)
+    name = f"{first.task.module_path} + {len(others)}" if others else first.task.module_path
+    return workflow, name, packed(graph, workflow.name)
 
 
 def _job(vertex: Vertex, step: Step, workflow: str) -> StepJob:

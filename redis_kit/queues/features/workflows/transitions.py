@@ -15,6 +15,7 @@ from django.utils import timezone
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call
 from redis_kit.core.values.sequences import batched
+from redis_kit.queues import signals
 from redis_kit.queues.engine import calls as queue_calls
 from redis_kit.queues.engine import enqueue, history, message, payload
 from redis_kit.queues.engine.feature import has, provided
@@ -23,6 +24,8 @@ from redis_kit.queues.features.workflows.calls import Node, StepJob
 from redis_kit.queues.features.workflows.keys import list_key, workflow_key
 from redis_kit.queues.features.workflows.step import StepCall
 from redis_kit.queues.queue import Queue
+from redis_kit.queues.settings import whole
+from redis_kit.queues.worker.shared import failpoints
 
 PUT = 100  # jobs in one round trip
 RETRIED = 200  # steps in one call
@@ -34,17 +37,16 @@ RECORDED, IGNORED = 1, 2
 class Begun(NamedTuple):
     """The answer to begin(): how, the results by step, and the failed steps as tasks get them.
 
-    Of a step that has ended before, its result and the jobs that were added.
+    Of a step that has ended before, its result.
     """
 
     how: int
     values: Mapping[int, Any] = MappingProxyType({})
     failures: Sequence[Mapping[str, str]] = ()
     value: bytes = b""
-    added: Sequence[StepJob] = ()
 
 
-def create(id: str, name: str, nodes: Sequence[Node]) -> Flow[list[StepJob]]:
+def create(id: str, name: str, nodes: Sequence[Node]) -> Flow[None]:
     """Store a workflow, start it, and add the jobs of its first steps. A repeat is safe.
 
     The number of steps goes with the last nodes.
@@ -55,7 +57,7 @@ def create(id: str, name: str, nodes: Sequence[Node]) -> Flow[list[StepJob]]:
         count = steps if chunk[-1] is nodes[-1] else 0
         args = (name, count, nodes[-1].number + 1, calls.NEVER_STARTED, *_flat(chunk))
         page = yield calls.CREATE(workflow_key(id), *args)
-    return (yield from send(id, CALLER, page))
+    yield from send(id, CALLER, page)
 
 
 def begin(step: StepCall) -> Flow[Begun]:
@@ -64,7 +66,8 @@ def begin(step: StepCall) -> Flow[Begun]:
     results = (calls.MOST_RESULTS, "" if group is None else group, *numbers)
     how, *rest = yield calls.BEGIN(workflow_key(step.workflow), step.number, *results)
     if how == ENDED:
-        return Begun(how, value=rest[0], added=(yield from send(step.workflow, step.number, rest[1:])))
+        yield from send(step.workflow, step.number, rest[1:])
+        return Begun(how, value=rest[0])
     if how == BEGUN_AGAIN:
         yield watch(step.workflow)
     if how not in (BEGUN, BEGUN_AGAIN):
@@ -73,22 +76,29 @@ def begin(step: StepCall) -> Flow[Begun]:
     return Begun(how, values, [_failure(*parts) for parts in batched(rest[len(numbers) :], 3)])
 
 
-def finish(step: StepCall, value: bytes, added: Sequence[Node] = ()) -> Flow[tuple[int, list[Any]]]:
-    """Record that a step succeeded. Return how, and the steps that are due now, for send(). A repeat is safe.
+def finish(step: StepCall, value: bytes, added: Sequence[Node] = ()) -> Flow[int]:
+    """Record that a step succeeded, add the jobs that are due now, and return how. A repeat is safe.
 
     The first of the nodes that it added is the group of all others.
     """
-    return _end(step, "successful", value, added=added)
+    how, page = yield from end(step, "successful", value, added=added)
+    failpoints.reach("step_recorded")
+    yield from send(step.workflow, step.number, page)
+    failpoints.reach("step_sent")
+    return how
 
 
-def fail(step: StepCall, error: str, *, expected: bytes = b"") -> Flow[tuple[int, list[Any]]]:
-    """Record that a step failed for good. Return how, and the steps that are due now, for send(). A repeat is safe."""
-    return _end(step, "failed", error[: calls.ERROR].encode("utf-8", "backslashreplace"), expected)
+def fail(step: StepCall, error: str, *, expected: bytes = b"") -> Flow[int]:
+    """Record that a step failed for good, add the jobs that are due now, and return how. A repeat is safe."""
+    how, page = yield from end(step, "failed", error[: calls.ERROR].encode("utf-8", "backslashreplace"), expected)
+    yield from send(step.workflow, step.number, page)
+    return how
 
 
-def _end(
+def end(
     step: StepCall, outcome: str, text: bytes, expected: bytes = b"", added: Sequence[Node] = ()
 ) -> Flow[tuple[int, list[Any]]]:
+    """Record the end of a step. Return how, and the steps that are due now, for send()."""
     ttls = calls.result_ttl_ms(failed=False), calls.result_ttl_ms(failed=True)
     steps, first = sum(node.job is not None for node in added), added[0].number if added else ""
     args = (step.number, outcome, text, expected, *ttls, steps, first)
@@ -110,11 +120,11 @@ def cancel(id: str) -> Flow[int]:
     return int(how)
 
 
-def retry(id: str) -> Flow[tuple[int, list[StepJob]]]:
+def retry(id: str) -> Flow[int]:
     """Let the steps that failed or were cancelled run again. Return how many. Raises UnknownWorkflow."""
     while len((yield calls.cancel(id, begins=False))) > 1:
         pass  # a caller that cancelled it may have died before the end
-    retried, added = 0, []
+    retried = 0
     count, some, *page = yield calls.RETRY(workflow_key(id), RETRIED)
     if count < 0:
         raise calls.unknown(id)
@@ -122,11 +132,11 @@ def retry(id: str) -> Flow[tuple[int, list[StepJob]]]:
         yield watch(id)
     while some:
         retried += some
-        added += yield from send(id, CALLER, page)
+        yield from send(id, CALLER, page)
         if retried >= count:  # those that failed again since are not counted
             break
         _, some, *page = yield calls.RETRY(workflow_key(id), min(RETRIED, count - retried))
-    return retried, added
+    return retried
 
 
 def watch(id: str) -> Call:
@@ -134,22 +144,21 @@ def watch(id: str) -> Call:
     return Call("ZADD", list_key("checked"), 0, id)
 
 
-def send(id: str, owner: int, page: Sequence[Any]) -> Flow[list[StepJob]]:
+def send(id: str, owner: int, page: Sequence[Any]) -> Flow[None]:
     """Add the jobs of steps that are due, given as numbers and nodes, then those of further pages."""
-    added: list[StepJob] = []
     while page:
         nodes = [calls.read_node(number, text) for number, text in batched(page, 2)]
-        added += yield from put([node.job for node in nodes if node.job])
+        yield from put([node.job for node in nodes if node.job])
         page = yield calls.CONFIRM(workflow_key(id), owner, *page[::2])
-    return added
 
 
-def put(jobs: Sequence[StepJob]) -> Flow[list[StepJob]]:
-    """Add the jobs of steps; one that is in its queue already is left as it is."""
-    added = []
+def put(jobs: Sequence[StepJob]) -> Flow[int]:
+    """Add the jobs of steps, and return how many; one that is in its queue already is left as it is."""
+    added = 0
     for some in batched(jobs, PUT):
-        counts = yield Batch([_put(job) for job in some])
-        added += [job for job, count in zip(some, counts, strict=True) if count]
+        for job, count in zip(some, (yield Batch([_put(job) for job in some])), strict=True):
+            added += count
+            yield from signals.announcement(Queue, whole(job.queue), [job.id] * count)
     for name in {job.queue for job in jobs}:
         yield from enqueue.registered(Queue(name))
     return added

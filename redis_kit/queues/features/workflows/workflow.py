@@ -5,18 +5,17 @@ from datetime import datetime
 from time import monotonic
 from typing import Any, Literal, NamedTuple
 
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Pop
 from redis_kit.core.values.numbers import seconds
 from redis_kit.core.values.sequences import batched
-from redis_kit.queues import signals, validation
+from redis_kit.queues import validation
 from redis_kit.queues.engine import history, message
 from redis_kit.queues.features.workflows import calls, transitions
 from redis_kit.queues.features.workflows.calls import Node, StepJob
 from redis_kit.queues.features.workflows.step import MOST_STEPS
-from redis_kit.queues.queue import Queue
-from redis_kit.queues.settings import QueueSettings, whole
+from redis_kit.queues.settings import QueueSettings
 
 State = Literal["running", "successful", "failed", "cancelled"]
 StepState = Literal["waiting", "due", "running", "successful", "failed", "cancelled"]
@@ -79,84 +78,55 @@ class Workflow(Primitive):
         """Return its id."""
         return self.name
 
-    def status(self) -> WorkflowStatus:
+    @operation
+    def status(self) -> Flow[WorkflowStatus]:
         """Return how the workflow is doing. One round trip."""
-        return self.run_flow(self._status())
+        return self._status()
 
-    async def astatus(self) -> WorkflowStatus:
-        """See status()."""
-        return await self.arun_flow(self._status())
-
-    def steps(self) -> list[StepInfo]:
+    @operation
+    def steps(self) -> Flow[list[StepInfo]]:
         """Return all steps in the order in which they were written. One round trip, and one for each 500 steps."""
-        return [step for _, step in self.run_flow(nodes(self)) if step]
+        return [step for _, step in (yield from nodes(self)) if step]
 
-    async def asteps(self) -> list[StepInfo]:
-        """See steps()."""
-        return [step for _, step in await self.arun_flow(nodes(self)) if step]
-
-    def wait_until_finished(self, timeout: float) -> bool:
+    @operation
+    def wait_until_finished(self, timeout: float) -> Flow[bool]:
         """Wait until the workflow has ended, for at most ``timeout`` seconds (0 to 86,400). Return whether it has.
 
         There is no polling. One round trip if it has ended before, else three, and two more every 5 s.
         """
-        return self.run_flow(self._wait(timeout)).state != "running"
+        deadline = monotonic() + seconds("timeout", timeout, validation.WAIT)
+        while (yield from self._status(waits=True)).state == "running":
+            if (left := deadline - monotonic()) <= 0:
+                return False
+            yield Pop(self.key("ended"), timeout=min(left, AGAIN))
+        return True
 
-    async def await_until_finished(self, timeout: float) -> bool:
-        """See wait_until_finished()."""
-        return (await self.arun_flow(self._wait(timeout))).state != "running"
-
-    def cancel(self) -> bool:
+    @operation
+    def cancel(self) -> Flow[bool]:
         """Cancel the workflow. Return False if it has already ended, unless it was cancelled.
 
         No step begins any more, callbacks included. Running steps are stopped as Queue.cancel() does it; each counts as
         cancelled, though it may end before. One round trip, and one for each 100 steps that are due or run.
         """
-        return self.run_flow(transitions.cancel(self.name)) == transitions.RECORDED
+        return (yield from transitions.cancel(self.name)) == transitions.RECORDED
 
-    async def acancel(self) -> bool:
-        """See cancel()."""
-        return await self.arun_flow(transitions.cancel(self.name)) == transitions.RECORDED
-
-    def retry(self) -> int:
+    @operation
+    def retry(self) -> Flow[int]:
         """Run the steps again that failed or were cancelled, and then what waits for them. Return how many.
 
         Steps that succeeded do not run again, nor does the callback of a group if it has run. Two round trips, and two
         for each 100 of these steps.
         """
-        count, added = self.run_flow(transitions.retry(self.name))
-        announce(added)
-        return count
+        return transitions.retry(self.name)
 
-    async def aretry(self) -> int:
-        """See retry()."""
-        count, added = await self.arun_flow(transitions.retry(self.name))
-        await aannounce(added)
-        return count
+    astatus = twin(status)
+    asteps = twin(steps)
+    await_until_finished = twin(wait_until_finished)
+    acancel = twin(cancel)
+    aretry = twin(retry)
 
     def _status(self, *, waits: bool = False) -> Flow[WorkflowStatus]:
         return read_status(self, (yield calls.READ_STATUS(self.key(""), int(waits))))
-
-    def _wait(self, timeout: float) -> Flow[WorkflowStatus]:
-        deadline = monotonic() + seconds("timeout", timeout, validation.WAIT)
-        while True:
-            status = yield from self._status(waits=True)
-            left = deadline - monotonic()
-            if status.state != "running" or left <= 0:
-                return status
-            yield Pop(self.key("ended"), timeout=min(left, AGAIN))
-
-
-def announce(added: Sequence[StepJob]) -> None:
-    """Send the signals for jobs that were added."""
-    for job in added:
-        signals.announce(Queue, whole(job.queue), [job.id])
-
-
-async def aannounce(added: Sequence[StepJob]) -> None:
-    """See announce()."""
-    for job in added:
-        await signals.aannounce(Queue, whole(job.queue), [job.id])
 
 
 def read_status(workflow: Workflow, reply: Sequence[Any]) -> WorkflowStatus:

@@ -19,7 +19,6 @@ from django.conf import settings
 from django.db import connections, reset_queries
 from django.db.backends.signals import connection_created
 
-from redis_kit.core import activity
 from redis_kit.core.errors import CommandFailed, RedisFailure
 from redis_kit.core.logs.error_text import cut_frames, described
 from redis_kit.core.signals import send_safely
@@ -257,7 +256,7 @@ class Presence(Middleware):
         if attempt.recorder:
             attempt.recorder.begin(attempt.call)
         worker.running[key] = current
-        token = activity.current.set(current)
+        token = current_job.current.set(current)
         attempt.runs = True
         try:
             self.call_next(attempt)
@@ -265,7 +264,7 @@ class Presence(Middleware):
         finally:
             attempt.seconds = monotonic() - started
             worker.running.pop(key, None)
-            activity.current.reset(token)
+            current_job.current.reset(token)
         if current.end:
             attempt.announcements += (partial(guarded, "The end of a task", partial(current.end, current), None),)
         if signals.job_succeeded.receivers:

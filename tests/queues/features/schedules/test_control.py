@@ -1,4 +1,4 @@
-"""What people see of schedules and do with them: the list, the next ticks, pause, resume, run, prune, rows."""
+"""What people see of schedules and do with them: the list, the next ticks, pause, resume, run, rows."""
 
 import json
 import re
@@ -7,17 +7,15 @@ from datetime import timedelta
 from itertools import count
 
 import pytest
-from django.core.checks import run_checks
 from django.db import connection
 from django.utils import timezone
 
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.queues import InvalidSchedule, Queue, framework, periodic
-from redis_kit.queues.features.schedules import control, cron, rows, words
+from redis_kit.queues.features.schedules import control, rows, words
 from redis_kit.queues.features.schedules import store as store
 from redis_kit.queues.features.schedules.definition import made
 from redis_kit.queues.features.schedules.scheduler import load_rows
-from redis_kit.queues.features.schedules.state import UNDECLARED
 from redis_kit.queues.features.schedules.store import Schedules
 from redis_kit.queues.models import Schedule
 from redis_kit.queues.reports import stats
@@ -75,23 +73,20 @@ def test_tick_of_an_unknown_task_is_left_to_others_and_shown(kit, caplog):
     assert caplog.text.count("can't run here") == 1
 
 
-def test_schedule_without_its_code_stops_after_an_hour_and_is_pruned(kit, shell):
-    declared(TASK, "hourly", every=3600)
-    schedules = Schedules("all")
-    assert control.prune() == []
+@pytest.mark.parametrize("enabled", [True, False])
+def test_schedule_without_its_code_is_forgotten_after_an_hour(kit, enabled):
+    declared(TASK, "hourly", every=3600, enabled=enabled)
+    schedules, worker = Schedules("all"), scheduler()
+    tick(worker)
+    (look,) = (each.look for each in control.listed().schedules)
+    assert look <= (kit.client.time()[0] + 86_401) * 1000
     seen = kit.client.hget(schedules.key("versions"), "v1").split()
     kit.client.hset(schedules.key("versions"), "v1", " ".join(str(int(each) - 3_700_000) for each in seen))
-    code, _, error = shell("rk_schedule", "prune")
-    assert code
-    assert "No worker is running" in error
-    tick(scheduler())
-    assert info("hourly").problem == UNDECLARED
-    assert kit.client.zscore(schedules.key("due"), "hourly") is None
-    assert shell("rk_schedule", "prune", "--dry-run")[1] == "Would forget: hourly.\n"
-    assert shell("rk_schedule", "prune")[:2] == (0, "Forgotten: hourly.\n")
-    tick(scheduler())
+    tick(worker)
+    assert control.listed().total == 1
+    kit.client.zadd(schedules.key("due"), {"hourly": 1})
+    tick(worker)
     assert control.listed().total == 0
-    assert shell("rk_schedule", "prune")[:2] == (0, "Nothing to forget: all schedules are in use.\n")
 
 
 def test_pause_is_kept_in_the_database_and_resume_ends_it(kit, commits, shell):
@@ -135,7 +130,7 @@ def test_unknown_name_gets_the_one_that_was_meant(kit, shell):
     assert shell("rk_schedule", "list", "hourly")[0] == 2
     assert shell("rk_schedule", "--next", "0")[0] == 2
     assert "--next belongs to list, not to run" in shell("rk_schedule", "run", "x", "--next", "1")[2]
-    assert "--dry-run belongs to prune and import, not to list" in shell("rk_schedule", "--dry-run")[2]
+    assert "--dry-run belongs to import, not to list" in shell("rk_schedule", "--dry-run")[2]
     code, _, errors = shell("rk_schedule", "run", "a\udcff")
     assert (code, "is not valid Unicode" in errors) == (2, True)
 
@@ -233,22 +228,6 @@ def test_command_says_that_there_are_none(kit, shell):
     assert "There are no schedules." in shell("rk_schedule")[1]
     assert shell("rk_schedule", "--next", "3")[1] == "No schedule ticks within 24 hours.\n"
     assert shell("rk_schedule", "--json")[1] == "[]\n"
-
-
-def test_check_of_the_database_names_rows_that_can_not_run(kit, monkeypatch):
-    assert rows.check_schedules(["default"]) == []
-    Schedule.objects.create(name="fine", task=TASK, every=60, args=[1])
-    Schedule.objects.create(name="renamed", task="shop.tasks.gone", every=60)
-    Schedule.objects.create(name="off", task="shop.tasks.gone", every=60, enabled=False)
-    assert rows.check_schedules(None) == []
-    found = {each.msg for each in run_checks(databases=["default"], tags=["database"]) if each.id == "redis_kit.W022"}
-    assert len(found) == 1
-    assert "The schedule 'renamed' of the database can't run: unknown task 'shop.tasks.gone'" in found.pop()
-    Schedule.objects.filter(name="renamed").delete()
-    Schedule.objects.create(name="cron", task=TASK, cron="1 2 3 4 5", args=[1])
-    cron.check.cache_clear()
-    monkeypatch.setitem(sys.modules, "cronsim", None)
-    assert "django-redis-kit[cron]" in rows.check_schedules(["default"])[0].msg
 
 
 def test_saved_row_is_a_schedule_and_deleted_it_is_none(kit, commits):

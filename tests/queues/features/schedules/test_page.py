@@ -137,7 +137,6 @@ def test_hundred_times_the_schedules_take_three_round_trips_and_pages(three, bos
     assert [each[""].split(" ")[0] for each in rows(found, "Schedules by name")] == ["s01497", "s01498", "s01499"]
     coming = rows(found, COMING)
     assert len(coming) == MOST_ROWS
-    assert "1,502 of them tick" in [one.words for one in found.find("dd", class_="rk-hint")]
     found = page(boss.get(PAGE, {"name": "s012", "page": "1"}))
     names = [each[""].split(" ")[0] for each in rows(found, "Schedules by name")]
     assert names == [f"s012{number:02}" for number in range(100)]

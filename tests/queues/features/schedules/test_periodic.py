@@ -7,9 +7,7 @@ import pytest
 
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues import InvalidSchedule, periodic, task
-from redis_kit.queues.component import Queues
 from redis_kit.queues.features.schedules import definition, registry
-from redis_kit.queues.tasks import discovery
 
 
 @pytest.fixture(autouse=True)
@@ -139,17 +137,12 @@ def test_task_of_celery_is_registered_by_its_name(declared):
     assert (schedule.kind, schedule.task) == ("celery", "shop.report")
 
 
-def test_cron_without_its_package_is_an_error_of_the_checks_and_of_workers(monkeypatch, declared):
+def test_cron_without_its_package_is_an_error_at_import(monkeypatch, declared):
     monkeypatch.setitem(__import__("sys").modules, "cronsim", None)
-    monkeypatch.setattr(discovery, "_lacking", {})
-    assert periodic(cron="1 2 3 4 5")(report) is report  # so that its module can be imported
+    with pytest.raises(ConfigurationError, match=r"needs the package cronsim: pip install 'django-redis-kit\[cron\]'"):
+        periodic(cron="1 2 3 4 5")(report)
     periodic(every=5, name="fine")(report)
     assert list(declared) == ["fine"]
-    said = f"Schedule '{report.module_path}': cron= needs the package cronsim: pip install 'django-redis-kit[cron]'"
-    (found,) = [each.msg for each in Queues().checks() if each.id == "redis_kit.E002"]
-    assert found.startswith(said)
-    with pytest.raises(ConfigurationError, match=r"pip install 'django-redis-kit\[cron\]'"):
-        discovery.discover()
 
 
 def test_rows_override_code_and_fields_of_a_newer_release_are_refused():

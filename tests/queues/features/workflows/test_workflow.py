@@ -397,8 +397,8 @@ def test_big_group_is_made_in_few_round_trips(kit):
     client = CountingClient()
     part = group(work.step(number) for number in range(1000)).on_done(report.step(previous, failures))
     nodes = packed(Graph(Group([part])), "w")
-    added = flow.run(transitions.create("w", "big", nodes), client)
-    assert len(added) == Queue("default").counts().ready == 1000
+    flow.run(transitions.create("w", "big", nodes), client)
+    assert Queue("default").counts().ready == 1000
     assert client.count <= 25
     assert Workflow("w").status()[4:] == (1001, 0, 0, 1000)
 

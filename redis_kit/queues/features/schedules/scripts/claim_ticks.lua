@@ -1,15 +1,17 @@
 #!lua flags=allow-oom
 -- Claim schedules that are due, for a short time in which their jobs are added. One without code and row is forgotten.
+-- So is one without a row whose code no worker has, with its versions: a worker that comes back declares it again.
 -- One script: of all workers that wake up for a tick, one gets it.
 --
 -- @keys due, names, code, stored, state, versions, watchers
 -- ARGV[1]     supervisor
--- ARGV[2]     version   of its code, "" if that declares no schedule
+-- ARGV[2]     version   of its code, "" if that declares no schedule; it gets no schedules before it has declared its own
 -- ARGV[3]     limit     schedules to claim, at most
 -- ARGV[4]     lease     ms after which others may claim them
 -- ARGV[5]     watch     ms for which a supervisor wakes up for ticks
 -- ARGV[6]     most      supervisors that do so
--- ARGV[7...]  skipped   schedules that this supervisor can't run, unless they have changed: then they are due since 0
+-- ARGV[7]     longest   ms after which a version counts as gone
+-- ARGV[8...]  skipped   schedules that this supervisor can't run, unless they have changed: then they are due since 0
 -- returns     the time in ms, 1 if this one wakes up for ticks, ms to the next one (-1: none, 0: claim again), how many schedules there
 --             are, {what `versions` holds}, the claim, then of each claimed schedule its name, when it was due, and
 --             what `code`, `stored` and `state` hold of it, each "" for nothing
@@ -27,19 +29,35 @@ end
 local known = version ~= "" and redis.call("HGET", versions, version)
 if known then
     redis.call("HSET", versions, version, string.match(known, "^%d*") .. string.format(" %.0f", now))
+elseif version ~= "" then
+    limit = 0
+end
+local function is_gone(definition)
+    for release in string.gmatch(string.match(definition, "^[^\n]*"), "%S+") do
+        local last = string.match(redis.call("HGET", versions, release) or "", " (%d+)$")
+        if last and now - last <= tonumber(ARGV[7]) then
+            return false
+        end
+        redis.call("HDEL", versions, release)
+    end
+    return true
 end
 
 local skipped, claim = {}, string.format("%.0f", now + lease)
-for at = 7, #ARGV do
+for at = 8, #ARGV do
     skipped[ARGV[at]] = true
 end
 local reply = {now, watches and 1 or 0, -1, redis.call("ZCARD", names), redis.call("HGETALL", versions), claim}
-local most = limit + #ARGV - 6
+local most = limit + #ARGV - 7
 local found = redis.call("ZRANGEBYSCORE", due, "-inf", now, "WITHSCORES", "LIMIT", 0, most)
 for at = 1, #found, 2 do
     local name = found[at]
     if (not skipped[name] or found[at + 1] == "0") and limit > 0 then
         local definition, row = redis.call("HGET", code, name), redis.call("HGET", stored, name)
+        if definition and not row and is_gone(definition) then
+            redis.call("HDEL", code, name)
+            definition = nil
+        end
         if definition or row then
             limit = limit - 1
             redis.call("ZADD", due, claim, name)

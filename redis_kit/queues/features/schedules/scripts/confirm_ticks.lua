@@ -4,7 +4,7 @@
 --
 -- @keys due, state
 -- ARGV[1]     claim     see claim_ticks
--- ARGV[2...]  rows      name of each, when to look at it, ms, "" for never; its state, "" to leave that
+-- ARGV[2...]  rows      name of each, when to look at it, ms; its state, "" to leave that
 -- returns     how many were recorded
 
 -- @check_types due, state
@@ -13,11 +13,7 @@ for at = 2, #ARGV, 3 do
     local name, when, became = ARGV[at], ARGV[at + 1], ARGV[at + 2]
     if redis.call("ZSCORE", due, name) == ARGV[1] then
         count = count + 1
-        if when ~= "" then
-            redis.call("ZADD", due, when, name)
-        else
-            redis.call("ZREM", due, name)
-        end
+        redis.call("ZADD", due, when, name)
         if became ~= "" then
             redis.call("HSET", state, name, became)
         end
