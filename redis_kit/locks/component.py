@@ -15,7 +15,7 @@ class Locks(Component):
     settings = LockSettings
     commands = (
         "append blpop del exists expire get getrange hdel hlen hmget hset llen lpop lpush pexpire pexpireat "
-        "pexpiretime pttl rpush set setrange zadd zcard zcount zincrby zrange zrangebyscore zrank zrem zremrangebyrank "
+        "pttl rpush set setrange zadd zcard zcount zincrby zrange zrangebyscore zrank zrem zremrangebyrank "
         "zremrangebyscore zrevrange zscore"
     )
     panels = ("redis_kit.locks.dashboard.panel.LocksPanel",)

@@ -61,12 +61,6 @@ class HeldName(str):
         return tuple(map(unquote, self.split(":")[1:]))
 
     @property
-    def levels(self) -> list["HeldName"]:
-        """Return it and the semaphores that it is within, the outermost first."""
-        parts = self.split(":")
-        return [HeldName(":".join(parts[:count])) for count in range(2, len(parts) + 1)]
-
-    @property
     def bucket(self) -> str:
         """Return the bucket of the outermost name."""
         return bucket_of(self.split(":")[1])

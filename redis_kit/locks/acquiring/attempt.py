@@ -20,24 +20,6 @@ Refusal = Sequence[Any]
 class Attempt:
     """One attempt to acquire a lease. It waits until ``deadline``, a moment of the monotonic clock."""
 
-    __slots__ = (
-        "_next_fence",
-        "began_at",
-        "blocking",
-        "deadline",
-        "late_until",
-        "local_queue",
-        "refusal",
-        "sent",
-        "sent_at",
-        "timeout",
-        "token",
-        "ttl_ms",
-        "waiting_since",
-        "wake_up_list",
-        "woken",
-    )
-
     def __init__(self, timeout: float, *, wait: float) -> None:
         self.token, self.timeout, self.ttl_ms = urandom(16).hex(), timeout, round(timeout * 1000)
         self.began_at = self.sent_at = monotonic()

@@ -20,6 +20,7 @@ class LocalQueue:
 
     def __init__(self) -> None:
         self.turns: dict[str, Any] = {}  # token -> the event that is set when its turn comes; None for the first
+        self.reported_at = -math.inf  # when the server was told that all of them wait
 
     @cached_property
     def id(self) -> str:

@@ -15,7 +15,7 @@ from redis_kit.core.errors import RedisKitError
 from redis_kit.core.flow import Flow
 from redis_kit.locks.acquiring.attempt import MAX_AGE
 from redis_kit.locks.errors import AlreadyHeld, LockLost, NotHeld, with_notes
-from redis_kit.locks.leases.lease import Lease, LeaseSource, safe_deadline, state_of
+from redis_kit.locks.leases.lease import Lease, LeaseSource, safe_deadline
 
 logger = logging.getLogger("redis_kit.locks")
 ROLLBACK_WAIT = 2.0  # seconds that a rollback waits for the function
@@ -49,8 +49,8 @@ def reenter(source: LeaseSource, lease: Lease) -> Flow[bool]:
 
     One round trip if less of the timeout is left than a new lease has, else none.
     """
-    state, now = state_of(lease), monotonic()
-    state.timeout = max(state.timeout, source.lease_timeout)
+    now = monotonic()
+    lease.timeout = max(lease.timeout, source.lease_timeout)
     end = now + min(source.lease_timeout, source.max_hold or inf)
     if lease.source.max_hold is not None:
         end = min(end, lease.acquired_at + lease.source.max_hold)
@@ -59,7 +59,7 @@ def reenter(source: LeaseSource, lease: Lease) -> Flow[bool]:
             yield from lease.source.extend_flow(lease, end - now, True)
         except LockLost:
             return False
-    state.reentries += 1
+    lease.reentries += 1
     if source.owned_leases.latest() is not lease:
         source.owned_leases.add(lease)
     return True
@@ -67,15 +67,14 @@ def reenter(source: LeaseSource, lease: Lease) -> Flow[bool]:
 
 def is_still_needed(source: LeaseSource, lease: Lease) -> bool:
     """Tell whether a release leaves the lease live: it was acquired more than once, or a transaction needs it."""
-    state = state_of(lease)
-    if state.reentries:
-        state.reentries -= 1
+    if lease.reentries:
+        lease.reentries -= 1
         return True
-    if state.until_commit:
+    if lease.until_commit:
         raise NotHeld(f"{lease!r} was released; it is held until the end of the transaction.", source.name)
     if not source.on_commit or not in_transaction(source.database):
         return False
-    state.until_commit = True
+    lease.until_commit = True
     call_at_end(source.database, lambda: _end(source, lease), lease=lease)
     return True
 

@@ -92,13 +92,8 @@ class Command(terminal.ActionCommand):
         terminal.confirm(question, lock.name, clean(lock.name), nothing="Nothing was released")
 
     def _held(self, name: str, within: list[str], using: str) -> list[Held]:
-        if not within:
-            return find(name, limit=LIMIT[1], using=using) or self._nothing(name, using)
-        semaphores = held_locks(limit=LIMIT[1], using=using).semaphores
-        nested: list[Held] = [lock for lock in semaphores if (lock.name, lock.within) == (name, tuple(within))]
-        return nested or self._nothing(name, using)
-
-    def _nothing(self, name: str, using: str) -> list[Held]:
+        if found := find(name, within=within, limit=LIMIT[1], using=using):
+            return found
         held = held_locks(limit=1000, using=using)
         locks: list[Held] = [*held.semaphores, *held.locks]
         titles = {lock.name: title(lock) for lock in locks}

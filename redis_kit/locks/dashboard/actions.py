@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from functools import reduce
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -14,8 +13,7 @@ from redis_kit.core.panels import Effect
 from redis_kit.core.text import first_of, grouped
 from redis_kit.locks.arguments import LIMIT
 from redis_kit.locks.inspection import HeldLock, find, index
-from redis_kit.locks.inspection.api import ALL, force
-from redis_kit.locks.kinds.semaphore import Semaphore
+from redis_kit.locks.inspection.api import ALL, force, semaphore
 
 VALUE = re.compile(
     r"(?:@([^/]+)/)?(lock|fairlock|rwlock|semaphore)/(\d{0,19})(?:-(\d{1,19}))?/([^/]+(?:/[^/]+)*)", re.ASCII
@@ -47,11 +45,6 @@ class Target(NamedTuple):
         fence, last_fence = (int(text) if text else None for text in fences)
         return cls(kind, name, fence, tuple(within), unquote(using or "default"), last_fence)
 
-    @classmethod
-    def semaphore(cls, value: str, using: str = "default") -> "Target":
-        """Return the semaphore in the value of a row's button, or the one of a connection whose name was typed."""
-        return cls.parse(value) if VALUE.fullmatch(value) else cls("semaphore", value, using=using)
-
     @property
     def value(self) -> str:
         """Return the value of a button."""
@@ -68,7 +61,7 @@ class Target(NamedTuple):
     def end(self) -> str:
         """End its leases, and return a message. Raises InvalidValue if they have ended."""
         releases = force(self.kind, self.name, self.within, self._fences, self.using)
-        holders = index.Bucket("0", using=self.using).run_flow(releases)
+        holders = index.over(self.using).run_flow(releases)
         if not holders:
             raise self._released_before()
         named = _named([(holder.process_text, holder.location, holder.doing) for holder in holders])
@@ -110,7 +103,8 @@ class Target(NamedTuple):
         """Set the limit of a semaphore; without text the limit in the code counts again. Raises InvalidValue."""
         if text and not (text.isascii() and text.isdigit() and len(text) < 10):
             raise InvalidValue(_("The limit must be a whole number."))
-        self._semaphore().set_limit(int(text) if text else None)
+        held = semaphore((*self.within, self.name), LIMIT[1:], using=self.using)
+        held.set_limit(int(text) if text else None)
         if text:
             return _("The limit of %(name)s is %(limit)s now.") % {"name": self.shown, "limit": grouped(int(text))}
         return _("The limit of %(name)s is the limit in the code again.") % {"name": self.shown}
@@ -127,12 +121,6 @@ class Target(NamedTuple):
 
     def _released_before(self) -> InvalidValue:
         return InvalidValue(_("Nothing was released: %(name)s was released before.") % {"name": self.shown})
-
-    def _semaphore(self) -> Any:
-        def inner(around: Semaphore | None, name: str) -> Semaphore:
-            return Semaphore(name, LIMIT[1], within=around, using=self.using)
-
-        return reduce(inner, (*self.within, self.name), None)
 
 
 def _named(holders: Sequence[tuple[str, str, str]]) -> str:

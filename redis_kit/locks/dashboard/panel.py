@@ -12,7 +12,6 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.panels import (
     MOST_ROWS,
-    Action,
     Alert,
     Bars,
     Content,
@@ -29,7 +28,6 @@ from redis_kit.core.panels import (
     StackedBars,
     Table,
     Tile,
-    action,
     connection_fields,
     first_alerts,
     range_of,
@@ -37,8 +35,9 @@ from redis_kit.core.panels import (
 )
 from redis_kit.core.text import grouped
 from redis_kit.locks.dashboard.actions import Target
-from redis_kit.locks.inspection import Contended, HeldLock, HeldSemaphore, HeldSlot, LockWaits, history, index
+from redis_kit.locks.inspection import Contended, HeldLock, HeldSemaphore, HeldSlot, LockWaits, index
 from redis_kit.locks.inspection.api import HeldPage, read_page, read_summary
+from redis_kit.locks.inspection.history import read_waits
 
 CONTENDED = 20  # rows
 LONG = 60  # seconds for which a lock is held before its waiters are an alert
@@ -66,12 +65,16 @@ class LocksPanel(Panel):
         return Search(_("Search"), [*connection_fields(), Field("name", _("Name contains"), optional=True)])
 
     def content(self) -> Iterable[Content]:
-        """Return the figures of all names, charts of waits, and a page of names as tables. Three round trips."""
+        """Return the figures of all names, charts of waits, and a page of names as tables. Two round trips."""
         names, using = ("connection", "name", "range"), self.viewer.connection
         asked = {name: text for name in names if (text := self.asked(name))}
         search, chosen = asked.get("name", ""), range_of(asked.get("range", ""))
-        held = read_page(self.viewer.page, search=search, size=MOST_ROWS, using=using)
-        most, history = _read_waits(chosen, MOST_CONTENDED, using)
+        parts: list[Flow[Any]] = [
+            read_page(self.viewer.page, search, MOST_ROWS, using),
+            index.contended(MOST_CONTENDED, using),
+            read_waits(chosen.hours if chosen.by_hour else chosen.minutes, using, by_hour=chosen.by_hour),
+        ]
+        held, most, history = index.over(using).run_flow(gather(parts))
         yield from _figures(held, most, search)
         if not search:
             yield from wait_charts(history, chosen, asked)
@@ -95,25 +98,17 @@ class LocksPanel(Panel):
         alerts = [*first_alerts(_blocking(summary.awaited)), *_lost(summary.recent)]
         return Tile(figures, _trend(summary.recent), alerts)
 
-    def effect_of(self, action: Action, value: str) -> Any:
-        """See Panel. A name that was typed is one of the connection that the viewer looks at."""
-        typed = Target.semaphore(value, self.viewer.connection).value
-        return super().effect_of(action, typed if action.asks else value)
-
     release = release_button(_("Release"))
     release_all = release_button(_("Release all"))
 
-    @action(
+    set_limit = target_action(
+        Target.parse,
+        Target.limit,
         _("Set limit"),
         permission="redis_kit.change_limits",
-        asks=_("Semaphore"),
-        named=lambda value: Target.semaphore(value).shown,
         wants=_("Limit (empty: the limit in the code)"),
-        effect=lambda value: Target.semaphore(value).effect("limit"),
+        explained="limit",
     )
-    def set_limit(self, value: str, limit: str) -> str:
-        """Set this limit, or let the limit in the code count again."""
-        return Target.semaphore(value, self.viewer.connection).limit(limit)
 
 
 def _figures(held: HeldPage, most: Sequence[Contended], search: str) -> Iterable[Figure]:
@@ -254,15 +249,6 @@ def _weight(semaphore: HeldSemaphore, slot: HeldSlot) -> Any:
     return _("writer") if slot.weight > 1 else _("reader")
 
 
-def _read_waits(chosen: Range, most: int, using: str) -> tuple[list[Contended], list[LockWaits]]:
-    """Return the names with the longest waits of a day, and the waits in a range. One round trip."""
-    waits = history.read_hours if chosen.by_hour else history.read_minutes
-    count = chosen.hours if chosen.by_hour else chosen.minutes
-    both: list[Flow[Any]] = [index.contended(most, using), waits(count, using)]
-    names, numbers = index.Bucket("0", using=using).run_flow(gather(both))
-    return names, numbers
-
-
 def wait_charts(
     waits: Sequence[LockWaits], chosen: Range, asked: Mapping[str, str]
 ) -> Iterator[Ranges | StackedBars | Bars | Table]:
@@ -273,16 +259,14 @@ def wait_charts(
         return
     last = chosen.last_minute(waits[-1].start)
     labels = chosen.labels(last)
-    acquired = map(sum, chosen.bars([each.waits - each.timeouts for each in waits], last))
-    timeouts = map(sum, chosen.bars([each.timeouts for each in waits], last))
-    longest = [timedelta(seconds=max(bar)) for bar in chosen.bars([each.longest for each in waits], last)]
-    _lost = list(map(sum, chosen.bars([each.lost for each in waits], last)))
-    yield StackedBars(
-        _("Waits that ended"), labels, [(_("Acquired"), list(acquired)), (_("Timed out"), list(timeouts))]
-    )
+    acquired = [sum(bar) for bar in chosen.bars([each.waits - each.timeouts for each in waits], last)]
+    timeouts = [sum(bar) for bar in chosen.bars([each.timeouts for each in waits], last)]
+    lost = [sum(bar) for bar in chosen.bars([each.lost for each in waits], last)]
+    longest = [_seconds(max(bar)) for bar in chosen.bars([each.longest for each in waits], last)]
+    yield StackedBars(_("Waits that ended"), labels, [(_("Acquired"), acquired), (_("Timed out"), timeouts)])
     yield Bars(_("Longest wait"), list(zip(labels, longest, strict=True)))
-    if any(_lost):
-        yield Bars(_("Lost leases"), list(zip(labels, _lost, strict=True)))
+    if any(lost):
+        yield Bars(_("Lost leases"), list(zip(labels, lost, strict=True)))
 
 
 def _trend(waits: Sequence[LockWaits]) -> Sparkline:

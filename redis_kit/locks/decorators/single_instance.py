@@ -6,7 +6,8 @@ import inspect
 import logging
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Literal, TypeVar, overload
 
@@ -74,7 +75,7 @@ def single_instance(
         def handle(self: BaseCommand, *args: Any, **options: Any) -> Any:
             execution = _Execution(self, function)
             lock_name = template((self, *args), options) if template else f"command:{execution.label}"
-            with execution:
+            with execution.interruptible():
                 lease = execution.acquire(create(lock_name, on_lost=execution.stop), on_busy)
                 return execution.run(lease, *args, **options) if lease else None
 
@@ -89,25 +90,25 @@ class _Execution:
 
     def __init__(self, command: BaseCommand, function: Callable[..., Any]) -> None:
         self.command, self.function, self.label = command, function, _label(command)
-        self._handler_before: Any = None
         self._stoppable, self._stopping = False, threading.Lock()
 
-    def __enter__(self) -> None:
-        self._activity = activity.doing(f"command {self.label}")
-        self._activity.__enter__()
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Let SIGTERM end the command in this block."""
         # If the process has its own handler of SIGTERM, as web servers do, this command must not replace it.
-        if threading.current_thread() is threading.main_thread():
-            self._handler_before = signal.getsignal(signal.SIGTERM)
-            self._stoppable = self._handler_before in (signal.SIG_DFL, _leave)
+        is_main = threading.current_thread() is threading.main_thread()
+        before = signal.getsignal(signal.SIGTERM) if is_main else None
+        self._stoppable = before in (signal.SIG_DFL, _leave)
         if self._stoppable:
             signal.signal(signal.SIGTERM, _leave)
-
-    def __exit__(self, *error: object) -> None:
-        with self._stopping:
-            stoppable, self._stoppable = self._stoppable, False
-        if stoppable and signal.getsignal(signal.SIGTERM) is _leave:
-            signal.signal(signal.SIGTERM, self._handler_before)
-        self._activity.__exit__(None, None, None)
+        try:
+            with activity.doing(f"command {self.label}"):
+                yield
+        finally:
+            with self._stopping:
+                stoppable, self._stoppable = self._stoppable, False
+            if stoppable and signal.getsignal(signal.SIGTERM) is _leave:
+                signal.signal(signal.SIGTERM, before)
 
     def acquire(self, lock: Lock, on_busy: OnBusy) -> Lease | None:
         """Acquire the lock; None, and a message, if the command is skipped. Raises CommandError."""

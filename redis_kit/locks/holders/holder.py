@@ -111,13 +111,13 @@ def _fence(seconds: int, micros: int) -> int:
     return seconds * 1_000_000 + micros
 
 
-def describe_caller(doing: str = "", *, ahead: int = 0) -> bytes:
+def describe_caller(*, ahead: int = 0) -> bytes:
     """Return the caller as bytes for others to read: host, process, thread or task, location in the code, its work.
 
-    Its work is ``doing``, else the job that a worker runs, else the answer of the function named by
+    Its work is the job that a worker runs, else the answer of the function named by
     ``REDIS_KIT["LOCKS"]["HOLDER"]``. The next ``ahead`` frames of the stack are skipped. No round trip.
     """
-    doing = doing or activity.current.get().work or _configured_doing()
+    doing = activity.current.get().work or _configured_doing()
     loop = asyncio._get_running_loop()
     task = asyncio.current_task(loop) if loop else None
     name = task.get_name() if task else threading.current_thread().name

@@ -2,13 +2,12 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.gather import gather
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call
@@ -17,11 +16,14 @@ from redis_kit.core.values.numbers import whole_number
 from redis_kit.core.values.sequences import batched
 from redis_kit.locks.holders.holder import Holder, StoredLease, parse_lock, parse_slot
 from redis_kit.locks.inspection import index
-from redis_kit.locks.inspection.history import LockWaits, read_minutes
+from redis_kit.locks.inspection.history import LockWaits, read_waits
 from redis_kit.locks.inspection.index import KINDS, Bucket, Contended, HeldLock, HeldSemaphore
-from redis_kit.locks.keys import HeldName, SlotKeys
-from redis_kit.locks.kinds import slots
+from redis_kit.locks.keys import HeldName
+from redis_kit.locks.kinds.fair_lock import FairLock
 from redis_kit.locks.kinds.lock import Lock
+from redis_kit.locks.kinds.read_write_lock import ReadLock, WriteLock
+from redis_kit.locks.kinds.semaphore import Semaphore
+from redis_kit.locks.kinds.slots import SlotLock
 
 LIMIT = (1, 10_000)
 MAX_HOLDERS = 20  # of each semaphore in a list
@@ -31,7 +33,6 @@ logger = logging.getLogger("redis_kit.locks")
 MAX_LEASES = 10_000
 RELEASES_AT_ONCE = 500  # leases in one round trip
 MAX_NESTED = 1000  # semaphores within the given one
-FAIR = ("fairlock", "rwlock")
 
 Releases = list[tuple[StoredLease, ScriptCall]]  # leases, and the steps that end them
 MOST_LISTED = 10_000  # names that are listed
@@ -47,55 +48,45 @@ class HeldLocks(NamedTuple):
     more: int
 
 
-def held_locks(*, limit: int = 100, using: str = "default") -> HeldLocks:
+@operation(over=index.over)
+def held_locks(*, limit: int = 100, using: str = "default") -> Flow[HeldLocks]:
     """Return the locks and semaphores that are held now, in the order in which they end.
 
     At most ``limit`` (1 to 10,000), and at most 20 holders of each semaphore. Two round trips; on a Cluster two per
     node.
     """
-    return index.Bucket("0", using=using).run_flow(_held(whole_number("limit", limit, LIMIT), using))
+    members, count, _ = yield from index.held(whole_number("limit", limit, LIMIT), using)
+    locks, semaphores, _ = yield from _states(members, [], using)
+    return HeldLocks(locks, semaphores, more=count - len(members))
 
 
-async def aheld_locks(*, limit: int = 100, using: str = "default") -> HeldLocks:
-    """See held_locks()."""
-    return await index.Bucket("0", using=using).arun_flow(_held(whole_number("limit", limit, LIMIT), using))
-
-
+@operation(over=index.over)
 def find(
     name: str, *, within: Sequence[str] = (), limit: int = 100, using: str = "default"
-) -> list[HeldLock | HeldSemaphore]:
+) -> Flow[list[HeldLock | HeldSemaphore]]:
     """Return what is held under a name, of each kind; an empty list if nothing is.
 
     At most ``limit`` (1 to 10,000) holders of each. ``within`` names the semaphores that a semaphore is within, the
     outermost first; without it, those within others are not searched. One round trip.
     """
-    steps = _find(_members(name, within), whole_number("limit", limit, LIMIT), using)
-    return index.Bucket("0", using=using).run_flow(steps)
+    if isinstance(within, str):
+        raise InvalidValue(f"within must be a list of names, not {shortened(within)}.")
+    kinds = ("semaphore",) if within else KINDS
+    members = [HeldName.of(kind, name, within) for kind in kinds]
+    locks, semaphores, _ = yield from _states(members, [], using, holders=whole_number("limit", limit, LIMIT))
+    return [*locks, *semaphores]
 
 
-async def afind(
-    name: str, *, within: Sequence[str] = (), limit: int = 100, using: str = "default"
-) -> list[HeldLock | HeldSemaphore]:
-    """See find()."""
-    steps = _find(_members(name, within), whole_number("limit", limit, LIMIT), using)
-    return await index.Bucket("0", using=using).arun_flow(steps)
-
-
-def contended(*, limit: int = 20, using: str = "default") -> list[Contended]:
+@operation(over=index.over)
+def contended(*, limit: int = 20, using: str = "default") -> Flow[list[Contended]]:
     """Return the locks and semaphores with the longest waits in all, within the last 24 hours.
 
     At most ``limit`` (1 to 200). One round trip; on a Cluster one per node.
     """
-    return index.Bucket("0", using=using).run_flow(index.contended(whole_number("limit", limit, (1, 200)), using))
+    return index.contended(whole_number("limit", limit, (1, 200)), using)
 
 
-async def acontended(*, limit: int = 20, using: str = "default") -> list[Contended]:
-    """See contended()."""
-    return await index.Bucket("0", using=using).arun_flow(
-        index.contended(whole_number("limit", limit, (1, 200)), using)
-    )
-
-
+@operation(over=index.over)
 def force_release(
     name: str,
     *,
@@ -103,7 +94,7 @@ def force_release(
     fence: int | None = None,
     within: Sequence[str] = (),
     using: str = "default",
-) -> list[Holder]:
+) -> Flow[list[Holder]]:
     """End the lease of a name's holder, wake a waiter as its release would, and return the holders whose leases ended.
 
     ``kind`` is "lock", "fairlock", "rwlock" or "semaphore". Of the last two all leases end, at most 10,000 per call, or
@@ -112,25 +103,14 @@ def force_release(
     or release, which raise LockLost; until then only a database that checks fences refuses its writes. Returns an empty
     list if nobody held it. Two round trips, one more for nested semaphores and for each 500 leases; logged as warnings.
     """
-    return index.Bucket("0", using=using).run_flow(force(kind, name, within, _fences(fence), using))
+    fences = ALL if fence is None else range(whole_number("fence", fence, (0, ALL[-1])), fence + 1)
+    return force(kind, name, within, fences, using)
 
 
-async def aforce_release(
-    name: str,
-    *,
-    kind: str = "lock",
-    fence: int | None = None,
-    within: Sequence[str] = (),
-    using: str = "default",
-) -> list[Holder]:
-    """See force_release()."""
-    return await index.Bucket("0", using=using).arun_flow(force(kind, name, within, _fences(fence), using))
-
-
-def _held(limit: int, using: str) -> Flow[HeldLocks]:
-    members, count, _ = yield from index.held(limit, using)
-    locks, semaphores, _ = yield from _states(members, [], using)
-    return HeldLocks(locks, semaphores, more=count - len(members))
+aheld_locks = twin(held_locks)
+afind = twin(find)
+acontended = twin(contended)
+aforce_release = twin(force_release)
 
 
 def _states(
@@ -145,17 +125,6 @@ def _states(
     return locks, semaphores, replies[len(members) :]
 
 
-def _members(name: str, within: Sequence[str]) -> list[HeldName]:
-    if isinstance(within, str):
-        raise InvalidValue(f"within must be a list of names, not {shortened(within)}.")
-    return [HeldName.of("semaphore", name, within)] if within else [HeldName.of(kind, name) for kind in KINDS]
-
-
-def _find(members: Sequence[HeldName], limit: int, using: str) -> Flow[list[HeldLock | HeldSemaphore]]:
-    locks, semaphores, _ = yield from _states(members, [], using, holders=limit)
-    return [*locks, *semaphores]
-
-
 def _member(kind: str, name: str, within: Sequence[str]) -> HeldName:
     if kind not in KINDS:
         hint = did_you_mean(kind, KINDS)
@@ -163,25 +132,6 @@ def _member(kind: str, name: str, within: Sequence[str]) -> HeldName:
     if isinstance(within, str) or (within and kind != "semaphore"):
         raise InvalidValue(f"within must be a list of names, and only a semaphore has one, not {shortened(within)}.")
     return HeldName.of(kind, name, within)
-
-
-def _fences(fence: int | None) -> range:
-    if fence is None:
-        return ALL
-    return range(whole_number("fence", fence, (0, ALL[-1])), fence + 1)
-
-
-@dataclass
-class _Slots:
-    """The values that the scripts of slots need."""
-
-    member: str
-    bucket: Bucket
-    limit: int
-    weight: int
-
-    def keys(self) -> SlotKeys:
-        return self.bucket.slot_keys(HeldName(self.member))
 
 
 def force(kind: str, name: str, within: Sequence[str], fences: range, using: str) -> Flow[list[Holder]]:
@@ -216,20 +166,34 @@ def _releases_of_slots(member: HeldName, bucket: Bucket, fences: range) -> Flow[
     chosen = {entry: lease for entry, lease in leases.items() if lease.fence in fences}
     inner = [other for _, other in index.members(listed) if other.startswith(f"{member}:")]
     innermost = (yield from _innermost(inner[:MAX_NESTED], bucket)) if chosen and inner else {}
-    fair = bool(queued) or member.kind in FAIR
+    fair = bool(queued)
 
     @cache
-    def levels(home: HeldName, limits: tuple[int, ...], weight: int) -> slots.Levels:
-        pairs = zip(home.levels, chain(limits, repeat(limits[-1])), strict=False)
-        return slots.Levels([_Slots(str(level), bucket, limit, weight) for level, limit in pairs], fair=fair)
+    def source(home: HeldName, limits: tuple[int, ...], weight: int) -> SlotLock:
+        if home.kind == "semaphore":
+            in_order = fair and len(home.names) == 1
+            return semaphore(home.names, limits, weight=weight, fair=in_order, using=bucket.using)
+        kind: type[SlotLock] = FairLock if home.kind == "fairlock" else ReadLock if weight == 1 else WriteLock
+        return kind(home.names[0], using=bucket.using)
 
     def release(entry: str, lease: StoredLease) -> ScriptCall:
         token, limit, *weight = entry.split(" ")
         home = innermost.get(token, member)
-        level = levels(home, lease.limits or (int(limit),), int(weight[0]) if weight else 1)
-        return level.release(token, unsure=True)
+        holder = source(home, lease.limits or (int(limit),), int(weight[0]) if weight else 1)
+        return holder.release_step(token, unsure=True)
 
     return [(lease, release(entry, lease)) for entry, lease in chosen.items()]
+
+
+def semaphore(
+    names: Sequence[str], limits: Sequence[int], *, weight: int = 1, fair: bool = False, using: str
+) -> Semaphore:
+    """Return the semaphore with a name, the last one, within those before it. The last limit is that of all further."""
+    *outer, own = zip(names, chain(limits, repeat(limits[-1])), strict=False)
+    within = None
+    for name, limit in outer:
+        within = Semaphore(name, limit, within=within, using=using)
+    return Semaphore(*own, weight=weight, fair=fair, within=within, using=using)
 
 
 def _innermost(inner: Sequence[HeldName], bucket: Bucket) -> Flow[dict[str, HeldName]]:
@@ -272,17 +236,28 @@ class Summary(NamedTuple):
     recent: list[LockWaits]
 
 
-def read_page(number: int, *, search: str = "", size: int = 100, using: str = "default") -> HeldPage:
+def read_page(number: int, search: str, size: int, using: str) -> Flow[HeldPage]:
     """Return a page of the names that contain the search, in any case; the last page for a number beyond it.
 
     The names are in the order in which their leases end. Two round trips.
     """
-    return index.Bucket("0", using=using).run_flow(_read_page(number, search.casefold(), size, using))
+    most = MOST_LISTED if search else min(max(1, number) * size, MOST_LISTED)
+    matches, held, awaited = yield from index.held(most, using, waiting=MAX_AWAITED)
+    matching = min(held, MOST_LISTED)
+    if search:
+        matches = [name for name in matches if any(search.casefold() in part.casefold() for part in name.names)]
+        matching = len(matches)
+    pages = max(1, -(-matching // size))
+    number = min(max(1, number), pages)
+    shown = matches[(number - 1) * size : number * size]
+    locks, semaphores, waiting = yield from _states(shown, index.count_waiters(awaited, using), using)
+    left_out = max(held - MOST_LISTED, 0)
+    return HeldPage(locks, semaphores, number, pages, matching, held, sum(waiting), left_out)
 
 
 def read_summary(most_waited: int, using: str) -> Flow[Summary]:
     """Read the summary. Two round trips."""
-    parts: list[Flow[Any]] = [_read_waiting(using), index.contended(most_waited, using), read_minutes(60, using)]
+    parts: list[Flow[Any]] = [_read_waiting(using), index.contended(most_waited, using), read_waits(60, using)]
     (held, waiting, awaited), most, recent = yield from gather(parts)
     return Summary(held, waiting, awaited, most, recent)
 
@@ -291,18 +266,3 @@ def _read_waiting(using: str) -> Flow[tuple[int, int, list[HeldLock]]]:
     _, held, names = yield from index.held(0, using, waiting=MAX_AWAITED)
     locks, _, waiting = yield from _states(names[:MAX_BLOCKING], index.count_waiters(names, using), using, holders=1)
     return held, sum(waiting), locks
-
-
-def _read_page(number: int, search: str, size: int, using: str) -> Flow[HeldPage]:
-    most = MOST_LISTED if search else min(max(1, number) * size, MOST_LISTED)
-    matches, held, awaited = yield from index.held(most, using, waiting=MAX_AWAITED)
-    matching = min(held, MOST_LISTED)
-    if search:
-        matches = [member for member in matches if any(search in name.casefold() for name in member.names)]
-        matching = len(matches)
-    pages = max(1, -(-matching // size))
-    number = min(max(1, number), pages)
-    shown = matches[(number - 1) * size : number * size]
-    locks, semaphores, waiting = yield from _states(shown, index.count_waiters(awaited, using), using)
-    left_out = max(held - MOST_LISTED, 0)
-    return HeldPage(locks, semaphores, number, pages, matching, held, sum(waiting), left_out)

@@ -6,10 +6,10 @@ from struct import Struct
 from typing import NamedTuple
 
 from redis_kit.core import scripts
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.steps import Batch
 from redis_kit.core.values.numbers import whole_number
-from redis_kit.locks.inspection.index import Bucket, all_buckets
+from redis_kit.locks.inspection.index import all_buckets, over
 
 GET_HISTORY = scripts.load("redis_kit.locks", "get_history")
 ENTRY = Struct(">6I")  # a minute or an hour since 1970, waits, ms in all, ms at most, timeouts, lost leases
@@ -33,44 +33,32 @@ class LockWaits(NamedTuple):
     lost: int
 
 
-def recent_waits(*, minutes: int = 60, using: str = "default") -> list[LockWaits]:
+@operation(over=over)
+def recent_waits(*, minutes: int = 60, using: str = "default") -> Flow[list[LockWaits]]:
     """Return the waits for all locks and semaphores in each of the last minutes, the present one last.
 
     ``minutes`` is from 1 to 4320. Waits below 50 ms are sampled: one of 16 counts for all. One round trip; on a Cluster
     one per node. Raises InvalidValue.
     """
-    return Bucket("0", using=using).run_flow(read_minutes(minutes, using))
+    return read_waits(minutes, using)
 
 
-async def arecent_waits(*, minutes: int = 60, using: str = "default") -> list[LockWaits]:
-    """See recent_waits()."""
-    return await Bucket("0", using=using).arun_flow(read_minutes(minutes, using))
-
-
-def lock_history(*, hours: int = 168, using: str = "default") -> list[LockWaits]:
+@operation(over=over)
+def lock_history(*, hours: int = 168, using: str = "default") -> Flow[list[LockWaits]]:
     """Return the waits for all locks and semaphores in each of the last hours, the present one last.
 
     ``hours`` is from 1 to 2160. Everything else is as with recent_waits().
     """
-    return Bucket("0", using=using).run_flow(read_hours(hours, using))
+    return read_waits(hours, using, by_hour=True)
 
 
-async def alock_history(*, hours: int = 168, using: str = "default") -> list[LockWaits]:
-    """See lock_history()."""
-    return await Bucket("0", using=using).arun_flow(read_hours(hours, using))
+arecent_waits = twin(recent_waits)
+alock_history = twin(lock_history)
 
 
-def read_minutes(count: int, using: str) -> Flow[list[LockWaits]]:
-    """See recent_waits()."""
-    return (yield from _read("minutes", 60, MINUTES, count, using))
-
-
-def read_hours(count: int, using: str) -> Flow[list[LockWaits]]:
-    """See lock_history()."""
-    return (yield from _read("hours", 3600, HOURS, count, using))
-
-
-def _read(part: str, seconds: int, stored: int, count: int, using: str) -> Flow[list[LockWaits]]:
+def read_waits(count: int, using: str, *, by_hour: bool = False) -> Flow[list[LockWaits]]:
+    """Read the waits in each of the last minutes, or hours. See recent_waits() and lock_history()."""
+    part, seconds, stored = ("hours", 3600, HOURS) if by_hour else ("minutes", 60, MINUTES)
     whole_number(part, count, (1, stored))
     steps = [GET_HISTORY([bucket.key(part)], [stored, seconds, count]) for bucket in all_buckets(using)]
     replies = yield Batch(steps)

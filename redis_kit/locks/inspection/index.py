@@ -111,10 +111,6 @@ class Bucket(Primitive):
             return INSPECT_LOCK([lock_keys.holder, lock_keys.waiters])
         return slots.inspect(self.slot_keys(member), count)
 
-    def count_waiters(self, names: Sequence[HeldName]) -> ScriptCall:
-        """Return the step that counts who waits for members of any kind."""
-        return COUNT_WAITERS([self.key(LockKeys(*parts_of(LockKeys, member)).waiters) for member in names])
-
     def list_held(self, limit: int, *, waiting: int = 0) -> ScriptCall:
         """Return the step that lists what is held, and names with waiters."""
         return LIST_HELD([self.key("live")], [limit, waiting])
@@ -123,6 +119,11 @@ class Bucket(Primitive):
 def bucket_of(member: HeldName, using: str) -> Bucket:
     """Return the bucket of a member."""
     return Bucket(member.bucket, using=using)
+
+
+def over(using: str) -> Bucket:
+    """Return what runs flows over all buckets."""
+    return Bucket("0", using=using)
 
 
 def all_buckets(using: str) -> list[Bucket]:
@@ -141,10 +142,11 @@ def held(limit: int, using: str, *, waiting: int = 0) -> Flow[Listed]:
 
 def count_waiters(names: Sequence[HeldName], using: str) -> list[ScriptCall]:
     """Return the steps that count who waits for some names."""
-    by_bucket: dict[str, list[HeldName]] = {}
+    by_bucket: dict[str, list[str]] = {}
     for name in names:
-        by_bucket.setdefault(name.bucket, []).append(name)
-    return [Bucket(bucket, using=using).count_waiters(same) for bucket, same in by_bucket.items()]
+        waiters = bucket_of(name, using).key(LockKeys(*parts_of(LockKeys, name)).waiters)
+        by_bucket.setdefault(name.bucket, []).append(waiters)
+    return [COUNT_WAITERS(keys) for keys in by_bucket.values()]
 
 
 def contended(limit: int, using: str) -> Flow[list[Contended]]:

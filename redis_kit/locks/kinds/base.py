@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Generic, Never, NoReturn, TypeVar, cast
 
 from redis_kit.core import conf
 from redis_kit.core.errors import RedisKitError
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.settings import KitSettings
@@ -22,10 +22,10 @@ from redis_kit.locks.leases.lease import (
     ExtendMode,
     Lease,
     check_live,
+    extension,
     mark_ended,
     note_extension,
     safe_deadline,
-    state_of,
 )
 from redis_kit.locks.leases.ownership import OwnedLeases, owned_by_name
 from redis_kit.locks.renewal import pending_releases, renewer
@@ -98,33 +98,30 @@ class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
         """Return the timeout of a lease, in seconds."""
         return conf.section(LockSettings).TIMEOUT if self.timeout is None else self.timeout
 
-    def release(self, lease: Lease | None = None) -> None:
+    @operation
+    def release(self, lease: Lease | None = None) -> Flow[None]:
         """Release the given lease, or the one that this thread or task acquired.
 
         Wakes one waiter. Raises NotHeld if there is no lease, LockLost if it ended before. After any other error the
         lease has ended for its holder too, and is released as soon as the server answers. One round trip.
         """
-        self.run_flow(self.release_flow(lease))
+        return self.release_flow(lease)
 
-    async def arelease(self, lease: Lease | None = None) -> None:
-        """See release()."""
-        await self.arun_flow(self.release_flow(lease))
-
-    def extend(self, additional_time: Seconds, *, replace_ttl: bool = False) -> bool:
+    @operation
+    def extend(self, additional_time: Seconds, *, replace_ttl: bool = False) -> Flow[bool]:
         """Extend the caller's lease. See Lease.extend()."""
-        return self.own_lease().extend(additional_time, replace_ttl=replace_ttl)
+        lease = self.own_lease()
+        return self.extend_flow(lease, *extension(lease, additional_time, replace_ttl))
 
-    async def aextend(self, additional_time: Seconds, *, replace_ttl: bool = False) -> bool:
-        """See extend()."""
-        return await self.own_lease().aextend(additional_time, replace_ttl=replace_ttl)
-
-    def reacquire(self) -> bool:
+    @operation
+    def reacquire(self) -> Flow[bool]:
         """Let the caller's lease start again with its full timeout. Raises LockLost if it has ended. One round trip."""
-        return self.own_lease().extend()
+        lease = self.own_lease()
+        return self.extend_flow(lease, *extension(lease))
 
-    async def areacquire(self) -> bool:
-        """See reacquire()."""
-        return await self.own_lease().aextend()
+    arelease = twin(release)
+    aextend = twin(extend)
+    areacquire = twin(reacquire)
 
     def sources(self) -> "tuple[BaseLock[Keys]]":
         """See BlockContext."""
@@ -146,7 +143,7 @@ class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
                 return cast(Refusal, reply)
             deadline = safe_deadline(attempt.sent_at, attempt.timeout)
             self.owned_leases.add(lease := Lease(self, token=attempt.token, fence=reply, deadline=deadline))
-            state_of(lease).late_until = attempt.late_until
+            lease.late_until = attempt.late_until
         except BaseException as error:
             if attempt.may_hold(error):
                 pending_releases.add(self, attempt.token)
@@ -178,7 +175,7 @@ class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
             self.abandon(lease)
             pending_releases.add_retry_note(error)
             raise
-        if late_until := state_of(lease).late_until:
+        if late_until := lease.late_until:
             pending_releases.add(self, lease.token, after=late_until - monotonic())
         if not was_held:
             mark_ended(lease, lost=True)
@@ -187,7 +184,7 @@ class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
     def abandon(self, lease: Lease) -> None:
         """End a lease and let the background release it. No round trip."""
         self._end(lease)
-        after = state_of(lease).late_until - monotonic()
+        after = lease.late_until - monotonic()
         pending_releases.add(self, lease.token, ends_by=lease.ends_by, after=after)
 
     def _end(self, lease: Lease) -> None:
@@ -206,14 +203,14 @@ class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
         try:
             ttl_ms = yield self.extend_step(lease.token, round(additional_time * 1000), mode)
         except BaseException as error:
-            renewer.reschedule(lease, extended_at=sent_at if replace_ttl else None, error=error)
+            renewer.reschedule(lease, error=error)
             raise
         if not ttl_ms:
             renewer.lose(lease, "the server did not know it any more when its holder extended it.")
             raise LockLost(f"{lease!r} has ended; it can't be extended, only acquired again.", self.name)
         check_live(lease)  # it may have been lost, or released, before the reply arrived
         lease.deadline = safe_deadline(sent_at, ttl_ms / 1000)
-        renewer.reschedule(lease, extended_at=sent_at)
+        renewer.reschedule(lease)
         return True
 
     def acquire_step(self, attempt: Attempt) -> ScriptCall:

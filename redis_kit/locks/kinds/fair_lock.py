@@ -1,6 +1,6 @@
 """Locks that are acquired in the order in which their callers came."""
 
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.primitive import with_own_init
 from redis_kit.core.steps import Call
 from redis_kit.locks.acquiring.attempt import Refusal
@@ -14,25 +14,19 @@ class BaseFairLock(SlotLock):
     fair = True
     exclusive = True
 
-    def locked(self) -> bool:
+    @operation(if_closed=True)
+    def locked(self) -> Flow[bool]:
         """Tell whether anyone holds it. One round trip."""
-        return bool(self.run_flow(self._used(), if_closed=1))
+        return bool((yield from self._used()))
 
-    async def alocked(self) -> bool:
-        """See locked()."""
-        return bool(await self.arun_flow(self._used(), if_closed=1))
-
-    def owned(self) -> bool:
+    @operation(if_closed=False)
+    def owned(self) -> Flow[bool]:
         """Tell whether this thread or task holds it, as the server sees it. One round trip."""
-        return self.run_flow(self._is_owned(), if_closed=False)
-
-    async def aowned(self) -> bool:
-        """See owned()."""
-        return await self.arun_flow(self._is_owned(), if_closed=False)
-
-    def _is_owned(self) -> Flow[bool]:
         lease = self.owned_leases.latest()
         return lease is not None and bool((yield Call("EXISTS", f"{self.keys().lease}:{lease.token}")))
+
+    alocked = twin(locked)
+    aowned = twin(owned)
 
     def refusal_error(self, refusal: Refusal) -> LockNotAcquired:
         """See BaseLock."""

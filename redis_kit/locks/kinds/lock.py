@@ -1,7 +1,7 @@
 """A lock: one holder at a time, in every process, for a limited time."""
 
 from redis_kit.core import scripts
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.primitive import with_own_init
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Argument, Call
@@ -31,31 +31,22 @@ class Lock(BaseLock[LockKeys]):
     key_names = LockKeys
     exclusive = True
 
-    def locked(self) -> bool:
+    @operation(if_closed=True)
+    def locked(self) -> Flow[bool]:
         """Tell whether anyone holds it. One round trip."""
-        return bool(self.run_flow(self._is_locked(), if_closed=True))
-
-    async def alocked(self) -> bool:
-        """See locked()."""
-        return bool(await self.arun_flow(self._is_locked(), if_closed=True))
-
-    def owned(self) -> bool:
-        """Tell whether this thread or task holds it, as the server sees it. One round trip."""
-        return self.run_flow(self._is_owned(), if_closed=False)
-
-    async def aowned(self) -> bool:
-        """See owned()."""
-        return await self.arun_flow(self._is_owned(), if_closed=False)
-
-    def _is_locked(self) -> Flow[bool]:
         start = yield Call("GETRANGE", self.keys().holder, 0, 0)
         return bool(start) and start != RESERVED
 
-    def _is_owned(self) -> Flow[bool]:
+    @operation(if_closed=False)
+    def owned(self) -> Flow[bool]:
+        """Tell whether this thread or task holds it, as the server sees it. One round trip."""
         if (lease := self.owned_leases.latest()) is None:
             return False
         start = yield Call("GETRANGE", self.keys().holder, 0, len(lease.token) - 1)
         return bool(start == lease.token.encode())
+
+    alocked = twin(locked)
+    aowned = twin(owned)
 
     def acquire_step(self, attempt: Attempt) -> ScriptCall:
         """See BaseLock."""

@@ -3,12 +3,14 @@
 import contextlib
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from time import monotonic
 from typing import Any, Unpack
 
 from redis_kit.core.errors import InvalidName, InvalidValue
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, single
 from redis_kit.core.gather import gather
+from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.text import shortened, unexpected
 from redis_kit.locks.acquiring import wait
 from redis_kit.locks.acquiring.reentrancy import is_still_needed
@@ -19,7 +21,7 @@ from redis_kit.locks.kinds.blocks import BlockContext
 from redis_kit.locks.kinds.lock import Lock
 from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
 from redis_kit.locks.leases.group import LeaseGroup, raise_first
-from redis_kit.locks.leases.lease import ExtendMode, Lease, safe_deadline, state_of
+from redis_kit.locks.leases.lease import ExtendMode, Lease, safe_deadline
 from redis_kit.locks.leases.ownership import OwnedLeases
 from redis_kit.locks.renewal import renewer, scheduler
 
@@ -147,7 +149,7 @@ class _Acquisition:
     def _removed(self, keep: int = 0) -> list[Lease]:
         # All but those that the caller held before.
         removed = [(lock, lease) for lock in self.locks[keep:] if (lease := self.leases.pop(lock, None))]
-        return [lease for lock, lease in removed if not (state_of(lease).reentries and is_still_needed(lock, lease))]
+        return [lease for lock, lease in removed if not (lease.reentries and is_still_needed(lock, lease))]
 
     def _acquire_free(self) -> Flow[LockNotAcquired | None]:
         # The locks after a refused one are released: to hold them during the wait could close a circle of waits.
@@ -165,14 +167,15 @@ class _Acquisition:
         return result
 
     def _wait_for(self, lock: AnyLock) -> Flow[LockNotAcquired | None]:
-        waiting = [lease for lease in self.leases.values() if not (state_of(lease).reentries or lease.source.renew)]
-        renewal = _GroupRenewal(waiting)
+        waiting = [lease for lease in self.leases.values() if not (lease.reentries or lease.source.renew)]
+        renewal = partial(_renew, waiting)
         try:
             with contextlib.suppress(CannotRenew):  # without renewal they last for their timeout
-                renewal.start()
+                if waiting:
+                    scheduler.add(renewal, after=_pause(waiting), lane=lock.using)
             result = yield from self._acquire(lock, max(self.deadline - monotonic(), 0))
         finally:
-            scheduler.remove(renewal.run_once)
+            scheduler.remove(renewal)
         if not isinstance(result, Lease):
             return _refusal_error(lock, result)
         # Each starts again with its full timeout.
@@ -184,33 +187,25 @@ class _Acquisition:
         return None
 
 
-class _GroupRenewal:
-    """Renews leases while the caller waits for another one."""
-
-    def __init__(self, leases: Sequence[Lease]) -> None:
-        self.leases = leases
-        self.pause = min((lease.source.lease_timeout for lease in leases), default=0) * renewer.SHARE
-
-    def start(self) -> None:
-        if self.leases:
-            scheduler.add(self.run_once, after=self.pause, lane=self.leases[0].source.using)
-
-    def run_once(self) -> float:
-        """Renew them. One round trip."""
-        sent_at, before = monotonic(), [lease.deadline for lease in self.leases]
-        flows = [_renewed(lease) for lease in self.leases]
-        results = self.leases[0].source.run_flow(gather(flows, return_exceptions=True))
-        for lease, deadline, ttl_ms in zip(self.leases, before, results, strict=True):
-            # A lost lease is noticed after the wait.
-            if isinstance(ttl_ms, int) and ttl_ms and lease.deadline == deadline:
-                lease.deadline = safe_deadline(sent_at, ttl_ms / 1000)
-                renewer.reschedule(lease)
-        return self.pause
+def _renew(leases: Sequence[Lease]) -> float:
+    """Renew leases while the caller waits for another one. One round trip."""
+    sent_at, before = monotonic(), [lease.deadline for lease in leases]
+    flows = [single(_renewal_step(lease)) for lease in leases]
+    results = leases[0].source.run_flow(gather(flows, return_exceptions=True))
+    for lease, deadline, ttl_ms in zip(leases, before, results, strict=True):
+        # A lost lease is noticed after the wait.
+        if isinstance(ttl_ms, int) and ttl_ms and lease.deadline == deadline:
+            lease.deadline = safe_deadline(sent_at, ttl_ms / 1000)
+            renewer.reschedule(lease)
+    return _pause(leases)
 
 
-def _renewed(lease: Lease) -> Flow[Any]:
-    ttl_ms = round(lease.source.lease_timeout * 1000)
-    return (yield lease.source.extend_step(lease.token, ttl_ms, ExtendMode.AT_LEAST))
+def _renewal_step(lease: Lease) -> ScriptCall:
+    return lease.source.extend_step(lease.token, round(lease.source.lease_timeout * 1000), ExtendMode.AT_LEAST)
+
+
+def _pause(leases: Sequence[Lease]) -> float:
+    return min(lease.source.lease_timeout for lease in leases) * renewer.SHARE
 
 
 def _lock(given: Any, options: LockOptions) -> AnyLock:

@@ -3,9 +3,8 @@
 from collections import deque
 from typing import Any, Unpack
 
-from redis_kit.core import flow, scripts
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call
 from redis_kit.core.text import shortened
@@ -14,9 +13,6 @@ from redis_kit.locks.acquiring.attempt import Attempt, Refusal
 from redis_kit.locks.arguments import LIMIT, LeaseOptions, Seconds, flag
 from redis_kit.locks.errors import LockNotAcquired
 from redis_kit.locks.kinds import slots
-
-SET_LIMIT = scripts.load("redis_kit.locks", "set_limit")
-SET_FAIR_LIMIT = scripts.load("redis_kit.locks", "set_fair_limit")
 
 
 class Semaphore(slots.SlotLock):
@@ -57,37 +53,39 @@ class Semaphore(slots.SlotLock):
     def __repr__(self) -> str:
         return super().__repr__() if self.within is None else f"{super().__repr__()[:-1]} within {self.within.name!r}>"
 
-    def used(self) -> int:
+    @operation
+    def used(self) -> Flow[int]:
         """Return how many slots are in use. One round trip."""
-        return self.run_flow(self._used())
+        return self._used()
 
-    async def aused(self) -> int:
-        """See used()."""
-        return await self.arun_flow(self._used())
-
-    def set_limit(self, number: int | None) -> None:
+    @operation
+    def set_limit(self, number: int | None) -> Flow[None]:
         """Override the limits that the code of all processes states, by 1 to 1,000,000; None ends the override.
 
-        It takes effect at once and lasts until it is changed, even while no slot is held. A higher limit wakes waiters.
-        A lower one ends no lease, but admits no caller until enough slots are free. One round trip.
+        It takes effect at once and lasts until it is changed, even while no slot is held. Callers that wait notice a
+        higher limit within a second. A lower one ends no lease, but admits no caller until enough slots are free. One
+        round trip.
         """
-        self.run_flow(flow.single(self._set_limit(number)))
+        key = self.keys().limit
+        if number is None:
+            yield Call("DEL", key)
+        else:
+            yield Call("SET", key, whole_number("number", number, LIMIT))
 
-    async def aset_limit(self, number: int | None) -> None:
-        """See set_limit()."""
-        await self.arun_flow(flow.single(self._set_limit(number)))
-
-    def position(self) -> int | None:
+    @operation
+    def position(self) -> Flow[int | None]:
         """Return the position in the queue of the first caller that waits through this object: 1 comes next.
 
         A dead waiter counts for up to 4 seconds. None if nobody waits, or if the semaphore is not fair. Of the callers
         through this object, only the last 100 are considered. One round trip.
         """
-        return self.run_flow(self._position())
+        queue, tickets = self.keys().queue, list(self._tickets)
+        ranks = (yield Batch([Call("ZRANK", queue, ticket) for ticket in tickets])) if tickets else ()
+        return min((rank + 1 for rank in ranks if rank is not None), default=None)
 
-    async def aposition(self) -> int | None:
-        """See position()."""
-        return await self.arun_flow(self._position())
+    aused = twin(used)
+    aset_limit = twin(set_limit)
+    aposition = twin(position)
 
     @property
     def local_key(self) -> str:
@@ -121,18 +119,6 @@ class Semaphore(slots.SlotLock):
         if full.limit < level.limit:
             text += f". Its limit is {level.limit} here and {full.limit} elsewhere; the smaller one counts"
         return LockNotAcquired(f"{text}.", self.name, full.holder.process_text if full.holder else "")
-
-    def _set_limit(self, number: int | None) -> ScriptCall:
-        limit = "" if number is None else whole_number("number", number, LIMIT)
-        keys = self.keys()
-        if self.fair:
-            return SET_FAIR_LIMIT(slots.fair_keys(keys), [limit, self.limit])
-        return SET_LIMIT([keys.limit, keys.waiters, keys.signal], [limit])
-
-    def _position(self) -> Flow[int | None]:
-        queue, tickets = self.keys().queue, list(self._tickets)
-        ranks = (yield Batch([Call("ZRANK", queue, ticket) for ticket in tickets])) if tickets else ()
-        return min((rank + 1 for rank in ranks if rank is not None), default=None)
 
     def _checked_outer(self, within: Any) -> "Semaphore":
         if not isinstance(within, Semaphore):

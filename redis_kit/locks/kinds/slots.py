@@ -1,19 +1,16 @@
 """Slots, of which semaphores and fair locks are made: the keys and arguments of their scripts."""
 
-import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from operator import attrgetter
 from time import monotonic
-from typing import NamedTuple, Protocol
-from weakref import WeakKeyDictionary
+from typing import NamedTuple
 
 from redis_kit.core import scripts
 from redis_kit.core.flow import Flow
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Argument
 from redis_kit.locks.acquiring.attempt import Attempt
-from redis_kit.locks.acquiring.local_queue import LocalQueue
 from redis_kit.locks.arguments import TIMEOUT
 from redis_kit.locks.holders.holder import Holder, describe_caller, parse_slot
 from redis_kit.locks.keys import SlotKeys
@@ -29,77 +26,13 @@ INSPECT = scripts.load("redis_kit.locks", "inspect_slots")
 
 REPEAT = 0.5  # seconds after which a process tells again that its waiters are there, when it sends a request anyway
 
-_reported_at: WeakKeyDictionary[LocalQueue, float] = WeakKeyDictionary()
+KeyNames = Callable[[SlotKeys], Sequence[str]]
 
 _acquired_keys = attrgetter("holders", "limits", "limit", "waiters")
 _released_keys = attrgetter("holders", "limits", "waiters", "signal")
 _extended_keys = attrgetter("holders", "limits")
 _inspected_keys = attrgetter("holders", "limits", "limit", "waiters", "lease")
-fair_keys = attrgetter("holders", "limits", "limit", "waiters", "queue", "tickets")
-
-
-class Slots(Protocol):
-    """A number of slots, and how many of them a lease takes."""
-
-    member: str
-    limit: int
-    weight: int
-
-    def keys(self) -> SlotKeys:
-        """Return its keys."""
-
-
-class Levels:
-    """A semaphore and those that it is within, the outermost first, as scripts take them. Fair ones have one level."""
-
-    def __init__(self, levels: Sequence[Slots], *, fair: bool) -> None:
-        self.levels, self.fair, self.weight = levels, fair, levels[-1].weight
-        suffix = "" if self.weight == 1 else f" {self.weight}"
-        self._parts = [(f" {level.limit}{suffix}", level.member) for level in levels]
-        self._weight = (self.weight,) if suffix else ()
-        self._about = f"{','.join(str(level.limit) for level in levels)} {self.weight}"
-
-    def acquire(self, attempt: Attempt) -> ScriptCall:
-        """Return the step that acquires slots of all levels or of none; if fair, in the order of the queue."""
-        keys = self._keys(attempt.token, fair_keys if self.fair else _acquired_keys)
-        about = f"{self._about} {attempt.ttl_ms} ".encode() + describe_caller(ahead=6)
-        request = f"{attempt.waiter_ttl} {attempt.woken} {attempt.waiting_since}"
-        if attempt.waiting_since:
-            outermost = self.levels[0].keys()
-            keys += [] if self.fair else [level.keys().signal for level in self.levels]
-            keys += [outermost.waited, outermost.waits]
-        if not self.fair:
-            return ACQUIRE(keys, [about, attempt.ttl_ms, request, *self.arguments(attempt.token)])
-        args: list[Argument] = [about, attempt.ttl_ms, f"{request} {attempt.wake_up_list}"]
-        args += self.arguments(attempt.token)
-        if tickets := _local_tickets(attempt):
-            args[5:] = [self.weight, *tickets]
-        return ACQUIRE_FAIR(keys, args)
-
-    def release(self, token: str, *, unsure: bool) -> ScriptCall:
-        """Return the step that releases them on all levels, or gives up a ticket. See BaseLock.release_step()."""
-        args = self.arguments(token)
-        if unsure:
-            args = (*args, 1) if self._weight else (*args, 1, 1)
-        if self.fair:
-            return RELEASE_FAIR(self._keys(token, fair_keys), args)
-        return RELEASE(self._keys(token, _released_keys), args)
-
-    def extend(self, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall:
-        """Return the step that extends the lease on all levels."""
-        return EXTEND(self._keys(token, _extended_keys), [ttl_ms, mode, int(TIMEOUT[1] * 1000), *self.arguments(token)])
-
-    def arguments(self, token: str) -> tuple[Argument, ...]:
-        """Return of each level the entry of a token among the holders, and the member; then a weight other than 1."""
-        return (*[value for end, member in self._parts for value in (token + end, member)], *self._weight)
-
-    def _keys(self, token: str, keys_of: Callable[[SlotKeys], Sequence[str]]) -> list[str]:
-        outermost = self.levels[0].keys()
-        return [
-            outermost.live,
-            f"{outermost.lease}:{token}",
-            *[key for level in self.levels for key in keys_of(level.keys())],
-        ]
+_fair_keys = attrgetter("holders", "limits", "limit", "waiters", "queue", "tickets")
 
 
 class SlotRefusal(NamedTuple):
@@ -129,27 +62,70 @@ class SlotLock(BaseLock[SlotKeys]):
     key_names = SlotKeys
     limit = 1
     weight = 1
+    _level_keys: tuple[SlotKeys | None, dict[KeyNames, list[str]]] = None, {}
 
     @cached_property
     def levels(self) -> "tuple[SlotLock, ...]":
-        """Return it and the semaphores that it is within, the outermost first."""
+        """Return it and the semaphores that it is within, the outermost first. A fair one has one level."""
         return (self,)
 
-    @cached_property
-    def _scripts(self) -> Levels:
-        return Levels(self.levels, fair=self.fair)
-
     def acquire_step(self, attempt: Attempt) -> ScriptCall:
-        """See BaseLock."""
-        return self._scripts.acquire(attempt)
+        """See BaseLock. It acquires slots of all levels or of none; if fair, in the order of the queue."""
+        keys = self._script_keys(attempt.token, _fair_keys if self.fair else _acquired_keys)
+        about = f"{self._stated} {attempt.ttl_ms} ".encode() + describe_caller(ahead=6)
+        request = f"{attempt.waiter_ttl} {attempt.woken} {attempt.waiting_since}"
+        if attempt.waiting_since:
+            outermost = self.levels[0].keys()
+            keys += [] if self.fair else [level.keys().signal for level in self.levels]
+            keys += [outermost.waited, outermost.waits]
+        if not self.fair:
+            return ACQUIRE(keys, [about, attempt.ttl_ms, request, *self._slots(attempt.token)])
+        args: list[Argument] = [about, attempt.ttl_ms, f"{request} {attempt.wake_up_list}"]
+        args += self._slots(attempt.token)
+        if tickets := _local_tickets(attempt):
+            args[5:] = [self.weight, *tickets]
+        return ACQUIRE_FAIR(keys, args)
 
     def release_step(self, token: str, *, unsure: bool = False) -> ScriptCall:
         """See BaseLock."""
-        return self._scripts.release(token, unsure=unsure)
+        args = self._slots(token)
+        if unsure:
+            args += [1] if self._heavy else [1, 1]
+        if self.fair:
+            return RELEASE_FAIR(self._script_keys(token, _fair_keys), args)
+        return RELEASE(self._script_keys(token, _released_keys), args)
 
     def extend_step(self, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall:
         """See BaseLock."""
-        return self._scripts.extend(token, ttl_ms, mode)
+        args = [ttl_ms, mode, int(TIMEOUT[1] * 1000), *self._slots(token)]
+        return EXTEND(self._script_keys(token, _extended_keys), args)
+
+    @cached_property
+    def _heavy(self) -> list[int]:
+        return [] if self.weight == 1 else [self.weight]
+
+    @cached_property
+    def _stated(self) -> str:
+        return f"{','.join(str(level.limit) for level in self.levels)} {self.weight}"
+
+    @cached_property
+    def _entries(self) -> list[tuple[str, str]]:
+        weight = "".join(f" {weight}" for weight in self._heavy)
+        return [(f" {level.limit}{weight}", level.member) for level in self.levels]
+
+    def _slots(self, token: str) -> list[Argument]:
+        """Return of each level the entry of a token among the holders, and the member; then a weight other than 1."""
+        return [*[value for entry, member in self._entries for value in (token + entry, member)], *self._heavy]
+
+    def _script_keys(self, token: str, names: KeyNames) -> list[str]:
+        outermost = self.levels[0].keys()
+        known, by_names = self._level_keys
+        if known is not outermost:  # the prefix has changed
+            by_names = {}
+            self._level_keys = outermost, by_names
+        if names not in by_names:
+            by_names[names] = [key for level in self.levels for key in names(level.keys())]
+        return [outermost.live, f"{outermost.lease}:{token}", *by_names[names]]
 
     def _used(self) -> Flow[int]:
         reply = yield inspect(self.keys(), 0)
@@ -164,7 +140,7 @@ def inspect(keys: SlotKeys, count: int) -> ScriptCall:
 def _local_tickets(attempt: Attempt) -> list[str]:
     """Return the tickets of this process for the same name, if it is time to tell the server that they still wait."""
     queue, now = attempt.local_queue, monotonic()
-    if queue is None or attempt.woken or not attempt.waiting_since or now - _reported_at.get(queue, -math.inf) < REPEAT:
+    if queue is None or attempt.woken or not attempt.waiting_since or now - queue.reported_at < REPEAT:
         return []
-    _reported_at[queue] = now
+    queue.reported_at = now
     return queue.tokens()

@@ -16,8 +16,6 @@ class LeaseGroup(LeaseContext):
     common fence. If several fail, the first error is raised once all were released or extended.
     """
 
-    __slots__ = ("leases",)
-
     def __init__(self, leases: Sequence[Lease]) -> None:
         self.leases = tuple(leases)
 

@@ -75,26 +75,8 @@ class LeaseSource(Protocol):
     async def arun_flow(self, steps: Flow[Any], **answers: Any) -> Any: ...
 
 
-class LeaseState:
-    """Internal state of a lease, which its holder does not see."""
-
-    __slots__ = ("ending", "extended_until", "late_until", "pid", "reentries", "timeout", "until_commit", "watch")
-
-    def __init__(self, timeout: float) -> None:
-        self.timeout = timeout  # seconds for which it starts again: the longest that one of its blocks stated
-        self.pid = getpid()
-        self.ending: type[NotHeld] | None = None
-        self.extended_until = 0.0  # the latest end that an extension may have set
-        self.late_until = 0.0  # until when a lost request for the lease may still reach the server
-        self.reentries = 0  # how often its owner acquired it again
-        self.until_commit = False  # released, and held until the end of a transaction
-        self.watch: Any = None  # the Watch of a lease that is renewed or watched
-
-
 class LeaseContext:
     """A lease, or several that were acquired together. Their ``with`` block ends with their release."""
-
-    __slots__ = ()
 
     def release(self) -> None:
         """Release what is held. Raises LockLost if it ended before, NotHeld if it was released before. One round trip.
@@ -139,7 +121,7 @@ class LeaseContext:
 
     async def __aenter__(self) -> Self:
         for lease in self._all():
-            if watch := lease._state.watch:
+            if watch := lease.watch:
                 watch.enter()
         return self
 
@@ -169,12 +151,18 @@ class Lease(LeaseContext):
     ``time.monotonic()`` until which the lease is surely live.
     """
 
-    __slots__ = ("__weakref__", "_state", "acquired_at", "deadline", "fence", "source", "token")
-
     def __init__(self, source: LeaseSource, *, token: str, fence: int, deadline: float) -> None:
         self.source, self.token, self.fence = source, token, fence
         self.deadline, self.acquired_at = deadline, monotonic()
-        self._state = LeaseState(source.lease_timeout)
+        # What follows is for the kit alone.
+        self.timeout = source.lease_timeout  # seconds for which it starts again: the longest that a block of it stated
+        self.pid = getpid()
+        self.ending: type[NotHeld] | None = None
+        self.extended_until = 0.0  # the latest end that an extension may have set
+        self.late_until = 0.0  # until when a lost request for the lease may still reach the server
+        self.reentries = 0  # how often its owner acquired it again
+        self.until_commit = False  # released, and held until the end of a transaction
+        self.watch: Any = None  # the Watch of a lease that is renewed or watched
 
     def __repr__(self) -> str:
         return f"<Lease of {self.source!r}, fence {self.fence}>"
@@ -194,26 +182,23 @@ class Lease(LeaseContext):
         It turns False before the server lets anyone else in: the time counts from the moment at which the request was
         sent, less 1 % and 5 ms for clocks that drift. Always False in a forked child.
         """
-        state = self._state
-        return state.ending is None and monotonic() < self.deadline and getpid() == state.pid
+        return self.ending is None and monotonic() < self.deadline and getpid() == self.pid
 
     @property
     def lost(self) -> bool:
         """Tell whether it is known to have ended before it was released."""
-        ending = self._state.ending
-        return ending is LockLost or (ending is None and monotonic() >= self.deadline)
+        return self.ending is LockLost or (self.ending is None and monotonic() >= self.deadline)
 
     @property
     def over(self) -> bool:
         """Tell whether nothing is left to release: it was released or lost, or belongs to another process."""
-        state = self._state
-        is_released = state.until_commit and not state.reentries
-        return state.ending is not None or is_released or getpid() != state.pid
+        is_released = self.until_commit and not self.reentries
+        return self.ending is not None or is_released or getpid() != self.pid
 
     @property
     def ends_by(self) -> float:
         """Return the moment of ``time.monotonic()`` at which it has surely ended, whether replies were lost or not."""
-        return max(self._state.extended_until, latest_end(self.acquired_at, self._state.timeout))
+        return max(self.extended_until, latest_end(self.acquired_at, self.timeout))
 
     def _all(self) -> Sequence["Lease"]:
         return (self,)
@@ -226,42 +211,34 @@ class Lease(LeaseContext):
 
     def _left(self, error: BaseException | None) -> bool:
         """Note that the task leaves a block; True if ``error`` means nothing but the loss of the lease."""
-        state = self._state
-        if not state.watch or (state.reentries and not self.lost):
+        if not self.watch or (self.reentries and not self.lost):
             return False
-        return bool(state.watch.leave(error))
-
-
-def state_of(lease: Lease) -> LeaseState:
-    """Return the internal state of a lease."""
-    return lease._state
+        return bool(self.watch.leave(error))
 
 
 def check_live(lease: Lease) -> None:
     """Raise NotHeld or LockLost if this process knows that a lease has ended."""
-    state = lease._state
-    if getpid() != state.pid:
-        raise NotHeld(f"{lease!r} belongs to the process {state.pid}; a forked child must acquire its own.", lease.name)
-    if state.ending is not None:
-        how = "ended" if state.ending is LockLost else "was released"
-        raise state.ending(f"{lease!r} {how} before.", lease.name)
+    if getpid() != lease.pid:
+        raise NotHeld(f"{lease!r} belongs to the process {lease.pid}; a forked child must acquire its own.", lease.name)
+    if lease.ending is not None:
+        how = "ended" if lease.ending is LockLost else "was released"
+        raise lease.ending(f"{lease!r} {how} before.", lease.name)
 
 
 def mark_ended(lease: Lease, *, lost: bool = False) -> None:
     """Note that a lease has ended. The server is not told."""
-    lease.deadline, lease._state.ending = float("-inf"), LockLost if lost else NotHeld
+    lease.deadline, lease.ending = float("-inf"), LockLost if lost else NotHeld
 
 
 def note_extension(lease: Lease, since: float, timeout: float) -> None:
     """Note that the server is asked to extend a lease; the reply may get lost."""
-    state = lease._state
-    state.extended_until = max(state.extended_until, latest_end(since, min(timeout, TIMEOUT[1])))
+    lease.extended_until = max(lease.extended_until, latest_end(since, min(timeout, TIMEOUT[1])))
 
 
-def extension(lease: Lease, additional_time: Seconds | None, replace_ttl: bool) -> tuple[float, bool]:
+def extension(lease: Lease, additional_time: Seconds | None = None, replace_ttl: bool = True) -> tuple[float, bool]:
     """Return the arguments of extend() in seconds, and whether they replace the TTL. Raises InvalidValue."""
     if additional_time is None:
-        return lease._state.timeout, True
+        return lease.timeout, True
     return seconds("additional_time", additional_time, TIMEOUT), replace_ttl
 
 

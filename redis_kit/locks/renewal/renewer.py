@@ -5,9 +5,7 @@ import contextlib
 import inspect
 import logging
 import os
-import sys
 import threading
-import traceback
 from collections.abc import Coroutine
 from concurrent.futures import Future
 from time import monotonic
@@ -27,7 +25,6 @@ from redis_kit.locks.leases.lease import (
     mark_ended,
     note_extension,
     safe_deadline,
-    state_of,
 )
 from redis_kit.locks.leases.ownership import current_owner
 from redis_kit.locks.renewal import pending_releases, scheduler
@@ -43,8 +40,6 @@ class Watch:
 
     def __init__(self, lease: Lease, owner: Any) -> None:
         self.lease, self.owner = lease, owner
-        self.thread = threading.get_ident()
-        self.extended_at = lease.deadline - safe_deadline(0.0, state_of(lease).timeout)  # when it was requested
         self.error: RedisFailure | None = None  # of the last attempt to extend it
         self.reaches_max_hold = False
         self._decision = threading.Lock()  # held by what comes first: the release, or the loss
@@ -76,7 +71,7 @@ class Watch:
 
     def renew(self) -> float | None:
         """Renew the lease if that is due, and return the seconds until the next run. One round trip then."""
-        lease, now, full = self.lease, monotonic(), state_of(self.lease).timeout
+        lease, now, full = self.lease, monotonic(), self.lease.timeout
         before, max_hold, due = lease.deadline, lease.source.max_hold, _due(lease)
         if self.decided or self.reaches_max_hold or now >= before:
             return None
@@ -98,8 +93,8 @@ class Watch:
             return None
         if lease.deadline == before:  # else its holder made it shorter in the meantime
             lease.deadline = safe_deadline(now, ttl_ms / 1000)
-        self.extended_at, self.error = now, None
-        self.reaches_max_hold = timeout < state_of(lease).timeout
+        self.error = None
+        self.reaches_max_hold = timeout < lease.timeout
         return _due(lease) - monotonic()
 
     def compare_clock(self) -> float | None:
@@ -109,8 +104,8 @@ class Watch:
             return None
         if remaining > 0:
             return remaining
-        after = state_of(lease).timeout * DRIFT + MARGIN
-        if self.lose(self._why()) and state_of(lease).extended_until > monotonic():
+        after = lease.timeout * DRIFT + MARGIN
+        if self.lose(self._why()) and lease.extended_until > monotonic():
             # An extension whose reply was lost must not keep others out for longer than the lease.
             pending_releases.add(lease.source, lease.token, ends_by=lease.ends_by, after=after)
         return None
@@ -120,14 +115,8 @@ class Watch:
         if not source.renew:
             return f"it timed out, and {f'extend() failed: {error}' if error else 'was not extended.'}"
         if self.reaches_max_hold:
-            return (
-                f"it was held for {number(source.max_hold or 0)} seconds, its max_hold, and its holder is still here:\n"
-                f"{stack_of(self.owner, self.thread)}"
-            )
-        reason = f"the last attempt failed: {error}" if error else "the renewal came too late."
-        timeout = round((self.lease.deadline + MARGIN - self.extended_at) / (1 - DRIFT), 1)
-        ago = monotonic() - self.extended_at
-        return f"its timeout is {number(timeout)} s, it was renewed {ago:.1f} s ago, and {reason}"
+            return f"it was held for {number(source.max_hold or 0)} seconds, its max_hold."
+        return f"it ended, and {f'the last attempt failed: {error}' if error else 'the renewal came too late.'}"
 
     def lose(self, why: str) -> bool:
         """End the lease as lost and notify its owner; False if it was released, or lost, before."""
@@ -223,7 +212,7 @@ def start(lease: Lease) -> None:
 
     Raises CannotRenew if no thread can be started for it; then nothing is done. No round trip.
     """
-    watch = state_of(lease).watch = Watch(lease, current_owner())
+    watch = lease.watch = Watch(lease, current_owner())
     try:
         watch.schedule()
     except BaseException:
@@ -233,51 +222,28 @@ def start(lease: Lease) -> None:
 
 def stop(lease: Lease) -> None:
     """Stop watching and renewing: from now on the lease can't be lost, only released. No round trip."""
-    state = state_of(lease)
-    watch, state.watch = state.watch, None
+    watch, lease.watch = lease.watch, None
     if watch:
         watch.stop()
 
 
 def lose(lease: Lease, why: str) -> None:
     """End a lease that the server does not know any more, and notify its owner if it is watched. No round trip."""
-    watch = state_of(lease).watch
+    watch = lease.watch
     if not (watch and watch.lose(why)):
         mark_ended(lease, lost=True)
 
 
-def reschedule(lease: Lease, *, extended_at: float | None = None, error: BaseException | None = None) -> None:
+def reschedule(lease: Lease, *, error: BaseException | None = None) -> None:
     """Follow a lease's deadline, which an extension changed, or may have changed: it may be earlier than before.
 
-    ``extended_at`` is when its TTL began again, ``error`` is what the extension failed with.
+    ``error`` is what the extension failed with.
     """
-    watch = state_of(lease).watch
+    watch = lease.watch
     if watch and not watch.decided:
-        watch.extended_at = watch.extended_at if extended_at is None else extended_at
         watch.error = error if isinstance(error, RedisFailure) else None
         watch.schedule()
 
 
 def _due(lease: Lease) -> float:
-    return lease.deadline - state_of(lease).timeout * (1 - SHARE)
-
-
-def stack_of(owner: Any, thread: int) -> str:
-    """Return the stack of a task, or of the thread with this identifier, as text; the thread may run on."""
-    if isinstance(owner, asyncio.Task):
-        if owner.done():
-            return f"(the task {owner.get_name()} has ended)"
-        if asyncio.current_task(owner.get_loop()) is not owner:
-            return "".join(_suspended(owner.get_coro()))
-    elif not owner.is_alive():
-        return f"(the thread {owner.name} has ended)"
-    frame = sys._current_frames().get(thread)
-    return "".join(traceback.format_stack(frame)) if frame else "(its thread has ended)"
-
-
-def _suspended(coroutine: Any) -> list[str]:
-    lines: list[str] = []
-    while (frame := getattr(coroutine, "cr_frame", None) or getattr(coroutine, "gi_frame", None)) is not None:
-        lines += traceback.format_stack(frame, limit=1)
-        coroutine = getattr(coroutine, "cr_await", None) or getattr(coroutine, "gi_yieldfrom", None)
-    return lines
+    return lease.deadline - lease.timeout * (1 - SHARE)

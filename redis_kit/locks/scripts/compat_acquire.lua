@@ -1,31 +1,25 @@
 #!lua
 -- Acquire a lock of redis-py that is free, or that this very call has acquired before.
 --
--- KEYS[1]  name     string: the holder's token, as redis-py stores it
--- KEYS[2]  fence    string "<last fence> <last call that changed something> <token of our holder>"
--- KEYS[3]  waiters  string, while callers wait for a holder of this kind
--- ARGV[1]  token    of the holder to be
--- ARGV[2]  call     unique to this call; a client that repeats the command sends the same
--- ARGV[3]  ttl      timeout of the lease, ms
--- ARGV[4]  waiting  how long the caller counts as a waiter if it is refused, ms; 0 if it gives up then
--- returns  the fence, or {ms left of the lease, negative without an end, 1 if its holder will wake a waiter}
+-- KEYS[1]  name   string: the holder's token, as redis-py stores it
+-- KEYS[2]  fence  string "<last fence> <last call that changed something> <token of our holder>"
+-- ARGV[1]  token  of the holder to be
+-- ARGV[2]  call   unique to this call; a client that repeats the command sends the same
+-- ARGV[3]  ttl    timeout of the lease, ms
+-- returns  the fence, 0 if another holds it
 --
 -- Tokens need not be unique, since redis-py lets callers choose them; so a repeated request is recognised by its call.
 -- The fence is the server's clock in microseconds, or more. It is kept for an hour longer than the lease: that is how
 -- far back the clock may be set.
 
 local held = redis.call("GET", KEYS[1])
-local last, call, token = string.match(redis.call("GET", KEYS[2]) or "", "^(%d+) (%S+) (.*)$")
+local last, call = string.match(redis.call("GET", KEYS[2]) or "", "^(%d+) (%S+) ")
 if held and held == ARGV[1] and call == ARGV[2] then
     redis.call("PEXPIRE", KEYS[1], ARGV[3])
     return tonumber(last)
 end
 if held then
-    local ours = token == held
-    if ours and ARGV[4] ~= "0" then
-        redis.call("SET", KEYS[3], "1", "PX", ARGV[4])
-    end
-    return { redis.call("PTTL", KEYS[1]), ours and 1 or 0 }
+    return 0
 end
 
 local clock = redis.call("TIME")

@@ -1,14 +1,12 @@
 #!lua flags=allow-oom
--- Release a lock of redis-py and wake a waiter.
+-- Release a lock of redis-py.
 --
--- KEYS[1]  name     string: the holder's token
--- KEYS[2]  fence    string "<last fence> <last call that changed something> <token of our holder>"
--- KEYS[3]  waiters  string, while callers wait
--- KEYS[4]  signal   list on which waiters block
--- ARGV[1]  token    of the lease
--- ARGV[2]  call     unique to this call
+-- KEYS[1]  name         string: the holder's token
+-- KEYS[2]  fence        string "<last fence> <last call that changed something> <token of our holder>"
+-- ARGV[1]  token        of the lease
+-- ARGV[2]  call         unique to this call
 -- ARGV[3]  acquired_by  call that must have acquired it; empty for any call
--- ARGV[4]  fence    that the lease must have; empty for any fence
+-- ARGV[4]  fence        that the lease must have; empty for any fence
 -- returns  1 if the lock was released, 0 if this token does not hold it
 --
 -- A caller may also give the name and the token alone, which are those of redis-py's script.
@@ -24,17 +22,9 @@ local other_fence = (ARGV[4] or "") ~= "" and last ~= ARGV[4]
 if other_call or other_fence then
     return 0
 end
-local waited_for = KEYS[4] and redis.call("EXISTS", KEYS[3]) == 1
-local signals = waited_for and redis.call("LLEN", KEYS[4])
 
 redis.call("DEL", KEYS[1])
 if KEYS[2] and ARGV[2] then
     redis.call("SET", KEYS[2], (last or "0") .. " " .. ARGV[2] .. " ", "PX", 3600000)
-end
-if waited_for then
-    if signals == 0 then
-        redis.call("RPUSH", KEYS[4], "1")
-    end
-    redis.call("PEXPIRE", KEYS[4], 1000)
 end
 return 1

@@ -19,27 +19,16 @@
 
 local holders, limits, waiters, queue, tickets = KEYS[3], KEYS[4], KEYS[6], KEYS[7], KEYS[8]
 local slots, weight = ARGV[1], ARGV[3]
+local waits = redis.call("EXISTS", queue) == 1
+if waits then
+    -- @check_types waiters, queue, tickets
+end
 local held = redis.call("ZREM", holders, slots) == 1
 if held and weight then
 -- @include _remove_weight
     remove_weight(holders, weight)
 end
-local found = redis.call("EXISTS", holders, limits, queue)
-local waits = found > 0 and redis.call("EXISTS", queue) == 1
-if waits then
-    local checked, wrong = pcall(function()
-        -- @check_types waiters, queue, tickets
-    end)
-    if not checked then
-        local ends = redis.call("PEXPIRETIME", KEYS[2]) + 1
-        if held and ends > 0 then
-            redis.call("ZADD", holders, ends, slots)
-            redis.call("PEXPIREAT", holders, ends, "NX")
-            if weight then redis.call("ZINCRBY", holders, weight - 1, "extra") end
-        end
-        error(wrong, 0)
-    end
-end
+local found = redis.call("EXISTS", holders, limits)
 if held and (found == 0 or redis.call("EXISTS", holders) == 0) then
     redis.call("ZREM", KEYS[1], ARGV[2])
     if found > 0 then redis.call("DEL", limits) end

@@ -14,7 +14,7 @@ from redis.retry import Retry
 from redis_kit.core.errors import InvalidValue
 from redis_kit.locks.compat import Lock
 from redis_kit.locks.compat import lock as compat_flows
-from redis_kit.locks.compat.lock import side_keys
+from redis_kit.locks.compat.lock import fence_key
 from redis_kit.locks.errors import CannotRenew
 from redis_kit.locks.renewal import scheduler
 from tests.fixtures.servers import wait_for
@@ -67,7 +67,7 @@ def client(kit):
 def key(kit, client):
     name = f"{kit.prefix}:a"
     yield name
-    client.delete(name, *side_keys(name.encode()))
+    client.delete(name, fence_key(name.encode()))
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_lock_without_a_timeout_has_a_lease(bench, timeout):
 
 
 def test_lease_is_renewed_until_release(key, client, short_lease, caplog):
-    lock, fence = Lock(client, key), side_keys(key.encode()).fence
+    lock, fence = Lock(client, key), fence_key(key.encode())
     assert lock.acquire()
     client.pexpire(fence, 60_000)
     until = monotonic() + 1.5
@@ -205,9 +205,9 @@ def test_fence_grows_with_every_holder(bench):
         bench.run(lock.release())
         assert lock.fence is None
         if turn == 2:
-            bench.look.delete(*side_keys(bench.key().encode()))  # as after a loss of all data
+            bench.look.delete(fence_key(bench.key().encode()))  # as after a loss of all data
         if turn == 3:
-            bench.look.set(side_keys(bench.key().encode()).fence, f"{2**52} c ")  # as after a clock set back
+            bench.look.set(fence_key(bench.key().encode()), f"{2**52} c ")  # as after a clock set back
     assert fences == sorted(set(fences))
     assert fences[-1] == 2**52 + 2
 
@@ -221,7 +221,7 @@ def test_fence_is_of_the_own_token_only(bench):
 
 
 def test_fence_outlives_the_lease(bench):
-    lock, fence = bench.lock(timeout=10), side_keys(bench.key().encode()).fence
+    lock, fence = bench.lock(timeout=10), fence_key(bench.key().encode())
     bench.run(lock.acquire())
     for call in (lambda: lock.extend(10_000), lambda: lock.extend(20_000, replace_ttl=True), lock.reacquire):
         bench.run(call())
@@ -232,7 +232,7 @@ def test_nothing_is_left_but_a_fence_that_ends(bench):
     with bench.inside(bench.lock(timeout=10)):
         pass
     (left,) = bench.keys()
-    assert left == side_keys(bench.key().encode()).fence.decode()
+    assert left == fence_key(bench.key().encode()).decode()
     assert 0 < bench.look.pttl(left) <= 3_600_000
 
 

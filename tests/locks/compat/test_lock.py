@@ -4,6 +4,7 @@ import contextlib
 import logging
 import pickle
 import threading
+from pathlib import Path
 from time import monotonic
 
 import pytest
@@ -16,6 +17,19 @@ from tests.fixtures.kit import SERVERS, Kit
 from tests.locks.support.redispy import OURS, STOCK, Bench, Client
 
 pytestmark = pytest.mark.once
+
+COUNT = """
+from pathlib import Path
+import redis, redis.lock
+from redis_kit.locks.compat import Lock
+file, kind = Path(sys.argv[3]), {"ours": Lock, "stock": redis.lock.Lock}[sys.argv[4]]
+client = redis.Redis.from_url(sys.argv[2])
+for _ in range(20):
+    with client.lock(sys.argv[1] + ":a", lock_class=kind, timeout=30, sleep=0.005):
+        number = int(file.read_text())
+        os.sched_yield()
+        file.write_text(str(number + 1))
+"""
 
 ONE_SERVER = [("valkey", "ours"), ("valkey", "stock")]
 OTHERS = [(server, "ours") for server in SERVERS if server != "valkey"]
@@ -338,6 +352,14 @@ def test_stock_locks_of_the_same_name_are_excluded_and_exclude(bench):
     bench.run(mine.release())
     assert stock.acquire(blocking=False)
     stock.release()
+
+
+def test_locks_of_both_kinds_exclude_each_other_in_all_processes(kit, program, tmp_path: Path):
+    file = tmp_path / "counter"
+    file.write_text("0")
+    processes = [program(COUNT, file, kind) for kind in ("ours", "stock", "ours")]
+    assert [process.wait(60) for process in processes] == [0, 0, 0]
+    assert file.read_text() == "60"
 
 
 def test_client_may_be_told_to_use_our_class_only():

@@ -393,16 +393,6 @@ def test_key_of_another_type_is_reported_to_a_caller_that_waits(kit, twin, part)
     lease.release()
 
 
-@pytest.mark.parametrize("part", ["holders", "limits", "queue", "tickets", "waiters"])
-def test_limit_is_not_set_if_a_key_has_another_type(kit, twin, part):
-    semaphore = Semaphore("a", 3, fair=True)
-    key = f"{kit.prefix}:{{{semaphore.tag()}}}:semaphore:a:"
-    kit.client.set(key + part, "something else")
-    with pytest.raises(KeyConflict):
-        twin(semaphore.set_limit, 5)
-    assert kit.keys() == [key + part]
-
-
 def test_crowd_gets_in_one_after_another(kit):
     inside, most, done = [], [], []
 

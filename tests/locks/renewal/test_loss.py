@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from redis_kit.locks import Lock, LockLost
-from redis_kit.locks.leases.lease import state_of
 from redis_kit.locks.renewal import scheduler
 from tests.fixtures.servers import wait_for
 from tests.locks.support.leases import told
@@ -110,7 +109,7 @@ def test_task_that_has_left_is_not_cancelled(kit):
     async def main():
         for _ in range(200):
             async with Lock("a", timeout=0.1, renew=True) as lease:
-                watch = state_of(lease).watch
+                watch = lease.watch
             watch.lose("it was not")
             watch._cancel(asyncio.current_task())
             await asyncio.sleep(0)

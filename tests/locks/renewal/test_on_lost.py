@@ -9,7 +9,6 @@ from time import monotonic
 import pytest
 
 from redis_kit.locks import Lock, LockLost, Semaphore
-from redis_kit.locks.leases.lease import state_of
 from redis_kit.locks.renewal import renewer
 from tests.fixtures.servers import wait_for
 from tests.locks.support.leases import told
@@ -67,7 +66,7 @@ def test_on_lost_that_never_returns_delays_only_other_calls_of_on_lost(kit):
         assert began.wait(10)
         try:
             next_one = Lock("b", timeout=0.1, on_lost=on_lost).acquire()
-            wait_for(lambda: state_of(next_one).watch.decided)
+            wait_for(lambda: next_one.watch.decided)
             since = monotonic()
             wait_for(lambda: monotonic() > since + 0.8)
             assert other.held
@@ -182,7 +181,7 @@ def test_release_around_the_deadline_is_told_once_at_most(kit):
 def test_on_lost_is_not_called_again_where_its_thread_was_disturbed(kit):
     calls = []
     lease = Lock("a", timeout=10, on_lost=calls.append).acquire()
-    call = renewer._OnLostCall(state_of(lease).watch)
+    call = renewer._OnLostCall(lease.watch)
     call.run_once()
     call.run_once()
     assert calls == [lease]

@@ -438,6 +438,8 @@ def test_loss_after_a_failed_extension_is_logged_with_its_reason(far, twin, capl
     wait_for(lambda: lost)
     far.set("ok")
     reason = (
-        "its timeout is 0.6 s, it was renewed" if renew else "it timed out, and extend() failed: Redis can't be reached"
+        "it ended, and the last attempt failed: Redis can't be reached"
+        if renew
+        else "it timed out, and extend() failed: Redis can't be reached"
     )
     assert reason in caplog.text
