@@ -7,7 +7,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.metrics.families import MINUTES, Metric, MetricSource, Sample, since_block
 from redis_kit.queues.reports.stats import Errors, QueueStats, read_names, read_reports
-from redis_kit.queues.reports.workers import HOUR, WorkerInfo, read_lost, read_workers
+from redis_kit.queues.reports.workers import HOUR, WorkerInfo, read_workers
 
 QUEUE = ("queue",)
 JOBS = Metric(
@@ -60,9 +60,8 @@ class QueueMetrics(MetricSource):
         parts: list[Flow[Any]] = [
             read_reports(names, MINUTES, using, errors),
             read_workers(names, using, errors),
-            read_lost(names, using),
         ]
-        stats, workers, gone = yield from gather(parts)
+        stats, (workers, gone) = yield from gather(parts)
         reports = dict(list(stats.items())[:limit])
         samples = [sample for name, queue in reports.items() for sample in _queue(name, queue)]
         samples += [*_workers(workers, reports), LOST.sample(sum(worker.age < HOUR for worker in gone))]

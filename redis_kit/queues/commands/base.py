@@ -19,6 +19,11 @@ from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import discovery
 
 SHOWN = 20  # names
+FILTERS = {
+    "task": "of this task, such as shop.tasks.send_mail",
+    "error": "with this error, such as ValueError",
+    "tag": "with this tag, such as billing",
+}
 
 
 class QueueCommand(terminal.KitCommand):
@@ -87,6 +92,13 @@ def identifier(text: str) -> str:
         return validation.identifier("ID", text)
     except InvalidValue as error:
         raise ArgumentTypeError(str(error)) from error
+
+
+def add_filters(parser: CommandParser, *names: str) -> None:
+    """Add the options that choose jobs by the names of FILTERS."""
+    for name in names:
+        metavar = None if name == "tag" else "NAME"
+        parser.add_argument(f"--{name}", action=terminal.Once, metavar=metavar, help=f"only jobs {FILTERS[name]}")
 
 
 def jobs(number: int, state: str = "") -> str:

@@ -83,7 +83,7 @@ def check(names: Collection[str], listed: Collection[str], *, weighed: bool) -> 
     A worker registers its queues, so even a wrong name is registered after the first start; therefore a queue counts
     as used if a job was ever added. Two round trips if a name is not listed; no check while Redis is unavailable.
     """
-    from redis_kit.queues.reports.stats import never_used, queue_names
+    from redis_kit.queues.reports.stats import never_used, over, queue_names
 
     options = conf.section(QueueSettings).QUEUE_OPTIONS
     hints = {name: hint for name in options if name not in listed and (hint := did_you_mean(name, listed))}
@@ -91,7 +91,7 @@ def check(names: Collection[str], listed: Collection[str], *, weighed: bool) -> 
     if not (hints or unlisted):
         return
     try:
-        registered, unused = queue_names(), never_used(unlisted)
+        registered, unused = queue_names(), over("default").run_flow(never_used(unlisted))
     except RedisFailure:
         return
     for name in hints.keys() - registered:

@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 from redis_kit.core import terminal
 from redis_kit.core.terminal import aligned, cut, duration
 from redis_kit.core.text import clean
-from redis_kit.queues.commands.base import QueueCommand, jobs
+from redis_kit.queues.commands.base import QueueCommand, add_filters, jobs
 from redis_kit.queues.engine.done import DoneJob
 from redis_kit.queues.engine.job import JobInfo, State, cause
 from redis_kit.queues.engine.message import tags_of
@@ -46,10 +46,7 @@ class Command(QueueCommand):
         """Add the options."""
         super().add_arguments(parser)
         parser.add_argument("--state", action=terminal.Once, choices=(*STATES, "done"), help="only jobs of this state")
-        parser.add_argument(
-            "--task", action=terminal.Once, metavar="NAME", help="only jobs of this task, such as shop.tasks.send_mail"
-        )
-        parser.add_argument("--tag", action=terminal.Once, help="only jobs with this tag, such as billing")
+        add_filters(parser, "task", "tag")
         limit = f"number of jobs of each state and queue, 1 to {LIMIT} (default: 20)"
         parser.add_argument("--limit", type=terminal.whole(1, LIMIT), default=20, metavar="N", help=limit)
 

@@ -13,9 +13,9 @@ from redis_kit.core.terminal import aligned, cut, duration
 from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import QueueCommand, jobs, unreadable
 from redis_kit.queues.engine.feature import queue_views
-from redis_kit.queues.reports.stats import Errors, QueueStats, queue_names, queue_stats
+from redis_kit.queues.reports.stats import Errors, QueueStats, over, queue_names, queue_stats
 from redis_kit.queues.reports.unknown_calls import UnknownCalls
-from redis_kit.queues.reports.workers import DEAD, HOUR, UNRESPONSIVE, LostWorker, WorkerInfo, workers_and_lost
+from redis_kit.queues.reports.workers import DEAD, HOUR, UNRESPONSIVE, LostWorker, WorkerInfo, read_workers
 
 MINUTES = 6  # five full ones and the current one
 INTERVAL = 2.0  # seconds between two updates of --watch
@@ -79,15 +79,9 @@ class Command(QueueCommand):
 
 
 def _warnings(names: list[str], using: str) -> list[str]:
-    """Return a line if workers have seen the server's clock go back, and one for each worker in trouble.
-
-    These are dead workers that have jobs, workers that do not respond, and those that were lost in the last hour.
-    """
-    workers, lost = workers_and_lost(names, using=using, errors={})
-    back = max((worker.clock_back for worker in workers), default=0)
-    text = f"The server's clock went back by {back:,} s: scheduled jobs and the jobs of dead workers are late."
+    """Return a line for each dead worker that has jobs, that does not respond, or that was lost in the last hour."""
+    workers, lost = over(using).run_flow(read_workers(names, using, {}))
     return [
-        *[text] * bool(back),
         *(_dead(worker) for worker in workers if worker.state == DEAD and worker.jobs),
         *(_unresponsive(worker) for worker in workers if worker.state == UNRESPONSIVE),
         *(_lost(worker) for worker in lost if worker.age < HOUR),

@@ -1,21 +1,16 @@
 """``manage.py rk_retry``: retry dead jobs."""
 
-import time
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from redis_kit.core import terminal
-from redis_kit.core.terminal import duration
 from redis_kit.core.text import clean
-from redis_kit.queues.commands.base import SHOWN, QueueCommand, identifier, jobs
+from redis_kit.queues.commands.base import FILTERS, QueueCommand, add_filters, identifier, jobs
 from redis_kit.queues.engine.ids import in_full
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.reports import failures
-from redis_kit.queues.reports.failures import Group
 
 CHUNK = 1000  # jobs in one call
-FILTERS = ("task", "error", "tag")
 
 
 class Command(QueueCommand):
@@ -32,13 +27,7 @@ class Command(QueueCommand):
         parser.add_argument(
             "--limit", type=terminal.whole(1, 1_000_000), metavar="N", help="at most N jobs, the oldest first"
         )
-        parser.add_argument(
-            "--task", action=terminal.Once, metavar="NAME", help="only jobs of this task, such as shop.tasks.send_mail"
-        )
-        parser.add_argument(
-            "--error", action=terminal.Once, metavar="NAME", help="only jobs with this error, such as ValueError"
-        )
-        parser.add_argument("--tag", action=terminal.Once, help="only jobs with this tag, such as billing")
+        add_filters(parser, *FILTERS)
         terminal.add_no_input(parser)
 
     def run(self, *, name: str, using: str, ids: list[str], **options: Any) -> None:
@@ -60,8 +49,8 @@ class Command(QueueCommand):
         else:
             moved = _oldest(queue, limit)
         if not moved:
-            causes = "" if ids else _causes(queue.run_flow(failures.latest(queue)))
-            raise CommandError(f"Nothing was retried: no dead job of {clean(name)} matches.{clean(causes)}")
+            hint = f"rk_jobs {clean(name)} --state dead lists their tasks and errors."
+            raise CommandError(f"Nothing was retried: no dead job of {clean(name)} matches. {hint}")
         of = f" of {len(set(ids)):,}" if ids and moved < len(set(ids)) else ""
         data = {"queue": name, "retried": moved}
         self.report(f"Retried in {clean(name)}: {jobs(moved)}{of}.", data, as_json=options["json"])
@@ -72,17 +61,6 @@ def _confirm(queue: Queue) -> None:
     if count:
         question = f"{name} has {jobs(count, 'dead')}. Type 'yes' to retry all of them: "
         terminal.confirm(question, "yes", nothing="Nothing was retried")
-
-
-def _causes(groups: list[Group]) -> str:
-    texts = [_cause(group) for group in groups[:SHOWN]]
-    more = f"; and {len(groups) - SHOWN:,} more" if len(groups) > SHOWN else ""
-    return f" Dead jobs by task and error: {'; '.join(texts)}{more}." if texts else ""
-
-
-def _cause(group: Group) -> str:
-    ago = duration(max(0.0, time.time() - (group.first.died or 0)))
-    return f"{group.cause.task or 'no task'}, {group.cause.error or 'no error'}: {group.jobs:,}, the first {ago} ago"
 
 
 def _oldest(queue: Queue, limit: int | None) -> int:

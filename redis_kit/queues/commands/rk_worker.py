@@ -12,7 +12,7 @@ from django.core.management.base import CommandError, CommandParser
 from redis_kit.core import conf, connections, terminal
 from redis_kit.core.client import addresses
 from redis_kit.core.logs.filters import protect_default_handlers
-from redis_kit.core.text import clean
+from redis_kit.core.text import clean, counted
 from redis_kit.queues.commands import queue_names
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.worker.supervisor import autoreload, os_signals
@@ -79,7 +79,6 @@ class Command(terminal.KitCommand):
         with terminal.failing():
             from redis_kit.queues.tasks import discovery, middleware
             from redis_kit.queues.worker.options import Options
-            from redis_kit.queues.worker.shared.logs import counted
             from redis_kit.queues.worker.supervisor.supervisor import Supervisor
 
             discovery.discover()

@@ -28,11 +28,10 @@ from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.management import manage
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import failures
-from redis_kit.queues.reports import workers as worker_list
 from redis_kit.queues.reports.failures import Group
 from redis_kit.queues.reports.job_pages import JobFilter, all_matching
 from redis_kit.queues.reports.stats import queue_names
-from redis_kit.queues.reports.workers import Command
+from redis_kit.queues.reports.workers import Command, WorkerInfo, control_worker, list_workers
 
 ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 JOB = re.compile(rf"([^/]+)/({ID.pattern})(?:/([a-z]*))?")
@@ -75,6 +74,12 @@ DONE = {
         "Cancelled %(count)s job of %(queue)s.", "Cancelled %(count)s jobs of %(queue)s.", "number"
     ),
     "delete": ngettext_lazy("Deleted %(count)s job of %(queue)s.", "Deleted %(count)s jobs of %(queue)s.", "number"),
+}
+
+SENT = {
+    "quiet": gettext_lazy("Quiet: %(process)s finishes its jobs and claims no more."),
+    "resume": gettext_lazy("Resumed: %(process)s claims jobs again."),
+    "stop": gettext_lazy("Stopping: %(process)s finishes its jobs and exits."),
 }
 
 
@@ -181,26 +186,20 @@ class JobSelection(NamedTuple):
         text = _effect(action, len(jobs), Counter(task_of(info.body) for info in jobs))
         return text if self.ids else Effect(text, self._replace(ids=tuple(info.id for info in jobs)).value)
 
-    def retry(self) -> str:
-        """Make its dead jobs ready as if they were new. Raises InvalidValue if there are none."""
-        return self._change("retry", partial(manage.requeue_step, state="dead"))
+    def change(self, action: str) -> str:
+        """Carry out an action, and return how many jobs it changed. Raises InvalidValue if there are none.
 
-    def run_now(self) -> str:
-        """Make its scheduled jobs ready. Raises InvalidValue if there are none."""
-        return self._change("run_now", partial(manage.requeue_step, state="scheduled"))
-
-    def cancel(self) -> str:
-        """Cancel its waiting jobs now, the running ones by their workers. Raises InvalidValue if there are none."""
-        return self._change("cancel", provided("canceller"))
-
-    def delete(self) -> str:
-        """Delete its jobs that are in its state, and not running. Raises InvalidValue if there are none."""
-        return self._change("delete", partial(manage.delete_step, state=self.state))
-
-    def _change(self, action: str, step: Step) -> str:
+        Jobs are deleted only in the state of the selection, and running ones are cancelled by their workers.
+        """
+        steps: dict[str, Step] = {
+            "retry": partial(manage.requeue_step, state="dead"),
+            "run_now": partial(manage.requeue_step, state="scheduled"),
+            "cancel": provided("canceller"),
+            "delete": partial(manage.delete_step, state=self.state),
+        }
         queue = existing(self.queue)
         ids = self.ids or [info.id for info in self._read(queue)]
-        answers = queue.run_flow(_each(queue, ids, step))
+        answers = queue.run_flow(_each(queue, ids, steps[action]))
         changed, stopping = len(list(filter(None, answers))), answers.count(manage.STOPPING)
         if not changed:
             raise _none_in_state()
@@ -310,7 +309,7 @@ class SupervisorTarget(Target):
 
     def effect(self, action: str) -> str:
         """Return what the command stop will do. Two round trips. Raises InvalidValue if it is gone."""
-        workers = [worker for worker in worker_list.list_workers() if worker.supervisor == self.id]
+        workers = self._workers()
         if not workers:
             raise self._gone()
         jobs = [job.task or job.id for worker in workers for job in worker.held]
@@ -326,21 +325,19 @@ class SupervisorTarget(Target):
         sentences.append(_("A process manager such as systemd may start a new one."))
         return " ".join(sentences)
 
+    def _workers(self) -> list[WorkerInfo]:
+        return [worker for worker in list_workers() if worker.supervisor == self.id]
+
     def _gone(self) -> InvalidValue:
         return InvalidValue(_("No command was sent: %(process)s is gone.") % {"process": self.shown})
 
     def send(self, command: Command) -> str:
         """Send it the command quiet, resume or stop. Raises InvalidValue if it is gone. Five round trips."""
         # The log names the process that gets the command, so host and pid of the button are compared first.
-        workers = [worker for worker in worker_list.list_workers() if worker.supervisor == self.id]
-        is_running = any((worker.host, worker.supervisor_pid) == (self.host, self.pid) for worker in workers)
-        if not is_running or not worker_list.control_worker(self.id, command):
+        is_running = any((worker.host, worker.supervisor_pid) == (self.host, self.pid) for worker in self._workers())
+        if not is_running or not control_worker(self.id, command):
             raise self._gone()
-        if command == "quiet":
-            return _("Quiet: %(process)s finishes its jobs and claims no more.") % {"process": self.shown}
-        if command == "resume":
-            return _("Resumed: %(process)s claims jobs again.") % {"process": self.shown}
-        return _("Stopping: %(process)s finishes its jobs and exits.") % {"process": self.shown}
+        return str(SENT[command] % {"process": self.shown})
 
 
 @dataclass(frozen=True)

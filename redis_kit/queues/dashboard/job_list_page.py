@@ -82,10 +82,10 @@ class JobsPanel(QueueChoicePanel):
             rows, looked_at = [(self.queue(), group) for group in page.groups], sum(group.jobs for group in page.groups)
             yield queues_page.groups(rows, page.counts.dead, looked_at, linked=True)
 
-    retry_jobs = job_button(JobSelection.retry, _("Retry"), confirm=True, explained="retry", harmless=True)
-    run_now_jobs = job_button(JobSelection.run_now, _("Run now"), confirm=True, explained="run_now", harmless=True)
-    cancel_jobs = job_button(JobSelection.cancel, _("Cancel jobs"), confirm=True, explained="cancel")
-    delete_jobs = job_button(JobSelection.delete, _("Delete"), confirm=True, explained="delete")
+    retry_jobs = job_button("retry", _("Retry"), harmless=True)
+    run_now_jobs = job_button("run_now", _("Run now"), harmless=True)
+    cancel_jobs = job_button("cancel", _("Cancel jobs"))
+    delete_jobs = job_button("delete", _("Delete"))
 
     def _read(self, wanted: JobFilter, cursor: str) -> JobPage:
         queue = Queue(self.queue())

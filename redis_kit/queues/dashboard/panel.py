@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from operator import methodcaller
 from types import MappingProxyType
 from typing import Any
 
@@ -29,20 +30,25 @@ from redis_kit.queues.dashboard.actions import GroupTarget, JobSelection, LimitT
 from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.enqueue import MOST_NAMES
 from redis_kit.queues.engine.feature import features
-from redis_kit.queues.reports import stats
 from redis_kit.queues.reports.failures import inspect
 from redis_kit.queues.reports.lookup import look_up
-from redis_kit.queues.reports.stats import Errors, queue_names, queue_stats
+from redis_kit.queues.reports.stats import Errors, queue_names, queue_stats, read_names, read_reports
 from redis_kit.queues.settings import whole
 
 HOUR = 60  # minutes of the trend on the overview
 MANAGE = "redis_kit.manage_queues"
 button = partial(action, permission=MANAGE, asks=None)
 target_button = partial(target_action, permission=MANAGE)
-job_button = partial(target_button, JobSelection.parse)
 group_button = partial(target_button, GroupTarget.parse)
 WANTS = _("Concurrency, rate or both, such as 4, 10/s or 4 10/s (empty: no limit)")
 TIME = _("Duration, such as 15m or 2h (empty: until resumed)")
+
+
+def job_button(action: str, label: Any, *, confirm: bool = True, **options: Any) -> Any:
+    """Return a button for jobs. To be confirmed, it tells what will happen."""
+    run = methodcaller("change", action)
+    explained = action if confirm else ""
+    return target_button(JobSelection.parse, run, label, confirm=confirm, explained=explained, **options)
 
 
 def of_features() -> Iterator[Figure]:
@@ -58,8 +64,9 @@ def hidden() -> Table:
 
 
 def _read_stats() -> Flow[Any]:
-    errors: stats.Errors = {}
-    return (yield from stats.read_stats(HOUR, "default", errors)), errors
+    errors: Errors = {}
+    names = yield from read_names()
+    return (yield from read_reports(names, HOUR, "default", errors)), errors
 
 
 class QueueChoicePanel(Panel):
@@ -229,10 +236,10 @@ class QueuesPanel(QueueChoicePanel):
     )
     change_limit = target_button(LimitTarget.parse, LimitTarget.change, _("Change"), wants=WANTS)
     reset_limit = target_button(LimitTarget.parse, LimitTarget.reset, _("Reset"))
-    retry = job_button(JobSelection.retry, _("Retry"))
-    run_now = job_button(JobSelection.run_now, _("Run now"))
-    cancel = job_button(JobSelection.cancel, _("Cancel the job"), confirm=True, explained="cancel")
-    delete = job_button(JobSelection.delete, _("Delete"), confirm=True, explained="delete")
-    retry_one = group_button(lambda group: group.retry(1), _("Retry 1"))
-    retry_ten = group_button(lambda group: group.retry(10), _("Retry 10"))
+    retry = job_button("retry", _("Retry"), confirm=False)
+    run_now = job_button("run_now", _("Run now"), confirm=False)
+    cancel = job_button("cancel", _("Cancel the job"))
+    delete = job_button("delete", _("Delete"))
+    retry_one = group_button(methodcaller("retry", 1), _("Retry 1"))
+    retry_ten = group_button(methodcaller("retry", 10), _("Retry 10"))
     retry_group = group_button(GroupTarget.retry, _("Retry all"), confirm=True, explained="retry", harmless=True)

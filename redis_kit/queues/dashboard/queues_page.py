@@ -70,7 +70,7 @@ def figures(reports: Mapping[str, QueueStats]) -> Iterator[Figure]:
     yield Figure(_("Oldest wait"), timedelta(seconds=max(waits)) if waits else None)
     yield from refusals(reports)
     if deserted := [name for name, report in reports.items() if report.deserted]:
-        hint = _("Jobs are due in: %s") % first_names(deserted)
+        hint = _("Jobs are due in: %s") % first_of(deserted, NAMED)
         yield Figure(_("Without a worker"), len(deserted), hint=hint, alarm=True)
     if unknown := [call for report in reports.values() for call in unrunnable(report)]:
         tasks = list(dict.fromkeys(calls.task or str(_call(calls)) for calls in unknown))
@@ -87,12 +87,6 @@ def refusals(reports: Mapping[str, QueueStats]) -> Iterator[Figure]:
     """Yield for how many queues the server refuses writes, if there are any, and why."""
     if refused := [report.refused for report in reports.values() if report.refused]:
         yield Figure(_("Redis refuses writes"), len(refused), hint=refused[0], alarm=True)
-
-
-def first_names(names: Sequence[str]) -> str:
-    """Return three names, and how many more there are."""
-    more = [str(_("and %d more") % (len(names) - NAMED))] * (len(names) > NAMED)
-    return ", ".join([*names[:NAMED], *more])
 
 
 def busy(report: QueueStats) -> bool:
@@ -140,7 +134,7 @@ def counts(title: Any, by_queue: Mapping[str, QueueCounts], searched: Mapping[st
 def unreadable(errors: Mapping[str, Exception]) -> Iterator[Figure | Table]:
     """Yield the errors by queue, if there are any."""
     if errors:
-        yield Figure(_("Queues that can't be read"), len(errors), hint=first_names(list(errors)), alarm=True)
+        yield Figure(_("Queues that can't be read"), len(errors), hint=first_of(list(errors), NAMED), alarm=True)
         rows = [(name, str(error)) for name, error in errors.items()]
         yield Table(_("Queues that can't be read"), (_("Queue"), _("Error")), rows)
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
+from operator import methodcaller
 from time import time
 from typing import Any, NamedTuple
 
@@ -15,10 +16,8 @@ from redis_kit.queues.dashboard import queues_page
 from redis_kit.queues.dashboard.actions import SupervisorTarget, process_name
 from redis_kit.queues.dashboard.job_page import moment
 from redis_kit.queues.dashboard.panel import MANAGE, target_button
-from redis_kit.queues.reports import stats
-from redis_kit.queues.reports import workers as worker_list
-from redis_kit.queues.reports.stats import Errors
-from redis_kit.queues.reports.workers import HOUR, LostWorker, RunningJob, WorkerInfo, workers_and_lost
+from redis_kit.queues.reports.stats import Errors, over
+from redis_kit.queues.reports.workers import HOUR, LostWorker, RunningJob, WorkerInfo, read_workers
 
 MOST_JOBS = 10  # of one worker
 WORKING, QUIET, STOPPING, DEAD, DAMAGED = "working", "quiet", "stopping", "dead", "damaged"
@@ -81,9 +80,6 @@ def figures(
     yield Figure(_("Running jobs"), sum(worker.running for worker in workers))
     if memory := sum(worker.memory or 0 for worker in workers):
         yield Figure(_("Memory (MiB)"), memory)
-    if back := max((worker.clock_back for worker in workers), default=0):
-        hint = _("Scheduled jobs and the jobs of dead workers are late until the clock has caught up.")
-        yield Figure(_("The server's clock went back by (s)"), back, hint=hint, alarm=True)
 
 
 def supervisors_table(all_supervisors: Sequence[Supervisor]) -> Table:
@@ -172,8 +168,8 @@ def _job(job: RunningJob, *, linked: bool) -> Any:
 
 
 def _read_workers() -> Flow[Any]:
-    errors: stats.Errors = {}
-    return *(yield from worker_list.read_workers_and_lost(None, "default", errors, most_bytes=0)), errors
+    errors: Errors = {}
+    return *(yield from read_workers(None, "default", errors, most_bytes=0)), errors
 
 
 class WorkersPanel(Panel):
@@ -185,7 +181,7 @@ class WorkersPanel(Panel):
     def content(self) -> Iterator[Content]:
         """Yield figures, the workers by supervisor, and those that were lost. Two round trips."""
         errors: Errors = {}
-        workers, lost = workers_and_lost(errors=errors)
+        workers, lost = over("default").run_flow(read_workers(None, "default", errors))
         all_supervisors, linked = supervisors(workers), self.viewer.may(MANAGE)
         yield from figures(workers, all_supervisors, lost)
         yield from queues_page.unreadable(errors)
@@ -204,6 +200,6 @@ class WorkersPanel(Panel):
         all_figures = figures(workers, supervisors(workers), lost)
         return Tile.of([*sorted(all_figures, key=lambda figure: figure.alarm), *queues_page.unreadable(errors)])
 
-    quiet = supervisor_button(lambda supervisor: supervisor.send("quiet"), _("Quiet"))
-    resume = supervisor_button(lambda supervisor: supervisor.send("resume"), _("Resume"))
-    stop = supervisor_button(lambda supervisor: supervisor.send("stop"), _("Stop"), confirm=True, explained="stop")
+    quiet = supervisor_button(methodcaller("send", "quiet"), _("Quiet"))
+    resume = supervisor_button(methodcaller("send", "resume"), _("Resume"))
+    stop = supervisor_button(methodcaller("send", "stop"), _("Stop"), confirm=True, explained="stop")

@@ -11,6 +11,7 @@ from redis_kit.queues.engine.job import Cause, JobInfo, cause
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.management import manage
 from redis_kit.queues.queue import Queue
+from redis_kit.queues.reports.stats import over
 
 MOST = 1000  # dead jobs looked at
 
@@ -53,10 +54,7 @@ def inspect(dead: Mapping[str, int], errors: dict[str, RedisFailure]) -> Finding
     The error of a queue that can't be read is stored in ``errors``.
     """
     names = [name for name, count in dead.items() if count]
-    if not names:
-        return Findings([], 0)
-    findings: Findings = Queue(names[0]).run_flow(_inspect(names, errors))
-    return findings
+    return over("default").run_flow(_inspect(names, errors)) if names else Findings([], 0)
 
 
 def _inspect(names: Sequence[str], errors: dict[str, RedisFailure]) -> Flow[Findings]:
@@ -65,15 +63,12 @@ def _inspect(names: Sequence[str], errors: dict[str, RedisFailure]) -> Flow[Find
     share = len(places)
     steps = [manage.heads_step(Queue(shard), max(1, MOST // share), share=share) for _, shard in places]
     replies = yield Batch(steps, lenient=True)
-    dead: dict[str, list[list[JobInfo]]] = {}
+    by_queue: dict[str, list[list[JobInfo]]] = {}
     for (name, _), reply in zip(places, replies, strict=True):
         if isinstance(reply, RedisFailure):
             errors[name] = reply
         else:
-            dead.setdefault(name, []).append(manage.page("dead", reply))
-    rows, looked_at = [], 0
-    for name, several in dead.items():
-        jobs = manage.merged("dead", several, MOST)
-        looked_at += len(jobs)
-        rows += [(name, group) for group in groups(jobs)]
-    return Findings(sorted(rows, key=lambda pair: -pair[1].jobs), looked_at)
+            by_queue.setdefault(name, []).append(manage.page("dead", reply))
+    jobs = {name: manage.merged("dead", several, MOST) for name, several in by_queue.items()}
+    rows = [(name, group) for name, found in jobs.items() for group in groups(found)]
+    return Findings(sorted(rows, key=lambda pair: -pair[1].jobs), sum(map(len, jobs.values())))

@@ -184,8 +184,9 @@ def latest_done(queue: Primitive, limit: int, wanted: Wanted = ANY) -> Flow[list
 
 def _latest_done(queue: Primitive, *, limit: int, wanted: Wanted) -> Flow[list[DoneJob]]:
     count = limit if wanted == ANY else LISTED_THROUGH
-    entries = yield Call("XREVRANGE", queue.key("done"), "+", "-", "COUNT", count)
-    jobs = [info for id, fields in entries if (info := done_jobs.read(id, fields))]
+    entries, _ = yield from _read_done(queue, b"", count)
     return [
-        info for info in jobs if wanted.task in (None, info.task) and (wanted.tag is None or wanted.tag in info.tags)
+        info
+        for _, info in entries
+        if wanted.task in (None, info.task) and (wanted.tag is None or wanted.tag in info.tags)
     ][:limit]

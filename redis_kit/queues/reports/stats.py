@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidName, RedisFailure
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.keys import encode
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call
@@ -92,44 +92,44 @@ class QueueHistory(NamedTuple):
         return 60 * self.hour + 59
 
 
-def queue_names(*, using: str = "default") -> list[str]:
+def over(using: str) -> Queue:
+    """Return what runs flows over several queues: a queue runs those of any others."""
+    return Queue("all", using=using)
+
+
+@operation(over=over)
+def queue_names(*, using: str = "default") -> Flow[list[str]]:
     """Return the names of all queues: those in ``NAMES``, then those that were used or that a worker serves.
 
     One round trip. A queue with shards has one name. ``rk_worker`` removes a name that was never used when it stops.
     """
-    return over(using).run_flow(read_names())
+    return read_names()
 
 
-async def aqueue_names(*, using: str = "default") -> list[str]:
-    """See queue_names()."""
-    return await over(using).arun_flow(read_names())
-
-
-def never_used(queues: Iterable[str], *, using: str = "default") -> set[str]:
+def never_used(queues: Sequence[str]) -> Flow[set[str]]:
     """Return which of these queues no job was ever put into, even if a worker has registered them. One round trip."""
-    return over(using).run_flow(_never_used(listed(queues), using))
+    names = yield from spread().existing(queues)
+    unused = yield from enqueue.never_used([Queue(name) for name in chain.from_iterable(names.values())])
+    missing = {queue.name for queue in unused}
+    return {queue for queue, shards in names.items() if missing.issuperset(shards)}
 
 
+@operation(over=over)
 def queue_counts(
     queues: Iterable[str], *, using: str = "default", errors: Errors | None = None
-) -> dict[str, QueueCounts]:
+) -> Flow[dict[str, QueueCounts]]:
     """Return how many jobs are in each state, for each queue at one moment, and for one with shards almost.
 
     One round trip, and one more if the settings name SHARDS of a queue. See queue_stats() for ``errors``.
     """
-    return over(using).run_flow(_counts(listed(queues), using, errors))
+    replies = yield from _of_readable(listed(queues), using, manage.count_step, errors)
+    return {name: summed([QueueCounts(*reply) for reply in parts]) for name, parts in replies.items()}
 
 
-async def aqueue_counts(
-    queues: Iterable[str], *, using: str = "default", errors: Errors | None = None
-) -> dict[str, QueueCounts]:
-    """See queue_counts()."""
-    return await over(using).arun_flow(_counts(listed(queues), using, errors))
-
-
+@operation(over=over)
 def queue_stats(
     queues: Iterable[str], *, minutes: int = 30, using: str = "default", errors: Errors | None = None
-) -> dict[str, QueueStats]:
+) -> Flow[dict[str, QueueStats]]:
     """Return how queues are doing, with their numbers of the last minutes, at most 4320.
 
     One round trip, and one more if the settings name SHARDS of a queue.
@@ -137,25 +137,7 @@ def queue_stats(
     A queue with a key of a wrong type raises KeyConflict. With a dict for ``errors``, the error is stored there by the
     queue's name, and the other queues are returned.
     """
-    return over(using).run_flow(read_reports(listed(queues), minutes, using, errors))
-
-
-async def aqueue_stats(
-    queues: Iterable[str], *, minutes: int = 30, using: str = "default", errors: Errors | None = None
-) -> dict[str, QueueStats]:
-    """See queue_stats()."""
-    return await over(using).arun_flow(read_reports(listed(queues), minutes, using, errors))
-
-
-def read_stats(minutes: int, using: str, errors: Errors) -> Flow[dict[str, QueueStats]]:
-    """Read the numbers of all queues. Two round trips."""
-    names = yield from read_names()
-    return (yield from read_reports(names, minutes, using, errors))
-
-
-def over(using: str) -> Queue:
-    """Return what runs flows over several queues: a queue runs those of any others."""
-    return Queue("all", using=using)
+    return read_reports(listed(queues), minutes, using, errors)
 
 
 def listed(queues: Iterable[str]) -> list[str]:
@@ -178,13 +160,6 @@ def read_names() -> Flow[list[str]]:
 def read_chosen(queues: Iterable[str] | None) -> Flow[list[str]]:
     """Return the names of these queues, or read those of all. No round trip or one."""
     return (yield from read_names()) if queues is None else listed(queues)
-
-
-def _never_used(queues: Sequence[str], using: str) -> Flow[set[str]]:
-    names = yield from spread().existing(queues)
-    unused = yield from enqueue.never_used([Queue(name, using=using) for name in chain.from_iterable(names.values())])
-    missing = {queue.name for queue in unused}
-    return {queue for queue in queues if missing.issuperset(names[queue])}
 
 
 def of_each(
@@ -212,30 +187,28 @@ def _is_name(name: str) -> bool:
     return True
 
 
-def _counts(queues: list[str], using: str, errors: Errors | None) -> Flow[dict[str, QueueCounts]]:
-    replies = yield from of_each(queues, using, manage.count_step, lenient=errors is not None)
-    return {
-        name: summed([QueueCounts(*reply) for reply in several]) for name, several in _readable(queues, replies, errors)
-    }
-
-
-def _readable(queues: list[str], replies: list[list[Any]], errors: Errors | None) -> Iterator[tuple[str, list[Any]]]:
-    """Yield the replies by queue; ``errors`` takes the first error of a queue."""
-    for name, parts in zip(queues, replies, strict=True):
-        error = next((reply for reply in parts if isinstance(reply, RedisFailure)), None)
-        if errors is not None and error:
-            errors[name] = error
-        else:
-            yield name, parts
-
-
 def read_reports(
     queues: list[str], minutes: int, using: str, errors: Errors | None = None
 ) -> Flow[dict[str, QueueStats]]:
     """See queue_stats()."""
     whole_number("minutes", minutes, MINUTES)
-    replies = yield from of_each(queues, using, lambda base: QUEUE_STATS(base, minutes), lenient=errors is not None)
-    return {name: read_report(several, minutes) for name, several in _readable(queues, replies, errors)}
+    replies = yield from _of_readable(queues, using, lambda base: QUEUE_STATS(base, minutes), errors)
+    return {name: read_report(parts, minutes) for name, parts in replies.items()}
+
+
+def _of_readable(
+    queues: Sequence[str], using: str, step: Callable[[str], ScriptCall], errors: Errors | None
+) -> Flow[dict[str, list[Any]]]:
+    """Return the replies by queue; ``errors`` takes the first error of a queue, which is left out then."""
+    replies = yield from of_each(queues, using, step, lenient=errors is not None)
+    readable: dict[str, list[Any]] = {}
+    for name, parts in zip(queues, replies, strict=True):
+        error = next((reply for reply in parts if isinstance(reply, RedisFailure)), None)
+        if errors is not None and error:
+            errors[name] = error
+        else:
+            readable[name] = parts
+    return readable
 
 
 def read_report(replies: Sequence[list[Any]], minutes: int) -> QueueStats:
@@ -263,13 +236,8 @@ def _read_reply(reply: list[Any], minutes: int) -> QueueStats:
         reply[8],
         reply[9],
         unknown_calls.read(reply[10]),
-        refused=refusal(reply),
+        refused=reply[11].decode("utf-8", "replace").lstrip("-").partition(" script: ")[0],
     )
-
-
-def refusal(reply: list[Any]) -> str:
-    """Return why the server refuses writes, as a reply of QUEUE_STATS has it."""
-    return str(reply[11].decode("utf-8", "replace").lstrip("-").partition(" script: ")[0])
 
 
 def merged(reports: Sequence[QueueStats]) -> QueueStats:
@@ -296,3 +264,8 @@ def merged(reports: Sequence[QueueStats]) -> QueueStats:
 
 def _by_minute(reports: Sequence[QueueStats], name: str) -> Iterator[tuple[Any, ...]]:
     return zip(*(getattr(report, name) for report in reports), strict=True)
+
+
+aqueue_names = twin(queue_names)
+aqueue_counts = twin(queue_counts)
+aqueue_stats = twin(queue_stats)

@@ -3,12 +3,11 @@
 import json
 import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple, get_args
 
 from redis_kit.core.errors import KeyConflict, RedisFailure
-from redis_kit.core.flow import Flow
-from redis_kit.core.gather import gather
+from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import Batch
 from redis_kit.core.values.sequences import batched
@@ -20,9 +19,7 @@ from redis_kit.queues.reports.stats import Errors, bases, of_all, over, read_cho
 logger = logging.getLogger("redis_kit")
 _log_limit = LogRateLimit()
 Command = Literal["quiet", "resume", "stop"]
-LIST_WORKERS, LIST_LOST_WORKERS, SEND_COMMAND = (
-    QueueScript(name, __package__) for name in ("list_workers", "list_lost_workers", "send_command")
-)
+LIST_WORKERS, SEND_COMMAND = (QueueScript(name, __package__) for name in ("list_workers", "send_command"))
 COMMAND_TTL = 60_000  # ms
 FIELDS = 5  # of a worker in the reply of LIST_WORKERS
 MOST_WORKERS = 100
@@ -30,7 +27,7 @@ MOST_BYTES = 4 * 1024 * 1024  # of jobs' records, read for one queue
 DEAD = "dead"  # the state of a worker whose lease is over
 UNRESPONSIVE = "unresponsive"  # the state of a worker process that gives no sign of life, though its supervisor does
 REPORTED: dict[str, type] = dict.fromkeys(("host", "supervisor", "state"), str)
-REPORTED |= dict.fromkeys(("pid", "supervisor_pid", "threads", "memory", "clock_back", "unresponsive"), int)
+REPORTED |= dict.fromkeys(("pid", "supervisor_pid", "threads", "memory", "unresponsive"), int)
 HOUR = 3600.0  # seconds for which a lost worker needs attention
 _RECORD = re.compile(rb"\d+ (\d{1,15}) (\d{1,15}) (\d{1,15}) (.*)", re.DOTALL)
 
@@ -53,9 +50,8 @@ class WorkerInfo(NamedTuple):
     ``running`` is the number of its running jobs; ``jobs`` and ``held`` have at most 100 of each queue.
 
     The rest is reported with heartbeats by workers of ``rk_worker``: ``supervisor`` and ``supervisor_pid``, the process
-    above it; ``state``, "working", "quiet" or "stopping"; ``memory``, resident memory in MiB; ``clock_back``, by how
-    many seconds the supervisor has seen the server's clock go back, until the clock has caught up, and for an hour at
-    least. ``held`` are its running jobs in detail.
+    above it; ``state``, "working", "quiet" or "stopping"; ``memory``, resident memory in MiB. ``held`` are its running
+    jobs in detail.
 
     A worker process that has given its supervisor no sign of life for 30 seconds has the state "unresponsive": it was
     stopped, or a job holds the interpreter in C code. ``unresponsive`` is for how many seconds, else 0.
@@ -77,7 +73,6 @@ class WorkerInfo(NamedTuple):
     state: str = ""
     memory: int | None = None
     held: tuple[RunningJob, ...] = ()
-    clock_back: int = 0
     unresponsive: int = 0
     running: int = 0
 
@@ -98,82 +93,43 @@ class LostWorker(NamedTuple):
     age: float
 
 
+@operation(over=over)
 def list_workers(
     queues: Iterable[str] | None = None, *, using: str = "default", errors: Errors | None = None
-) -> list[WorkerInfo]:
+) -> Flow[list[WorkerInfo]]:
     """Return the workers of these queues, by default of all: at most 100 of each. One round trip, two for all.
 
     A queue with a key of a wrong type is left out. With a dict for ``errors``, the error is stored there by the queue's
     name; without it the error is logged, at most once a minute.
     """
-    return over(using).run_flow(read_workers(queues, using, errors))
+    return (yield from read_workers(queues, using, errors))[0]
 
 
-async def alist_workers(
-    queues: Iterable[str] | None = None, *, using: str = "default", errors: Errors | None = None
-) -> list[WorkerInfo]:
-    """See list_workers()."""
-    return await over(using).arun_flow(read_workers(queues, using, errors))
-
-
-def control_worker(worker: str, command: Command, *, using: str = "default") -> bool:
+@operation(over=over)
+def control_worker(worker: str, command: Command, *, using: str = "default") -> Flow[bool]:
     """Send a command to a worker: "quiet" to claim no more jobs, "resume", or "stop".
 
     Return False if the worker does not exist or is dead. ``rk_worker`` reads the command with its next heartbeat; after
     a minute it is void. Other programs that claim jobs read no commands. The id may be that of a supervisor or of
     any of its workers. Three round trips.
     """
-    return over(using).run_flow(_control(worker, command, using))
+    validation.identifier("worker", worker)
+    validation.one_of("command", command, get_args(Command))
+    listed, _ = yield from read_workers(None, using)
+    workers = [info for info in listed if worker in (info.id, info.supervisor)]
+    places = [(base, info.id) for info in workers for base in bases(info.queues, using)]
+    steps = [SEND_COMMAND(base, id, command, COMMAND_TTL) for base, id in places]
+    return any((yield Batch(steps))) if steps else False
 
 
-async def acontrol_worker(worker: str, command: Command, *, using: str = "default") -> bool:
-    """See control_worker()."""
-    return await over(using).arun_flow(_control(worker, command, using))
-
-
-def lost_workers(queues: Iterable[str] | None = None, *, using: str = "default") -> list[LostWorker]:
+@operation(over=over)
+def lost_workers(queues: Iterable[str] | None = None, *, using: str = "default") -> Flow[list[LostWorker]]:
     """Return the workers that ended without signing off in the last 24 hours, the latest first: at most 50 of a queue.
 
     A worker is recorded by the one that takes its jobs, after ``WORKER_TIMEOUT``, and a program without a supervisor
     only if it held jobs. Queues with a damaged key are left out. By default all queues. One round trip, two for all.
     """
-    return over(using).run_flow(_read_all_lost(queues, using))
-
-
-async def alost_workers(queues: Iterable[str] | None = None, *, using: str = "default") -> list[LostWorker]:
-    """See lost_workers()."""
-    return await over(using).arun_flow(_read_all_lost(queues, using))
-
-
-def workers_and_lost(
-    queues: Iterable[str] | None = None, *, using: str = "default", errors: Errors
-) -> tuple[list[WorkerInfo], list[LostWorker]]:
-    """Return what list_workers() and lost_workers() return, in as many round trips as one of them."""
-    return over(using).run_flow(read_workers_and_lost(queues, using, errors))
-
-
-def read_workers_and_lost(
-    queues: Iterable[str] | None, using: str, errors: Errors, *, most_bytes: int = MOST_BYTES
-) -> Flow[tuple[list[WorkerInfo], list[LostWorker]]]:
-    """See workers_and_lost() and read_workers()."""
-    names = yield from read_chosen(queues)
-    both: list[Flow[Any]] = [read_workers(names, using, errors, most_bytes=most_bytes), read_lost(names, using)]
-    workers, lost = yield from gather(both)
-    return workers, lost
-
-
-def read_lost(queues: Sequence[str], using: str) -> Flow[list[LostWorker]]:
-    """Read the lost workers of queues, the latest first. Queues with a damaged key are left out. One round trip."""
-    by_id: dict[str, LostWorker] = {}
-    for queue, reply in (yield from of_all(queues, using, LIST_LOST_WORKERS)):
-        for parts in () if isinstance(reply, RedisFailure) else batched(reply, 3):
-            if worker := _lost_worker(queue, *parts):
-                by_id[worker.id] = _merged_lost(by_id[worker.id], worker) if worker.id in by_id else worker
-    return sorted(by_id.values(), key=lambda worker: worker.age)
-
-
-def _read_all_lost(queues: Iterable[str] | None, using: str) -> Flow[list[LostWorker]]:
-    return (yield from read_lost((yield from read_chosen(queues)), using))
+    return (yield from read_workers(queues, using, {}, most_bytes=0))[1]
 
 
 def _lost_worker(queue: str, id: bytes, age: int, record: bytes) -> LostWorker | None:
@@ -193,18 +149,22 @@ def _merged_lost(worker: LostWorker, other: LostWorker) -> LostWorker:
 
 def read_workers(
     queues: Iterable[str] | None, using: str, errors: Errors | None = None, *, most_bytes: int = MOST_BYTES
-) -> Flow[list[WorkerInfo]]:
-    """See list_workers(). With no bytes, the tasks and ages of jobs are not read."""
+) -> Flow[tuple[list[WorkerInfo], list[LostWorker]]]:
+    """Read what list_workers() and lost_workers() return. With no bytes, the tasks and ages of jobs are not read."""
     names = yield from read_chosen(queues)
-    by_id: dict[str, WorkerInfo] = {}
+    alive: dict[str, WorkerInfo] = {}
+    lost: dict[str, LostWorker] = {}
     for name, reply in (yield from of_all(names, using, lambda base: LIST_WORKERS(base, MOST_WORKERS, most_bytes))):
         if isinstance(reply, RedisFailure):
             _left_out(name, reply, errors)
             continue
-        for parts in batched(reply, FIELDS):
+        for parts in batched(reply[0], FIELDS):
             worker = _worker_of(name, *parts)
-            by_id[worker.id] = _merged(by_id[worker.id], worker) if worker.id in by_id else worker
-    return sorted(by_id.values())
+            alive[worker.id] = _merged(alive[worker.id], worker) if worker.id in alive else worker
+        for parts in batched(reply[1], 3):
+            if gone := _lost_worker(name, *parts):
+                lost[gone.id] = _merged_lost(lost[gone.id], gone) if gone.id in lost else gone
+    return sorted(alive.values()), sorted(lost.values(), key=lambda worker: worker.age)
 
 
 def _left_out(queue: str, error: RedisFailure, errors: Errors | None) -> None:
@@ -214,15 +174,6 @@ def _left_out(queue: str, error: RedisFailure, errors: Errors | None) -> None:
         raise error
     elif _log_limit.allows(queue):
         logger.error("Workers of queue %a are not listed: %s", queue, error)
-
-
-def _control(worker: str, command: str, using: str) -> Flow[bool]:
-    validation.identifier("worker", worker)
-    validation.one_of("command", command, get_args(Command))
-    workers = [info for info in (yield from read_workers(None, using)) if worker in (info.id, info.supervisor)]
-    places = [(base, info.id) for info in workers for base in bases(info.queues, using)]
-    steps = [SEND_COMMAND(base, id, command, COMMAND_TTL) for base, id in places]
-    return any((yield Batch(steps))) if steps else False
 
 
 def _worker_of(queue: str, id: bytes, left: int, information: bytes, running: int, jobs: list[Any]) -> WorkerInfo:
@@ -266,6 +217,10 @@ def _merged(worker: WorkerInfo, other: WorkerInfo) -> WorkerInfo:
         jobs=worker.jobs + other.jobs,
         silent=min(worker.silent, other.silent),
         held=worker.held + other.held,
-        clock_back=max(worker.clock_back, other.clock_back),
         running=worker.running + other.running,
     )
+
+
+alist_workers = twin(list_workers)
+acontrol_worker = twin(control_worker)
+alost_workers = twin(lost_workers)

@@ -14,6 +14,7 @@ from threading import Event, Thread
 from time import monotonic, sleep
 
 from redis_kit.core.errors import RedisFailure
+from redis_kit.core.text import counted
 from redis_kit.core.values.event_queue import EventQueue
 from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.claim import version
@@ -26,7 +27,7 @@ from redis_kit.queues.worker.run.endings import record_unstoppable
 from redis_kit.queues.worker.run.runner import JobRunner
 from redis_kit.queues.worker.shared.channel import Channel
 from redis_kit.queues.worker.shared.duties import Duties
-from redis_kit.queues.worker.shared.logs import counted, guarded
+from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import Done, WorkerQueue
 

@@ -273,12 +273,9 @@ def test_ids_of_no_dead_jobs_are_an_error(mail, command):
     assert command("rk_retry", "mail", "running")[0] == 1
 
 
-def test_wrong_cause_is_answered_with_the_causes_that_exist(mail, command):
+def test_wrong_cause_is_an_error(mail, command):
     code, _, errors = command("rk_retry", "mail", "--task", "other")
-    assert code == 1
-    ages = r"1, the first [\d.]+ (ms|s) ago"
-    causes = rf"shop\.tasks\.send, KeyError: {ages}; shop\.tasks\.send, ValueError: {ages}\."
-    assert re.search(causes, errors.replace("\n", " "))
+    assert (code, "rk_jobs mail --state dead" in errors.replace("\n", " ")) == (1, True)
 
 
 @pytest.mark.parametrize(("state", "count"), [("ready", 2), ("scheduled", 1), ("dead", 2)])

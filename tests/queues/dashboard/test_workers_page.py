@@ -296,7 +296,7 @@ def test_supervisor_has_the_state_of_its_workers(states, shown):
 
 @pytest.mark.parametrize(("states", "shown"), [(["working", "dead"], [1, 1]), (["working", "quiet"], [2])])
 def test_dead_workers_are_an_alarm_and_do_not_count_as_workers(states, shown):
-    workers = [SimpleNamespace(state=state, running=0, memory=None, clock_back=0) for state in states]
+    workers = [SimpleNamespace(state=state, running=0, memory=None) for state in states]
     figures = {str(figure.label): figure for figure in workers_page.figures(workers, [])}
     found = [figures[title] for title in ("Workers", "Dead workers") if title in figures]
     assert [figure.value for figure in found] == shown

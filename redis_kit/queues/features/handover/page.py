@@ -10,8 +10,9 @@ from redis_kit.core import conf
 from redis_kit.core.flow import Flow
 from redis_kit.core.logs.masking import without_secrets
 from redis_kit.core.panels import Content, Figure, Lines, Link, Panel, Table, Tile
+from redis_kit.core.text import first_of
 from redis_kit.queues.dashboard.job_page import moment
-from redis_kit.queues.dashboard.queues_page import first_names
+from redis_kit.queues.dashboard.queues_page import NAMED
 from redis_kit.queues.features.handover import inspection
 from redis_kit.queues.features.handover.inspection import hand_overs
 from redis_kit.queues.features.handover.routes import sinks_of_backends
@@ -64,7 +65,7 @@ def _figures(counts: Mapping[str, HandOvers]) -> Iterator[Figure]:
     yield Figure(_("Handed over"), sum(count.sent for count in counts.values()))
     yield Figure(_("Not taken"), sum(count.failed for count in counts.values()))
     if failing:
-        yield Figure(_("Failing now"), len(failing), hint=first_names(failing), alarm=True)
+        yield Figure(_("Failing now"), len(failing), hint=first_of(failing, NAMED), alarm=True)
 
 
 def _any_sink() -> bool:

@@ -1,11 +1,12 @@
 #!lua flags=no-writes
--- List the workers of a queue and their running jobs.
+-- List the workers of a queue and their running jobs, and those that ended without signing off in the last day.
 --
--- @keys workers, info, running, jobs
+-- @keys workers, info, running, jobs, lost
 -- ARGV[1]  limit    how many workers, and how many jobs of each, at most
 -- ARGV[2]  bytes    of records that are read, at most, but for the last: after that no more jobs are read
--- returns  for each: worker, ms to the end of its lease, information, the number of its jobs, {worker/claim/place/id of
---          a job, for how many ms it runs, -1 when that is not stored, the first bytes of its body, ...}
+-- returns  {of each: worker, ms to the end of its lease, information, the number of its jobs, {worker/claim/place/id of
+--          a job, for how many ms it runs, -1 when that is not stored, the first bytes of its body, ...}}, {of each lost
+--          one that did not come back: worker, for how many ms it is lost, and what the hash holds}
 
 local limit, bytes = tonumber(ARGV[1]), tonumber(ARGV[2])
 local clock = redis.call("TIME")
@@ -24,7 +25,7 @@ local function age_and_body(member)
     return begun and math.max(0, now - begun) or -1, string.sub(record, body, body + 511)
 end
 
-local reply, leases = {}, redis.call("ZRANGE", workers, 0, limit - 1, "WITHSCORES")
+local alive, gone, leases = {}, {}, redis.call("ZRANGE", workers, 0, limit - 1, "WITHSCORES")
 for at = 1, #leases, 2 do
     local worker, held = leases[at], {}
     local from, to = "[" .. worker .. "/", "(" .. worker .. "0"
@@ -35,7 +36,16 @@ for at = 1, #leases, 2 do
     local information = redis.call("HGET", info, worker) or ""
     local left = math.max(-2 ^ 53, math.min(2 ^ 53, leases[at + 1] - now))
     for _, item in ipairs({worker, left, information, redis.call("ZLEXCOUNT", running, from, to), held}) do
-        table.insert(reply, item)
+        table.insert(alive, item)
     end
 end
-return reply
+local all = redis.pcall("HGETALL", lost)  -- nothing if it is damaged
+for at = 1, #all, 2 do
+    local age = now - (tonumber(string.match(all[at + 1], "^%d+")) or 0)
+    if age < 24 * 3600 * 1000 and not redis.call("ZSCORE", workers, all[at]) then
+        for _, item in ipairs({all[at], math.max(0, age), all[at + 1]}) do
+            table.insert(gone, item)
+        end
+    end
+end
+return {alive, gone}

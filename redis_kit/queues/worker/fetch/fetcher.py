@@ -15,6 +15,7 @@ from time import monotonic
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.logs.rate_limit import LogRateLimit
+from redis_kit.core.text import counted
 from redis_kit.queues.engine import claim
 from redis_kit.queues.engine.claim import MOST_ACKS, Claimed, lost
 from redis_kit.queues.engine.done import Ack
@@ -22,7 +23,7 @@ from redis_kit.queues.engine.job import Job, member
 from redis_kit.queues.errors import LeaseLost
 from redis_kit.queues.worker.fetch.claimed_jobs import ClaimedJob, ClaimedJobs
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.logs import counted, guarded
+from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, pause
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import Claims, Done, RecentAcks, WorkerQueue
@@ -552,7 +553,9 @@ class Fetcher(Claims):
         """Record or return suspects that no thread has. Called during an exchange, so no other claim is on its way."""
         suspects, self._suspects = self._suspects, []
         for source, members in suspects:
-            held, claims = self._held(), claim.unanswered(source, source.worker)
+            held = self._held()
+            # The next claim repeats one whose answer was lost. A quiet worker makes none.
+            claims = set() if self._claimed.closed else claim.unanswered(source, source.worker)
             unknown = [member for member in members if member not in held and _claim(member) not in claims]
             try:
                 _settle(source, self.recent, unknown)

@@ -6,7 +6,6 @@ A failure is recorded by the thread that ran the job or, for a process that had 
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -243,54 +242,38 @@ def record_unstoppable(source: WorkerQueue, running: Running, *, cancelled: bool
         recorded.announce(state)
 
 
-@dataclass(frozen=True)
-class Postponed:
-    """The ending of an attempt that does not count: the job goes back to its queue, and why."""
+class Postponed(NamedTuple):
+    """The ending of an attempt that does not count, and why: the job goes back to its queue.
+
+    ``give_back`` returns it, and may be repeated. Its result is a failure to record in place of that, if there is one.
+    """
 
     attempt: Attempt
     why: str
-
-    def give_back(self) -> FailedAttempt | None:
-        """Return it to its queue. The result is a failure to record in place of that, if there is one."""
-        raise NotImplementedError
+    give_back: Callable[[], FailedAttempt | None]
 
 
-@dataclass(frozen=True)
-class SnoozedJob(Postponed):
-    """A job whose task raised Snooze, with the delay in seconds and the reason."""
+def _snooze(attempt: Attempt, delay: float, said: str) -> FailedAttempt | None:
+    """Return a job to its queue for its task, which raised Snooze. One round trip.
 
-    delay: float
-    said: str
-
-    def give_back(self) -> FailedAttempt | None:
-        """Return it to its queue without counting an attempt. One round trip; a repeat is safe.
-
-        If it was cancelled while it ran, the result is the failure to record.
-        """
-        attempt = self.attempt
-        source, job, task = attempt.source, attempt.job, attempt.task
-        keep = attempt.recorder.keeps(failed=True) if attempt.recorder else 0
-        expires = attempt.call.expires
-        if source.run_flow(claim.snooze(source, job, self.delay, expires=expires, why=self.said, ttl_ms=keep)):
-            ending = f": {self.said!a}" if self.said else "."
-            log = partial(logger.info, "%s snoozes for %s%s", _named(attempt), rounded_duration(self.delay), ending)
-            guarded("The log of a snoozed job", log, None)
-            send_safely(signals.job_snoozed, SnoozedJob, queue=source.queue_name, job=job, task=task, delay=self.delay)
-            return None
-        return cancelled_attempt(source, job, task=task, recorder=attempt.recorder)
+    If it was cancelled while it ran, the result is the failure to record.
+    """
+    source, job, task = attempt.source, attempt.job, attempt.task
+    keep = attempt.recorder.keeps(failed=True) if attempt.recorder else 0
+    if source.run_flow(claim.snooze(source, job, delay, expires=attempt.call.expires, why=said, ttl_ms=keep)):
+        ending = f": {said!a}" if said else "."
+        log = partial(logger.info, "%s snoozes for %s%s", _named(attempt), rounded_duration(delay), ending)
+        guarded("The log of a snoozed job", log, None)
+        send_safely(signals.job_snoozed, Postponed, queue=source.queue_name, job=job, task=task, delay=delay)
+        return None
+    return cancelled_attempt(source, job, task=task, recorder=attempt.recorder)
 
 
-@dataclass(frozen=True)
-class InterruptedJob(Postponed):
-    """A job whose resumable task ended its loop as the worker stops."""
-
-    said: str
-
-    def give_back(self) -> None:
-        """Make it ready in its old place, without counting an attempt. One round trip; a repeat is safe."""
-        self.attempt.source.release([self.attempt.job])
-        log = partial(logger.info, "%s is ready again: %s.", _named(self.attempt), self.said)
-        guarded("The log of an interrupted job", log, None)
+def _interrupt(attempt: Attempt, said: str) -> None:
+    """Make a job ready in its old place: its resumable task ended its loop as the worker stops. One round trip."""
+    attempt.source.release([attempt.job])
+    log = partial(logger.info, "%s is ready again: %s.", _named(attempt), said)
+    guarded("The log of an interrupted job", log, None)
 
 
 def ending_of(attempt: Attempt, error: BaseException) -> Failed | Postponed:
@@ -299,11 +282,11 @@ def ending_of(attempt: Attempt, error: BaseException) -> Failed | Postponed:
     if not attempt.runs:
         return Failed(error, final=issubclass(kind, CorruptMessage) and not issubclass(kind, NewerMessage))
     if issubclass(kind, Interrupted):
-        return InterruptedJob(attempt, "its worker stops", text_of(error))
+        return Postponed(attempt, "its worker stops", partial(_interrupt, attempt, text_of(error)))
     if issubclass(kind, Snooze):
         with suppress(InvalidValue, AttributeError):  # a subclass may have any delay
             delay = validation.milliseconds(error.delay, positive=True) / 1000  # type: ignore[attr-defined]
-            return SnoozedJob(attempt, "its task raised Snooze", delay, text_of(error))
+            return Postponed(attempt, "its task raised Snooze", partial(_snooze, attempt, delay, text_of(error)))
     return Failed(error, attempt.task, final=attempt.has_returned and issubclass(kind, UNSTORED))
 
 

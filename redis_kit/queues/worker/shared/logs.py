@@ -1,4 +1,4 @@
-"""Helpers for a worker's log: numbers and jobs in words, and calls whose errors are logged."""
+"""Helpers for a worker's log: jobs in words, and calls whose errors are logged."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -6,16 +6,12 @@ from contextlib import suppress
 from typing import TypeVar
 
 from redis_kit.core.logs.error_text import described, exc_info
+from redis_kit.core.text import counted
 
 Value = TypeVar("Value")
 logger = logging.getLogger("redis_kit.worker")
 
 NAMED = 5  # jobs in one line of the log
-
-
-def counted(number: int, singular: str, plural: str = "") -> str:
-    """Return a number of things in words: ``1 job``, ``2 jobs``, ``2 processes``."""
-    return f"1 {singular}" if number == 1 else f"{number} {plural or singular + 's'}"
 
 
 def running(number: int) -> str:

@@ -110,7 +110,7 @@ class WorkerQueue(Queue):
 
     def served_since(self) -> float:
         """Return since when the server knows the worker of the queue that it knows longest, in ms. One round trip."""
-        reply = self.run_flow(single(workers.LIST_WORKERS(self.key(""), WORKERS, 0)))
+        reply, _ = self.run_flow(single(workers.LIST_WORKERS(self.key(""), WORKERS, 0)))
         since = [information.partition(b" ")[0] for information in reply[2 :: workers.FIELDS]]
         return min([float(number) for number in since if number.isdigit()], default=inf)
 

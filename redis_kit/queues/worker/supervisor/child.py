@@ -18,13 +18,14 @@ from django.db import connections
 from redis_kit.core.client.pools import SPARE as OTHERS
 from redis_kit.core.connections import provide
 from redis_kit.core.signals import send_safely
+from redis_kit.core.text import counted
 from redis_kit.queues import signals as worker_signals
 from redis_kit.queues.engine import ids
 from redis_kit.queues.worker.options import LoneJob, Options
 from redis_kit.queues.worker.process import WorkerProcess, resident_of
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.channel import Channel, pair
-from redis_kit.queues.worker.shared.logs import counted, named
+from redis_kit.queues.worker.shared.logs import named
 from redis_kit.queues.worker.shared.status_board import Running, StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import PAGE, WorkerQueue
 from redis_kit.queues.worker.supervisor.os_signals import held_back
@@ -85,17 +86,14 @@ class Child:
     memory: float = 0.0  # MiB, as it was reported
     unresponsive: int = 0  # for how many seconds it has given no sign of life, from 30 on
 
-    def report(self, *, quiet: bool, clock_back: int) -> None:
-        """Have the next heartbeat report the state, the memory if that changed by more than 5 %, and silence.
-
-        ``clock_back`` is by how many seconds the server's clock went back.
-        """
+    def report(self, *, quiet: bool) -> None:
+        """Have the next heartbeat report the state, the memory if that changed by more than 5 %, and silence."""
         self.state = "stopping" if self.stopping else "quiet" if quiet or self.recycling else "working"
         self._note_silence(int(self.board.silence))
         size = resident_of(self.pid) or 0.0
         if abs(size - self.memory) > self.memory * 0.05:
             self.memory = size
-        numbers = {"memory": round(self.memory), "clock_back": clock_back, "unresponsive": self.unresponsive}
+        numbers = {"memory": round(self.memory), "unresponsive": self.unresponsive}
         about = self.about(state=self.state, **{name: number for name, number in numbers.items() if number})
         for source in self.sources:
             source.about = about

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from math import ceil
 from time import monotonic
 from typing import NamedTuple, Protocol
 
@@ -12,6 +11,7 @@ from redis_kit.core.flow import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.signals import send_safely
 from redis_kit.core.steps import Batch
+from redis_kit.core.text import counted
 from redis_kit.queues import signals
 from redis_kit.queues.engine import enqueue
 from redis_kit.queues.engine.feature import Listener, death_hooks
@@ -19,7 +19,7 @@ from redis_kit.queues.engine.liveness import HeartbeatReply, Poison
 from redis_kit.queues.reports import stats
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.logs import counted, named
+from redis_kit.queues.worker.shared.logs import named
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE
 from redis_kit.queues.worker.shared.worker_queue import PAGE, WorkerQueue, send_heartbeats
 from redis_kit.queues.worker.supervisor.child import Child
@@ -115,7 +115,6 @@ def _warn(text: str, suspicions: Sequence[Suspicion]) -> None:
 
 
 TOLERANCE = 1.0  # seconds; clocks are corrected by less than that all the time
-SHOWN = 3600.0  # seconds for which a clock that went back is reported, at least
 AGAIN = 1.0  # seconds: the longest pause between two tries while the server is unavailable
 
 
@@ -137,8 +136,8 @@ class Heartbeat:
     ``due`` is when to send the next one, ``answered`` when the last one was answered, both on the monotonic clock;
     ``reached`` says whether any was. ``waits`` has the seconds that the next job of each queue had waited then: if
     ``reports`` is set, at one more round trip, and ``refused`` why the server refuses writes to a queue. ``error`` is
-    that of the last heartbeat, ``broken`` has the errors of queues, ``clock`` the server's clock. ``listeners`` hear
-    the replies for children that claim jobs.
+    that of the last heartbeat, ``broken`` has the errors of queues. ``listeners`` hear the replies for children that
+    claim jobs.
     """
 
     def __init__(self, parent: Parent, *, reports: bool = False) -> None:
@@ -154,7 +153,7 @@ class Heartbeat:
         self._unanswered: dict[str, RedisFailure] = {}  # errors of queues in the last heartbeat
         self._unswept: dict[str, RedisFailure] = {}  # and in the last sweep
         self._log_limit = LogRateLimit()  # errors come again with each heartbeat
-        self.clock = ServerClock()
+        self._clock = ServerClock()
         self._loss = DataLoss()
 
     @property
@@ -166,7 +165,7 @@ class Heartbeat:
         """Send a heartbeat, pass on what concerns a child, and have the supervisor execute its commands."""
         children = list(self.parent.children)
         for child in children:
-            child.report(quiet=self.parent.quiet, clock_back=self.clock.went_back)
+            child.report(quiet=self.parent.quiet)
         failpoints.reach("before_heartbeat")
         wait = conf.section(QueueSettings).HEARTBEAT_INTERVAL
         answers: list[Answer] = []
@@ -216,7 +215,7 @@ class Heartbeat:
                 answers.append((child, source, reply))
         for name in self._loss.suspected(answers):
             self._noted.pop(name, None)
-        self.clock.note({source.name: reply.now for _, source, reply in answers}, sent, self.answered)
+        self._clock.note({source.name: reply.now for _, source, reply in answers}, sent, self.answered)
         return answers
 
     def _read_reports(self) -> None:
@@ -297,11 +296,10 @@ def announce_death(source: WorkerQueue, job: Poison) -> None:
 
 
 class ServerClock:
-    """Compares the server's clock with the monotonic one, and notices if it went back, as after a fail-over."""
+    """Compares the server's clock with the monotonic one, and logs if it went back, as after a fail-over."""
 
     def __init__(self) -> None:
         self._least: dict[str, float] = {}  # by how much a server's clock is ahead of the monotonic clock, at least
-        self._seconds = self._until = 0.0
 
     def note(self, times: Mapping[str, float], sent: float, received: float) -> None:
         """Note the time on the server of each queue, asked for and answered at these monotonic times."""
@@ -312,15 +310,8 @@ class ServerClock:
                 setbacks[name] = setback
             self._least[name] = now - received
         if setbacks:
-            self._seconds = max(setbacks.values())
-            self._until = monotonic() + max(SHOWN, self._seconds)
             text = (
                 "The clock of the Redis server went back by %.1f s (%s). Until it has caught up, scheduled jobs begin "
                 "late by that time, and so do the jobs of workers that died before."
             )
-            logger.error(text, self._seconds, ", ".join(map(ascii, setbacks)))
-
-    @property
-    def went_back(self) -> int:
-        """Return by how many seconds it went back; 0 once it has caught up and an hour has passed."""
-        return ceil(self._seconds) if monotonic() < self._until else 0
+            logger.error(text, max(setbacks.values()), ", ".join(map(ascii, setbacks)))

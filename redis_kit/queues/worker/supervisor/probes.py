@@ -90,9 +90,10 @@ class HealthServer:
     def _answer(self, request: list[bytes]) -> bytes:
         method, path = (*request, b"", b"")[:2]
         if method not in (b"GET", b"HEAD"):
-            return _response(_detail("405 Method Not Allowed", "GET only"), "Allow: GET, HEAD\r\n")
+            return _response(_json("405 Method Not Allowed", {"detail": "GET only"}), "Allow: GET, HEAD\r\n")
         answer = self._answer_for(path.partition(b"?")[0].decode("latin-1"))
-        response = _response(answer or _detail("404 Not Found", "only /healthz, /livez, /readyz, /metrics are served"))
+        missing = {"detail": "only /healthz, /livez, /readyz, /metrics are served"}
+        response = _response(answer or _json("404 Not Found", missing))
         return response if method == b"GET" else response.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
 
     def _hang_up(self, caller: socket.socket) -> None:
@@ -167,15 +168,13 @@ class Probes:
             **{f"{text} for {limit}": self._is_late(*wait) for text, wait in self._waits.items()},
             **{f"queue {name} can't be read: {error}": True for name, error in unread.items()},
         }
-        back = self._heartbeat.clock.went_back
-        # A new process, as an orchestrator starts one after a 503, mends no damaged key, no clock, and no full server.
+        # A new process, as an orchestrator starts one after a 503, mends neither a damaged key nor a full server.
         degraded = {
             f"{', '.join(damaged)} {'has a damaged key' if len(damaged) == 1 else 'have damaged keys'}": bool(damaged),
-            f"the server's clock went back by {back:,} s": bool(back),
             f"the server refuses writes to {', '.join(refused)}": bool(refused),
         }
         details = {**_status(failing, degraded), "damaged": damaged, "children": len(self._parent.children)}
-        details |= {"waits": waits, "clock_back": back, "refused": refused, "error": self._heartbeat.error}
+        details |= {"waits": waits, "refused": refused, "error": self._heartbeat.error}
         return {**details, "silent": round(silent, 3)}
 
     def readiness(self) -> dict[str, Any]:
@@ -208,7 +207,8 @@ class Probes:
     def _answer(self, path: str) -> Answer | None:
         reports = {"/healthz": self.health, "/livez": self.liveness, "/readyz": self.readiness}
         if path in reports:
-            return _report(reports[path]())
+            details = reports[path]()
+            return _json("503 Service Unavailable" if details["status"] == "failing" else "200 OK", details)
         if path == "/metrics" and self._exposition:
             body, content_type = self._exposition(own=self.samples())
             return Answer("200 OK", content_type, body)
@@ -221,13 +221,8 @@ def _status(failing: Mapping[str, bool], degraded: Mapping[str, bool] | None = N
     return {"status": "failing" if problems else "degraded" if reasons else "ok", "reasons": reasons}
 
 
-def _report(details: dict[str, Any]) -> Answer:
-    status = "503 Service Unavailable" if details["status"] == "failing" else "200 OK"
+def _json(status: str, details: dict[str, Any]) -> Answer:
     return Answer(status, "application/json", json.dumps(details).encode())
-
-
-def _detail(status: str, text: str) -> Answer:
-    return Answer(status, "application/json", json.dumps({"detail": text}).encode())
 
 
 def _response(answer: Answer, headers: str = "") -> bytes:

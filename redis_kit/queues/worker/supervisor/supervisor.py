@@ -21,6 +21,7 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import Batch, writable
+from redis_kit.core.text import counted
 from redis_kit.queues.engine import calls, ids
 from redis_kit.queues.engine.feature import Duty, Listener, features
 from redis_kit.queues.queue import Queue
@@ -28,7 +29,7 @@ from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.worker.options import LoneJob, Options
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.duties import Duties
-from redis_kit.queues.worker.shared.logs import counted, named, running
+from redis_kit.queues.worker.shared.logs import named, running
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage
 from redis_kit.queues.worker.shared.worker_queue import PatientQueue, WorkerQueue
 from redis_kit.queues.worker.supervisor import autoreload, os_signals
@@ -135,14 +136,12 @@ class Supervisor:
         if options.reload:
             duties.append(FileWatch(self._restart))
         self._duties = Duties(*duties)
-        self._silent_children: list[Child] = []  # they have yet to write their stacks
-        self._stacks_at = 0.0
 
     def run(self) -> int:
         """Supervise; return the exit code. With ``reload`` it may become a new process instead."""
         connections.client(profile="worker")  # an embedded server is to be this process's own, not a child's
         gc.freeze()  # children share more of this memory, and this process's own end takes 0.03 s and not 0.3
-        logger.info("Supervisor %s runs %s.", self.id, counted(self._wanted, "process", "processes"))
+        logger.info("Supervisor %s runs %s.", self.id, f"{self._wanted} process{'' if self._wanted == 1 else 'es'}")
         with self._signals:
             while (self.children or self._wanted) and monotonic() < self._end:
                 self._run_turn()
@@ -169,7 +168,6 @@ class Supervisor:
             self._wait,
             self._handle_signals,
             self._stop_children,
-            self._request_stacks,
             self._read_channels,
             self._fork_lone_jobs,
             self._reap_children,
@@ -253,9 +251,8 @@ class Supervisor:
     def _wait(self) -> None:
         """Wait for a signal, a child, a request, or the next duty."""
         now = monotonic()
-        stacks_at = self._stacks_at if self._silent_children else inf
         forks_at = [at for at in (self._backoff.until, self._lone_backoff.until) if at > now]
-        wait = min(now + LONGEST_WAIT, stacks_at, self._duties.next, *forks_at) - now
+        wait = min(now + LONGEST_WAIT, self._duties.next, *forks_at) - now
         channels = [child.channel for child in self.children if not child.channel.ended]
         watched: list[Any] = [self._signals, *channels, *self._probes.sockets()]
         self._probes.serve(os_signals.readable(watched, wait))
@@ -272,8 +269,10 @@ class Supervisor:
                 self._resume()
             elif number == os_signals.STACKS:
                 os_signals.dump_stacks()
-                self._silent_children = list(self.children)
-                self._stacks_at = monotonic()
+                for child in self.children:
+                    os_signals.announce_stacks(f"child {child.pid}, worker {child.worker}")
+                    child.signal(os_signals.STACKS)
+                    sleep(STACKS_INTERVAL)  # lines of several would mix
 
     def execute(self, command: str) -> None:
         """Execute a command that somebody sent to this worker."""
@@ -283,14 +282,6 @@ class Supervisor:
             self._claim_no_more()
         elif command == "resume":
             self._resume()
-
-    def _request_stacks(self) -> None:
-        # One after the other, with a moment for each, or lines of several would mix.
-        while self._silent_children and self._stacks_at <= monotonic():
-            if (child := self._silent_children.pop(0)) in self.children:
-                os_signals.announce_stacks(f"child {child.pid}, worker {child.worker}")
-                child.signal(os_signals.STACKS)
-                self._stacks_at = monotonic() + STACKS_INTERVAL
 
     def _stop(self, *, now: bool = False) -> None:
         self.stopping = True

@@ -91,11 +91,11 @@ def test_cancelled_job_without_a_result_leaves_none(queue, any_kit):
     pytest.importorskip("redis_kit.queues.features.results.feature")
     handle = forget.enqueue()
     assert any_kit.client.exists(queue.key("jobs"))
-    JobSelection("mail", (handle.id,)).cancel()
+    JobSelection("mail", (handle.id,)).change("cancel")
     assert queue.counts() == QueueCounts(0, 0, 0, 0)
     assert not any_kit.client.exists(queue.key(f"result:{handle.id}"))
     kept = hold_mail.enqueue("kept")
-    JobSelection("mail", (kept.id,)).cancel()
+    JobSelection("mail", (kept.id,)).change("cancel")
     kept.refresh()
     assert kept.status == "FAILED"
 

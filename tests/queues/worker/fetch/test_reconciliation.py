@@ -5,6 +5,8 @@ import threading
 
 import pytest
 
+from redis_kit.core.flow import single
+from redis_kit.core.steps import Call
 from redis_kit.queues import Cancelled, Queue, QueueCounts
 from redis_kit.queues.engine.done import ack_of
 from redis_kit.queues.engine.job import member
@@ -75,6 +77,11 @@ def running(kit, queue):
     return [name.encode() for name in kit.client.zrange(queue.key("running"), 0, -1)]
 
 
+def held_by(source):
+    """Return claims as its server has them, which may not be that of the kit."""
+    return source.run_flow(single(Call("ZRANGE", source.key("running"), 0, -1)))
+
+
 def test_claim_that_nobody_knows_of_is_void_and_does_not_count(fetcher, queue, kit):
     queue.put("x")
     queue.claim(worker="w")
@@ -108,10 +115,29 @@ def test_claim_whose_answer_got_lost_is_repeated_and_not_given_back(kit, proxy):
     with proxy.fault("drop_replies"):
         fetcher._ask([[]], 1)
     assert queue.counts() == QueueCounts(0, 0, 1, 0)
-    fetcher.reconcile(0, told(running(kit, queue)))
+    fetcher.reconcile(0, told(held_by(source)))
     fetcher._reconcile()
     assert queue.counts() == QueueCounts(0, 0, 1, 0)
     fetcher._queues[0].retry_at = 0.0
+    fetcher._ask([[]], 1)
+    assert fetcher.next()[1].payload == "x"
+
+
+def test_quiet_worker_gives_back_a_claim_whose_answer_got_lost(kit, proxy):
+    kit.connect(proxy.connection, QUEUES=LASTING)
+    queue, source = Queue("mail"), WorkerQueue("mail", worker="w", about="")
+    queue.put("x")
+    source.exchange(0)
+    fetcher = Fetcher([source], threads=1, board=StatusBoard(1), rotation=Rotation([1]))
+    with proxy.fault("drop_replies"):
+        fetcher._ask([[]], 1)
+    assert queue.counts() == QueueCounts(0, 0, 1, 0)
+    fetcher.quiet()
+    fetcher.reconcile(0, told(held_by(source)))
+    fetcher._reconcile()
+    assert queue.counts() == QueueCounts(0, 1, 0, 0)
+    fetcher._queues[0].retry_at = 0.0
+    fetcher.resume()
     fetcher._ask([[]], 1)
     assert fetcher.next()[1].payload == "x"
 
