@@ -111,17 +111,14 @@ class Autocomplete(Primitive):
         """Count a use of an entry, and return whether it is there. One round trip; a repeat counts twice."""
         return (yield from self.store([(*self.removal(id)[:2], "use", "", "")])) == 1
 
-    def search(self, text: str, limit: int = 10) -> list[Hit]:
+    @operation(if_open=[])
+    def search(self, text: str, limit: int = 10) -> Flow[list[Hit]]:
         """Return at most ``limit`` entries, 1 to 100, in which words begin with those of the text.
 
         A text without words finds the heaviest. Its first 64 characters count. One round trip; up to 10 if several
         words are rarely in one entry. Then the search ends after some 10,000 terms of the longest one.
         """
-        return cast("list[Hit]", self.run_flow(self.look_up(text, limit), if_open=[]))
-
-    async def asearch(self, text: str, limit: int = 10) -> list[Hit]:
-        """See search()."""
-        return cast("list[Hit]", await self.arun_flow(self.look_up(text, limit), if_open=[]))
+        return cast("Flow[list[Hit]]", self.look_up(text, limit))
 
     @operation
     def info(self) -> Flow[IndexInfo | None]:
@@ -227,6 +224,7 @@ class Autocomplete(Primitive):
     aremove = twin(remove)
     aremove_many = twin(remove_many)
     ause = twin(use)
+    asearch = twin(search)
     ainfo = twin(info)
     aclear = twin(clear)
     arebuild = twin(rebuild)

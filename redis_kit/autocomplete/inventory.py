@@ -10,7 +10,7 @@ from redis_kit.core.indexes.inventory import Inventory
 from redis_kit.core.primitive import Primitive
 
 
-class _Indexes(Inventory[IndexInfo]):
+class _Indexes(Inventory):
     """All indexes: those of models first, then by name."""
 
     primitive, kind, counted = Autocomplete, ModelAutocomplete, "entries"

@@ -1,6 +1,6 @@
 """Recent lists: what somebody chose last, such as the people they wrote to (J. Carlson: Redis in Action, 6.1.1)."""
 
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from redis_kit.autocomplete.settings import AutocompleteSettings
@@ -50,21 +50,15 @@ class RecentList(Primitive):
         """Remove a value, and return whether it was there."""
         return bool((yield Call("LREM", self.key("recent"), 0, checked_text(value))))
 
-    def all(self) -> list[str]:
+    @operation(if_open=[])
+    def all(self) -> Flow[list[str]]:
         """Return all values."""
-        return cast("list[str]", self.run_flow(self._read(""), if_open=[]))
+        return self._read("")
 
-    async def aall(self) -> list[str]:
-        """See all()."""
-        return cast("list[str]", await self.arun_flow(self._read(""), if_open=[]))
-
-    def match(self, prefix: str) -> list[str]:
+    @operation(if_open=[])
+    def match(self, prefix: str) -> Flow[list[str]]:
         """Return the values in which words begin with those of the text, as a search of ``Autocomplete`` does."""
-        return cast("list[str]", self.run_flow(self._read(prefix), if_open=[]))
-
-    async def amatch(self, prefix: str) -> list[str]:
-        """See match()."""
-        return cast("list[str]", await self.arun_flow(self._read(prefix), if_open=[]))
+        return self._read(prefix)
 
     @operation
     def clear(self) -> Flow[bool]:
@@ -79,4 +73,6 @@ class RecentList(Primitive):
 
     aadd = twin(add)
     aremove = twin(remove)
+    aall = twin(all)
+    amatch = twin(match)
     aclear = twin(clear)

@@ -84,13 +84,10 @@ class BloomFilter(Primitive):
             answers += yield from self._add(_digests(batch))
         return answers
 
-    def contains(self, value: Value) -> bool:
+    @operation(if_open=True)
+    def contains(self, value: Value) -> Flow[bool]:
         """Return False if a value was surely not added; True if it probably was. Raises ParameterMismatch."""
-        return self.contains_many([value])[0]
-
-    async def acontains(self, value: Value) -> bool:
-        """See contains()."""
-        return (await self.acontains_many([value]))[0]
+        return (yield from self.look_up([digest(value)]))[0]
 
     def __contains__(self, value: Value) -> bool:
         return self.contains(value)
@@ -183,6 +180,7 @@ class BloomFilter(Primitive):
 
     aadd = twin(add)
     aadd_many = twin(add_many)
+    acontains = twin(contains)
     ainfo = twin(info)
     aclear = twin(clear)
     arebuild = twin(rebuild)

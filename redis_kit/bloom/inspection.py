@@ -18,7 +18,7 @@ class _Stored(Primitive):
     component, settings = "bloom", BloomSettings
 
 
-class _Filters(Inventory[FilterInfo]):
+class _Filters(Inventory):
     """All filters: overfull ones first, then those of models, then by name."""
 
     primitive, kind, counted = _Stored, ModelFilter, "items"

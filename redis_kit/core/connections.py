@@ -14,8 +14,8 @@ from redis_kit.core.client import connection_factory, event_loops
 from redis_kit.core.client.addresses import Address, address
 from redis_kit.core.client.breaker import Breaker
 from redis_kit.core.client.cluster import AsyncClusterClient, ClusterClient
-from redis_kit.core.client.pools import Limits
-from redis_kit.core.client.single import AsyncClient, Client, Server, probe
+from redis_kit.core.client.pools import Server
+from redis_kit.core.client.single import AsyncClient, Client, probe
 from redis_kit.core.settings import KitSettings
 
 Profile = Literal["request", "worker"]
@@ -94,8 +94,8 @@ def _server(
     timeouts = {"socket_connect_timeout": connect, "socket_timeout": read}
     breaker = _breaker(using, server, timeouts) if profile == "request" else None
     wait = options.POOL_TIMEOUT if breaker else WORKER_WAIT
-    limits = Limits(max(options.MAX_CONNECTIONS, _least), wait, connect, read)
-    return Server(str(server), factory(server, timeouts), limits, read, breaker, in_cluster)
+    most = max(options.MAX_CONNECTIONS, _least)
+    return Server(str(server), factory(server, timeouts), most, wait, connect, read, breaker, in_cluster)
 
 
 def _breaker(using: str, server: Address, timeouts: dict[str, float]) -> Breaker:

@@ -4,28 +4,24 @@ from collections.abc import Sequence
 from typing import Any, Literal, TypeVar, overload
 
 from redis_kit.core.flow import Flow
-from redis_kit.core.steps import Batch, TolerantBatch, TolerantCombinedBatch
+from redis_kit.core.steps import Batch, TolerantBatch
 
 Result = TypeVar("Result")
 
 
 @overload
-def gather(flows: Sequence[Flow[Result]], *, combine: bool = False) -> Flow[list[Result]]: ...
+def gather(flows: Sequence[Flow[Result]]) -> Flow[list[Result]]: ...
 @overload
-def gather(
-    flows: Sequence[Flow[Result]], *, return_exceptions: Literal[True], combine: bool = False
-) -> Flow[list[Result | Exception]]: ...
+def gather(flows: Sequence[Flow[Result]], *, return_exceptions: Literal[True]) -> Flow[list[Result | Exception]]: ...
 
 
-def gather(flows: Sequence[Flow[Any]], *, return_exceptions: bool = False, combine: bool = False) -> Flow[list[Any]]:
+def gather(flows: Sequence[Flow[Any]], *, return_exceptions: bool = False) -> Flow[list[Any]]:
     """Carry out flows side by side and return their results, in as many round trips as the longest of them needs.
 
     The flows may yield single calls, calls of scripts and batches of these. All of them are carried out to their end.
     Then the first exception among them is raised, or, with ``return_exceptions``, each stands in place of its result.
-    With ``combine``, calls of one script become one command; see CombinedBatch. For reads only.
     An interruption, such as a cancellation, is raised in each flow, so that each can clean up, and again at the end.
     """
-    batch = TolerantCombinedBatch if combine else TolerantBatch
     results: list[Any] = [None] * len(flows)
     replies: list[Any] = [None] * len(flows)
     going = list(range(len(flows)))
@@ -40,7 +36,7 @@ def gather(flows: Sequence[Flow[Any]], *, return_exceptions: bool = False, combi
         going = list(steps)
         calls = [call for step in steps.values() for call in _calls(step)]
         try:
-            answers = (yield batch(calls)) if calls else []
+            answers = (yield TolerantBatch(calls)) if calls else []
         except BaseException as error:
             interruption = interruption or (None if isinstance(error, Exception) else error)
             answers = [error] * len(calls)

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -32,33 +32,6 @@ _CHECKS = {
     "counter": 'redis.call("INCRBY", %s, 0)',
     "bitmap": 'redis.call("GETBIT", %s, 0)',
 }
-# Runs a script for several sets of keys and arguments, each given as the numbers of both and the arguments. An error of
-# one of them is its reply, so that the others are still read.
-_REPEATED = """\
-local function run(KEYS, ARGV)
-%s
-end
-local replies, key, at = {}, 0, 1
-while at <= #ARGV do
-    local keys, args = {}, {}
-    for place = 1, ARGV[at] do
-        keys[place] = KEYS[key + place]
-    end
-    for place = 1, ARGV[at + 1] do
-        args[place] = ARGV[at + 1 + place]
-    end
-    key, at = key + #keys, at + 2 + #args
-    local done, reply = pcall(run, keys, args)
-    if not done and type(reply) ~= "table" then
-        reply = {err = "ERR " .. tostring(reply)}
-    end
-    if reply == nil then
-        reply = false
-    end
-    replies[#replies + 1] = reply
-end
-return replies
-"""
 
 
 class ScriptCall:
@@ -96,19 +69,6 @@ class ScriptCall:
     def with_source(self) -> Command:
         """Return the same call as EVAL, which does not depend on what the server remembers."""
         return ("EVAL", self.script.source, *self.command[2:])
-
-    @staticmethod
-    def merged(calls: "Sequence[ScriptCall]") -> "ScriptCall":
-        """Return one call in place of several of the same script; its reply is the list of their replies."""
-        script = calls[0].script.repeated
-        keys: list[Argument] = []
-        args: list[Argument] = []
-        for call in calls:
-            own = call._keys()
-            own_args = call.command[3 + len(own) :]
-            keys += own
-            args += [len(own), len(own_args), *own_args]
-        return ScriptCall(script, ("EVALSHA", script.digest, len(keys), *keys, *args))
 
     def types(self) -> list[Command]:
         """Return the commands whose replies named() takes."""
@@ -149,12 +109,6 @@ class Script:
         kinds = _KIND.findall(source)
         self.kinds = [STRINGS.get(kind, kind) for kind in kinds]
         self.counters = [place for place, kind in enumerate(kinds) if kind == "counter"]
-
-    @cached_property
-    def repeated(self) -> "Script":
-        """Return the script that runs this one for several sets of keys; see ScriptCall.merged()."""
-        flags, body = self.source.split("\n", 1) if self.source.startswith("#!") else ("", self.source)
-        return Script(f"{self.name} repeated", f"{flags}\n{_REPEATED % body}" if flags else _REPEATED % body)
 
     def __call__(self, keys: Sequence[str], args: Sequence[Argument] = ()) -> ScriptCall:
         """Return the step that runs it. Raises TypeError when the number of keys differs from the header's."""

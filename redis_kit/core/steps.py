@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
@@ -81,61 +81,6 @@ class TolerantBatch(Batch):
     def result(self, replies: list[Any]) -> list[Any]:
         """Return the replies as they are."""
         return replies
-
-
-class CombinedBatch(Batch):
-    """A batch in which the calls of one script become one command, for pages that read many things of a kind.
-
-    At most ``most`` become one, as a script keeps the server from other commands. Each call has its own reply or error.
-    On a Cluster a script is limited to the keys of one slot, so all calls are sent as they are.
-    """
-
-    __slots__ = ("most",)
-
-    def __init__(self, calls: Sequence[Any], *, lenient: bool = False, most: int = 25) -> None:
-        super().__init__(calls, lenient=lenient)
-        self.most = most
-
-    def run(self, client: Any) -> list[Any]:
-        """See Batch.run()."""
-        if client.is_cluster:
-            return super().run(client)
-        return self.result(flow.run(self._combined(client.translated), client))
-
-    async def arun(self, client: Any) -> list[Any]:
-        """See run()."""
-        if client.is_cluster:
-            return await super().arun(client)
-        return self.result(await flow.arun(self._combined(client.translated), client))
-
-    def _combined(self, translated: Callable[..., Exception]) -> flow.Flow[list[Any]]:
-        places = self._places()
-        alike = [[self.calls[place] for place in same] for same in places]
-        calls = [first.merged([first, *more]) if more else first for first, *more in alike]
-        answers = yield _Send([call.command for call in calls])
-        if any(map(needs_repair, answers)):
-            answers = yield from repaired(calls, answers)
-        replies: list[Any] = [None] * len(self.calls)
-        for same, answer in zip(places, answers, strict=True):
-            parts = [answer] * len(same) if len(same) == 1 or isinstance(answer, Exception) else answer
-            for place, part in zip(same, parts, strict=True):
-                replies[place] = translated(part, sent=True) if isinstance(part, Exception) else part
-        if any(map(needs_repair, replies)):
-            replies = yield from repaired(self.calls, replies)
-        return replies
-
-    def _places(self) -> list[list[int]]:
-        """Return the places of the calls that become one command."""
-        by_script: dict[Any, list[int]] = {}
-        for place, call in enumerate(self.calls):
-            by_script.setdefault(getattr(call, "script", call), []).append(place)
-        return [
-            same[start : start + self.most] for same in by_script.values() for start in range(0, len(same), self.most)
-        ]
-
-
-class TolerantCombinedBatch(CombinedBatch, TolerantBatch):
-    """A combined batch whose errors are replies."""
 
 
 class Spread:

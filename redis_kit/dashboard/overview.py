@@ -140,6 +140,6 @@ def _replies(alias: str, flows: list[Flow[Any]]) -> Iterator[Any]:
     from redis_kit.core import connections  # late, since Django imports the admin at start-up, and this the client
 
     try:
-        yield from flow.run(gather(flows, return_exceptions=True, combine=True), connections.client(alias))
+        yield from flow.run(gather(flows, return_exceptions=True), connections.client(alias))
     except RedisKitError as error:
         yield from [error] * len(flows)

@@ -49,7 +49,7 @@ def read_mailboxes(count: int) -> Flow[Mailboxes]:
     names = [name for name, _size in sorted(_pairs(large), key=lambda pair: -pair[1])[:count]]
     waiting = sorted(_pairs(old), key=lambda pair: pair[1])[:count]
     counts = [single(Call("ZCARD", *Inbox(name).keys("numbers"))) for name, _number in waiting]
-    described = yield from gather([*(_described(Chat(name)) for name in names), *counts], combine=True)
+    described = yield from gather([*(_described(Chat(name)) for name in names), *counts])
     return Mailboxes(
         sum(chats),
         sorted(described[: len(names)], key=lambda info: -info.messages),

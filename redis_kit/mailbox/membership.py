@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, NoReturn
 from redis_kit.core import conf, scripts
 from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.keys import BUCKETS, encode
-from redis_kit.core.steps import Argument, Batch, Call, CombinedBatch
+from redis_kit.core.steps import Argument, Batch, Call
 from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.core.values.sequences import batched, several
@@ -146,7 +146,7 @@ class Chats(Box):
     def unread(self) -> Flow[dict[str, int]]:
         """Return the number of unread messages of each chat by name. One round trip; on a Cluster one to each node."""
         keys = [[bucket_key(bucket, part) for part in ("chats", f"reads:{self.encoded}")] for bucket in BUCKETS]
-        replies = yield CombinedBatch(list(map(COUNT_UNREAD, keys)))
+        replies = yield Batch(list(map(COUNT_UNREAD, keys)))
         parts = b" ".join(filter(None, replies)).decode().split(" ") if any(replies) else []
         return dict(zip(map(decoded, parts[::2]), map(int, parts[1::2]), strict=True))
 

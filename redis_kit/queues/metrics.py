@@ -61,7 +61,7 @@ class QueueMetrics(MetricSource):
             read_reports(names, MINUTES, using, errors),
             read_workers(names, using, errors),
         ]
-        stats, (workers, gone) = yield from gather(parts, combine=True)
+        stats, (workers, gone) = yield from gather(parts)
         reports = dict(list(stats.items())[:limit])
         samples = [sample for name, queue in reports.items() for sample in _queue(name, queue)]
         samples += [*_workers(workers, reports), LOST.sample(sum(worker.age < HOUR for worker in gone))]

@@ -10,7 +10,7 @@ from redis_kit.search.inspection import IndexInfo, clear, describe
 from redis_kit.search.store import SearchStore
 
 
-class _Indexes(Inventory[IndexInfo]):
+class _Indexes(Inventory):
     """All indexes, by name."""
 
     primitive, kind, counted = SearchStore, SearchIndex, "documents"

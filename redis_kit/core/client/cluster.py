@@ -102,6 +102,31 @@ class _Routing:
         hurried._wait = seconds
         return hurried
 
+    def call(self, *command: Argument) -> Any:
+        """See Client.call()."""
+        return self._carry_out(self._single("call", (), command))
+
+    def block(self, timeout: float, *command: Argument) -> Any:
+        """See Client.block()."""
+        return self._carry_out(self._single("block", (timeout,), command))
+
+    def watch(self, timeout: float, pause: float, look: Callable[[], Any], waiting: Command, next_one: Command) -> Any:
+        """See Client.watch()."""
+        return self._carry_out(self._single("watch", (timeout, pause, look), waiting, next_one))
+
+    def batch(self, commands: Sequence[Command]) -> Any:
+        """See Client.batch(). One round trip per node."""
+        return self._carry_out(self._many(commands))
+
+    def close(self) -> None:
+        """Close the connections to every node; see Client.close()."""
+        for node in self._nodes.values():
+            node.close()
+
+    def _carry_out(self, steps: flow.Flow[Any]) -> Any:
+        """Return the result of a flow, or a coroutine that does."""
+        raise NotImplementedError
+
     def _node(self, node: Node) -> Any:
         existing = self._nodes.get(node)
         if existing is None:
@@ -228,69 +253,31 @@ class _Routing:
 class ClusterClient(_Routing):
     """A client of a Cluster, for all threads of a process. The methods are those of Client."""
 
-    def call(self, *command: Argument) -> Any:
-        """See Client.call()."""
-        return flow.run(self._single("call", (), command), self._node)
-
-    def block(self, timeout: float, *command: Argument) -> Any:
-        """See Client.block()."""
-        return flow.run(self._single("block", (timeout,), command), self._node)
-
-    def watch(self, timeout: float, pause: float, look: Callable[[], Any], waiting: Command, next_one: Command) -> Any:
-        """See Client.watch()."""
-        return flow.run(self._single("watch", (timeout, pause, look), waiting, next_one), self._node)
-
-    def batch(self, commands: Sequence[Command]) -> list[Any]:
-        """See Client.batch(). One round trip per node."""
-        return flow.run(self._many(commands), self._node)
-
     def primaries(self) -> list[Any]:
         """Return a client of each node that serves slots. One round trip if the topology is not known."""
-        flow.run(self._look(), self._node)
+        self._carry_out(self._look())
         return [self._node(node) for node in self._topology.primaries()]
 
     def node_of(self, key: str, *, moved: bool = False) -> Any:
         """Return the client of the node that has a key. With ``moved``, the topology that was known is wrong."""
         self._topology.stale |= moved
-        flow.run(self._look(), self._node)
+        self._carry_out(self._look())
         return self._node(self._topology.owner(key_slot(key.encode())))
 
-    def close(self) -> None:
-        """Close the connections to every node."""
-        for node in self._nodes.values():
-            node.close()
+    def _carry_out(self, steps: flow.Flow[Any]) -> Any:
+        return flow.run(steps, self._node)
 
 
 class AsyncClusterClient(_Routing):
-    """A client of a Cluster, for all tasks of one event loop. See ClusterClient."""
-
-    async def call(self, *command: Argument) -> Any:
-        """See Client.call()."""
-        return await flow.arun(self._single("call", (), command), self._node)
-
-    async def block(self, timeout: float, *command: Argument) -> Any:
-        """See Client.block()."""
-        return await flow.arun(self._single("block", (timeout,), command), self._node)
-
-    async def watch(
-        self, timeout: float, pause: float, look: Callable[[], Any], waiting: Command, next_one: Command
-    ) -> Any:
-        """See Client.watch()."""
-        return await flow.arun(self._single("watch", (timeout, pause, look), waiting, next_one), self._node)
-
-    async def batch(self, commands: Sequence[Command]) -> list[Any]:
-        """See Client.batch(). One round trip per node."""
-        return await flow.arun(self._many(commands), self._node)
-
-    def close(self) -> None:
-        """See AsyncClient.close()."""
-        for node in self._nodes.values():
-            node.close()
+    """A client of a Cluster, for all tasks of one event loop. Its calls return coroutines; see ClusterClient."""
 
     def end(self) -> None:
         """See AsyncClient.end()."""
         for node in self._nodes.values():
             node.end()
+
+    def _carry_out(self, steps: flow.Flow[Any]) -> Any:
+        return flow.arun(steps, self._node)
 
 
 def slot_of(command: Command) -> int:

@@ -69,29 +69,29 @@ class _AsyncWatcher(redis.asyncio.Redis):
 
 def factory(address: Address, timeouts: Mapping[str, float]) -> ConnectionFactory:
     """Return a factory of connections of redis-py. Nothing is connected yet."""
-    options = _options(address, timeouts) | {"retry": Retry(NoBackoff(), 0)}
+    options = _options(address, timeouts, Retry(NoBackoff(), 0))
     if address.sentinels:
-        sentinel = Sentinel((), sentinel_kwargs=_sentinel_options(address, options), **options)
-        sentinel.sentinels = [
-            _Watcher(host=host, port=port, **sentinel.sentinel_kwargs) for host, port in address.sentinels
-        ]
-        pool = sentinel.master_for(address.service).connection_pool
-        return ConnectionFactory(_maker(pool), sentinel.sentinels, pool)
+        return _of_service(Sentinel, _Watcher, address, options)
     return ConnectionFactory(_maker(redis.ConnectionPool.from_url(address.url, **options)))
 
 
 def async_factory(address: Address, timeouts: Mapping[str, float]) -> ConnectionFactory:
     """See factory(); for the running event loop."""
-    options = _options(address, timeouts) | {"retry": AsyncRetry(NoBackoff(), 0)}
-    untimed = options | dict.fromkeys(timeouts)  # redis_kit puts limits around every await
+    options = _options(address, timeouts, AsyncRetry(NoBackoff(), 0))
+    untimed = dict.fromkeys(timeouts)  # redis_kit puts limits around every await
     if address.sentinels:
-        sentinel = AsyncSentinel((), sentinel_kwargs=_sentinel_options(address, options), **untimed)
-        sentinel.sentinels = [
-            _AsyncWatcher(host=host, port=port, **sentinel.sentinel_kwargs) for host, port in address.sentinels
-        ]
-        pool = sentinel.master_for(address.service).connection_pool
-        return ConnectionFactory(_maker(pool), sentinel.sentinels, pool)
-    return ConnectionFactory(_maker(redis.asyncio.ConnectionPool.from_url(address.url, **untimed)))
+        return _of_service(AsyncSentinel, _AsyncWatcher, address, options, **untimed)
+    return ConnectionFactory(_maker(redis.asyncio.ConnectionPool.from_url(address.url, **options | untimed)))
+
+
+def _of_service(kind: Any, watcher: Any, address: Address, options: dict[str, Any], **more: Any) -> ConnectionFactory:
+    """Return a factory of connections to the primary that Sentinels name. They have the options but for these more."""
+    shared = {name: value for name, value in options.items() if name.startswith("socket") or name == "retry"}
+    of_sentinels = {**shared, **address.sentinel_options}
+    sentinel = kind((), sentinel_kwargs=of_sentinels, **options | more)
+    sentinel.sentinels = [watcher(host=host, port=port, **of_sentinels) for host, port in address.sentinels]
+    pool = sentinel.master_for(address.service).connection_pool
+    return ConnectionFactory(_maker(pool), sentinel.sentinels, pool)
 
 
 def node(address: Address, host: str, port: int) -> Address:
@@ -114,13 +114,8 @@ def _maker(pool: Any) -> Callable[[], Any]:
     return make
 
 
-def _options(address: Address, timeouts: Mapping[str, float]) -> dict[str, Any]:
-    return {**address.options, **timeouts, "protocol": 2, "decode_responses": False}
-
-
-def _sentinel_options(address: Address, options: Mapping[str, Any]) -> dict[str, Any]:
-    shared = {name: value for name, value in options.items() if name.startswith("socket") or name == "retry"}
-    return {**shared, **address.sentinel_options}
+def _options(address: Address, timeouts: Mapping[str, float], retry: Any) -> dict[str, Any]:
+    return {**address.options, **timeouts, "protocol": 2, "decode_responses": False, "retry": retry}
 
 
 def _named(client: Any) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 from weakref import ref
 
 from redis_kit.core.client import wire
+from redis_kit.core.client.breaker import Breaker
 from redis_kit.core.client.connection_factory import ConnectionFactory
 from redis_kit.core.client.deadlines import Deadline
 from redis_kit.core.errors import PoolExhausted
@@ -83,13 +84,20 @@ class TaskWaiter:
 
 
 @dataclass(frozen=True)
-class Limits:
-    """The limits of a pool: its number of connections, and the seconds to wait for one, to open one and for a reply."""
+class Server:
+    """One server as a client sees it: its connections, and the circuit breaker.
 
+    A pool has at most ``most`` connections. The others are seconds: to wait for one, to open one, and for a reply.
+    """
+
+    where: str
+    factory: ConnectionFactory
     most: int
     wait: float
     connect: float
     read: float
+    breaker: Breaker | None
+    in_cluster: bool = False  # its client is part of one that follows redirections
 
 
 class _Living:
@@ -122,10 +130,10 @@ class _Living:
 class _Shared:
     """The base of both pools: the idle connections, the line of callers that wait, and its next one."""
 
-    def __init__(self, factory: ConnectionFactory, limits: Limits, where: str, refuse: Callable[[], None]) -> None:
+    def __init__(self, server: Server, refuse: Callable[[], None]) -> None:
         self.closed = False
-        self.factory, self._limits, self._where, self._refuse = factory, limits, where, refuse
-        self._spare = min(SPARE, limits.most // 2)
+        self.server, self.factory, self._refuse = server, server.factory, refuse
+        self._spare = min(SPARE, server.most // 2)
         self._idle: deque[Any] = deque()
         self._waiting: deque[Any] = deque()
         self._waiting_to_block: deque[Any] = deque()
@@ -204,14 +212,14 @@ class _Shared:
         if self._waiting:
             return self._waiting
         in_use = len(self._made) - len(self._idle)
-        return self._waiting_to_block if in_use < self._limits.most - self._spare else None
+        return self._waiting_to_block if in_use < self.server.most - self._spare else None
 
     def _free(self) -> Any:
         """Return an idle connection or a new one, the error of making it, or None if the pool is at its limit."""
         with suppress(IndexError):
             return self._idle.pop()
         made, new = len(self._made), len(self._new)
-        if made >= self._limits.most or new >= max(AT_ONCE, made - new):
+        if made >= self.server.most or new >= max(AT_ONCE, made - new):
             return None
         try:
             connection = self.factory.make()
@@ -250,12 +258,12 @@ class _Shared:
         return item
 
     def _exhausted(self, seconds: float, *, to_block: bool) -> PoolExhausted:
-        most, waiting = self._limits.most, len(self._waiting) + len(self._waiting_to_block) + 1
+        most, waiting = self.server.most, len(self._waiting) + len(self._waiting_to_block) + 1
         but = f", but for {self._spare} that no waiting call may take," if to_block else ""
         calls = "call waits" if waiting == 1 else "calls wait"
         return PoolExhausted(
-            f"All {most} connections of this process to {self._where}{but} are in use, and {waiting} {calls} for one. "
-            f"None was free within {seconds:.3g} s. REDIS_KIT['MAX_CONNECTIONS'] limits them: see 'How many "
+            f"All {most} connections of this process to {self.server.where}{but} are in use, and {waiting} {calls} for "
+            f"one. None was free within {seconds:.3g} s. REDIS_KIT['MAX_CONNECTIONS'] limits them: see 'How many "
             "connections' in docs/howto/connections."
         )
 
@@ -285,10 +293,6 @@ class Pool(_Shared):
                 raise
             self.drop(connection)
 
-    def make(self) -> Any:
-        """Return a connection that the pool does not count, not opened yet."""
-        return self.factory.make()
-
     def close(self) -> None:
         """Close the idle connections now, and the others when they are returned."""
         super().close()
@@ -302,7 +306,7 @@ class Pool(_Shared):
         waiter = ThreadWaiter()
         try:
             self._stand_in_line(waiter, to_block=to_block)
-            if not waiter.wait(min(seconds, self._limits.wait)):
+            if not waiter.wait(min(seconds, self.server.wait)):
                 self._look_again(waiter, to_block=to_block)
             self._leave(waiter)
         except BaseException:
@@ -343,7 +347,7 @@ class AsyncPool(_Shared):
         task = asyncio.current_task()
         before = task.cancelling() if task else 0
         try:
-            await wire.open_async(connection, connect=self._limits.connect, read=self._limits.read)
+            await wire.open_async(connection, connect=self.server.connect, read=self.server.read)
         finally:
             for sentinel in self.factory.sentinels:  # asked once in a while, and by one of many loops
                 await sentinel.connection_pool.disconnect(inuse_connections=False)
@@ -354,7 +358,7 @@ class AsyncPool(_Shared):
         waiter = TaskWaiter()
         try:
             self._stand_in_line(waiter, to_block=to_block)
-            await waiter.wait(min(seconds, self._limits.wait))
+            await waiter.wait(min(seconds, self.server.wait))
             self._leave(waiter)
         except BaseException:
             self._leave(waiter)

@@ -7,32 +7,18 @@ closed so that a late reply can't be taken for the next one.
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from copy import copy
 from time import monotonic
 from typing import Any, NoReturn, Self
 
 from redis.exceptions import NoScriptError, ResponseError
 
 from redis_kit.core.client import error_map, wire
-from redis_kit.core.client.breaker import Breaker
-from redis_kit.core.client.connection_factory import ConnectionFactory
 from redis_kit.core.client.deadlines import Deadline
-from redis_kit.core.client.pools import AsyncPool, Limits, Pool
+from redis_kit.core.client.pools import AsyncPool, Pool, Server
 from redis_kit.core.client.wire import packed
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.steps import Argument, Command, writable
-
-
-@dataclass(frozen=True)
-class Server:
-    """One server as a client sees it: its connections, the time limits, and the circuit breaker."""
-
-    where: str
-    factory: ConnectionFactory
-    limits: Limits
-    read: float
-    breaker: Breaker | None
-    in_cluster: bool = False  # its client is part of one that follows redirections
 
 
 class _Guard:
@@ -43,15 +29,14 @@ class _Guard:
 
     def __init__(self, server: Server) -> None:
         self.where, self.breaker, self._read = server.where, server.breaker, server.read
-        self._wait, self._in_cluster = server.limits.wait, server.in_cluster
+        self._wait, self._in_cluster = server.wait, server.in_cluster
 
     def within(self, seconds: float) -> Self:
         """Return this client, whose calls then wait for a connection for some seconds at most."""
         if seconds >= self._wait:
             return self
-        hurried = object.__new__(type(self))
-        hurried.where, hurried.breaker, hurried._pool = self.where, self.breaker, self._pool
-        hurried._read, hurried._wait, hurried._in_cluster = self._read, seconds, self._in_cluster
+        hurried = copy(self)
+        hurried._wait = seconds
         return hurried
 
     @property
@@ -108,7 +93,7 @@ class Client(_Guard):
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
-        self._pool: Pool = Pool(server.factory, server.limits, server.where, self.check)
+        self._pool: Pool = Pool(server, self.check)
 
     def call(self, *command: Argument) -> Any:
         """Send one command and return its reply."""
@@ -182,7 +167,7 @@ class Client(_Guard):
 
     def dedicated(self) -> Any:
         """Return a connection of redis-py that is in no pool, to be opened and closed by the caller."""
-        return self._pool.make()
+        return self._pool.factory.make()
 
     def node_of(self, key: str, *, moved: bool = False) -> Self:
         """Return the client of the server that has a key: this one. See ClusterClient.node_of()."""
@@ -205,7 +190,7 @@ class AsyncClient(_Guard):
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
-        self._pool = AsyncPool(server.factory, server.limits, server.where, self.check)
+        self._pool = AsyncPool(server, self.check)
 
     async def call(self, *command: Argument) -> Any:
         """See Client.call()."""

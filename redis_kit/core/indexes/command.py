@@ -18,7 +18,7 @@ from redis_kit.core.text import clean
 class IndexCommand(terminal.ActionCommand):
     """List, clear and rebuild indexes of a kind. A subclass reads them, and has the titles and the cells of a line."""
 
-    inventory: ClassVar[Inventory[Any]]
+    inventory: ClassVar[Inventory]
     titles: ClassVar[Sequence[str]]
     empty: ClassVar[str] = "There are no indexes."
     #: What a name is made of, for the help.

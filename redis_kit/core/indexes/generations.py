@@ -8,7 +8,7 @@ from collections.abc import AsyncIterable, Callable, Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
 from secrets import token_hex
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.errors import ParameterMismatch, RebuildLost, RebuildRunning, RedisKitError
@@ -108,18 +108,6 @@ class Source:
         return batch
 
 
-class Parameters(Protocol):
-    """The parameters that are stored with an index, as their text. All processes must have the same."""
-
-    @property
-    def described(self) -> str:
-        """Return them in words."""
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Return the stored ones."""
-
-
 def in_use(doing: str, lease_ms: int) -> RebuildRunning:
     """Return the error about another process that does something to an index, or did it when it died."""
     return RebuildRunning(f"Another process {doing}, or died in the last {lease_ms // 1000} seconds. Wait for its end.")
@@ -127,6 +115,9 @@ def in_use(doing: str, lease_ms: int) -> RebuildRunning:
 
 class Generations:
     """The generations of one index.
+
+    All processes must have the same ``parameters``. Their text is stored; their ``parse()`` reads it, and ``described``
+    says it in words.
 
     ``keys`` returns those of a generation with these parameters, each with the bits to allocate, or 0. Ids of new
     generations begin with ``prefix``.
@@ -138,7 +129,7 @@ class Generations:
     def __init__(
         self,
         index: Primitive,
-        parameters: Parameters,
+        parameters: Any,
         keys: Callable[[Generation, Any], Mapping[str, int]],
         ttl_ms: int = 0,
         prefix: str = "",
@@ -294,7 +285,7 @@ class Generations:
         _shapes[self._place] = shape
         return shape
 
-    def _allocated(self, shape: Shape, parameters: Parameters | None = None) -> dict[str, int]:
+    def _allocated(self, shape: Shape, parameters: Any = None) -> dict[str, int]:
         allocated: dict[str, int] = {}
         for generation in shape.generations:
             allocated.update(self.keys(generation, parameters or self.parameters))

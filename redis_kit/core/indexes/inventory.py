@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
 from django.utils.translation import gettext as _
 
@@ -19,21 +19,6 @@ from redis_kit.core.steps import Batch, Call
 MOST = 1000  # indexes that are read on a connection, beside those of models
 
 
-class Info(Protocol):
-    """The state of an index, as it is stored."""
-
-    @property
-    def name(self) -> str:
-        """Return its name."""
-
-    @property
-    def using(self) -> str:
-        """Return the alias of its connection."""
-
-
-Kind = TypeVar("Kind", bound=Info)
-
-
 class Contents(NamedTuple):
     """The number of indexes, those that were read, and the errors of connections that may have more."""
 
@@ -47,8 +32,8 @@ class Contents(NamedTuple):
             raise error
 
 
-class Inventory(Generic[Kind]):
-    """The indexes of a component. A subclass describes one of them."""
+class Inventory:
+    """The indexes of a component. A subclass describes one of them, with its ``name`` and the alias ``using``."""
 
     primitive: ClassVar[type[Primitive]]
     #: The class of indexes of models; each has a ``name``, and the alias ``using``.
@@ -60,27 +45,27 @@ class Inventory(Generic[Kind]):
         """Return the indexes of models."""
         return indexes(self.kind)
 
-    def is_of_model(self, info: Kind) -> bool:
+    def is_of_model(self, info: Any) -> bool:
         """Return whether an index is that of a model."""
         return any((each.name, each.using) == (info.name, info.using) for each in self.models())
 
-    def describe(self, index: Primitive) -> Flow[Kind | None]:
+    def describe(self, index: Primitive) -> Flow[Any]:
         """Return what is stored of an index; None if there is none. Two round trips at most."""
         raise NotImplementedError
 
-    def describe_model(self, index: Any) -> Flow[Kind]:
+    def describe_model(self, index: Any) -> Flow[Any]:
         """Return what is stored of the index of a model. Two round trips at most."""
         raise NotImplementedError
 
-    def clear(self, info: Kind) -> None:
+    def clear(self, info: Any) -> None:
         """Delete an index."""
         raise NotImplementedError
 
-    def size(self, info: Kind) -> int:
+    def size(self, info: Any) -> int:
         """Return how many values or rows an index holds."""
         return int(getattr(info, self.counted))
 
-    def order(self, info: Kind) -> Any:
+    def order(self, info: Any) -> Any:
         """Return by what indexes are sorted."""
         return info.name
 
@@ -90,10 +75,10 @@ class Inventory(Generic[Kind]):
         A connection that this project names nowhere for them may be unavailable: its error is returned.
         """
         models = {each.name: each for each in self.models() if each.using == using}
-        of_models = gather([self.describe_model(each) for each in models.values()], combine=True)
+        of_models = gather([self.describe_model(each) for each in models.values()])
         try:
             flows: list[Flow[Any]] = [of_models, self._read_others(using, models)]
-            described, (total, others) = yield from gather(flows, combine=True)
+            described, (total, others) = yield from gather(flows)
         except RedisFailure as error:
             if self._is_used(using):
                 raise
@@ -101,12 +86,12 @@ class Inventory(Generic[Kind]):
         infos = [*described, *others]
         return self.merged([Contents(max(total, len(infos)), infos)])
 
-    def _read_others(self, using: str, models: Mapping[str, Any]) -> Flow[tuple[int, list[Kind]]]:
+    def _read_others(self, using: str, models: Mapping[str, Any]) -> Flow[tuple[int, list[Any]]]:
         """Return the number of names if there are more than those that are read, and the indexes of those."""
         key, most = names(self.primitive.component), MOST + len(models)
         total, members = yield Batch([Call("ZCARD", key), Call("ZRANGE", key, 0, most - 1)])
         others = [name.decode() for name in members if name.decode() not in models]
-        infos = yield from gather([self.describe(self.primitive(name, using=using)) for name in others], combine=True)
+        infos = yield from gather([self.describe(self.primitive(name, using=using)) for name in others])
         # Names of indexes that were cleared stay listed.
         return total if total > most else 0, [info for info in infos if info]
 
@@ -120,12 +105,12 @@ class Inventory(Generic[Kind]):
         """Return the indexes of one connection, or of all. See read()."""
         return self.merged(each.run_flow(self.read(each.using)) for each in self._named("all", using))
 
-    def find(self, name: str, using: str | None = None, *, any_case: bool = False) -> list[Kind]:
+    def find(self, name: str, using: str | None = None, *, any_case: bool = False) -> list[Any]:
         """Return the indexes with a name: one on each connection that has it.
 
         With ``any_case``, if there is none, that of a model to which find_index() gives the name.
         """
-        infos, outage = list[Kind](), None
+        infos, outage = list[Any](), None
         for index in self._named(name, using):
             try:
                 info = index.run_flow(self.describe(index))
@@ -142,7 +127,7 @@ class Inventory(Generic[Kind]):
                 return self.find(find_index(self.kind, name).name, using)
         return infos
 
-    def find_one(self, name: str, using: str | None = None, *, any_case: bool = False) -> Kind:
+    def find_one(self, name: str, using: str | None = None, *, any_case: bool = False) -> Any:
         """See find(). Raises InvalidValue if there is no index with a name, or one on several connections."""
         infos = self.find(name, using, any_case=any_case)
         if len(infos) == 1:

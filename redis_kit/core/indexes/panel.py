@@ -43,7 +43,7 @@ def _named(value: str) -> str:
 class IndexPanel(Panel):
     """The indexes of a component, on all connections. A subclass has the figures, and the cells of a row."""
 
-    inventory: ClassVar[Inventory[Any]]
+    inventory: ClassVar[Inventory]
     #: What is listed, the columns of the table beside the name, and what it says if it has no row.
     listed: ClassVar[Text] = gettext_lazy("Indexes")
     columns: ClassVar[tuple[Text, ...]]

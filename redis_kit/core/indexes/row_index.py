@@ -114,12 +114,7 @@ class RowIndex(ModelIndex):
 
         Raises RebuildRunning if it does not end: only a rebuild lasts longer.
         """
-        deadline = monotonic() + PATIENCE
-        while (count := self._drain(token_hex(8))) is None:
-            if monotonic() > deadline:
-                raise in_use(f"writes to {self!r}", LEASE_MS)
-            sleep(PAUSE)
-        return count
+        return self._drain_in_turn(token_hex(8))
 
     def refresh_unless_busy(self) -> bool:
         """Write all marked rows, and return whether no other process writes: that one goes on until none is left."""
@@ -135,7 +130,7 @@ class RowIndex(ModelIndex):
         count = 0
         try:
             self._run(generations.start(token))
-            self._begin(writer)
+            self._drain_in_turn(writer, stay=True)
             for rows in self._batches():
                 if failed := self._write(rows, [], writer, token):
                     self._mark(COMMIT(self._keys(), [0, *failed]))
@@ -187,12 +182,14 @@ class RowIndex(ModelIndex):
             return False
         return True
 
-    def _begin(self, writer: str) -> None:
+    def _drain_in_turn(self, writer: str, *, stay: bool = False) -> int:
+        """See _drain(); waits for another writer, as refresh() says."""
         deadline = monotonic() + PATIENCE
-        while self._drain(writer, stay=True) is None:
+        while (count := self._drain(writer, stay=stay)) is None:
             if monotonic() > deadline:
                 raise in_use(f"writes to {self!r}", LEASE_MS)
             sleep(PAUSE)
+        return count
 
     def _batches(self) -> Iterator[list[Any]]:
         """Yield all rows. Each batch is a query of its own: the next one sees what was committed meanwhile."""

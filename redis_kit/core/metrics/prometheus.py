@@ -114,7 +114,7 @@ def _results(alias: str, sources: Sequence[tuple[str, MetricSource]]) -> list[An
     """Return the samples of each source, or its error."""
     try:
         flows = [source.read(alias, LABELS) for _label, source in sources]
-        results: list[Any] = flow.run(gather(flows, return_exceptions=True, combine=True), connections.client(alias))
+        results: list[Any] = flow.run(gather(flows, return_exceptions=True), connections.client(alias))
         for place, (_label, source) in enumerate(sources):
             if not isinstance(results[place], Exception):
                 results[place] = [*results[place], *source.read_servers(alias, LABELS)]

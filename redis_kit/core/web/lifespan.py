@@ -4,11 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-Message = Any  # servers, Starlette and django-stubs have different types: MutableMapping, Mapping, TypedDicts
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Any, Receive, Send], Awaitable[None]]
-
 _closing: list[Callable[[], object]] = []
 
 
@@ -24,10 +19,11 @@ class FlushAtShutdown:
     the lifespan protocol.
     """
 
-    def __init__(self, application: Application) -> None:
+    def __init__(self, application: Callable[..., Awaitable[None]]) -> None:
         self.application = application
 
-    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+    # Servers, Starlette and django-stubs have different types for these.
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer the lifespan protocol, and pass everything else on."""
         if scope["type"] != "lifespan":
             await self.application(scope, receive, send)

@@ -74,7 +74,7 @@ class LocksPanel(Panel):
             index.contended(MOST_CONTENDED, using),
             read_waits(chosen.hours if chosen.by_hour else chosen.minutes, using, by_hour=chosen.by_hour),
         ]
-        held, most, history = index.over(using).run_flow(gather(parts, combine=True))
+        held, most, history = index.over(using).run_flow(gather(parts))
         yield from _figures(held, most, search)
         if not search:
             yield from wait_charts(history, chosen, asked)

@@ -10,7 +10,7 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.gather import gather
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.core.steps import Batch, Call, CombinedBatch
+from redis_kit.core.steps import Batch, Call
 from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.core.values.sequences import batched
@@ -27,7 +27,6 @@ from redis_kit.locks.kinds.slots import SlotLock
 
 LIMIT = (1, 10_000)
 MAX_HOLDERS = 20  # of each semaphore in a list
-BATCH = 100  # locks that one script reads
 ALL = range(2**63)  # fences
 logger = logging.getLogger("redis_kit.locks")
 
@@ -57,7 +56,7 @@ def held_locks(*, limit: int = 100, using: str = "default") -> Flow[HeldLocks]:
     node.
     """
     members, count, _ = yield from index.held(whole_number("limit", limit, LIMIT), using)
-    locks, semaphores, _ = yield from _states(members, [], using, most=BATCH)
+    locks, semaphores, _ = yield from _states(members, [], using)
     return HeldLocks(locks, semaphores, more=count - len(members))
 
 
@@ -115,11 +114,11 @@ aforce_release = twin(force_release)
 
 
 def _states(
-    members: Sequence[HeldName], more: Sequence[ScriptCall], using: str, *, holders: int = MAX_HOLDERS, most: int = 25
+    members: Sequence[HeldName], more: Sequence[ScriptCall], using: str, *, holders: int = MAX_HOLDERS
 ) -> Flow[tuple[list[HeldLock], list[HeldSemaphore], Sequence[Any]]]:
     """Return which of some members are held, and the replies to further calls. One round trip, or none."""
     steps = [*(index.bucket_of(member, using).inspect(member, holders) for member in members), *more]
-    replies = (yield CombinedBatch(steps, most=most)) if steps else ()
+    replies = (yield Batch(steps)) if steps else ()
     states = [index.parse(member, reply) for member, reply in zip(members, replies, strict=False)]
     locks = [lock for lock in states if isinstance(lock, HeldLock)]
     semaphores = [semaphore for semaphore in states if isinstance(semaphore, HeldSemaphore)]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from redis_kit.core import scripts
 from redis_kit.core.flow import Flow, operation, twin
-from redis_kit.core.steps import CombinedBatch
+from redis_kit.core.steps import Batch
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.locks.inspection.index import all_buckets, over
 
@@ -61,7 +61,7 @@ def read_waits(count: int, using: str, *, by_hour: bool = False) -> Flow[list[Lo
     part, seconds, stored = ("hours", 3600, HOURS) if by_hour else ("minutes", 60, MINUTES)
     whole_number(part, count, (1, stored))
     steps = [GET_HISTORY([bucket.key(part)], [stored, seconds, count]) for bucket in all_buckets(using)]
-    replies = yield CombinedBatch(steps)
+    replies = yield Batch(steps)
     last = max(now for now, _ in replies)
     by_number: dict[int, list[Sequence[int]]] = {number: [NOTHING] for number in range(last - count + 1, last + 1)}
     for _, text in replies:

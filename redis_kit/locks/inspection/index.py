@@ -8,7 +8,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.keys import BUCKETS
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.core.steps import CombinedBatch
+from redis_kit.core.steps import Batch
 from redis_kit.locks.holders import holder
 from redis_kit.locks.keys import HeldName, LockKeys, SlotKeys, parts_of
 from redis_kit.locks.kinds import slots
@@ -134,7 +134,7 @@ def all_buckets(using: str) -> list[Bucket]:
 def held(limit: int, using: str, *, waiting: int = 0) -> Flow[Listed]:
     """Return at most ``limit`` of what is held, and at most ``waiting`` names of each bucket for which callers wait."""
     buckets = all_buckets(using)
-    replies = yield CombinedBatch([bucket.list_held(limit, waiting=waiting) for bucket in buckets])
+    replies = yield Batch([bucket.list_held(limit, waiting=waiting) for bucket in buckets])
     by_end = sorted(pair for reply in replies for pair in members(reply))[:limit]
     awaited = [_member(stored.removeprefix(b"waits ")) for *_, names in replies for stored in names]
     return Listed([member for _, member in by_end], sum(count for _, count, *_ in replies), awaited)
@@ -153,7 +153,7 @@ def contended(limit: int, using: str) -> Flow[list[Contended]]:
     """Return the locks and semaphores with the longest waits in all."""
     buckets = all_buckets(using)
     steps = [LIST_CONTENDED([bucket.key("waited"), bucket.key("waits")], [limit]) for bucket in buckets]
-    replies = yield CombinedBatch(steps)
+    replies = yield Batch(steps)
     result = []
     for reply in replies:
         for member, waited, waits in zip(reply[::3], reply[1::3], reply[2::3], strict=True):

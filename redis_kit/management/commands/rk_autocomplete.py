@@ -1,5 +1,3 @@
 """Show indexes for autocomplete, and rebuild those of models."""
 
-from redis_kit.autocomplete.commands.rk_autocomplete import Command
-
-__all__ = ["Command"]
+from redis_kit.autocomplete.commands.rk_autocomplete import Command as Command

@@ -1,5 +1,3 @@
 """Show Bloom filters, and rebuild those of models."""
 
-from redis_kit.bloom.commands.rk_bloom import Command
-
-__all__ = ["Command"]
+from redis_kit.bloom.commands.rk_bloom import Command as Command

@@ -1,5 +1,3 @@
 """Cancel jobs."""
 
-from redis_kit.queues.features.cancel.command import Command
-
-__all__ = ["Command"]
+from redis_kit.queues.features.cancel.command import Command as Command

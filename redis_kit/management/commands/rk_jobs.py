@@ -1,5 +1,3 @@
 """List jobs."""
 
-from redis_kit.queues.commands.rk_jobs import Command
-
-__all__ = ["Command"]
+from redis_kit.queues.commands.rk_jobs import Command as Command

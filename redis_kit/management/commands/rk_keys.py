@@ -1,5 +1,3 @@
 """List the keys of this project, by component or by a text in their names."""
 
-from redis_kit.operations.commands.rk_keys import Command
-
-__all__ = ["Command"]
+from redis_kit.operations.commands.rk_keys import Command as Command

@@ -1,5 +1,3 @@
 """Show how full queues are, how long jobs wait, and what was done."""
 
-from redis_kit.queues.commands.rk_queues import Command
-
-__all__ = ["Command"]
+from redis_kit.queues.commands.rk_queues import Command as Command

@@ -1,5 +1,3 @@
 """End a queue's pause."""
 
-from redis_kit.queues.commands.rk_resume import Command
-
-__all__ = ["Command"]
+from redis_kit.queues.commands.rk_resume import Command as Command

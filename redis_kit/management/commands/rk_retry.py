@@ -1,5 +1,3 @@
 """Let dead jobs run again."""
 
-from redis_kit.queues.commands.rk_retry import Command
-
-__all__ = ["Command"]
+from redis_kit.queues.commands.rk_retry import Command as Command

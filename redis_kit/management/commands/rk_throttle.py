@@ -1,5 +1,3 @@
 """List throttles, show what they refuse and to whom, and set rules for a while."""
 
-from redis_kit.throttling.commands.rk_throttle import Command
-
-__all__ = ["Command"]
+from redis_kit.throttling.commands.rk_throttle import Command as Command

@@ -1,5 +1,3 @@
 """Run the tasks of some queues."""
 
-from redis_kit.queues.commands.rk_worker import Command
-
-__all__ = ["Command"]
+from redis_kit.queues.commands.rk_worker import Command as Command

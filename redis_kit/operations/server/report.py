@@ -189,7 +189,7 @@ def _slow(at: int, microseconds: int, command: Sequence[bytes]) -> SlowCommand:
     key = arguments[0] if arguments else ""
     if name.upper() in ("EVAL", "EVALSHA"):
         if script := _script_names().get(key):
-            name = f"{script.removeprefix('redis_kit.').removesuffix(' repeated')} (script)"
+            name = f"{script.removeprefix('redis_kit.')} (script)"
         key = arguments[2] if len(arguments) > 2 and arguments[1] != "0" else ""
     elif not key.startswith(f"{conf.section(KitSettings).PREFIX}:"):
         key = ""  # an argument that may be a secret
@@ -201,7 +201,7 @@ def _script_names() -> dict[str, str]:
     """Return the names of scripts by digest: of all as they are without features, and of those that ran here."""
     root = Path(redis_kit.__file__).parent
     for path in root.rglob("scripts/[!_]*.lua"):
-        scripts.load(".".join((root.name, *path.parent.parent.relative_to(root).parts)), path.stem).repeated  # noqa: B018
+        scripts.load(".".join((root.name, *path.parent.parent.relative_to(root).parts)), path.stem)
     return scripts.names
 
 

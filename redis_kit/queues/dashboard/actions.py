@@ -17,7 +17,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.panels import Effect, duration
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.core.steps import CombinedBatch
+from redis_kit.core.steps import Batch
 from redis_kit.core.text import first_of, grouped
 from redis_kit.queues import limits
 from redis_kit.queues.engine.enqueue import MOST_NAMES
@@ -251,7 +251,7 @@ def _of_one(queue: Primitive, *, ids: Sequence[str], step: Step) -> Flow[list[in
     answers: list[int] = []
     for at in range(0, len(ids), manage.CHUNK):
         steps = [step(queue.key(""), id) for id in ids[at : at + manage.CHUNK]]
-        answers += yield CombinedBatch(steps)
+        answers += yield Batch(steps)
     return answers
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow, single
 from redis_kit.core.primitive import Primitive
-from redis_kit.core.steps import CombinedBatch
+from redis_kit.core.steps import Batch
 from redis_kit.queues.engine.job import Cause, JobInfo, cause
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.management import manage
@@ -62,7 +62,7 @@ def _inspect(names: Sequence[str], errors: dict[str, RedisFailure]) -> Flow[Find
     places = [(name, shard) for name in names for shard in existing[name]]
     share = len(places)
     steps = [manage.heads_step(Queue(shard), max(1, MOST // share), share=share) for _, shard in places]
-    replies = yield CombinedBatch(steps, lenient=True)
+    replies = yield Batch(steps, lenient=True)
     by_queue: dict[str, list[list[JobInfo]]] = {}
     for (name, _), reply in zip(places, replies, strict=True):
         if isinstance(reply, RedisFailure):

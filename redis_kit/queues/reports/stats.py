@@ -10,7 +10,7 @@ from redis_kit.core.errors import InvalidName, RedisFailure
 from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.keys import encode
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.core.steps import Call, CombinedBatch
+from redis_kit.core.steps import Batch, Call
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.core.values.sequences import batched, several
 from redis_kit.queues.engine import enqueue
@@ -26,7 +26,6 @@ from redis_kit.queues.settings import QueueSettings, whole
 
 QUEUE_STATS = QueueScript("queue_stats", __package__)
 MINUTES = (1, 4320)
-TOGETHER = 10  # queues that one script reads
 Errors = dict[str, RedisFailure]
 
 
@@ -164,21 +163,19 @@ def read_chosen(queues: Iterable[str] | None) -> Flow[list[str]]:
 
 
 def of_each(
-    queues: Sequence[str], using: str, step: Callable[[str], ScriptCall], *, lenient: bool, most: int = 25
+    queues: Sequence[str], using: str, step: Callable[[str], ScriptCall], *, lenient: bool
 ) -> Flow[list[list[Any]]]:
     """Return for each queue the replies of its shards."""
     names = yield from spread().existing(queues)
     parts = [names[queue] for queue in queues]
     steps = [step(base) for base in bases(chain.from_iterable(parts), using)]
-    replies = iter((yield CombinedBatch(steps, lenient=lenient, most=most)) if steps else ())
+    replies = iter((yield Batch(steps, lenient=lenient)) if steps else ())
     return [list(islice(replies, len(several))) for several in parts]
 
 
-def of_all(
-    queues: Sequence[str], using: str, step: Callable[[str], ScriptCall], *, most: int = 25
-) -> Flow[list[tuple[str, Any]]]:
+def of_all(queues: Sequence[str], using: str, step: Callable[[str], ScriptCall]) -> Flow[list[tuple[str, Any]]]:
     """Return the reply or the error of each shard, with the name of its queue."""
-    replies = yield from of_each(queues, using, step, lenient=True, most=most)
+    replies = yield from of_each(queues, using, step, lenient=True)
     return [(queue, reply) for queue, several in zip(queues, replies, strict=True) for reply in several]
 
 
@@ -195,15 +192,15 @@ def read_reports(
 ) -> Flow[dict[str, QueueStats]]:
     """See queue_stats()."""
     whole_number("minutes", minutes, MINUTES)
-    replies = yield from _of_readable(queues, using, lambda base: QUEUE_STATS(base, minutes), errors, most=TOGETHER)
+    replies = yield from _of_readable(queues, using, lambda base: QUEUE_STATS(base, minutes), errors)
     return {name: read_report(parts, minutes) for name, parts in replies.items()}
 
 
 def _of_readable(
-    queues: Sequence[str], using: str, step: Callable[[str], ScriptCall], errors: Errors | None, *, most: int = 25
+    queues: Sequence[str], using: str, step: Callable[[str], ScriptCall], errors: Errors | None
 ) -> Flow[dict[str, list[Any]]]:
     """Return the replies by queue; ``errors`` takes the first error of a queue, which is left out then."""
-    replies = yield from of_each(queues, using, step, lenient=errors is not None, most=most)
+    replies = yield from of_each(queues, using, step, lenient=errors is not None)
     readable: dict[str, list[Any]] = {}
     for name, parts in zip(queues, replies, strict=True):
         error = next((reply for reply in parts if isinstance(reply, RedisFailure)), None)

@@ -14,7 +14,7 @@ from redis_kit.core.values.sequences import batched
 from redis_kit.queues import validation
 from redis_kit.queues.engine.calls import QueueScript, lease
 from redis_kit.queues.engine.message import task_of
-from redis_kit.queues.reports.stats import TOGETHER, Errors, bases, of_all, over, read_chosen
+from redis_kit.queues.reports.stats import Errors, bases, of_all, over, read_chosen
 
 logger = logging.getLogger("redis_kit")
 _log_limit = LogRateLimit()
@@ -154,9 +154,7 @@ def read_workers(
     names = yield from read_chosen(queues)
     alive: dict[str, WorkerInfo] = {}
     lost: dict[str, LostWorker] = {}
-    for name, reply in (
-        yield from of_all(names, using, lambda base: LIST_WORKERS(base, MOST_WORKERS, most_bytes), most=TOGETHER)
-    ):
+    for name, reply in (yield from of_all(names, using, lambda base: LIST_WORKERS(base, MOST_WORKERS, most_bytes))):
         if isinstance(reply, RedisFailure):
             _left_out(name, reply, errors)
             continue

@@ -145,7 +145,7 @@ class SignInsPanel(Panel):
             standings.leaders(model, last, LEADERS),
             standings.count_at_risk(activity.encoded, last, 3),
         ]
-        daily, leaders, at_risk = activity.run_flow(gather(flows, combine=True))
+        daily, leaders, at_risk = activity.run_flow(gather(flows))
         joined = _joined_days(activity, daily[-DAYS:])
         yield Figure(_("Signed in today"), daily[-1].users)
         yield Figure(_("Signed in yesterday"), daily[-2].users)
@@ -207,7 +207,7 @@ def _joined_days(activity: Activity, daily: list[ActiveDay]) -> _Joined:
             counts.by_windows(activity.encoded, [day.day for day in daily[-LINES:]], [WEEK, MONTH]),
             counts.cohorts(activity.encoded, last_weeks(last)),
         ]
-        (weekly, monthly), cohorts = activity.run_flow(gather(flows, combine=True))
+        (weekly, monthly), cohorts = activity.run_flow(gather(flows))
         joined = _joined[key] = _Joined(daily, monotonic() + STALE_AFTER, weekly, monthly, cohorts)
     return joined
 

@@ -50,7 +50,7 @@ def overview(
 
     def together(of_connection: Sequence[BaseThrottle]) -> Flow[dict[BaseThrottle, ThrottleFigures]]:
         flows = [read(throttle, minutes=minutes, offenders=offenders, rules=rules) for throttle in of_connection]
-        figures = yield from gather(flows, combine=True)
+        figures = yield from gather(flows)
         return {each.throttle: each for each in figures}
 
     return list((yield from read_together(throttles, together)).values())

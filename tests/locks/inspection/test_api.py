@@ -128,18 +128,13 @@ def test_one_name_is_found_whatever_its_kind(kit, ask):
     assert 5 < lock.ends_in <= 10
 
 
-def test_inspection_takes_two_round_trips_and_one_for_a_name(kit, commands):
+def test_inspection_takes_two_round_trips_and_one_for_a_name(kit, trips):
     leases = [Lock(f"n{number}").acquire() for number in range(30)]
-    held_locks(), find("n1"), contended()
-    with commands(kit) as sent:
-        assert len(held_locks().locks) == len(leases)
-    assert sent == ["EVALSHA"] * 2
-    with commands(kit) as sent:
-        find("n1")
-    assert sent == ["EVALSHA"] * 2  # one for a lock, and one for all that is built of slots
-    with commands(kit) as sent:
-        contended()
-    assert sent == ["EVALSHA"]
+    for read, count in ((held_locks, 2), (partial(find, "n1"), 1), (contended, 1)):
+        trips.clear()
+        read()
+        assert len(trips) == count
+    assert len(held_locks().locks) == len(leases)
 
 
 @pytest.mark.parametrize("function", [held_locks, contended, partial(find, "a")])

@@ -8,7 +8,7 @@ from threading import Event, Lock
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
-from redis_kit.core.steps import CombinedBatch
+from redis_kit.core.steps import Batch
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues.engine.calls import QueueScript
 from redis_kit.queues.engine.feature import ProcessPart
@@ -51,7 +51,7 @@ class JobLogs(ProcessPart):
                 for ((number, id), most, ttl_ms), lines in some
             ]
             try:
-                replies = self._sources[0].run_flow(single(CombinedBatch(steps, lenient=True)))
+                replies = self._sources[0].run_flow(single(Batch(steps, lenient=True)))
                 failure = next((reply for reply in replies if isinstance(reply, RedisFailure)), None)
             except RedisFailure as error:
                 failure = error

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisFailure, RedisKitError
 from redis_kit.core.flow import single
-from redis_kit.core.steps import CombinedBatch
+from redis_kit.core.steps import Batch
 from redis_kit.core.text import did_you_mean
 from redis_kit.queues.engine import enqueue, feature, ids
 from redis_kit.queues.features.schedules import store as store
@@ -59,7 +59,7 @@ def outcomes(schedules: Iterable[StoredSchedule]) -> dict[str, str]:
     step = feature.provided("result_step")
     queues = [Queue(ids.part_of(each.queue, each.job) or each.queue) for each in jobs.values()]
     steps = [step(queue.key(""), each.job) for queue, each in zip(queues, jobs.values(), strict=True)]
-    replies = SCHEDULES.run_flow(single(CombinedBatch(steps, lenient=True)))
+    replies = SCHEDULES.run_flow(single(Batch(steps, lenient=True)))
     each = zip(jobs, replies, strict=True)
     return {name: reply[0].decode() for name, reply in each if not isinstance(reply, RedisFailure)}
 

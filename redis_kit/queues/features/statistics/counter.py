@@ -8,7 +8,7 @@ from threading import Event, Lock
 from redis_kit.core.errors import CommandFailed, KeyConflict, RedisFailure
 from redis_kit.core.flow import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
-from redis_kit.core.steps import TolerantCombinedBatch
+from redis_kit.core.steps import TolerantBatch
 from redis_kit.queues.engine.feature import ProcessPart
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.features.statistics import counts as run_counts
@@ -66,7 +66,7 @@ class TaskStatistics(ProcessPart):
             return
         steps = [store.count_runs(self._sources[number].key(""), by_task) for number, by_task in counts.items()]
         try:
-            replies = self._sources[0].run_flow(single(TolerantCombinedBatch(steps)))
+            replies = self._sources[0].run_flow(single(TolerantBatch(steps)))
         except RedisFailure as error:
             replies = [error] * len(steps)
         for (number, by_task), reply in zip(counts.items(), replies, strict=True):

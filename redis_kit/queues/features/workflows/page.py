@@ -24,7 +24,7 @@ from redis_kit.core.panels import (
     Table,
     Tile,
 )
-from redis_kit.core.steps import Batch, Call, CombinedBatch
+from redis_kit.core.steps import Batch, Call
 from redis_kit.core.text import grouped
 from redis_kit.queues.dashboard.panel import MANAGE, button, hidden
 from redis_kit.queues.errors import UnknownWorkflow
@@ -173,7 +173,7 @@ def read(offset: int, limit: int) -> Flow[Listing]:
     total, ids = yield Batch([Call("ZCARD", key), Call("ZREVRANGE", key, offset, offset + limit - 1)])
     names = [id.decode("utf-8", "replace") for id in ids]
     statuses = [calls.READ_STATUS(workflow_key(id), 0) for id in names]
-    replies = (yield CombinedBatch(statuses, lenient=True)) if names else []
+    replies = (yield Batch(statuses, lenient=True)) if names else []
     workflows = [
         (id, handles.read_status(Workflow(id), reply))
         for id, reply in zip(names, replies, strict=True)

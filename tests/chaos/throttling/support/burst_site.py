@@ -29,11 +29,11 @@ REDIS_KIT = {
 
 if os.environ.get("BURST_PLANT"):  # the old fault: a full pool refuses at once, and that is an outage
 
-    class Impatient(redis_kit.core.client.pools.Limits):
-        def __init__(self, most, wait, *more):
-            super().__init__(most, 0, *more)
+    class Impatient(redis_kit.core.client.pools.Server):
+        def __init__(self, where, factory, most, wait, *more):
+            super().__init__(where, factory, most, 0, *more)
 
-    connections.Limits = Impatient
+    connections.Server = Impatient
     redis_kit.core.client.pools._Shared._exhausted = lambda self, **_: RedisUnavailable("all connections are in use")
 
 
