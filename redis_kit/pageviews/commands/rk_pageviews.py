@@ -1,6 +1,7 @@
 """``manage.py rk_pageviews``: copies closed periods into the database, exports days, lists pages."""
 
 import argparse
+import json
 from collections.abc import Iterable
 from datetime import date, timedelta
 from typing import Any, get_args
@@ -10,7 +11,6 @@ from django.utils import translation
 
 from redis_kit.core import terminal
 from redis_kit.core.terminal import aligned, cut, whole
-from redis_kit.core.text import counted
 from redis_kit.core.values.csv_rows import CSVWriter
 from redis_kit.pageviews import periods
 from redis_kit.pageviews.counter import MAX_TOP, PageViews, Period
@@ -60,8 +60,11 @@ class Command(terminal.ActionCommand):
             super().handle(*args, **options)
 
     def _snapshot(self, *, days: int, **options: Any) -> None:
-        stored = snapshot(days=days)
-        self.report(f"Stored or raised: {counted(stored, 'row')}.", {"rows": stored}, as_json=options["json"])
+        result = snapshot(days=days)
+        plain = f"Created {result.created:,}, updated {result.updated:,}, unchanged {result.unchanged:,}."
+        if not sum(result):
+            plain = "There are no views in these days."
+        self.stdout.write(json.dumps(result._asdict()) if options["json"] else plain)
 
     def _export(
         self, *, page: str | None, key: str | None, start: date | None, end: date | None, **options: Any

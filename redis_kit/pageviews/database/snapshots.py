@@ -23,6 +23,17 @@ MAX_DAYS = 400
 FIGURES = ("views", "visitors", "bots")
 
 
+class SnapshotResult(NamedTuple):
+    """How many rows snapshot() created, how many it raised, and how many were right already.
+
+    Two that run at the same moment both count the rows that one of them creates.
+    """
+
+    created: int
+    updated: int
+    unchanged: int
+
+
 class ClosedPeriod(NamedTuple):
     """A day, a week or a month that is over: its kind, its name in keys, and its days."""
 
@@ -31,24 +42,24 @@ class ClosedPeriod(NamedTuple):
     days: list[date]
 
 
-def snapshot(*, days: int = 3, using: str | None = None) -> int:
+def snapshot(*, days: int = 3, using: str | None = None) -> SnapshotResult:
     """Copy the days, weeks and months that ended in the last ``days`` days: the site, all pages and all objects.
 
-    Return how many rows are new or have a higher number.
     Repeat it at will, and at the same time: a number in the database never becomes smaller, so a snapshot after Redis
     lost data changes nothing. Takes a few round trips and SQL statements for every 200 pages or objects of a period.
     Raises RedisUnavailable, and InvalidValue unless ``days`` is from 1 to 400.
     """
     whole_number("days", days, (1, MAX_DAYS))
     site = PageViews.site(using=using, on_failure="raise")
-    return sum(
+    results = [
         _store(period, names, site)
         for period in closed_periods(periods.now().date(), days)
         for names in batched(_names(period, site), CHUNK)
-    )
+    ]
+    return SnapshotResult(*map(sum, zip(*results, strict=True)))
 
 
-async def asnapshot(*, days: int = 3, using: str | None = None) -> int:
+async def asnapshot(*, days: int = 3, using: str | None = None) -> SnapshotResult:
     """See snapshot(). Runs in Django's thread for synchronous code, as each of its asynchronous queries does."""
     return await sync_to_async(snapshot)(days=days, using=using)
 
@@ -85,7 +96,7 @@ def _listed(name: str, period: ClosedPeriod, site: PageViews, *, start: int = 0)
             return
 
 
-def _store(period: ClosedPeriod, names: list[str], site: PageViews) -> int:
+def _store(period: ClosedPeriod, names: list[str], site: PageViews) -> SnapshotResult:
     flows: list[Flow[Any]] = [numbers.closed(name, period.name, period.days) for name in names]
     distinct, *figures = site.run_flow(gather([numbers.distinct(period.days), *flows]))
     rows = [_row(period, name, *counted, distinct=distinct) for name, counted in zip(names, figures, strict=True)]
@@ -96,7 +107,7 @@ def _store(period: ClosedPeriod, names: list[str], site: PageViews) -> int:
         grown = [stored[row.digest] for row in rows if row.digest in stored and _raise(stored[row.digest], row)]
         PageViewSnapshot.objects.bulk_create(new, ignore_conflicts=True)  # another process may do the same
         PageViewSnapshot.objects.bulk_update(grown, (*FIGURES, "distinct"))
-    return len(new) + len(grown)
+    return SnapshotResult(len(new), len(grown), len(stored) - len(grown))
 
 
 def _row(period: ClosedPeriod, name: str, views: int, visitors: int, bots: int, *, distinct: bool) -> PageViewSnapshot:
