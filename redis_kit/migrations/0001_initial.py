@@ -185,15 +185,29 @@ class Migration(migrations.Migration):
             name="PageViewSnapshot",
             fields=[
                 ("id", models.BigAutoField(primary_key=True, serialize=False)),
-                ("period", models.CharField(max_length=5)),
-                ("start", models.DateField()),
+                (
+                    "period",
+                    models.CharField(
+                        choices=[("day", "day"), ("week", "week"), ("month", "month")],
+                        max_length=5,
+                        verbose_name="period",
+                    ),
+                ),
+                ("start", models.DateField(verbose_name="start")),
                 ("digest", models.CharField(max_length=32)),
-                ("page", redis_kit.core.fields.ExactTextField()),
-                ("key", redis_kit.core.fields.ExactTextField()),
-                ("views", models.PositiveBigIntegerField()),
-                ("visitors", models.PositiveBigIntegerField()),
-                ("distinct", models.BooleanField(default=False)),
-                ("bots", models.PositiveBigIntegerField()),
+                ("page", redis_kit.core.fields.ExactTextField(verbose_name="page")),
+                ("key", redis_kit.core.fields.ExactTextField(blank=True, verbose_name="key")),
+                ("views", models.PositiveBigIntegerField(verbose_name="views")),
+                ("visitors", models.PositiveBigIntegerField(verbose_name="visitors")),
+                (
+                    "distinct",
+                    models.BooleanField(
+                        default=False,
+                        help_text="If not, a visitor may count more than once in the period.",
+                        verbose_name="distinct visitors",
+                    ),
+                ),
+                ("bots", models.PositiveBigIntegerField(verbose_name="requests of bots")),
             ],
             options={
                 "verbose_name": "snapshot of page views",
@@ -212,7 +226,14 @@ class Migration(migrations.Migration):
                 ("label", models.CharField(max_length=200)),
                 ("object_id", redis_kit.core.fields.ExactCharField(max_length=255)),
                 ("day", models.DateField()),
-                ("kind", models.CharField(default="sign_in", max_length=10)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[("sign_in", "sign-in"), ("make_up", "made up"), ("freeze", "frozen")],
+                        default="sign_in",
+                        max_length=10,
+                    ),
+                ),
             ],
             options={
                 "verbose_name": "day of a sign-in",

@@ -4,6 +4,7 @@ import hashlib
 from urllib.parse import unquote
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.fields import ExactTextField
 
@@ -14,22 +15,31 @@ class PageViewSnapshot(models.Model):
     ``page`` and ``key`` are encoded as in the names of keys. ``digest`` stands for both: no collation changes that.
     """
 
+    class Period(models.TextChoices):
+        """The kinds of periods."""
+
+        DAY = "day", _("day")
+        WEEK = "week", _("week")
+        MONTH = "month", _("month")
+
     id = models.BigAutoField(primary_key=True)
-    period = models.CharField(max_length=5)  # day, week or month
-    start = models.DateField()
+    period = models.CharField(_("period"), max_length=5, choices=Period.choices)
+    start = models.DateField(_("start"))
     digest = models.CharField(max_length=32)
-    page = ExactTextField()
-    key = ExactTextField()
-    views = models.PositiveBigIntegerField()
-    visitors = models.PositiveBigIntegerField()
-    distinct = models.BooleanField(default=False)  # if not, a visitor may count more than once in the period
-    bots = models.PositiveBigIntegerField()
+    page = ExactTextField(_("page"))
+    key = ExactTextField(_("key"), blank=True)
+    views = models.PositiveBigIntegerField(_("views"))
+    visitors = models.PositiveBigIntegerField(_("visitors"))
+    distinct = models.BooleanField(
+        _("distinct visitors"), default=False, help_text=_("If not, a visitor may count more than once in the period.")
+    )
+    bots = models.PositiveBigIntegerField(_("requests of bots"))
 
     class Meta:
         app_label = "redis_kit"
         default_permissions = ()
-        verbose_name = "snapshot of page views"
-        verbose_name_plural = "snapshots of page views"
+        verbose_name = _("snapshot of page views")
+        verbose_name_plural = _("snapshots of page views")
         constraints = [
             models.UniqueConstraint(fields=["digest", "period", "start"], name="redis_kit_snapshot_of_period")
         ]
