@@ -43,5 +43,6 @@ MEANINGS = {
     "W027": "`FORWARDED_HEADER` has no effect without `TRUSTED_PROXIES`.",
     "W028": "`SECRET_KEY_FALLBACKS` is set without `HASH_KEY`: hashes of the old key are lost. Only with `--deploy`.",
     "W029": "A connection with TLS does not check the certificate of the server. Only with `--deploy`.",
+    "W030": "`TIMEZONE` of sign-ins names an attribute that no model with `SignInMixin` has.",
     "W031": "A middleware of the kit stands more than once in `MIDDLEWARE`.",
 }

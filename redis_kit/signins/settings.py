@@ -1,7 +1,6 @@
 """The settings of sign-ins."""
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -58,12 +57,22 @@ class SignInSettings(Section):
         if any(days < 1 for days in milestones) or len(set(milestones)) < len(milestones):
             wrong = "REDIS_KIT['SIGNINS']['MILESTONES'] must hold different whole numbers of days, 1 or more."
             yield Problem("E006", wrong)
-        if isinstance(self.TIMEZONE, str) and (wrong := _not_an_attribute(self.TIMEZONE)):
+        if isinstance(self.TIMEZONE, str) and (wrong := not_an_attribute(self.TIMEZONE)):
             yield Problem("E006", f"REDIS_KIT['SIGNINS']['TIMEZONE'] is {shortened(self.TIMEZONE)}: {wrong}.", REMEDY)
 
 
-def _not_an_attribute(text: str) -> str:
-    with suppress(KeyError, ValueError, OSError):
-        if text[:1].isupper() and ZoneInfo(text):  # a field may be called "localtime", a file beside the zones
-            return "that is a zone"
+def not_an_attribute(text: str) -> str:
+    """Return why a text does not name an attribute; "" if it may."""
+    if _is_zone(text):
+        return "that is a zone"
     return "" if all(part.isidentifier() for part in text.split(".")) else "that is not a dotted attribute"
+
+
+def _is_zone(text: str) -> bool:
+    if not text[:1].isupper():  # a field may be called "localtime", which is also a file beside the zones
+        return False
+    try:
+        ZoneInfo(text)
+    except (KeyError, ValueError, OSError):
+        return False
+    return True
