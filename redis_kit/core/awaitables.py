@@ -6,6 +6,7 @@ from inspect import isawaitable, iscoroutine, unwrap
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction
+from django.dispatch import Signal
 
 
 def is_async(function: Any) -> bool:
@@ -64,6 +65,11 @@ class LocalCall:
     async def arun(self, client: Any) -> Any:
         """Call its twin."""
         return await self.twin(*self.args, **self.options)
+
+
+def sending(signal: Signal, sender: type, **arguments: Any) -> LocalCall:
+    """Return the step of a flow that sends a signal. Django logs what receivers raise."""
+    return LocalCall(signal.send_robust, signal.asend_robust, sender, **arguments)
 
 
 def not_awaitable(result: Any, message: str, *values: Any) -> Any:

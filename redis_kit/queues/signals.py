@@ -1,11 +1,9 @@
 """Signals of jobs and workers. Receivers run in the process that sends the signal."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
-
 from django.dispatch import Signal
 
-from redis_kit.core.flow import Flow, arun, run
+from redis_kit.core.awaitables import sending
+from redis_kit.core.flow import Flow
 
 # queue, id: a job was added. Sent by the process that added it.
 job_enqueued = Signal()
@@ -25,36 +23,7 @@ worker_started = Signal()
 worker_stopping = Signal()
 
 
-class Sending:
-    """The step that sends a signal for each of these arguments."""
-
-    __slots__ = ("every", "sender", "signal")
-
-    def __init__(self, signal: Signal, sender: type, every: Iterable[Mapping[str, Any]]) -> None:
-        self.signal, self.sender, self.every = signal, sender, every
-
-    def run(self, client: Any) -> None:
-        """Send the signals."""
-        for arguments in self.every:
-            self.signal.send_robust(self.sender, **arguments)
-
-    async def arun(self, client: Any) -> None:
-        """See run()."""
-        for arguments in self.every:
-            await self.signal.asend_robust(self.sender, **arguments)
-
-
 def announcement(sender: type, queue: str, ids: list[str]) -> Flow[None]:
     """Send job_enqueued for each of these new jobs, as a flow."""
-    if ids and job_enqueued.receivers:
-        yield Sending(job_enqueued, sender, [{"queue": queue, "id": id} for id in ids])
-
-
-def announce(sender: type, queue: str, ids: list[str]) -> None:
-    """See announcement()."""
-    run(announcement(sender, queue, ids), None)
-
-
-async def aannounce(sender: type, queue: str, ids: list[str]) -> None:
-    """See announcement()."""
-    await arun(announcement(sender, queue, ids), None)
+    for id in ids if job_enqueued.receivers else ():
+        yield sending(job_enqueued, sender, queue=queue, id=id)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
 
-from redis_kit.core.awaitables import LocalCall
+from redis_kit.core.awaitables import LocalCall, sending
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.steps import Batch, Call
@@ -185,8 +185,7 @@ class SignInMixin:
 def _announced(instance: Any, result: SignIn, kind: str) -> Flow[SignIn]:
     if result.new:
         yield _recording(instance, result.day, kind)
-        sender, send, asend = type(instance), signed_in.send_robust, signed_in.asend_robust
-        yield LocalCall(send, asend, sender, instance=instance, result=result)
+        yield sending(signed_in, type(instance), instance=instance, result=result)
     return result
 
 

@@ -14,6 +14,7 @@ from asgiref.sync import sync_to_async
 from django.db import transaction
 
 from redis_kit.core import conf
+from redis_kit.core.awaitables import sending
 from redis_kit.core.errors import RedisFailure, RedisKitError
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
@@ -204,8 +205,9 @@ class Enqueuer:
             created = [answer.id for answer in added if isinstance(answer, PutResult) and answer.created]
             yield from signals.announcement(Queue, task.queue_name, created)
         if self.has_results and heard(task_enqueued, logging.DEBUG):
-            results = [{"task_result": each.result} for each in new if each.result.created]
-            yield signals.Sending(task_enqueued, type(self.backend), results)
+            for each in new:
+                if each.result.created:
+                    yield sending(task_enqueued, type(self.backend), task_result=each.result)
         return added
 
     def _is_plain(self) -> bool:

@@ -4,8 +4,9 @@ import math
 from functools import cached_property
 from random import random
 from time import monotonic
-from typing import Any, NoReturn
+from typing import NoReturn
 
+from redis_kit.core.awaitables import LocalCall, sending
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.primitive import with_own_init
@@ -65,7 +66,7 @@ class Throttle(BaseThrottle):
             outcomes = self.run_flow(decide([call]), **self._answers)
             decision = self._or_local(call, outcomes, consume=True).decision
         if not decision.allowed and throttled.receivers:
-            _Signal(self, identity, decision).run(None)
+            _refusal(self, identity, decision).run(None)
         return decision
 
     async def ahit(self, identity: str | int, *, cost: int = 1) -> Decision:
@@ -77,7 +78,7 @@ class Throttle(BaseThrottle):
             outcomes = await self.arun_flow(decide([call]), **self._answers)
             decision = self._or_local(call, outcomes, consume=True).decision
         if not decision.allowed and throttled.receivers:
-            await _Signal(self, identity, decision).arun(None)
+            await _refusal(self, identity, decision).arun(None)
         return decision
 
     @asking
@@ -153,7 +154,7 @@ class Throttle(BaseThrottle):
     def signal_flow(self, identity: str | int, outcome: Outcome) -> Flow[Outcome]:
         """Send the signal ``throttled`` if the outcome is a refusal, and return the outcome."""
         if not outcome.decision.allowed and throttled.receivers:
-            yield _Signal(self, identity, outcome.decision)
+            yield _refusal(self, identity, outcome.decision)
         return outcome
 
     def _decide(self, call: Call["Throttle"], mode: Mode) -> Flow[Outcome]:
@@ -189,21 +190,6 @@ class Throttle(BaseThrottle):
     aoffenders = twin(offenders)
 
 
-class _Signal:
-    """A step: send the signal ``throttled``."""
-
-    __slots__ = ("arguments",)
-
-    def __init__(self, throttle: Throttle, identity: str | int, decision: Decision) -> None:
-        self.arguments = {"throttle": throttle, "identity": identity, "decision": decision}
-
-    def run(self, client: Any) -> None:
-        throttled.send_robust(Throttle, **self.arguments)
-
-    async def arun(self, client: Any) -> None:
-        await throttled.asend_robust(Throttle, **self.arguments)
-
-
 #: The throttles that this process has built: the last one of each connection and name.
 registered: dict[tuple[str, str], Throttle] = {}
 
@@ -218,3 +204,7 @@ def _pause(decision: Decision, deadline: float) -> float | None:
     if wait > left or math.isinf(wait):
         return None
     return min(wait + random() * min(wait / 10, JITTER), left)  # noqa: S311 -- spreads calls
+
+
+def _refusal(throttle: Throttle, identity: str | int, decision: Decision) -> LocalCall:
+    return sending(throttled, Throttle, throttle=throttle, identity=identity, decision=decision)

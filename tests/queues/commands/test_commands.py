@@ -162,7 +162,7 @@ def test_queues_are_watched_with_one_round_trip_each_time(mail, command, kit, co
     found = [json.loads(line) for line in output.splitlines() if line]
     assert (code, pauses) == (0, [2.0] * 3)
     assert [queues[1]["ready"] for queues in found] == [2, 3, 4]
-    assert sent == ["SMEMBERS", *["EVALSHA"] * 2 * 3]  # each time one for both queues, and the put
+    assert sent == ["SMEMBERS", *["EVALSHA"] * 3 * 3]  # each time one for each of two queues, and the put
 
 
 def test_watching_goes_on_while_redis_is_unavailable(kit, command, monkeypatch):
