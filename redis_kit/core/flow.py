@@ -95,7 +95,8 @@ def _operation(flow: Any, over: Any, answers: dict[str, Any]) -> Any:
 
 
 def _result_type(annotation: Any) -> Any:
-    return annotation[annotation.index("[") + 1 : -1] if isinstance(annotation, str) else get_args(annotation)[-1]
+    result = annotation[annotation.index("[") + 1 : -1] if isinstance(annotation, str) else get_args(annotation)[-1]
+    return None if result is type(None) else result
 
 
 def twin(operation: Operation[Parameters, Result]) -> Twin[Parameters, Result]:

@@ -54,7 +54,7 @@ class Rebuild(SignInModel):
             # One command for each user, so that no change comes between state and days.
             stored = yield Batch([Call("MGET", user.state_key(), *map(user.year_key, years)) for user, _ in waiting])
             calls = [
-                _restore(user, days, state or b"", dict(days_with_kinds(years, bitmaps)))
+                _restore(user, days, state or b"", dict(zip(years, bitmaps, strict=True)))
                 for (user, days), (state, *bitmaps) in zip(waiting, stored, strict=True)
             ]
             replies = yield Batch(calls)
@@ -73,8 +73,9 @@ def _members(tag: str, start: int) -> Flow[list[bytes]]:
     return members
 
 
-def _restore(user: SignInUser, days: Days, old: bytes, merged: dict[date, str]) -> ScriptCall:
-    """Return the call that adds days to those that are stored: a day is the first that it is in KINDS."""
+def _restore(user: SignInUser, days: Days, old: bytes, stored: Mapping[int, bytes | None]) -> ScriptCall:
+    """Return the call that adds days to those that are stored by years: a day is the first that it is in KINDS."""
+    merged = dict(days_with_kinds(stored, list(stored.values())))
     for day, kind in days:
         merged[day] = min(kind, merged.get(day, kind), key=KINDS.index)
     state = State.of(old) or State(0, 0, 0, 0, 0, -1, 0, 0, b"restored")
@@ -94,7 +95,9 @@ def _restore(user: SignInUser, days: Days, old: bytes, merged: dict[date, str]) 
     packed, rank = STATE.pack(*after), after.last * (LONGEST + 1) + after.streak
     args: list[Argument] = [old, int(options.RETENTION * 1000), user.id, rank, int(after.first != state.first)]
     args += [packed[:PLACE], after.place, packed[PLACE + 4 :] + old[STATE.size :]]
-    return RESTORE(named, [*args, *(_bitmap(merged, year) for year in years)])
+    return RESTORE(
+        named, [*args, *(_bitmap(merged, year) for year in years), *(stored.get(year) or b"" for year in years)]
+    )
 
 
 def _worked_out(state: State, days: Mapping[date, str]) -> State:

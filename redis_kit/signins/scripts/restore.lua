@@ -1,5 +1,5 @@
 #!lua
--- Store days of a user as the client worked them out, unless the user changed since the client read the state.
+-- Store days of a user as the client worked them out, unless the user changed since the client read state and years.
 --
 -- KEYS[1]     user       string: state
 -- KEYS[2]     streaks    zset: place -> last day and length of the latest streak
@@ -15,12 +15,17 @@
 -- ARGV[6]     before     state up to the place in the bitmaps of days
 -- ARGV[7]     place      that place; -1 if there is none
 -- ARGV[8]     behind     state behind it
--- ARGV[9...]             bitmaps of the years
+-- ARGV[9...]  years      bitmap of each year, then each as the client read it; "" for none
 -- returns     1 if the days are stored, 0 if the user changed
 
 local ttl, rank, place = ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[7])
-local first_day = #ARGV - 2  -- number of the first key of active users
-if (redis.call("GET", KEYS[1]) or "") ~= ARGV[1] then
+local years = (#ARGV - 8) / 2
+local first_day = 6 + years  -- number of the first key of active users
+local is_same = (redis.call("GET", KEYS[1]) or "") == ARGV[1]
+for number = 6, first_day - 1 do
+    is_same = (redis.call("GET", KEYS[number]) or "") == ARGV[number + 3 + years] and is_same
+end
+if not is_same then
     return 0
 end
 -- @check_types streaks, members, first, first_was

@@ -22,6 +22,7 @@ WATCHERS = 2  # supervisors that wake up for ticks. The others look every 2 s.
 REPLACED = 30_000  # ms without a sign of a release of the code after which another one may change its schedules
 UNDECLARED = 3_600_000  # ms without a sign of a release after which it is forgotten with its schedules
 CHUNK = 200  # schedules in one call
+DECLARED = 5000  # of a release in one call: once that is known, a schedule that it did not declare is forgotten
 NOW = 1  # a due time that has passed
 SOME_DAY = 86_400_000  # ms to the next look at a schedule that does not tick: it is forgotten with its code
 STORED = "stored"  # when all rows of the database were stored, among the versions
@@ -81,9 +82,9 @@ class Confirmation(NamedTuple):
 
 
 def declare(version: str, definitions: Mapping[str, str]) -> Flow[int]:
-    """Store what code declares, and return how many schedules are planned again. One round trip for 200."""
+    """Store what code declares, and return how many schedules are planned again. One round trip for 5,000."""
     planned = 0
-    for chunk in batched(definitions.items(), CHUNK):
+    for chunk in batched(definitions.items(), DECLARED):
         rows = [part for pair in chunk for part in pair]
         planned += yield DECLARE_SCHEDULES(SCHEDULES.key(""), version, REPLACED, UNDECLARED, *rows)
     return planned

@@ -317,6 +317,8 @@ class Fetcher(Claims):
                 neglected = [state for state in self._queues if state.wanted_at <= now - LIMIT]
                 for state in neglected:
                     state.wanted_at = NEVER
+                if self._claim_at <= now:
+                    self._claimed.wake()  # before what follows, which may take long
                 is_stale = bool(self._claimed.jobs) and now - self._claimed.since > LIMIT
                 flush_is_due = self._flush_at <= now
             for state in neglected:

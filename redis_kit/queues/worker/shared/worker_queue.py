@@ -6,10 +6,11 @@ from functools import partial
 from math import inf
 from secrets import token_urlsafe
 from threading import Lock
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
+from redis_kit.core.awaitables import LocalCall
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
-from redis_kit.core.flow import Flow, single
+from redis_kit.core.flow import Flow, Step, single
 from redis_kit.core.steps import Batch, Call, Pop
 from redis_kit.queues.engine import calls, claim, done, enqueue
 from redis_kit.queues.engine.calls import End
@@ -26,6 +27,34 @@ Result = TypeVar("Result")
 PAGE = 100  # running jobs that a heartbeat lists
 WORKERS = 100  # that are asked how long they have been there
 LISTEN = 4.0  # seconds until a lost wake-up, or a half-open connection, is noticed
+
+
+class _Within:
+    """A step that is made by a function."""
+
+    __slots__ = ("call", "step")
+
+    def __init__(self, call: Callable[[Callable[[], Any]], Any], step: Step) -> None:
+        self.call, self.step = call, step
+
+    def run(self, client: Any) -> Any:
+        return self.call(partial(self.step.run, client))
+
+
+def _each_within(call: Callable[[Callable[[], Any]], Any], steps: Flow[Result]) -> Flow[Result]:
+    """Return a flow whose calls to the server are made by a function. Receivers of signals are called without it."""
+    reply: Any = None
+    error: BaseException | None = None
+    try:
+        while True:
+            step = steps.throw(error) if error else steps.send(reply)
+            reply = error = None
+            try:
+                reply = yield step if isinstance(step, LocalCall) else cast(Step, _Within(call, step))
+            except BaseException as raised:
+                error = raised
+    except StopIteration as stop:
+        return cast(Result, stop.value)
 
 
 class PatientQueue(Queue):
@@ -82,9 +111,7 @@ class WorkerQueue(Queue):
 
     def run_flow(self, steps: Flow[Result], **answers: Any) -> Result | Any:
         """See Primitive."""
-        if self._call:
-            return self._call(partial(super().run_flow, steps, **answers))
-        return super().run_flow(steps, **answers)
+        return super().run_flow(_each_within(self._call, steps) if self._call else steps, **answers)
 
     def release(self, jobs: Sequence[Job]) -> int:
         """Return claimed jobs that were not begun to the queue, and return their number. One round trip."""

@@ -171,8 +171,8 @@ class _TwoCommands:
 @_bug
 def weight_that_does_not_count(sow: Sow) -> None:
     """Let each lease of a semaphore use one slot, whatever its weight."""
-    arguments = slots.Levels.arguments
-    sow(slots.Levels, "arguments", lambda self, token: arguments(self, token)[: 2 * len(self.levels)])
+    arguments = slots.SlotLock._slots
+    sow(slots.SlotLock, "_slots", lambda self, token: arguments(self, token)[: 2 * len(self.levels)])
 
 
 @_bug
