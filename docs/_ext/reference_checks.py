@@ -23,6 +23,7 @@ MEANINGS = {
     "E018": "`OUTBOX` of queues names no database.",
     "E019": "A connection to one server leads to a node of a Cluster. Only with `--deploy`.",
     "E030": "`METRICS_TOKEN` is too short.",
+    "E032": "A panel of `EXTRA_COMPONENTS` does not exist, has no slug or title, or the slug of another one.",
     "E031": "`TRACING` is on, and the package `opentelemetry-api` is not installed.",
     "E033": "A `ModelFilter` follows a relation to a field whose type it does not take.",
     "W010": "The server evicts keys when it is full, so locks and jobs could vanish. Only with `--deploy`.",

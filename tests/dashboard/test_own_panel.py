@@ -1,6 +1,6 @@
 """A project adds a page of its own in one file: this one."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from django.contrib.auth.models import Permission
@@ -50,6 +50,19 @@ class AccountsPanel(Panel):
 
 class Accounts(Component):
     panels: ClassVar[tuple[str, ...]] = (f"{__name__}.AccountsPanel",)
+
+
+class Wrong(Component):
+    panels: ClassVar[tuple[str, ...]] = (
+        f"{__name__}.AccountPanel",
+        f"{__name__}.Accounts",
+        "redis_kit.core.panels.Panel",
+        "redis_kit.queues.dashboard.panel.QueuesPanel",
+    )
+
+
+class Text(Component):
+    panels: Any = f"{__name__}.AccountsPanel"
 
 
 @pytest.fixture
@@ -123,3 +136,16 @@ def test_file_that_fails_leads_back_to_the_page_with_the_reason(viewer):
 
 def test_page_of_a_project_passes_the_checks(viewer):
     assert check_settings() == []
+
+
+def test_wrong_panels_are_named_by_the_checks(kit):
+    kit.options(EXTRA_COMPONENTS=[f"{__name__}.{name}" for name in ("Wrong", "Text")])
+    messages = check_settings()
+    assert {message.id for message in messages} == {"redis_kit.E032"}
+    assert [message.msg.rpartition(": ")[2] for message in messages[:4]] == [
+        f'Module "{__name__}" does not define a "AccountPanel" attribute/class.',
+        "it is not a Panel class.",
+        "it has no slug and no title.",
+        "its slug 'queues' is that of the panel 'Queues'.",
+    ]
+    assert messages[4].hint == f"Write panels = ('{__name__}.AccountsPanel',) with a comma."

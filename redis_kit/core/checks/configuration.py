@@ -1,17 +1,20 @@
 """System checks: every wrong key and value of the settings, and under ``check --deploy`` the servers themselves."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
+from django.utils.module_loading import import_string
 
+from redis_kit.components import BUILTIN
 from redis_kit.core import conf
 from redis_kit.core.client import addresses, connection_checks, connection_options
-from redis_kit.core.component import components
+from redis_kit.core.component import Component, components
 from redis_kit.core.conf import Problem
 from redis_kit.core.errors import ConfigurationError, RedisKitError
+from redis_kit.core.panels import Panel
 from redis_kit.core.settings import KitSettings
 
 
@@ -80,6 +83,41 @@ def _settings_messages() -> Iterator[CheckMessage]:
         except RedisKitError as error:
             if not wrong:
                 yield Error(str(error), id="redis_kit.E002")
+    yield from _panel_messages(active)
+
+
+def _panel_messages(active: Sequence[Component]) -> Iterator[CheckMessage]:
+    """Yield the problems of the panels of EXTRA_COMPONENTS. Without these, no panel is imported."""
+    builtin, extra = active[: len(BUILTIN)], active[len(BUILTIN) :]
+    if not any(component.panels for component in extra):
+        return
+    slugs = {panel.slug: str(panel.title) for component in builtin for panel in component.load_panels()}
+    for component in extra:
+        paths = component.panels
+        if isinstance(paths, str):
+            text = f"{type(component).__name__}.panels is a text, {paths!r}, not a tuple of dotted paths."
+            yield Error(text, hint=f"Write panels = ({paths!r},) with a comma.", id="redis_kit.E032")
+            continue
+        for path in paths:
+            if wrong := _wrong_panel(path, slugs):
+                yield Error(f"{type(component).__name__}.panels has {path!r}: {wrong}.", id="redis_kit.E032")
+
+
+def _wrong_panel(path: str, slugs: dict[str, str]) -> str:
+    """Return what is wrong with a panel, "" if nothing is, and add its slug."""
+    try:
+        panel = import_string(path)
+    except ImportError as error:
+        return str(error).rstrip(".")
+    if not (isinstance(panel, type) and issubclass(panel, Panel)):
+        return "it is not a Panel class"
+    missing = [name for name in ("slug", "title") if not getattr(panel, name, "")]
+    if missing:
+        return f"it has no {' and no '.join(missing)}"
+    if panel.slug in slugs:
+        return f"its slug {panel.slug!r} is that of the panel {slugs[panel.slug]!r}"
+    slugs[panel.slug] = str(panel.title)
+    return ""
 
 
 def _using(kind: type[conf.Section]) -> Iterator[conf.Problem]:
