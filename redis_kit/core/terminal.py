@@ -1,6 +1,8 @@
 """Tools of management commands: arguments, failures with their exit codes, and text for a terminal."""
 
 import argparse
+import errno
+import io
 import ipaddress
 import json
 import math
@@ -23,7 +25,8 @@ from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue,
 from redis_kit.core.keys import encode
 from redis_kit.core.text import clean, did_you_mean, number, seconds_of, text_width
 
-UNAVAILABLE, MISCONFIGURED = 69, 78  # EX_UNAVAILABLE and EX_CONFIG of sysexits.h
+UNAVAILABLE, UNWRITABLE, MISCONFIGURED = 69, 74, 78  # EX_UNAVAILABLE, EX_IOERR and EX_CONFIG of sysexits.h
+OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)  # errors of a write
 PIPE_CLOSED = 141  # 128 + SIGPIPE, as a shell reports it
 DURATION = "seconds, or a duration such as 15m, 2h or 7d"  # the help of an argument that seconds() reads
 EXAMPLES = ("30s", "15m", "2h", "7d")  # of durations, in the error of seconds()
@@ -32,6 +35,14 @@ MINUTES = 120.0  # seconds from which on rounded_duration() is in minutes
 WIDEST = 60  # letters of the usual width in a column
 OWN_CHECKS = ["redis_kit"]  # tags
 NO_ACTION = "the following arguments are required: ACTION"  # its error without one
+
+
+class ClosedOutput(io.StringIO):
+    """The output of a process that was started without one."""
+
+    def write(self, text: str) -> int:
+        """Raise OSError."""
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
 
 class KitCommand(BaseCommand):
@@ -44,6 +55,9 @@ class KitCommand(BaseCommand):
     )
     #: What each action does, for the error without one.
     actions: Mapping[str, str] = {}
+
+    def __init__(self, stdout: Any = None, *args: Any, **kwargs: Any) -> None:
+        super().__init__(stdout or sys.stdout or ClosedOutput(), *args, **kwargs)
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         """Return the parser, with the exit codes at the end of its help. Options have no shorter names."""
@@ -60,16 +74,24 @@ class KitCommand(BaseCommand):
         return parser
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Run the command. If nobody reads its output any more, as behind ``| head``, it ends as by SIGPIPE."""
+        """Run the command. If its output can't be written, it ends with 74.
+
+        If nobody reads its output any more, as behind ``| head``, it ends as by SIGPIPE.
+        """
         try:
             with suppress(AttributeError, OSError):  # it may be in memory, or have become a pipe
                 self.stdout.reconfigure(errors="backslashreplace")
             output = super().execute(*args, **options)
             self.stdout.flush()  # or the interpreter's end would fail
-        except BrokenPipeError as error:
+        except OSError as error:
+            is_closed = isinstance(error, BrokenPipeError)
+            if not is_closed and error.errno not in OF_OUTPUT:
+                raise
             with suppress(OSError, ValueError, AttributeError):  # the output may not be a file
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise SystemExit(PIPE_CLOSED) from error
+            if is_closed:
+                raise SystemExit(PIPE_CLOSED) from error
+            raise CommandError(f"The output can't be written: {error.strerror}.", returncode=UNWRITABLE) from error
         return output
 
     def report(self, sentence: str, data: Any, *, as_json: bool) -> None:

@@ -4,6 +4,7 @@ import argparse
 import errno
 import importlib
 import io
+import sys
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -74,6 +75,22 @@ def test_command_ends_quietly_if_nobody_reads_its_output():
     with pytest.raises(SystemExit) as end:
         call_command(Talk(stdout=Closed()))
     assert end.value.code == 141
+
+
+class Full(io.StringIO):
+    """An output on a full disk."""
+
+    def flush(self):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_output_that_can_not_be_written_is_an_error_in_one_line(monkeypatch):
+    with pytest.raises(CommandError, match=r"^The output can't be written: No space left on device\.$") as end:
+        call_command(Talk(stdout=Full()))
+    assert end.value.returncode == 74
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(CommandError, match=r"^The output can't be written: Bad file descriptor\.$"):
+        call_command(Talk())
 
 
 def test_other_error_of_the_system_stays_what_it_is():
