@@ -29,7 +29,7 @@ class Command(terminal.KitCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
         add = parser.add_argument
-        add("text", nargs="?", metavar="TEXT", help="text in the names of keys")
+        add("text", nargs="?", metavar="TEXT", help="text in the names of keys; *, ? and [a-z] are wildcards")
         add("--component", action=terminal.Once, metavar="NAME", help="list the keys of one component, such as locks")
         most = f"number of keys, {LIMIT[0]} to {LIMIT[1]:,} (default: 100)"
         add("--limit", type=terminal.whole(*LIMIT), default=100, help=most)

@@ -42,7 +42,7 @@ class KeysPanel(Panel):
         choices, labels = list(titles), list(titles.values())
         fields = [
             Field("component", _("Component"), choices, any=_("All components"), labels=labels),
-            Field("text", _("Text in the key"), optional=True),
+            Field("text", _("Text in the key; *, ? and [a-z] are wildcards"), optional=True),
         ]
         return Search(_("Search"), [*connection_fields(), *fields])
 

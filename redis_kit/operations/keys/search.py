@@ -15,6 +15,7 @@ from redis_kit.operations.keys.sample import SAMPLES, component_of, scanning, sh
 LIMIT = (1, 1000)
 LONGEST = 128  # bytes of a pattern: servers compare it with each key
 STEP = (200, 20_000)  # keys that one SCAN looks at: few if many of them match
+GLOB = re.compile(rb"\\.|\[(?:\\.|[^]\\])+]|.", re.DOTALL)  # a character, a class of them, or a wildcard
 COLON = b"(?::|%3A)"
 CURSOR = re.compile(r"(\d{1,4})\.(\d{1,20})\.(\d{3,5})\.([0-9a-f]{16})?", re.ASCII)
 
@@ -70,10 +71,11 @@ def find_keys(
 ) -> KeyPage:
     """Return keys of this project whose names contain a text, from a page's ``cursor`` on: at most ``limit``.
 
-    ``text`` is up to 128 bytes, and a colon in it also stands for the ``%3A`` of an encoded name. Three round trips.
-    The server looks at up to 40,000 keys for a page, so a page of a rare text is short or empty, and has a cursor all
-    the same. No value is read: sizes are estimated from 5 samples. A key that is there throughout is found, and may be
-    found twice, unless the server resizes its table within a page. Raises InvalidValue, RedisUnavailable.
+    ``text`` is up to 128 bytes; ``*``, ``?`` and ``[...]`` in it are wildcards, and a colon also stands for the ``%3A``
+    of an encoded name. Three round trips. The server looks at up to 40,000 keys for a page, so a page of a rare text is
+    short or empty, and has a cursor all the same. No value is read: sizes are estimated from 5 samples. A key that is
+    there throughout is found, and may be found twice, unless the server resizes its table within a page. Raises
+    InvalidValue, RedisUnavailable.
     """
     if not LIMIT[0] <= limit <= LIMIT[1]:
         raise InvalidValue(f"limit must be {LIMIT[0]} to {LIMIT[1]}, not {shortened(limit)}.")
@@ -146,10 +148,24 @@ def _wanted(text: str, component: str) -> _Text:
         raise InvalidValue(f"text must be at most {LONGEST} bytes of valid Unicode without NUL, not {shortened(text)}.")
     if component and not re.fullmatch("[a-z]{1,40}", component):
         raise InvalidValue(f"component must be the name of a component, such as 'locks', not {shortened(component)}.")
+    tokens = [_token(token) for token in GLOB.findall(text.encode())]
+    pattern, exact = (b"".join(parts) for parts in zip(*tokens, strict=True)) if tokens else (b"", b"")
     begin = f"{{{component}[-:}}]*" if component else "*"
-    pattern = re.sub(r"([*?[\]\\])", r"\\\1", text).replace(":", "[:%]*")
-    exact = COLON.join(map(re.escape, text.encode().split(b":")))
-    return _Text(f"{begin}{pattern}*" if text else begin, re.compile(exact))
+    return _Text(begin + (f"{pattern.decode()}*" if tokens else ""), re.compile(exact, re.DOTALL))
+
+
+def _token(token: bytes) -> tuple[bytes, bytes]:
+    """Return a part of a text as it is in a pattern of the server, and in the exact one."""
+    if token in (b"*", b"?"):
+        return token, {b"*": b".*", b"?": b"."}[token]
+    if token == b":":
+        return b"[:%]*", COLON
+    if len(token) > 2 and token.startswith(b"["):
+        characters = token.replace(b"[", b"\\[").replace(b"\\[", b"[", 1)
+        return (token[:-1] + b"%]*", b"(?:" + characters + b"|%3A)") if b":" in token else (token, characters)
+    if token == b"[":
+        return b"\\[", rb"\["
+    return token, re.escape(token[-1:])
 
 
 def _place(cursor: str) -> _Place:
