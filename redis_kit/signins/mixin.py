@@ -119,8 +119,8 @@ class SignInMixin:
     @operation(over=store)
     def signed_in_on(self, day: date) -> Flow[bool]:
         """Return whether there was a sign-in on a day."""
-        key = SignInUser.of(self).year_key(checked("day", day).year)
-        return bool((yield Call("GETBIT", key, offset(day))))
+        day = checked("day", day)
+        return bool((yield Call("GETBIT", SignInUser.of(self).year_key(day.year), offset(day))))
 
     @operation(over=store)
     def first_sign_in(self, start: date | None = None, end: date | None = None) -> Flow[date | None]:
@@ -137,7 +137,8 @@ class SignInMixin:
     @operation(over=store)
     def sign_in_week(self, first: date) -> Flow[list[bool]]:
         """Return for seven days, from the first on, whether there was a sign-in."""
-        user, rest = SignInUser.of(self), (date(checked("first", first).year, 12, 31) - first).days + 1
+        user, first = SignInUser.of(self), checked("first", first)
+        rest = (date(first.year, 12, 31) - first).days + 1
         slices = [(first, min(WEEK, rest))]
         if rest < WEEK:
             slices.append((date(first.year + 1, 1, 1), WEEK - rest))

@@ -1,12 +1,15 @@
+import contextlib
 import random
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from redis_kit.core.errors import RedisUnavailable
+from redis_kit.core import connections
+from redis_kit.core.errors import KeyConflict, RedisUnavailable
 from redis_kit.signins.database import record
 from redis_kit.signins.database.models import SignInDay
 from redis_kit.signins.database.rebuild import Rebuild
+from redis_kit.signins.users.base import SignInUser
 from tests.app.models import User
 from tests.signins.people import numbers, saved
 from tests.signins.support.crowd import Crowd
@@ -120,3 +123,28 @@ def test_all_days_of_redis_are_listed(kit):
     crowd = Crowd(130, 20).sign_in()
     listed = dict(user for batch in Rebuild(User).users() for user in batch)
     assert {int(id): {day for day, _ in days} for id, days in listed.items()} == crowd.days
+
+
+def test_day_that_is_frozen_between_reading_and_storing_stays(recorded):
+    user, adding = saved(1), Rebuild(User)
+    user.sign_in(TODAY - 9 * DAY)
+    user.freeze_sign_ins(TODAY - 3 * DAY, token="order 7")
+    steps, client = adding._add([("1", [(TODAY - 20 * DAY, "sign_in")])]), connections.client("default")
+    step, reads = steps.send(None), 0
+    with contextlib.suppress(StopIteration):
+        while True:
+            reply, reads = step.run(client), reads + 1
+            if reads == 1:  # the state does not change: the token is the same, and the day is before the other
+                assert user.freeze_sign_ins(TODAY - 6 * DAY, token="order 7").new
+            step = steps.send(reply)
+    days = dict(next(iter(adding.days_of(["1"])))[1])
+    assert (days[TODAY - 6 * DAY], days[TODAY - 20 * DAY]) == ("freeze", "sign_in")
+
+
+def test_year_of_another_type_is_a_conflict_and_stays(recorded):
+    saved(1).sign_in(TODAY)
+    key = SignInUser(User, 1).year_key(2025)
+    recorded.client.rpush(key, "another program's")
+    with pytest.raises(KeyConflict):
+        Rebuild(User).add([("1", [(date(2025, 5, 5), "sign_in")])])
+    assert recorded.client.lrange(key, 0, -1) == ["another program's"]

@@ -322,3 +322,19 @@ def test_key_of_a_wrong_type_is_named_and_nothing_changes(kit, part):
     with pytest.raises(KeyConflict, match=re.escape(repr(schedules.key(part)))):
         errors[0]()
     assert set(before) <= set(kit.keys())
+
+
+def test_release_with_many_schedules_declares_them_in_one_call(schedules, kit):
+    declared = {f"s{number:04}": '{"every":1}' for number in range(250)}
+    run(schedules, store.declare("v1", declared))
+    for name in declared:
+        kit.client.hset(schedules.key("state"), name, '{"last":5}')
+        kit.client.zadd(schedules.key("due"), {name: 1})
+    age(kit, schedules, "v1", 3_700_000)
+    steps = store.declare("v2", declared)
+    reply = steps.send(None).run(connections.client("default"))
+    for _ in range(9):
+        claim(schedules, "another", "v2")  # forgets what no living release has
+    with pytest.raises(StopIteration):
+        steps.send(reply)
+    assert kit.client.hlen(schedules.key("state")) == 250
