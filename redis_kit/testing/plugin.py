@@ -6,6 +6,7 @@ server for tests, as with ``manage.py test``; else those that use one of the fix
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 import pytest
@@ -69,15 +70,16 @@ def _has_runner() -> bool:
 
     if not (settings.configured and apps.ready) or settings.TEST_RUNNER == global_settings.TEST_RUNNER:
         return False
-    from redis_kit.testing.runner import RedisKitRunner
+    from redis_kit.core.checks.configuration import path_problems
 
-    try:
+    for problem in path_problems("TEST_RUNNER"):
+        raise pytest.UsageError(problem.text)
+    with suppress(ImportError):  # pytest does not need the runner
+        from redis_kit.testing.runner import RedisKitRunner
+
         runner = import_string(settings.TEST_RUNNER)
-    except ImportError as error:  # pytest does not need a runner; without ours, tests would use the project's servers
-        if settings.TEST_RUNNER.startswith("redis_kit."):
-            raise pytest.UsageError(f"TEST_RUNNER is {settings.TEST_RUNNER!r}: {error}.") from error
-        return False
-    return isinstance(runner, type) and issubclass(runner, RedisKitRunner)
+        return isinstance(runner, type) and issubclass(runner, RedisKitRunner)
+    return False
 
 
 @pytest.fixture(scope="session")

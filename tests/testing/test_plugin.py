@@ -165,7 +165,8 @@ def test_a_server_of_the_environment_is_used_and_left_clean(run, own_server):
 def test_a_misspelt_runner_ends_the_run(run):
     done = run(settings="TEST_RUNNER = 'redis_kit.testing.runner.RedisKitRuner'")
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
-    assert "TEST_RUNNER is 'redis_kit.testing.runner.RedisKitRuner': Module" in done.stderr
+    assert "TEST_RUNNER has 'redis_kit.testing.runner.RedisKitRuner', which can't be imported" in done.stderr
+    assert "Did you mean 'redis_kit.testing.runner.RedisKitRunner'?" in done.stderr
 
 
 @pytest.mark.parametrize("settings", ["", "TEST_RUNNER = 'redis_kit.testing.runner.RedisKitRunner'"])

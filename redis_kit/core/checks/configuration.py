@@ -1,7 +1,7 @@
 """System checks: every wrong key and value of the settings, and under ``check --deploy`` the servers themselves."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -16,14 +16,32 @@ from redis_kit.core.conf import Problem
 from redis_kit.core.errors import ConfigurationError, RedisKitError
 from redis_kit.core.panels import Panel
 from redis_kit.core.settings import KitSettings
+from redis_kit.core.text import similar
+
+# The classes that each of these settings, or an option inside it, may name. The check of the queues reads TASKS.
+CLASSES = {
+    ("MIDDLEWARE",): (
+        "redis_kit.pageviews.middleware.PageViewMiddleware",
+        "redis_kit.signins.middleware.SignInMiddleware",
+        "redis_kit.throttling.middleware.ThrottleMiddleware",
+    ),
+    ("AUTHENTICATION_BACKENDS",): ("redis_kit.throttling.logins.ThrottledLogins",),
+    ("TEST_RUNNER",): ("redis_kit.testing.runner.RedisKitRunner",),
+    ("REST_FRAMEWORK", "DEFAULT_THROTTLE_CLASSES"): (
+        "redis_kit.throttling.drf.AnonRateThrottle",
+        "redis_kit.throttling.drf.UserRateThrottle",
+        "redis_kit.throttling.drf.ScopedRateThrottle",
+        "redis_kit.throttling.drf.BurstSustainedThrottle",
+    ),
+}
 
 
 def check_settings(**kwargs: Any) -> list[CheckMessage]:
-    """Return the problems of ``REDIS_KIT``, and of middleware of the kit. Talks to no server."""
-    repeated = [problem.check_message for problem in _repeated_middleware()]
+    """Return the problems of ``REDIS_KIT``, and of paths of the kit in Django's settings. Talks to no server."""
+    wrong_paths = [problem.check_message for problem in (*path_problems(), *_repeated_middleware())]
     if not conf.is_dict():
-        return [*repeated, conf.not_a_dict().check_message]
-    return [*repeated, *_settings_messages()]
+        return [*wrong_paths, conf.not_a_dict().check_message]
+    return [*wrong_paths, *_settings_messages()]
 
 
 def check_deployment(**kwargs: Any) -> list[CheckMessage]:
@@ -127,8 +145,46 @@ def _using(kind: type[conf.Section]) -> Iterator[conf.Problem]:
         yield problem._replace(message=f"REDIS_KIT[{kind.name!r}]['USING'] is {alias!r}. {problem.message}")
 
 
+def path_problems(*names: str) -> Iterator[Problem]:
+    """Yield the dotted paths of the kit that can't be imported, in all settings or in those named.
+
+    Imports none of the paths that are right.
+    """
+    for setting, right in CLASSES.items():
+        if names and setting[0] not in names:
+            continue
+        given = _setting_value(*setting)
+        for path in [given] if isinstance(given, str) else given or ():
+            if isinstance(path, str) and path.startswith("redis_kit.") and path not in right:
+                yield from _missing_path(setting, path)
+
+
 def _repeated_middleware() -> Iterator[Problem]:
     for path, times in Counter(settings.MIDDLEWARE).items():
         if times > 1 and isinstance(path, str) and path.startswith("redis_kit."):
             wrong = f"MIDDLEWARE has {path!r} {times} times, so it handles each request as often."
             yield Problem("W031", wrong, "Remove all but one.")
+
+
+def _setting_value(name: str, *options: str) -> Any:
+    given = getattr(settings, name, None)
+    for option in options:
+        given = given.get(option) if isinstance(given, Mapping) else None
+    return given
+
+
+def _missing_path(setting: tuple[str, ...], path: str) -> Iterator[Problem]:
+    try:
+        import_string(path)
+    except ImportError as error:
+        place = setting[0] + "".join(f"[{option!r}]" for option in setting[1:])
+        wrong = f"{place} has {path!r}, which can't be imported: {str(error).rstrip('.')}."
+        yield Problem("E002", wrong, _path_hint(setting, path))
+
+
+def _path_hint(setting: tuple[str, ...], path: str) -> str:
+    """Return the class that was probably meant. Names are compared first: the modules are what a project forgets."""
+    by_name = {right.rpartition(".")[2]: right for right in CLASSES[setting]}
+    if near := similar(path.rpartition(".")[2], by_name):
+        return f"Did you mean {by_name[near[0]]!r}?"
+    return f"Write {' or '.join(map(repr, by_name.values()))}."

@@ -3,6 +3,7 @@
 from collections import deque
 from typing import Any, Unpack
 
+from redis_kit.core import scripts
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.scripts import ScriptCall
@@ -13,6 +14,8 @@ from redis_kit.locks.acquiring.attempt import Attempt, Refusal
 from redis_kit.locks.arguments import LIMIT, LeaseOptions, Seconds, flag
 from redis_kit.locks.errors import LockNotAcquired
 from redis_kit.locks.kinds import slots
+
+SET_LIMIT = scripts.load("redis_kit.locks", "set_limit")
 
 
 class Semaphore(slots.SlotLock):
@@ -70,7 +73,7 @@ class Semaphore(slots.SlotLock):
         if number is None:
             yield Call("DEL", key)
         else:
-            yield Call("SET", key, whole_number("number", number, LIMIT))
+            yield SET_LIMIT([key], [whole_number("number", number, LIMIT)])
 
     @operation
     def position(self) -> Flow[int | None]:

@@ -28,6 +28,7 @@ Result = TypeVar("Result")
 BATCH = 100  # releases in one round trip
 RETRY_UNAVAILABLE = (0.1, 0.5)  # seconds until the next attempt while the server is unavailable
 RETRY_ERROR = 1.0  # seconds until the next attempt after the server answered with an error
+MAX_RUN = 1.0  # seconds after which one run sends to no further bucket, if one was unavailable
 IN_TRANSIT = 1.0  # seconds in which a command whose reply was lost may still reach the server
 GIVE_UP_AFTER = 3600.0  # seconds without an answer after which an attempt is forgotten
 RETRY_NOTE = (
@@ -85,12 +86,15 @@ class PendingReleases:
 
     def run_once(self) -> float:
         """Send those that are due. One round trip for each bucket, or none."""
-        self.due, unavailable = inf, False
-        for group in self._groups(monotonic()):
+        self.due, start, unavailable = inf, monotonic(), False
+        for group in self._groups(start):
             try:
                 self.remove_finished(group, group[0].source.run_flow(send(group)))
-            except RedisFailure:  # after a few of them the circuit breaker answers at once
+            except RedisFailure:
                 unavailable = True
+                self._move_to_end(group)
+            if unavailable and monotonic() - start > MAX_RUN:
+                break
         self.is_unavailable = unavailable
         if unavailable:
             pause = random.uniform(*RETRY_UNAVAILABLE)  # noqa: S311 -- spreads retries
@@ -122,6 +126,11 @@ class PendingReleases:
         if ended:
             logger.info("Leases on %r that timed out before they could be released: %d", self.using, ended)
         return [group[:BATCH] for group in groups.values()]
+
+    def _move_to_end(self, group: Sequence[PendingRelease]) -> None:
+        for entry in group:
+            if self.entries.pop(entry.token, None):
+                self.entries[entry.token] = entry
 
 
 def add(source: LeaseSource, token: str, *, ends_by: float | None = None, after: float = 0.0) -> None:

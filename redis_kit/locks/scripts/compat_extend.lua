@@ -7,13 +7,13 @@
 -- ARGV[2]  ttl      ms; may be negative if it is added
 -- ARGV[3]  replace  "1" or missing if it replaces the TTL, "0" if it is added
 -- ARGV[4]  call     unique to this call, so that a repeated command adds nothing; missing if it replaces the TTL
--- returns  1, 0 if this token does not hold the lock or the lock does not expire, -1 if it would end at once
+-- returns  1, 0 if this token does not hold the lock, or ARGV[3] is there and the lock does not expire, -1 if it would end at once
 --
 -- A caller may also give the name and two or three arguments alone, which are those of redis-py's scripts.
 
 local held = redis.call("GET", KEYS[1])
 local left = redis.call("PTTL", KEYS[1])
-if held ~= ARGV[1] or left < 0 then
+if held ~= ARGV[1] or ARGV[3] and left < 0 then
     return 0
 end
 local last, call, token = string.match(KEYS[2] and redis.call("GET", KEYS[2]) or "", "^(%d+) (%S+) (.*)$")

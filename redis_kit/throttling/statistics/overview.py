@@ -53,7 +53,8 @@ def overview(
         figures = yield from gather(flows)
         return {each.throttle: each for each in figures}
 
-    return list((yield from read_together(throttles, together)).values())
+    figures = yield from read_together(throttles, together)
+    return [figures[throttle] for throttle in throttles]
 
 
 def read(throttle: BaseThrottle, *, minutes: int, offenders: int, rules: int) -> Flow[ThrottleFigures]:

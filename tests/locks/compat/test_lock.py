@@ -220,6 +220,14 @@ def test_reacquire_starts_the_timeout_anew(bench):
     assert 8000 < bench.look.pttl(bench.key()) <= 10_000
 
 
+def test_reacquire_gives_a_lock_that_lost_its_timeout_one_again(bench):
+    lock = bench.lock(timeout=10)
+    bench.run(lock.acquire())
+    bench.look.persist(bench.key())
+    assert bench.run(lock.reacquire()) is True
+    assert 8000 < bench.look.pttl(bench.key()) <= 10_000
+
+
 @pytest.mark.parametrize(("verb", "args"), [("extend", (10,)), ("reacquire", ())])
 def test_only_a_lock_that_is_held_and_has_a_timeout_can_be_made_longer(bench, verb, args):
     lock = bench.lock(timeout=10)

@@ -58,6 +58,15 @@ def test_callers_that_wait_notice_a_higher_limit_within_a_second(kit, twin, wait
     twin(lease.release)
 
 
+def test_limit_is_set_on_a_full_server(own_kit, twin):
+    own_kit.server.client().config_set("maxmemory", 1)
+    semaphore = Semaphore("a", 5)
+    twin(semaphore.set_limit, 1)
+    own_kit.server.client().config_set("maxmemory", 0)
+    assert twin(semaphore.acquire, blocking=False)
+    assert not twin(semaphore.acquire, blocking=False)
+
+
 def test_limit_is_kept_while_nobody_holds_a_slot(kit, twin):
     twin(Semaphore("a", 5).set_limit, 1)
     assert [key for key in kit.keys() if kit.client.ttl(key) == -1] == [key for key in kit.keys() if ":limit" in key]
@@ -104,7 +113,7 @@ def test_setting_it_is_one_round_trip(kit, twin, commands):
         with commands(kit) as sent:
             twin(Semaphore("a", 5).set_limit, 3)
             twin(Semaphore("a", 5).used)
-    assert sent == ["SET", "EVALSHA"]
+    assert sent == ["EVALSHA"] * 2
 
 
 @BOTH

@@ -443,3 +443,21 @@ def test_loss_after_a_failed_extension_is_logged_with_its_reason(far, twin, capl
         else "it timed out, and extend() failed: Redis can't be reached"
     )
     assert reason in caplog.text
+
+
+def test_run_against_a_silent_server_leaves_time_for_the_renewals(far, monkeypatch):
+    pending, tries = pending_releases.PendingReleases("default"), []
+    locks = [Lock(f"a{number}") for number in range(40)]
+    buckets = {lock.tag() for lock in locks}
+    assert len(buckets) > 6
+    for number, lock in enumerate(locks):
+        entry = pending_releases.PendingRelease(lock, f"token {number}", ends_by=monotonic() + 60, when=monotonic())
+        pending.entries[entry.token] = entry
+    run_flow = Lock.run_flow
+    monkeypatch.setattr(Lock, "run_flow", lambda self, steps: tries.append(self.tag()) or run_flow(self, steps))
+    with far.fault("blackhole"):
+        pending.run_once()
+        first = len(tries)
+        pending.run_once()
+    assert first < 5  # half a second each
+    assert tries[first] not in tries[:first]  # the silent ones come last
