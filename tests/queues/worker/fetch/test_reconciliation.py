@@ -106,7 +106,9 @@ def test_what_is_claimed_begun_or_done_here_is_left_alone(fetcher, queue, kit):
     assert queue.counts() == QueueCounts(0, 0, 3, 0)
 
 
-def test_claim_whose_answer_got_lost_is_repeated_and_not_given_back(kit, proxy):
+@pytest.fixture
+def unanswered(kit, proxy):
+    """A fetcher whose claim of one job got no answer, the job's queue, and that queue as the worker sees it."""
     kit.connect(proxy.connection, QUEUES=LASTING)
     queue, source = Queue("mail"), WorkerQueue("mail", worker="w", about="")
     queue.put("x")
@@ -115,6 +117,11 @@ def test_claim_whose_answer_got_lost_is_repeated_and_not_given_back(kit, proxy):
     with proxy.fault("drop_replies"):
         fetcher._ask([[]], 1)
     assert queue.counts() == QueueCounts(0, 0, 1, 0)
+    return fetcher, queue, source
+
+
+def test_claim_whose_answer_got_lost_is_repeated_and_not_given_back(unanswered):
+    fetcher, queue, source = unanswered
     fetcher.reconcile(0, told(held_by(source)))
     fetcher._reconcile()
     assert queue.counts() == QueueCounts(0, 0, 1, 0)
@@ -123,15 +130,8 @@ def test_claim_whose_answer_got_lost_is_repeated_and_not_given_back(kit, proxy):
     assert fetcher.next()[1].payload == "x"
 
 
-def test_quiet_worker_gives_back_a_claim_whose_answer_got_lost(kit, proxy):
-    kit.connect(proxy.connection, QUEUES=LASTING)
-    queue, source = Queue("mail"), WorkerQueue("mail", worker="w", about="")
-    queue.put("x")
-    source.exchange(0)
-    fetcher = Fetcher([source], threads=1, board=StatusBoard(1), rotation=Rotation([1]))
-    with proxy.fault("drop_replies"):
-        fetcher._ask([[]], 1)
-    assert queue.counts() == QueueCounts(0, 0, 1, 0)
+def test_quiet_worker_gives_back_a_claim_whose_answer_got_lost(unanswered):
+    fetcher, queue, source = unanswered
     fetcher.quiet()
     fetcher.reconcile(0, told(held_by(source)))
     fetcher._reconcile()
