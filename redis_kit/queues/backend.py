@@ -55,9 +55,9 @@ class BackendEntry(Section):
 
 
 def _over(using: str) -> "Queue":
-    from redis_kit.queues.queue import Queue
+    from redis_kit.queues.queue import over
 
-    return Queue("all", using=using)
+    return over(using)
 
 
 class RedisTaskBackend(BaseTaskBackend):

@@ -9,7 +9,7 @@ from redis_kit.core.primitive import Primitive
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues.engine.feature import has, provided
 from redis_kit.queues.engine.spread import spread
-from redis_kit.queues.queue import Queue
+from redis_kit.queues.queue import Queue, over
 
 __all__ = ["LimitInfo", "alist_limits", "areset_limit", "aset_limit", "list_limits", "reset_limit", "set_limit"]
 MOST = 100  # limits
@@ -64,17 +64,13 @@ def _info(now: int, name: bytes, set: bytes, code: bytes, running: int, waiting:
     return LimitInfo(shown, most, rate or None, bool(set), running, waiting, seconds)
 
 
-def _over(using: str) -> Queue:
-    return Queue("all", using=using)
-
-
-@operation(over=_over)
+@operation(over=over)
 def list_limits(queue: str, *, using: str = "default") -> Flow[list[LimitInfo]]:
     """Return the limits of a queue that the code or somebody set, at most 100, with their use. One round trip."""
     return listed(Queue(queue, using=using))
 
 
-@operation(over=_over)
+@operation(over=over)
 def set_limit(
     queue: str, name: str, *, concurrency: int | None = None, rate: str | None = None, using: str = "default"
 ) -> Flow[bool]:
@@ -91,7 +87,7 @@ def set_limit(
     return _set(Queue(queue, using=using), name, lanes.EVERYTHING if allowed == lanes.NOTHING else allowed)
 
 
-@operation(over=_over)
+@operation(over=over)
 def reset_limit(queue: str, name: str, *, using: str = "default") -> Flow[bool]:
     """Let a limit allow again what the code says. False if it did so. One round trip."""
     return _set(Queue(queue, using=using), name, provided("lanes").NOTHING)

@@ -233,6 +233,11 @@ class Queue(Primitive):
     apaused = twin(paused)
 
 
+def over(using: str) -> Queue:
+    """Return what runs flows over several queues: a queue runs those of any others."""
+    return Queue("all", using=using)
+
+
 def _key(unique: str | None, until: Until, replace: bool) -> UniqueKey | None:
     if unique is None and replace is False:
         return None

@@ -83,7 +83,8 @@ def check(names: Collection[str], listed: Collection[str], *, weighed: bool) -> 
     A worker registers its queues, so even a wrong name is registered after the first start; therefore a queue counts
     as used if a job was ever added. Two round trips if a name is not listed; no check while Redis is unavailable.
     """
-    from redis_kit.queues.reports.stats import never_used, over, queue_names
+    from redis_kit.queues.queue import over
+    from redis_kit.queues.reports.stats import never_used, queue_names
 
     options = conf.section(QueueSettings).QUEUE_OPTIONS
     hints = {name: hint for name in options if name not in listed and (hint := did_you_mean(name, listed))}

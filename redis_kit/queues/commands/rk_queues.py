@@ -13,7 +13,8 @@ from redis_kit.core.terminal import aligned, cut, duration
 from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import QueueCommand, jobs, unreadable
 from redis_kit.queues.engine.feature import queue_views
-from redis_kit.queues.reports.stats import Errors, QueueStats, over, queue_names, queue_stats
+from redis_kit.queues.queue import over
+from redis_kit.queues.reports.stats import Errors, QueueStats, queue_names, queue_stats
 from redis_kit.queues.reports.unknown_calls import UnknownCalls
 from redis_kit.queues.reports.workers import DEAD, HOUR, UNRESPONSIVE, LostWorker, WorkerInfo, read_workers
 

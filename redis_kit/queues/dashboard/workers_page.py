@@ -16,7 +16,8 @@ from redis_kit.queues.dashboard import queues_page
 from redis_kit.queues.dashboard.actions import SupervisorTarget, process_name
 from redis_kit.queues.dashboard.job_page import moment
 from redis_kit.queues.dashboard.panel import MANAGE, target_button
-from redis_kit.queues.reports.stats import Errors, over
+from redis_kit.queues.queue import over
+from redis_kit.queues.reports.stats import Errors
 from redis_kit.queues.reports.workers import HOUR, LostWorker, RunningJob, WorkerInfo, read_workers
 
 MOST_JOBS = 10  # of one worker

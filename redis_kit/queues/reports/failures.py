@@ -10,8 +10,7 @@ from redis_kit.core.steps import Batch
 from redis_kit.queues.engine.job import Cause, JobInfo, cause
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.management import manage
-from redis_kit.queues.queue import Queue
-from redis_kit.queues.reports.stats import over
+from redis_kit.queues.queue import Queue, over
 
 MOST = 1000  # dead jobs looked at
 

@@ -19,7 +19,7 @@ from redis_kit.queues.engine.job import PauseInfo, QueueCounts, pause, summed
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.keys import names_key
 from redis_kit.queues.management import manage
-from redis_kit.queues.queue import Queue
+from redis_kit.queues.queue import Queue, over
 from redis_kit.queues.reports import unknown_calls
 from redis_kit.queues.reports.unknown_calls import UnknownCalls
 from redis_kit.queues.settings import QueueSettings, whole
@@ -90,11 +90,6 @@ class QueueHistory(NamedTuple):
     def minute(self) -> int:
         """Return the last minute of the present hour, counted since 1970."""
         return 60 * self.hour + 59
-
-
-def over(using: str) -> Queue:
-    """Return what runs flows over several queues: a queue runs those of any others."""
-    return Queue("all", using=using)
 
 
 @operation(over=over)

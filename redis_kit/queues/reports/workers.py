@@ -14,7 +14,8 @@ from redis_kit.core.values.sequences import batched
 from redis_kit.queues import validation
 from redis_kit.queues.engine.calls import QueueScript, lease
 from redis_kit.queues.engine.message import task_of
-from redis_kit.queues.reports.stats import Errors, bases, of_all, over, read_chosen
+from redis_kit.queues.queue import over
+from redis_kit.queues.reports.stats import Errors, bases, of_all, read_chosen
 
 logger = logging.getLogger("redis_kit")
 _log_limit = LogRateLimit()

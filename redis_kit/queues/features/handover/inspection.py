@@ -6,7 +6,8 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.queues.features.handover import store
 from redis_kit.queues.features.handover.store import HandOvers
-from redis_kit.queues.reports.stats import of_all, over, read_names
+from redis_kit.queues.queue import over
+from redis_kit.queues.reports.stats import of_all, read_names
 
 
 @operation(over=over)

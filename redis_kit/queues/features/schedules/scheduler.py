@@ -178,7 +178,7 @@ class Scheduler:
         before = stored.state
         definition = stored.load()
         waits = before.outcome == state.WAITS
-        last = before.last if before.timing == definition.timing else None  # with other times it begins anew
+        last = before.last if before.timing == definition.timing else None  # other times start again
         plan = planning.plan(definition, last, claimed.now, waiting=waits)
         if not plan.run:
             after = before._replace(timing=definition.timing, last=plan.last, next=plan.tick, problem="")

@@ -73,9 +73,9 @@ class ShardedQueues(Spread):
 
         An empty one in which no job began for a day is forgotten: a process with older settings may have added some.
         """
-        from redis_kit.queues.reports import stats
+        from redis_kit.queues.queue import over
 
-        return stats.over(using).run_flow(self._older(queues, using))
+        return over(using).run_flow(self._older(queues, using))
 
     def each(self, queue: Primitive, flow: OfOne[Result]) -> Flow[list[Result]]:
         """See Spread. One more round trip if the settings name SHARDS."""

@@ -12,8 +12,8 @@ from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.features.statistics import counts as counts_of
 from redis_kit.queues.features.statistics import store
 from redis_kit.queues.features.statistics.counts import TaskStats
-from redis_kit.queues.queue import Queue
-from redis_kit.queues.reports.stats import QueueHistory, of_all, over
+from redis_kit.queues.queue import Queue, over
+from redis_kit.queues.reports.stats import QueueHistory, of_all
 
 ByTask = dict[tuple[str, str], TaskStats]  # by queue and task
 
