@@ -11,7 +11,7 @@ from redis_kit.queues.engine import claim
 from redis_kit.queues.engine.claim import version
 from redis_kit.queues.engine.ids import this_process
 from redis_kit.queues.features.cancel.store import cancel
-from redis_kit.queues.features.handover import store as handover
+from redis_kit.queues.features.handover.routes import COUNT_HANDOVERS
 from redis_kit.queues.features.limits.lanes import SET_LIMIT
 from redis_kit.queues.features.results import store as results
 from redis_kit.queues.features.resumable import store as cursors
@@ -93,7 +93,7 @@ class Scene:
                     base, "e", "c", "x", version=f"0 {round(queue.get('x').due * 1000)}", token="", about="{}"
                 )
             ),
-            lambda: self.run(handover.count(queue, sent=1, failed=1, error="e", to="celery")),
+            lambda: self.run(COUNT_HANDOVERS(base, 1, 1, "e", "celery", 1000)),
             lambda: self.run(moves.reap(base, "w", [job.id])),
             lambda: self.run(cancel(base, other.id)),
             lambda: self.run(cancel(base, "x")),

@@ -15,7 +15,7 @@ class HandOvers(Feature):
 
     name = "handover"
     panels = ("redis_kit.queues.features.handover.page.HandOversPanel",)
-    route = ("redis_kit.queues.features.handover.middleware.HandOver",)
+    route = ("redis_kit.queues.features.handover.routes.HandOver",)
 
     def checks(self) -> Iterator[CheckMessage]:
         """Yield each option that names something else than a sink; what does not exist is reported beside it."""
@@ -32,6 +32,6 @@ class HandOvers(Feature):
 
     def process_part(self, process: Process) -> ProcessPart | None:
         """Return the routes to sinks; a job that Celery runs has come to where it runs."""
-        from redis_kit.queues.features.handover.routes import Routes, sinks_of_backends
+        from redis_kit.queues.features.handover.routes import Routes
 
-        return None if process.kind == "celery" else Routes(process.sources, sinks_of_backends())
+        return None if process.kind == "celery" else Routes(process)
