@@ -97,7 +97,7 @@ class Scene:
             lambda: self.run(moves.reap(base, "w", [job.id])),
             lambda: self.run(cancel(base, other.id)),
             lambda: self.run(cancel(base, "x")),
-            lambda: self.run(results.store_progress(base, job, progress=b"1", ttl_ms=1000)),
+            lambda: self.run(results.STORE_PROGRESS(base, *moves.claim_of(job), b"1", 1000, job=job.id)),
             lambda: queue.run_flow(cursors.store(queue, job, 0, (b"1", 1000), (b"1", 1000), crashed=True)),
             lambda: source.run_flow(claim.snooze(source, job, 5, **snooze)),
             lambda: source.run_flow(claim.snooze(source, other, 5, **snooze)),

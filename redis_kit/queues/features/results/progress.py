@@ -41,9 +41,11 @@ def _reporting(done: Any, total: Any, note: Any) -> CurrentJob | None:
 
 
 def _report(current: CurrentJob, done: float, total: float | None, note: str) -> Flow[None]:
-    from redis_kit.queues.features.results import store
+    from redis_kit.queues.engine.calls import claim_of
+    from redis_kit.queues.features.results.store import STORE_PROGRESS
 
+    job, queue = current.job, current.queue
     keep = current.result_ttl(failed=True) if current.result_ttl else 0
     text = stored_progress.dumps(done, total, note)
-    if not (yield store.store_progress(current.queue.key(""), current.job, progress=text, ttl_ms=keep)):
-        raise LeaseLost(f"The claim on job {current.job.id!a} of queue {current.queue.name!a} is over.")
+    if not (yield STORE_PROGRESS(queue.key(""), *claim_of(job), text, keep, job=job.id)):
+        raise LeaseLost(f"The claim on job {job.id!a} of queue {queue.name!a} is over.")
