@@ -18,7 +18,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.queues.engine import claim, ids
 from redis_kit.queues.engine.feature import Process, process_parts
 from redis_kit.queues.engine.job import Job, member
-from redis_kit.queues.features.celery import shutdown
+from redis_kit.queues.features.celery import tasks
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import discovery
 from redis_kit.queues.worker.process import start_thread
@@ -57,7 +57,7 @@ class Fleet:
             StatusBoard(1),
             deadlines=self._deadlines,
             given_up=self._given_up,
-            stops=shutdown.stops,
+            stops=tasks.stops,
             parts=self._parts,
         )
         self._runner = JobRunner(context, Claims())

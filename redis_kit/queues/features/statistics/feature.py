@@ -28,6 +28,6 @@ class Statistics(Feature):
 
     def duties(self, supervisor: Supervision) -> Iterable[Duty]:
         """Return the one that adds up past minutes."""
-        from redis_kit.queues.features.statistics.store import HourFolding
+        from redis_kit.queues.features.statistics.counter import HourFolding
 
         return (HourFolding(supervisor.queues),)

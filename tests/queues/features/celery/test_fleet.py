@@ -12,7 +12,7 @@ import pytest
 from redis_kit.queues import NotTaken, Queue, QueueCounts, limits
 from redis_kit.queues.engine.ids import part_of
 from redis_kit.queues.features.celery import fleet as celery_fleet
-from redis_kit.queues.features.celery.publisher import Publisher
+from redis_kit.queues.features.celery.broker import Publisher
 from redis_kit.queues.features.celery.stored_message import TaskCall
 from redis_kit.queues.inspection import hand_overs
 from redis_kit.queues.reports.lookup import look_up

@@ -14,11 +14,10 @@ from redis_kit.core.metrics.families import Histogram
 from redis_kit.queues import Queue
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.spread import spread
+from redis_kit.queues.features.statistics import counter, metrics
 from redis_kit.queues.features.statistics import counts as run_counts
-from redis_kit.queues.features.statistics import metrics
-from redis_kit.queues.features.statistics import store as hourly
 from redis_kit.queues.features.statistics.counter import TaskStatistics
-from redis_kit.queues.features.statistics.inspection import latest_hours
+from redis_kit.queues.features.statistics.inspection import read_runs
 from redis_kit.queues.features.statistics.metrics import BOUNDS, RUN_TIME, TASK_FAILED, TaskMetrics
 from redis_kit.queues.inspection import (
     atask_history,
@@ -136,7 +135,7 @@ def test_an_earlier_clock_adds_to_the_latest_hour(mail, kit):
 
 
 def test_tasks_beyond_the_limit_are_counted_together(mail, kit, monkeypatch):
-    monkeypatch.setattr(hourly, "MOST_TASKS", 2)
+    monkeypatch.setattr(counter, "MOST_TASKS", 2)
     for task in ("a", "b", "c", "d", "a"):
         count(mail, (0.1, 0, False), task=task)
     assert {task: stats.runs for task, stats in task_stats("mail").items()} == {"a": 2, "b": 1, "": 2}
@@ -253,8 +252,8 @@ def test_counters_of_tasks_are_seen_to_restart(minute, shown, mail, kit):
     count(mail, (0.1, 0, True))
     put_back(mail, 1, SEND)
     count(mail, (0.1, 0, True))
-    _, present, before = run(latest_hours(["mail"], "default"), connections.client())
-    histogram, failures = [sample.value for sample in metrics.samples(present, before, ["mail"], minute, 100)]
+    runs = run(read_runs(["mail"], 2, "default"), connections.client())
+    histogram, failures = [sample.value for sample in metrics.samples(runs, ["mail"], minute, 100)]
     assert (histogram.buckets[-1][1], failures) == (shown, shown)
 
 

@@ -9,7 +9,8 @@ from redis_kit.queues import Cancelled, Queue, task
 from redis_kit.queues.engine import calls as moves
 from redis_kit.queues.engine import message as messages
 from redis_kit.queues.errors import LeaseLost, UnknownTask
-from redis_kit.queues.features.unknown import middleware, recall
+from redis_kit.queues.features.unknown import middleware
+from redis_kit.queues.features.unknown import recall as recalls
 from redis_kit.queues.features.unknown.middleware import CANCELLED, RETURNED, defer
 from redis_kit.queues.features.unknown.recall import Recall, can_run
 from redis_kit.queues.reports import unknown_calls
@@ -202,7 +203,7 @@ def test_worker_that_knows_the_task_gets_the_oldest_jobs_at_once(kit, queue, rel
 
 
 def test_jobs_are_recalled_in_bounded_steps(kit, queue, release, monkeypatch):
-    monkeypatch.setattr(recall, "RECALLED", 5)
+    monkeypatch.setattr(recalls, "RECALLED", 5)
     for number in range(12):
         release.task.enqueue(number)
     release.forget()
