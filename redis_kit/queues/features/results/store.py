@@ -144,7 +144,7 @@ def finish(result: RedisTaskResult, status: TaskResultStatus, moment: datetime) 
 def _read(queue: Primitive, id: str, reply: list[Any]) -> RedisTaskResult:
     """Return the result in a reply. Raises TaskResultDoesNotExist, UnknownTask, and CorruptMessage if it is damaged."""
     with _readable(queue, id):
-        status, at, record, reason = reply[:4]
+        status, at, record, reason, parts = reply
         stored = read(record)
         about = history.read(stored.history)
         if not status or about is None:
@@ -152,7 +152,7 @@ def _read(queue: Primitive, id: str, reply: list[Any]) -> RedisTaskResult:
                 f"There is no result {id}: its transaction is not committed yet, it has expired, or a sink handed the "
                 "job over to another system."
             )
-        fields = dict(zip(reply[4::2], reply[5::2], strict=True))
+        fields = dict(zip(parts[::2], parts[1::2], strict=True))
         call = message.loads(stored.body)
     task = _rebuilt(registry.discovered(call.task), queue.name, stored.priority, about)
     with _readable(queue, id):
