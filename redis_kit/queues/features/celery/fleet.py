@@ -26,7 +26,7 @@ from redis_kit.queues.worker.run.attempt import WorkerContext
 from redis_kit.queues.worker.run.runner import JobRunner
 from redis_kit.queues.worker.run.timeouts import Timeouts
 from redis_kit.queues.worker.shared.logs import guarded
-from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage, until_answered
+from redis_kit.queues.worker.shared.reconnect import Outage, until_answered
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import Claims, Done, WorkerQueue, send_heartbeats
 
@@ -108,16 +108,7 @@ class Fleet:
     def _answered(self, call: Callable[[], Any]) -> Any:
         """Repeat a call until the server answers, and log that it does not."""
 
-        def noted() -> Any:
-            try:
-                answer = call()
-            except UNAVAILABLE as error:
-                self._outage.say(error)
-                raise
-            self._outage.say(None)
-            return answer
-
-        return until_answered(noted, self._given_up)
+        return until_answered(call, self._given_up, self._outage)
 
     def _number(self, queue: str) -> int:
         with self._lock:

@@ -3,7 +3,7 @@
 import logging
 from collections import defaultdict
 from collections.abc import Sequence
-from threading import Event, Lock
+from threading import Lock
 from time import monotonic
 
 from redis_kit.core.errors import CommandFailed, KeyConflict, RedisFailure
@@ -11,13 +11,12 @@ from redis_kit.core.flow import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import Batch, TolerantBatch
 from redis_kit.queues.engine.calls import QueueScript
-from redis_kit.queues.engine.feature import ProcessPart
+from redis_kit.queues.engine.feature import Process, ProcessPart
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.features.statistics import counts as run_counts
 from redis_kit.queues.features.statistics.counts import HOURS, KEPT_HOURS
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.worker.shared.logs import guarded
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 EVERY = 5.0  # seconds
 MOST = 1000  # attempts in a list
@@ -37,8 +36,8 @@ class TaskStatistics(ProcessPart):
     Counts that the server did not take are sent again, unless it may have added them: nothing is counted twice.
     """
 
-    def __init__(self, sources: Sequence[WorkerQueue], stopping: Event) -> None:
-        self._sources, self._stopping = sources, stopping
+    def __init__(self, process: Process) -> None:
+        self._sources, self._stopping = process.sources, process.stopping
         self._lock = Lock()
         self._counts: dict[int, ByTask] = {}  # by the number of the queue
         self._attempts: list[tuple[int, str, float, float, float, bool]] = []  # that were not added up yet
