@@ -14,7 +14,8 @@ from redis_kit.queues.features.cancel.store import cancel
 from redis_kit.queues.features.handover.routes import COUNT_HANDOVERS
 from redis_kit.queues.features.limits.lanes import SET_LIMIT
 from redis_kit.queues.features.results import store as results
-from redis_kit.queues.features.resumable import store as cursors
+from redis_kit.queues.features.results.progress import STORE_PROGRESS
+from redis_kit.queues.features.resumable.loop import STORE_CURSOR
 from redis_kit.queues.features.schedules import store as schedules
 from redis_kit.queues.features.unique.keys import chosen
 from redis_kit.queues.inspection import queue_history
@@ -97,8 +98,8 @@ class Scene:
             lambda: self.run(moves.reap(base, "w", [job.id])),
             lambda: self.run(cancel(base, other.id)),
             lambda: self.run(cancel(base, "x")),
-            lambda: self.run(results.STORE_PROGRESS(base, *moves.claim_of(job), b"1", 1000, job=job.id)),
-            lambda: queue.run_flow(cursors.store(queue, job, 0, (b"1", 1000), (b"1", 1000), crashed=True)),
+            lambda: self.run(STORE_PROGRESS(base, *moves.claim_of(job), b"1", 1000, job=job.id)),
+            lambda: self.run(STORE_CURSOR(base, *moves.claim_of(job), 0, b"1", 1000, b"1", 1000, 1, job=job.id)),
             lambda: source.run_flow(claim.snooze(source, job, 5, **snooze)),
             lambda: source.run_flow(claim.snooze(source, other, 5, **snooze)),
             lambda: source.run_flow(claim.fail(source, job, 0, "e", 1, (b"[]", 1000))),

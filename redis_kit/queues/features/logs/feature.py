@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from redis_kit.core.steps import Call
 from redis_kit.queues.engine.feature import Feature
 from redis_kit.queues.keys import of_one
 
@@ -17,8 +18,6 @@ class Logs(Feature):
 
     def job_step(self, base: str, id: str) -> Any:
         """Return the step that reads the latest lines, the oldest first."""
-        from redis_kit.core.steps import Call
-
         return Call("LRANGE", of_one(base, "log", id), -MOST_LINES, -1)
 
     def job_sections(self, reply: Sequence[bytes]) -> Iterator[Any]:

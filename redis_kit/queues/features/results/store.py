@@ -39,7 +39,7 @@ from redis_kit.queues.tasks.result import RedisTaskResult, renew
 
 AGAIN = 5.0  # seconds until a lost wake-up is noticed
 WAITING = (b"READY", b"RUNNING")
-GET_RESULT, STORE_PROGRESS = QueueScript("get_result", __package__), QueueScript("store_progress", __package__)
+GET_RESULT = QueueScript("get_result", __package__)
 LIST_ENDINGS, STORE_ENDING = QueueScript("list_endings", __package__), QueueScript("store_ending", __package__)
 
 
