@@ -18,7 +18,6 @@ from redis_kit.core.flow import Flow
 from redis_kit.queues.engine import claim, ids
 from redis_kit.queues.engine.feature import Process, process_parts
 from redis_kit.queues.engine.job import Job, member
-from redis_kit.queues.features.celery import tasks
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import discovery
 from redis_kit.queues.worker.process import start_thread
@@ -41,7 +40,7 @@ class Fleet:
     that the end of the old worker does not concern it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, stops: Callable[[], bool]) -> None:
         self._worker = ids.new_worker()
         self._lock = Lock()
         self._sources: list[WorkerQueue] = []
@@ -57,7 +56,7 @@ class Fleet:
             StatusBoard(1),
             deadlines=self._deadlines,
             given_up=self._given_up,
-            stops=tasks.stops,
+            stops=stops,
             parts=self._parts,
         )
         self._runner = JobRunner(context, Claims())
@@ -182,11 +181,11 @@ _fleet: Fleet | None = None
 _lock = Lock()
 
 
-def current() -> Fleet:
-    """Return the one of this process."""
+def current(stops: Callable[[], bool]) -> Fleet:
+    """Return the one of this process; ``stops`` returns whether its worker of Celery is asked to stop."""
     global _fleet
     with _lock:
-        _fleet = _fleet or Fleet()
+        _fleet = _fleet or Fleet(stops)
         return _fleet
 
 

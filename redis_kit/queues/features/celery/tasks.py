@@ -16,7 +16,7 @@ def run(queue: str, id: str, version: str, token: str) -> None:
     """Run the job of this id, unless it runs elsewhere, has ended, or was tried or changed since it was handed over."""
     from redis_kit.queues.features.celery import fleet
 
-    fleet.current().run(queue, id, version, token)
+    fleet.current(stops).run(queue, id, version, token)
 
 
 def stops() -> bool:
