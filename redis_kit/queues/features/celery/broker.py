@@ -309,15 +309,12 @@ class Publisher:
 
 def project_app() -> Any:
     """Return the app that the setting names, else the one that was loaded. Raises ConfigurationError."""
-    if path := conf.section(QueueSettings).CELERY_APP:
-        return _named(path)
-    app = _state.get_current_app()
-    if app.main == "default" and not app.set_as_current:  # Celery made it, as there was none
-        raise ConfigurationError(f"There is no Celery app in this process. {HINT}")
-    return app
-
-
-def _named(path: str) -> Any:
+    path = conf.section(QueueSettings).CELERY_APP
+    if not path:
+        app = _state.get_current_app()
+        if app.main == "default" and not app.set_as_current:  # Celery made it, as there was none
+            raise ConfigurationError(f"There is no Celery app in this process. {HINT}")
+        return app
     try:
         app = import_string(path)
     except ImportError as error:

@@ -10,11 +10,9 @@ from functools import partial
 from secrets import token_urlsafe
 from threading import Event, Lock, get_ident
 from time import monotonic
-from typing import Any
 
 from redis_kit.core import conf
 from redis_kit.core.errors import RedisFailure
-from redis_kit.core.flow import Flow
 from redis_kit.queues.engine import claim, ids
 from redis_kit.queues.engine.feature import Process, process_parts
 from redis_kit.queues.engine.job import Job, member
@@ -74,7 +72,7 @@ class Fleet:
         with self._busy(number):
             given = {"version": version, "token": token, "about": source.about}
             steps = partial(claim.claim_by_id, source, self._worker, token_urlsafe(6), id, **given)
-            job: Job | None = self._answered(lambda: source.run_flow(steps()))
+            job: Job | None = until_answered(lambda: source.run_flow(steps()), self._given_up, self._outage)
             if job is None:
                 logger.info("Job %a of queue %a was handed over and is not to run any more.", id, queue)
                 return
@@ -96,18 +94,13 @@ class Fleet:
             guarded(f"The end of {name}", part.flush, None)
 
     def _end(self, source: WorkerQueue, done: Done) -> None:
-        def ack() -> Flow[bool]:
-            return not (yield from claim.acknowledge(source, self._worker, [done.ended]))
+        def acknowledge() -> list[int]:
+            return source.run_flow(claim.acknowledge(source, self._worker, [done.ended]))
 
-        if not self._answered(lambda: source.run_flow(ack())):
+        if until_answered(acknowledge, self._given_up, self._outage):
             logger.warning("An outcome could not be recorded: %s", claim.lost(source, [done.job]))
         elif done.announce:
             done.announce()
-
-    def _answered(self, call: Callable[[], Any]) -> Any:
-        """Repeat a call until the server answers, and log that it does not."""
-
-        return until_answered(call, self._given_up, self._outage)
 
     def _number(self, queue: str) -> int:
         with self._lock:
