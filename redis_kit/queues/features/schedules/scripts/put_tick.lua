@@ -12,7 +12,7 @@
 -- ARGV[6]   payload
 -- ARGV[7]   key        unique key of the call; "" if its task is not unique
 -- ARGV[8]   until      see put_unique
--- ARGV[9]   lane       of a job that has one, see _put_in_lane; else ""
+-- ARGV[9]   lane       of a job that has one, see on_put of limits; else ""
 -- returns   1 when it was added, 2 when a retry was made ready in its place, 0 when one of the two was done before, -1 when
 --           an earlier job waits, or runs and may have no other beside it, -2 when the tick is to wait for a running job;
 --           then the id of the job that there is
