@@ -67,7 +67,7 @@ class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]  # has no paramet
 
     def clean(self) -> dict[str, Any]:
         """Check the schedule that the fields make, with those of the code, and that its task can be called."""
-        from redis_kit.queues.features.schedules import rows
+        from redis_kit.queues.features.schedules import control
         from redis_kit.queues.tasks import discovery
 
         cleaned = super().clean() or {}
@@ -76,7 +76,7 @@ class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]  # has no paramet
         row = Schedule(**cleaned)
         try:
             discovery.discover()
-            rows.check(row)
+            control.check(row)
         except InvalidSchedule as error:
             self._refuse(error.field, error)
         except tuple(FIELDS) as error:

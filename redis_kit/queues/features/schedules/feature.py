@@ -43,6 +43,6 @@ class Schedules(Feature):
 
 def _changed(*, instance: Any, signal: Any, raw: bool = False, **kwargs: Any) -> None:
     if not raw:  # a fixture may be loaded before its table's other rows; workers store it within a minute
-        from redis_kit.queues.features.schedules import rows
+        from redis_kit.queues.features.schedules import control
 
-        rows.push(instance, deleted=signal is signals.post_delete)
+        control.push(instance, deleted=signal is signals.post_delete)
