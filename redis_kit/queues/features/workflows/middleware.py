@@ -17,10 +17,10 @@ from redis_kit.queues.engine import claim
 from redis_kit.queues.engine.done import Ack
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import Cancelled, PayloadTooLarge, UnknownWorkflow
-from redis_kit.queues.features.workflows import calls, current, transitions
-from redis_kit.queues.features.workflows.current import CurrentWorkflow
+from redis_kit.queues.features.workflows import store
+from redis_kit.queues.features.workflows.start import CurrentWorkflow, running
 from redis_kit.queues.features.workflows.step import StepCall, filled, of_call
-from redis_kit.queues.features.workflows.transitions import Begun
+from redis_kit.queues.features.workflows.store import Begun, Node
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.tasks import result as results
 from redis_kit.queues.worker.run.attempt import SUCCEEDED, Attempt, Failed, Middleware
@@ -40,11 +40,11 @@ class WorkflowStep:
         self._source, self._given_up = source, given_up
         self.workflow = CurrentWorkflow(call)
         self._value = b""
-        self._nodes: Sequence[calls.Node] = ()
+        self._nodes: Sequence[Node] = ()
 
     def begin(self) -> Begun:
         """Tell the workflow that the step begins. One round trip."""
-        begun = self._asked(lambda: transitions.begin(self.call))
+        begun = self._asked(lambda: store.begin(self.call))
         failpoints.reach("step_begun")
         self._value = begun.value
         return begun
@@ -61,10 +61,10 @@ class WorkflowStep:
 
     def finish(self) -> None:
         """Record that the step succeeded, and add the jobs that are due now. Three round trips, more for many jobs."""
-        how = self._asked(lambda: transitions.finish(self.call, self._value, self._nodes))
-        if how != transitions.RECORDED:
+        how = self._asked(lambda: store.finish(self.call, self._value, self._nodes))
+        if how != store.RECORDED:
             why = "the workflow has expired or was lost"
-            if how == transitions.IGNORED:
+            if how == store.IGNORED:
                 why = "was cancelled or had failed before"
             logger.info("Workflow %s: step %d has succeeded, but %s.", self.call.workflow, self.call.number, why)
 
@@ -79,7 +79,7 @@ class WorkflowStep:
             if added:
                 source.put_back([end.token + b"/" + end.id])
                 return
-            source.run_flow(transitions.finish(call, value))
+            source.run_flow(store.finish(call, value))
             source.run_flow(claim.acknowledge(source, end.token.partition(b"/")[0].decode(), [end]))
 
         return RecordedEnd(end.token, end.id, end.value, record)
@@ -99,18 +99,18 @@ class WorkflowSteps(Middleware):
         step = WorkflowStep(attempt.source, of_call(attempt.call), self.worker.given_up)
         attempt.repeatable, attempt.extra = step.repeatable, step
         begun = step.begin()
-        if begun.how == transitions.ENDED:
+        if begun.how == store.ENDED:
             attempt.value = begun.value if attempt.recorder else b""
             return SUCCEEDED
-        if begun.how not in (transitions.BEGUN, transitions.BEGUN_AGAIN):
+        if begun.how not in (store.BEGUN, store.BEGUN_AGAIN):
             return Failed(_refusal(begun.how, step.call.workflow), attempt.task, final=True)
         attempt.call = call = _filled(attempt.call, step.call, begun)
         attempt.args, attempt.kwargs = call.args, call.kwargs
-        token = current.running.set(step.workflow)
+        token = running.set(step.workflow)
         try:
             ending = self.call_next(attempt)
         finally:
-            current.running.reset(token)
+            running.reset(token)
         if ending is SUCCEEDED:
             self.worker.board.lift(attempt.slot)
             step.finish()
@@ -136,7 +136,7 @@ def report_failure(source: Queue, step: StepCall, error: str) -> None:
     If the workflow can't be told, because something else wrote to its keys, workers find out when they look after it.
     """
     try:
-        source.run_flow(transitions.fail(step, error))
+        source.run_flow(store.fail(step, error))
     except UNAVAILABLE:
         raise
     except RedisFailure as failure:
@@ -144,12 +144,12 @@ def report_failure(source: Queue, step: StepCall, error: str) -> None:
 
 
 def _refusal(how: int, workflow: str) -> BaseException:
-    if how == transitions.GONE:
+    if how == store.GONE:
         return UnknownWorkflow(f"workflow {workflow} does not exist: it has expired or was lost")
-    if how == transitions.TOO_LARGE:
-        text = f"the results for this step have more than {calls.MOST_RESULTS:,} bytes, which is the most allowed"
+    if how == store.TOO_LARGE:
+        text = f"the results for this step have more than {store.MOST_RESULTS:,} bytes, which is the most allowed"
         return PayloadTooLarge(text)
-    why = "was cancelled" if how == transitions.CANCELLED else "does not wait for this step now"
+    why = "was cancelled" if how == store.CANCELLED else "does not wait for this step now"
     return Cancelled(f"The workflow of the job {why}.")
 
 

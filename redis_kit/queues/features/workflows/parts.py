@@ -1,6 +1,6 @@
 """The parts of a workflow: steps, chains and groups. Nothing here reads or writes Redis."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from django.utils.module_loading import import_string
@@ -8,7 +8,6 @@ from django.utils.module_loading import import_string
 from redis_kit.core.text import shortened
 from redis_kit.queues import framework
 from redis_kit.queues.errors import InvalidWorkflow
-from redis_kit.queues.framework import BACKEND
 from redis_kit.queues.tasks.task import Step as AnyPart
 
 if TYPE_CHECKING:
@@ -159,27 +158,6 @@ def several(parts: Iterable[Any], name: str) -> list[Part]:
     if not given:
         raise InvalidWorkflow(f"A {name} needs at least one step.")
     return given
-
-
-def backend_of(task: Any) -> Any:
-    """Return the backend of a task. Raises InvalidWorkflow if it knows no workflows."""
-    backend = task.get_backend()
-    if isinstance(backend, import_string(BACKEND)):
-        return backend
-    kind = f"{type(backend).__module__}.{type(backend).__qualname__}"
-    raise InvalidWorkflow(f"The backend of {task.module_path}, {kind}, knows no workflows; use {BACKEND}.")
-
-
-def steps_of(part: Part) -> Iterator[Step]:
-    """Yield the steps of a part, with those of callbacks."""
-    waiting = [part]
-    while waiting:
-        some = waiting.pop()
-        if isinstance(some, Step):
-            yield some
-        elif isinstance(some, (Chain, Group)):
-            callback = some.callback if isinstance(some, Group) else None
-            waiting += [*([callback] if callback else []), *reversed(some.parts)]
 
 
 def _given(parts: tuple[Any, ...]) -> Iterable[Any]:
