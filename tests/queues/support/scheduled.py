@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from redis_kit.core.errors import RedisUnavailable
@@ -29,7 +30,8 @@ def scheduler(
     def run_flow(steps: Any) -> Any:
         return call(partial(Schedules("all").run_flow, steps))
 
-    made = Scheduler("s1", "default", run_flow=run_flow, fork=fork)
+    options, queues = SimpleNamespace(queues=["default"]), [SimpleNamespace(run_flow=run_flow)]
+    made = Scheduler(SimpleNamespace(id="s1", options=options, queues=queues, start_helper=fork))
     made._declared, made._version = {}, ""
     return made
 

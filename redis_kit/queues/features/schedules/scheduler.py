@@ -5,18 +5,17 @@ A claim ends after 5 seconds. A tick has its time as its name: one that was clai
 """
 
 import logging
-from collections.abc import Callable
 from time import monotonic
 from typing import Any, NamedTuple
 
 from redis_kit.core.errors import RedisFailure
-from redis_kit.core.flow import Flow
 from redis_kit.core.logs.error_text import text_of
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.signals import send_safely
 from redis_kit.queues import signals
 from redis_kit.queues.engine import enqueue
+from redis_kit.queues.engine.feature import Supervision
 from redis_kit.queues.errors import UnknownTask
 from redis_kit.queues.features.schedules import control, periodic, store, target
 from redis_kit.queues.features.schedules.definition import Plan
@@ -48,20 +47,12 @@ class DueTick(NamedTuple):
 class Scheduler:
     """The duty of schedules: it adds the jobs of their ticks.
 
-    ``supervisor`` is the id under which it claims ticks, and ``queue`` takes the ticks that are passed on, as those of
-    Celery. ``run_flow`` makes its calls to the server, and ``fork`` runs a function in a process of its own.
+    The first queue of the worker takes the ticks that are passed on, as those of Celery.
     """
 
-    def __init__(
-        self,
-        supervisor: str,
-        queue: str,
-        *,
-        run_flow: Callable[[Flow[Any]], Any],
-        fork: Callable[[Callable[[], None]], None],
-    ) -> None:
+    def __init__(self, supervisor: Supervision) -> None:
         self.due = 0.0
-        self._id, self._queue, self._run_flow, self._fork = supervisor, queue, run_flow, fork
+        self._supervisor, self._run_flow = supervisor, supervisor.queues[0].run_flow
         self._declared = periodic.all_declared()
         self._version = periodic.version(self._declared)
         self._living: set[str] | None = None  # releases of the code at the last declaration
@@ -82,8 +73,14 @@ class Scheduler:
 
     def _claim_and_run(self) -> float:
         """Run what is due, and return in how many seconds to look again."""
-        claimed = self._claim()
+        now = monotonic()
+        self._unable = {name: until for name, until in self._unable.items() if until > now}
+        skipped = list(self._unable)[:MOST_UNABLE]
+        claimed: ClaimedTicks = self._run_flow(store.claim(self._supervisor.id, self._version, skipped))
+        for schedule in claimed.schedules:
+            self._unable.pop(schedule.name, None)  # it was changed
         dues = self._add_jobs(claimed)
+        self._read_rows(claimed)
         if self._declare_missing(claimed):
             return 0.0
         if len(self._unable) >= MOST_UNABLE:
@@ -96,20 +93,10 @@ class Scheduler:
             wait = min([wait, *(max(0, ms) / 1000 + EARLY for ms in coming)])
         return wait
 
-    def _claim(self) -> ClaimedTicks:
-        now = monotonic()
-        self._unable = {name: until for name, until in self._unable.items() if until > now}
-        skipped = list(self._unable)[:MOST_UNABLE]
-        claimed: ClaimedTicks = self._run_flow(store.claim(self._id, self._version, skipped))
-        for schedule in claimed.schedules:
-            self._unable.pop(schedule.name, None)  # it was changed
-        return claimed
-
     def _declare_missing(self, claimed: ClaimedTicks) -> bool:
         """Store what the server lacks, as at the start and after it lost its data; say whether that was anything."""
         seen = claimed.versions
         living = {each for each, last in seen.items() if claimed.now - last <= store.REPLACED} - {store.STORED}
-        self._read_rows(claimed)
         declares = bool(self._version) and (self._version not in seen or living != self._living)
         if declares:
             self._run_flow(store.declare(self._version, self._declared))
@@ -123,7 +110,7 @@ class Scheduler:
         lost = not stored and self._stored > 0
         age = claimed.now - max(stored, self._read)
         if not self._read or lost or (claimed.watches and age > (RELOAD if claimed.total else RELOAD_IDLE)):
-            self._fork(control.load_rows)
+            self._supervisor.start_helper(control.load_rows)
             self._read = claimed.now  # also if it fails, as before the migration
         self._stored = stored
 
@@ -163,7 +150,7 @@ class Scheduler:
             if plan.missed:
                 after = after._replace(missed=after.missed + plan.missed, tick=plan.last or 0, outcome=store.MISSED)
             return Confirmation(stored.name, plan.due or now + store.SOME_DAY, after)
-        call = target.call_of(definition, self._queue)
+        call = target.call_of(definition, self._supervisor.options.queues[0])
         return DueTick(before, plan, call, [call.step(tick) for tick in plan.run])
 
     def _confirmation(self, due: DueTick, answers: list[Any], now: int) -> Confirmation | None:
