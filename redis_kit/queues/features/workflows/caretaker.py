@@ -7,7 +7,7 @@ or cancelled, or whose last worker died before it could report, and steps whose 
 import logging
 from collections.abc import Callable
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
@@ -28,13 +28,6 @@ SOON = 1.0  # seconds to the next run if there was more than one run can do
 NOBODY = -1  # made no step due
 SAMPLE = 10  # workflows of the list that are looked at, whether they have expired
 MISSING = "its job is gone: it was cancelled or deleted, or the server lost it with its data"
-
-
-class Repaired(NamedTuple):
-    """The repairs of a workflow: how many jobs were added, and the steps that failed, with the errors."""
-
-    added: int
-    failed: list[tuple[int, str]]
 
 
 class Caretaker:
@@ -100,8 +93,11 @@ def _forget(id: str) -> ScriptCall:
     return store.FORGET(list_key(), id, store.NEVER_STARTED)
 
 
-def repair(id: str) -> Flow[Repaired]:
-    """Look at 100 steps of a workflow that were not looked at for some time. One round trip, and more for repairs."""
+def repair(id: str) -> Flow[tuple[int, list[tuple[int, str]]]]:
+    """Look at 100 steps of a workflow that were not looked at for some time. One round trip, and more for repairs.
+
+    Return how many jobs were added, and the steps that failed, with the errors.
+    """
     status, *rows = yield store.CHECK(workflow_key(id), store.GRACE, store.CHECKED_STEPS)
     if not status:
         yield _forget(id)
@@ -126,7 +122,7 @@ def repair(id: str) -> Flow[Repaired]:
             continue
         if (yield from store.fail(step, error, expected=state)) == store.RECORDED:
             failed.append((step.number, error))
-    return Repaired(added, failed)
+    return added, failed
 
 
 def _reasons(jobs: list[StepJob]) -> Flow[list[str | None]]:

@@ -33,35 +33,22 @@ Answer = TypeVar("Answer")
 
 
 class WorkflowStep:
-    """One attempt of a step. Calls to the server wait for the end of an outage, until ``given_up`` is set."""
+    """One attempt of a step: its workflow, the stored form of its result, and the steps that it adds."""
 
     def __init__(self, source: WorkerQueue, call: StepCall, given_up: Event) -> None:
-        self.call = call
+        self.call, self.workflow = call, CurrentWorkflow(call.workflow)
+        self.value = b""
+        self.nodes: Sequence[Node] = ()
         self._source, self._given_up = source, given_up
-        self.workflow = CurrentWorkflow(call)
-        self._value = b""
-        self._nodes: Sequence[Node] = ()
 
-    def begin(self) -> Begun:
-        """Tell the workflow that the step begins. One round trip."""
-        begun = self._asked(lambda: store.begin(self.call))
-        failpoints.reach("step_begun")
-        self._value = begun.value
-        return begun
-
-    def returned(self, returned: Any, value: bytes) -> None:
-        """Take in what the task returned, with its stored form if there is one. One round trip if it added steps.
-
-        Raises InvalidWorkflow, NotSerializable and PayloadTooLarge.
-        """
-        if self.call.keeps and not value:
-            _, value = results.dump_value(returned)
-        self._value = value
-        self._nodes = self._asked(self.workflow.added)
+    def ask(self, flow: Callable[[], Flow[Answer]]) -> Answer:
+        """Carry out a flow. It waits for the end of an outage, until the worker gives up."""
+        answer: Answer = until_answered(lambda: self._source.run_flow(flow()), self._given_up)
+        return answer
 
     def finish(self) -> None:
         """Record that the step succeeded, and add the jobs that are due now. Three round trips, more for many jobs."""
-        how = self._asked(lambda: store.finish(self.call, self._value, self._nodes))
+        how = self.ask(lambda: store.finish(self.call, self.value, self.nodes))
         if how != store.RECORDED:
             why = "the workflow has expired or was lost"
             if how == store.IGNORED:
@@ -73,7 +60,7 @@ class WorkflowStep:
 
         Steps that it added are not kept. So a step with any is made ready again.
         """
-        source, call, value, added = self._source, self.call, self._value, bool(self._nodes)
+        source, call, value, added = self._source, self.call, self.value, bool(self.nodes)
 
         def record() -> None:
             if added:
@@ -84,10 +71,6 @@ class WorkflowStep:
 
         return RecordedEnd(end.token, end.id, end.value, record)
 
-    def _asked(self, flow: Callable[[], Flow[Answer]]) -> Answer:
-        answer: Answer = until_answered(lambda: self._source.run_flow(flow()), self._given_up)
-        return answer
-
 
 class WorkflowSteps(Middleware):
     """Asks the workflow of a step before its task runs, and tells it when the task has succeeded."""
@@ -95,11 +78,13 @@ class WorkflowSteps(Middleware):
     is_used = attrgetter("call.extra")
 
     def __call__(self, attempt: Attempt) -> Any:
-        """See Middleware."""
+        """See Middleware. One round trip before the task."""
         step = WorkflowStep(attempt.source, of_call(attempt.call), self.worker.given_up)
         attempt.repeatable, attempt.extra = step.repeatable, step
-        begun = step.begin()
+        begun = step.ask(lambda: store.begin(step.call))
+        failpoints.reach("step_begun")
         if begun.how == store.ENDED:
+            step.value = begun.value
             attempt.value = begun.value if attempt.recorder else b""
             return SUCCEEDED
         if begun.how not in (store.BEGUN, store.BEGUN_AGAIN):
@@ -118,7 +103,10 @@ class WorkflowSteps(Middleware):
 
 
 class StepResults(Middleware):
-    """Takes in what the task of a step returned, and the steps that it added."""
+    """Takes in what the task of a step returned, and the steps that it added: one round trip if there are any.
+
+    Raises InvalidWorkflow, NotSerializable and PayloadTooLarge.
+    """
 
     is_used = attrgetter("call.extra")
 
@@ -126,7 +114,11 @@ class StepResults(Middleware):
         """See Middleware."""
         returned = self.call_next(attempt)
         self.worker.board.lift(attempt.slot)
-        attempt.extra.returned(returned, attempt.value)
+        step = attempt.extra
+        step.value = attempt.value
+        if step.call.keeps and not step.value:
+            _, step.value = results.dump_value(returned)
+        step.nodes = step.ask(step.workflow.added)
         return returned
 
 

@@ -34,12 +34,18 @@ from redis_kit.queues.dashboard.panel import MANAGE, button, hidden
 from redis_kit.queues.errors import UnknownWorkflow
 from redis_kit.queues.features.workflows import store
 from redis_kit.queues.features.workflows.store import Node, list_key, workflow_key
-from redis_kit.queues.features.workflows.workflow import StepInfo, Workflow, WorkflowStatus, nodes, read_status
+from redis_kit.queues.features.workflows.workflow import (
+    ReadNode,
+    StepInfo,
+    Workflow,
+    WorkflowStatus,
+    read_nodes,
+    read_status,
+)
 from redis_kit.queues.queue import Queue
 
 SLUG = "workflows"
 ORDER = ("failed", "cancelled", "running", "due", "waiting", "successful")
-ReadNode = tuple[Node, StepInfo | None]
 MOST_MEMBERS = 8  # of a group that is drawn
 MOST_BOXES = 60
 STATES = {
@@ -116,15 +122,14 @@ def _content_of(id: str) -> Iterator[Content]:
     title = _("Workflow %s") % id
     try:
         workflow = Workflow(id)
-        status = workflow.status()
-        listed: list[ReadNode] = workflow.run_flow(nodes(workflow))
+        status, nodes = workflow.run_flow(read_nodes(workflow))
     except (UnknownWorkflow, InvalidValue) as error:
         yield Table(title, (), [], empty=str(error))
         return
     yield _table(title, [(id, status)], linked=False)
     ended = status.state != "running"
-    yield drawing(listed, ended=ended)
-    yield _steps([step for _, step in listed if step], ended=ended)
+    yield drawing(nodes, ended=ended)
+    yield _steps([step for _, step in nodes if step], ended=ended)
 
 
 def _figures(listing: "Listing") -> Iterator[Figure]:

@@ -43,8 +43,8 @@ MOST_BYTES = 1024 * 1024
 class CurrentWorkflow(Workflow):
     """The workflow of the running job, as current_workflow() returns it."""
 
-    def __init__(self, step: StepCall) -> None:
-        super().__init__(step.workflow)
+    def __init__(self, id: str) -> None:
+        super().__init__(id)
         self._parts: list[Part] = []
 
     def add(self, *parts: AnyPart) -> None:
@@ -311,7 +311,9 @@ def _job(node: Node, step: Step, workflow: str) -> StepJob:
     queue = spread().place(task.queue_name, lane=lane) or task.queue_name
     id = ids.of_step(workflow, node.number, queue)
     backend = task.backend if task.store_result else None
-    return StepJob(id, queue, task.priority, _due(task), backend, lane, body)
+    delay = 0 if task.run_in is None else validation.milliseconds(task.run_in)
+    due = 0 if task.run_after is None else validation.moment(task.run_after)
+    return StepJob(id, queue, task.priority, delay, due, backend, lane, body)
 
 
 def _check_limits(task: Task[..., Any], step: Step) -> None:
@@ -337,13 +339,6 @@ def _check_task(task: Task[..., Any]) -> None:
         raise InvalidWorkflow(f"{task.module_path} is unique, so it can't be a step: its job may be another call's.")
     _ = backend.chosen
     backend.validate_task(task)
-
-
-def _due(task: Task[..., Any]) -> str:
-    if task.run_after is not None:
-        return str(validation.moment(task.run_after))
-    wait = validation.milliseconds(task.run_in or 0)
-    return f"+{wait}" if wait else "0"
 
 
 def _is_source(value: Any) -> bool:

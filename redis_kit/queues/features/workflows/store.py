@@ -65,7 +65,7 @@ def list_key(part: str = "") -> str:
 
 
 class StepJob(NamedTuple):
-    """The job of a step: when it is due, as the script put expects it, and what is stored about its call.
+    """The job of a step: its delay in ms or when it is due, 0 for neither, and what is stored about its call.
 
     ``backend`` is the alias of the backend that stores its result, None if no result is stored; ``lane`` the text of
     its lane, "" without one.
@@ -74,7 +74,8 @@ class StepJob(NamedTuple):
     id: str
     queue: str
     priority: int
-    due: str
+    delay: int
+    due: int
     backend: str | None
     lane: str
     body: bytes
@@ -268,21 +269,13 @@ def put(jobs: Sequence[StepJob]) -> Flow[int]:
     return added
 
 
-def _put(job: StepJob) -> Any:
-    relative, due = job.due.startswith("+"), int(job.due)
+def _put(job: StepJob) -> ScriptCall:
     body = job.body
     if job.backend is not None:
-        run_after = history.milliseconds(due) if due and not relative else None
+        run_after = history.milliseconds(job.due) if job.due else None
         body = history.line(timezone.now(), run_after, job.backend) + body
-    return calls.put(
-        Queue(job.queue).key(""),
-        [(job.id, body)],
-        delay=due if relative else 0,
-        due=0 if relative else due,
-        priority=job.priority,
-        own=True,
-        lane=job.lane,
-    )
+    base, delay, due = Queue(job.queue).key(""), job.delay, job.due
+    return calls.put(base, [(job.id, body)], delay=delay, due=due, priority=job.priority, own=True, lane=job.lane)
 
 
 def _failure(number: bytes, node: bytes, error: bytes) -> dict[str, str]:

@@ -11,7 +11,7 @@ from redis_kit.queues.features.workflows import store
 from redis_kit.queues.features.workflows.page import WorkflowsPanel, drawing
 from redis_kit.queues.features.workflows.step import StepCall
 from redis_kit.queues.features.workflows.store import list_key
-from redis_kit.queues.features.workflows.workflow import nodes
+from redis_kit.queues.features.workflows.workflow import read_nodes
 from redis_kit.testing.jobs import drain
 from tests.dashboard.support.attacks import FEW, harmless_links, without_titles
 from tests.dashboard.support.html import page, row_buttons, rows, said, whole_page
@@ -44,7 +44,7 @@ def waiting(kit):
 
 
 def drawn(workflow):
-    graph = drawing(workflow.run_flow(nodes(workflow)))
+    graph = drawing(workflow.run_flow(read_nodes(workflow))[1])
     return graph, [(str(box.name), str(box.note), box.column, box.tone) for box in graph.boxes]
 
 

@@ -23,7 +23,6 @@ local now = string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))
 -- @include _nodes
 -- @include _release
 -- @include _conclude
--- @include _count_failure
 -- @include _due_page
 -- @check_types meta, steps, states, groups, due, active, values, errors, ended
 local status, state = redis.call("HGET", meta, "status"), redis.call("HGET", states, number) or ""
