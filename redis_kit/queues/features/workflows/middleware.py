@@ -147,11 +147,8 @@ def _refusal(how: int, workflow: str) -> BaseException:
 
 def _filled(call: Message, step: StepCall, begun: Begun) -> Message:
     """Return the call with the results that it refers to."""
-    args, kwargs = list(call.args), dict(call.kwargs)
+    args: Any = list(call.args)
+    kwargs: Any = dict(call.kwargs)
     for place, source in step.sources:
-        value = filled(source, begun.values, begun.failures)
-        if isinstance(place, str):
-            kwargs[place] = value
-        else:
-            args[place] = value
+        (kwargs if isinstance(place, str) else args)[place] = filled(source, begun.values, begun.failures)
     return call._replace(args=args, kwargs=kwargs)

@@ -45,7 +45,8 @@ from redis_kit.queues.features.workflows.workflow import (
 from redis_kit.queues.queue import Queue
 
 SLUG = "workflows"
-ORDER = ("failed", "cancelled", "running", "due", "waiting", "successful")
+OVER: Any = "over"  # the state of steps that wait when their workflow has ended
+ORDER = ("failed", "cancelled", "running", "due", "waiting", OVER, "successful")
 MOST_MEMBERS = 8  # of a group that is drawn
 MOST_BOXES = 60
 STATES = {
@@ -55,6 +56,7 @@ STATES = {
     "successful": gettext_lazy("successful"),
     "failed": gettext_lazy("failed"),
     "cancelled": gettext_lazy("cancelled"),
+    OVER: gettext_lazy("will not run"),
 }
 OF_STATES = {"running": ("cancel",), "failed": ("retry",), "cancelled": ("retry",)}
 
@@ -127,9 +129,12 @@ def _content_of(id: str) -> Iterator[Content]:
         yield Table(title, (), [], empty=str(error))
         return
     yield _table(title, [(id, status)], linked=False)
-    ended = status.state != "running"
-    yield drawing(nodes, ended=ended)
-    yield _steps([step for _, step in nodes if step], ended=ended)
+    if status.state != "running":
+        nodes = [
+            (node, step and (step._replace(state=OVER) if step.state == "waiting" else step)) for node, step in nodes
+        ]
+    yield drawing(nodes)
+    yield _steps([step for _, step in nodes if step])
 
 
 def _figures(listing: "Listing") -> Iterator[Figure]:
@@ -160,21 +165,23 @@ def _table(title: Any, workflows: list[tuple[str, WorkflowStatus]], *, linked: b
     return Table(title, columns, rows, empty, actions=("cancel", "retry"), values=ids, offered=offered)
 
 
-def _steps(steps: list[StepInfo], *, ended: bool) -> Table:
+def _steps(steps: list[StepInfo]) -> Table:
     ordered = sorted(steps, key=lambda step: (ORDER.index(step.state) if step.state in ORDER else -1, step.number))
-    rows = [_row(step, ended=ended) for step in ordered[:MOST_ROWS]]
+    rows = [
+        (
+            Lines((step.task, Link(step.id, "queues", {"queue": step.queue, "id": step.id}))),
+            STATES.get(step.state, step.state),
+            step.since,
+            None if step.seconds is None else timedelta(seconds=step.seconds),
+            without_secrets(step.error) if step.error else None,
+        )
+        for step in ordered[:MOST_ROWS]
+    ]
     columns = (_("Job"), _("State"), _("Since"), _("Run time"), _("Error"))
     title = _("Steps")
     if len(ordered) > MOST_ROWS:
         title = _("Steps: the first %(count)d of %(total)d") % {"count": MOST_ROWS, "total": len(ordered)}
     return Table(title, columns, rows)
-
-
-def _row(step: StepInfo, *, ended: bool) -> tuple[Any, ...]:
-    job = Link(step.id, "queues", {"queue": step.queue, "id": step.id})
-    run_time = None if step.seconds is None else timedelta(seconds=step.seconds)
-    error = without_secrets(step.error) if step.error else None
-    return Lines((step.task, job)), state_of(step, ended=ended), step.since, run_time, error
 
 
 class Listing(NamedTuple):
@@ -236,15 +243,10 @@ class _Drawing:
         return [box for member in ends for box in self._last(member)]
 
 
-def state_of(step: StepInfo, *, ended: bool) -> Any:
-    """Return the state of a step as text, given whether its workflow has ended."""
-    return _("will not run") if step.state == "waiting" and ended else STATES.get(step.state, step.state)
-
-
-def drawing(nodes: Sequence[ReadNode], *, ended: bool = False) -> Graph:
-    """Return the drawing of a workflow, without boxes if there would be too many; see state_of()."""
+def drawing(nodes: Sequence[ReadNode]) -> Graph:
+    """Return the drawing of a workflow, without boxes if there would be too many."""
     drawing = _Drawing(nodes)
-    total = Counter(str(state_of(step, ended=ended)) for _, step in nodes if step)
+    total = Counter(str(STATES.get(step.state, step.state)) for _, step in nodes if step)
     summary = ", ".join(f"{text}: {count}" for text, count in sorted(total.items()))
     if len(drawing.after) > MOST_BOXES:
         return Graph(_("Graph"), [], [], _("Too large to be drawn. %(summary)s") % {"summary": summary})
@@ -257,19 +259,19 @@ def drawing(nodes: Sequence[ReadNode], *, ended: bool = False) -> Graph:
     boxes: list[Box] = []
     for number, steps in drawing.steps.items():
         column = column_of(number)
-        boxes.append(_box(steps, column, rows[column], ended=ended))
+        boxes.append(_box(steps, column, rows[column]))
         rows[column] += 1
     places = {number: place for place, number in enumerate(drawing.steps)}
     arrows = [(places[begin], places[end]) for begin, ends in drawing.after.items() for end in sorted(ends)]
     return Graph(_("Graph"), boxes, arrows, summary)
 
 
-def _box(steps: Sequence[StepInfo], column: int, row: int, *, ended: bool) -> Box:
+def _box(steps: Sequence[StepInfo], column: int, row: int) -> Box:
     words: Counter[str] = Counter(step.state for step in steps)
     failed, count = words["failed"] + words["cancelled"], len(steps)
     if count == 1:
-        name, note = steps[0].task.rpartition(".")[2], state_of(steps[0], ended=ended)
-        return Box(name, note, column, row, _tone(words, failed))
+        (step,) = steps
+        return Box(step.task.rpartition(".")[2], STATES.get(step.state, step.state), column, row, _tone(words, failed))
     name = ngettext("%(count)d step", "%(count)d steps", count) % {"count": count}
     text = _("%(done)d done, %(failed)d failed") if failed else _("%(done)d done")
     return Box(name, text % {"done": words["successful"], "failed": failed}, column, row, _tone(words, failed))

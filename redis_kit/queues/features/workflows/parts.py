@@ -87,27 +87,27 @@ class Step(Part):
         return f"<Step {self.task.module_path}>"
 
 
-class Chain(Part):
+class Parts(Part):
+    """Several parts, at least one."""
+
+    def __init__(self, parts: Iterable[AnyPart]) -> None:
+        super().__init__()
+        self.parts = list(map(checked, parts))
+        if not self.parts:
+            raise InvalidWorkflow(f"A {type(self).__name__.lower()} needs at least one step.")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {len(self.parts)}>"
+
+
+class Chain(Parts):
     """Parts that run one after the other. If one fails, those after it do not run."""
 
-    def __init__(self, parts: Iterable[AnyPart]) -> None:
-        super().__init__()
-        self.parts = several(parts, "chain")
 
-    def __repr__(self) -> str:
-        return f"<Chain of {len(self.parts)}>"
-
-
-class Group(Part):
+class Group(Parts):
     """Parts that run side by side, each as soon as it may. See on_done() for what follows whatever they come to."""
 
-    def __init__(self, parts: Iterable[AnyPart]) -> None:
-        super().__init__()
-        self.parts = several(parts, "group")
-        self.callback: Part | None = None
-
-    def __repr__(self) -> str:
-        return f"<Group of {len(self.parts)}>"
+    callback: Part | None = None
 
     def on_done(self, callback: AnyPart) -> "Group":
         """Let a step run, once, when no step of the group can run any more, also if some failed. Return the group.
@@ -150,14 +150,6 @@ def checked(part: Any) -> Part:
     else:
         given, hint = shortened(part), "Write task.step(...) in place of task(...), which runs the function now."
     raise InvalidWorkflow(f"{given} can't be a part of a workflow: only a step, chain or group can. {hint}")
-
-
-def several(parts: Iterable[Any], name: str) -> list[Part]:
-    """Return parts as a list. Raises InvalidWorkflow if there are none."""
-    given = list(map(checked, parts))
-    if not given:
-        raise InvalidWorkflow(f"A {name} needs at least one step.")
-    return given
 
 
 def _given(parts: tuple[Any, ...]) -> Iterable[Any]:

@@ -17,15 +17,7 @@ from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.errors import InvalidWorkflow
 from redis_kit.queues.features.workflows import store
-from redis_kit.queues.features.workflows.parts import (
-    Chain,
-    Group,
-    Part,
-    Placeholder,
-    Result,
-    Step,
-    failures,
-)
+from redis_kit.queues.features.workflows.parts import Chain, Group, Part, Placeholder, Result, Step, failures
 from redis_kit.queues.features.workflows.step import FAILURES, MOST_STEPS, StepCall
 from redis_kit.queues.features.workflows.store import Node, StepJob
 from redis_kit.queues.features.workflows.workflow import Workflow
