@@ -33,13 +33,12 @@ elseif version ~= "" then
     limit = 0
 end
 local function is_gone(definition)
-    for release in string.gmatch(string.match(definition, "^[^\n]*"), "%S+") do
-        local last = string.match(redis.call("HGET", versions, release) or "", " (%d+)$")
-        if last and now - last <= tonumber(ARGV[7]) then
-            return false
-        end
-        redis.call("HDEL", versions, release)
+    local author = string.match(definition, "^[^\n]*")
+    local last = string.match(redis.call("HGET", versions, author) or "", " (%d+)$")
+    if last and now - last <= tonumber(ARGV[7]) then
+        return false
     end
+    redis.call("HDEL", versions, author)
     return true
 end
 
