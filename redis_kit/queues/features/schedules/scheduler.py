@@ -55,7 +55,8 @@ class Scheduler:
         self._supervisor, self._run_flow = supervisor, supervisor.queues[0].run_flow
         self._declared = periodic.all_declared()
         self._version = periodic.version(self._declared)
-        self._living: set[str] | None = None  # releases of the code at the last declaration
+        self._living = set[str]()  # releases of the code at the last look
+        self._looked = 0  # when that was; server's time in ms
         self._stored = self._read = 0  # when rows were stored by anybody, and read for this one; server's time in ms
         self._unable: dict[str, float] = {}
         self._log_limit = LogRateLimit()
@@ -97,11 +98,12 @@ class Scheduler:
         """Store what the server lacks, as at the start and after it lost its data; say whether that was anything."""
         seen = claimed.versions
         living = {each for each, last in seen.items() if claimed.now - last <= store.REPLACED} - {store.STORED}
-        declares = bool(self._version) and (self._version not in seen or living != self._living)
+        stalled = claimed.now - self._looked > store.REPLACED  # another release may have come and gone
+        declares = bool(self._version) and (self._version not in seen or living != self._living or stalled)
         if declares:
             self._run_flow(store.declare(self._version, self._declared))
             living |= {self._version}
-        self._living = living
+        self._living, self._looked = living, claimed.now
         return declares
 
     def _read_rows(self, claimed: ClaimedTicks) -> None:

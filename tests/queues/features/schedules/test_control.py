@@ -88,6 +88,20 @@ def test_schedule_without_its_code_is_forgotten_after_an_hour(kit, enabled):
     assert inspection.listed().total == 0
 
 
+def test_worker_that_was_stalled_takes_over_from_a_release_that_came_and_went(kit):
+    schedules, worker = Schedules("all"), scheduler()
+    worker._declared, worker._version = {"hourly": made(name="hourly", task=TASK, every=3600).stored()}, "v0"
+    tick(worker)
+    declared(TASK, "hourly", every=60)
+    seen = kit.client.hget(schedules.key("versions"), "v1").split()
+    kit.client.hset(schedules.key("versions"), "v1", " ".join(str(int(each) - 40_000) for each in seen))
+    tick(worker)
+    assert info("hourly").definition.every == 60_000
+    worker._looked -= 40_000
+    tick(worker)
+    assert info("hourly").definition.every == 3_600_000
+
+
 def test_pause_is_kept_in_the_database_and_resume_ends_it(kit, commits, shell):
     declared(TASK, "hourly", every=3600)
     with commits():
