@@ -26,6 +26,7 @@ DAY = 86_400_000  # ms
 PAGE = 100
 MOST = 10_000
 DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+WEEK = re.compile(r"[0-7](-[0-7])?(,[0-7](-[0-7])?)*")
 STEP = re.compile(r"\*/(\d+)")
 
 
@@ -103,17 +104,12 @@ def _cron(expression: str) -> str:
 
 def _weekdays(field: str) -> str:
     """Return the names of weekdays; "" for a field that has more than days and ranges of days."""
-    ranges: list[str] = []
-    for part in field.split(","):
-        ends = [str(WEEKDAYS[(day - 1) % 7]) for each in part.split("-") if (day := _weekday(each)) is not None]
-        if len(ends) != part.count("-") + 1:
-            return ""
-        ranges.append("–".join(ends))
-    return ", ".join(ranges)
-
-
-def _weekday(name: str) -> int | None:
-    return DAYS.index(name) if name in DAYS else int(name) if name.isdecimal() else None
+    for number, name in enumerate(DAYS):
+        field = field.replace(name, str(number))
+    if not WEEK.fullmatch(field):
+        return ""
+    text = field.replace("-", "–").replace(",", ", ")
+    return re.sub(r"\d", lambda day: str(WEEKDAYS[(int(day[0]) - 1) % 7]), text)
 
 
 def _ticks(schedule: StoredSchedule, now: int, count: int) -> Iterator[tuple[int, StoredSchedule]]:
