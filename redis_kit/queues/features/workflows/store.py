@@ -158,8 +158,7 @@ def create(id: str, name: str, nodes: Sequence[Node]) -> Flow[None]:
     steps, page = sum(node.job is not None for node in nodes), []
     for chunk in enqueue.chunks(nodes, lambda node: len(node.job.body) if node.job else 0):
         count = steps if chunk[-1] is nodes[-1] else 0
-        args = (name, count, nodes[-1].number + 1, NEVER_STARTED, *_flat(chunk))
-        page = yield CREATE(workflow_key(id), *args)
+        page = yield CREATE(workflow_key(id), name, count, NEVER_STARTED, *_flat(chunk))
     yield from send(id, CALLER, page)
 
 
@@ -203,8 +202,7 @@ def end(
 ) -> Flow[tuple[int, list[Any]]]:
     """Record the end of a step. Return how, and the steps that are due now, for send()."""
     ttls = _ttl_ms(failed=False), _ttl_ms(failed=True)
-    steps, first = sum(node.job is not None for node in added), added[0].number if added else ""
-    args = (step.number, outcome, text, expected, *ttls, steps, first)
+    args = (step.number, outcome, text, expected, *ttls, sum(node.job is not None for node in added))
     how, *page = yield END(workflow_key(step.workflow), *args, *_flat(added))
     return how, page
 

@@ -88,7 +88,7 @@ def test_schedule_without_its_code_is_forgotten_after_an_hour(kit, enabled):
     assert inspection.listed().total == 0
 
 
-def test_worker_that_was_stalled_takes_over_from_a_release_that_came_and_went(kit):
+def test_stalled_worker_takes_over_from_a_release_that_came_and_went(kit):
     schedules, worker = Schedules("all"), scheduler()
     worker._declared, worker._version = {"hourly": made(name="hourly", task=TASK, every=3600).stored()}, "v0"
     tick(worker)
