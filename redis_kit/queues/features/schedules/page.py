@@ -43,9 +43,9 @@ class SchedulesPanel(Panel):
         coming, text = inspection.listed("due", limit=MOST_ROWS), self.viewer.asked.get("name", "").strip()
         page = inspection.listed(offset=(self.viewer.page - 1) * MOST_ROWS, limit=MOST_ROWS, beginning=text)
         yield from figures(coming)
-        yield schedules_table(page, inspection.outcomes(page.schedules), linked=self.viewer.may(MANAGE), searched=text)
+        yield _schedules_table(page, inspection.outcomes(page.schedules), linked=self.viewer.may(MANAGE), searched=text)
         yield from Pages.of(SLUG, self.viewer.page, page.total, {"name": text} if text else {})
-        yield next_table(coming, inspection.next_ticks(coming, MOST_ROWS, each=OF_EACH))
+        yield _next_table(coming, inspection.next_ticks(coming, MOST_ROWS, each=OF_EACH))
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the schedules that tick next. One round trip."""
@@ -91,8 +91,7 @@ def figures(coming: Page) -> Iterator[Figure]:
         yield Figure(_("Overdue by"), timedelta(milliseconds=late), hint=hint, alarm=True)
 
 
-def next_table(coming: Page, ticks: list[tuple[int, StoredSchedule]]) -> Table:
-    """Return the first ticks of each schedule in the next 24 hours."""
+def _next_table(coming: Page, ticks: list[tuple[int, StoredSchedule]]) -> Table:
     columns = (_("Time"), _("In"), _("Schedule"))
     rows = [
         (_moment(at), _overdue(coming.now - at) or timedelta(milliseconds=max(0, at - coming.now)), Lines(_names(info)))
@@ -105,8 +104,7 @@ def next_table(coming: Page, ticks: list[tuple[int, StoredSchedule]]) -> Table:
     return Table(title, columns, rows, empty=why if new else _("No schedule ticks within 24 hours."))
 
 
-def schedules_table(page: Page, outcomes: dict[str, str], *, linked: bool, searched: str = "") -> Table:
-    """Return the schedules of a page, with their buttons. If ``linked``, jobs link to their pages."""
+def _schedules_table(page: Page, outcomes: dict[str, str], *, linked: bool, searched: str) -> Table:
     columns = (_("Schedule"), _("When"), _("Next tick"), _("Last tick"), _("Outcome"), _("Runs"))
     return Table(
         _("Schedules by name"),
