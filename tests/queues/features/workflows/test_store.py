@@ -12,12 +12,10 @@ from redis_kit.core.errors import KeyConflict, RedisUnavailable
 from redis_kit.core.flow import single
 from redis_kit.queues import Queue, UnknownWorkflow, Workflow, chain, failures, group, previous
 from redis_kit.queues.features import workflows
-from redis_kit.queues.features.workflows import calls, caretaker, transitions
-from redis_kit.queues.features.workflows.graph import Graph
-from redis_kit.queues.features.workflows.keys import list_key, workflow_key
-from redis_kit.queues.features.workflows.parts import Group
+from redis_kit.queues.features.workflows import caretaker, store
 from redis_kit.queues.features.workflows.start import packed
 from redis_kit.queues.features.workflows.step import StepCall
+from redis_kit.queues.features.workflows.store import list_key, workflow_key
 from redis_kit.testing.jobs import drain
 from tests.queues.support import workflow_tasks
 from tests.queues.support.workflow_tasks import ran, report, split, work
@@ -38,7 +36,7 @@ def run(steps):
 
 def create(*parts):
     """Start a workflow "w" whose first part is node 1."""
-    run(transitions.create("w", "name", packed(Graph(Group([chain(*parts)])), "w")))
+    run(store.create("w", "name", packed([chain(*parts)], "w")))
     return Workflow("w")
 
 
@@ -67,37 +65,37 @@ def twice(steps):
 
 
 def test_repeat_of_each_call_changes_nothing_more(any_kit):
-    nodes = packed(Graph(Group([chain(work.step(1), group(work.step(2), work.step(3)), work.step(4))])), "w")
-    twice(lambda: transitions.create("w", "name", nodes))
+    nodes = packed([chain(work.step(1), group(work.step(2), work.step(3)), work.step(4))], "w")
+    twice(lambda: store.create("w", "name", nodes))
     assert Queue("default").counts().ready == 1
-    assert twice(lambda: transitions.begin(step(1))).how == transitions.BEGUN
-    how, page = twice(lambda: transitions.end(step(1), "successful", b"1"))
-    assert (how, page[::2]) == (transitions.RECORDED, [b"3", b"4"])
-    twice(lambda: transitions.finish(step(1), b"1"))
+    assert twice(lambda: store.begin(step(1))).how == store.BEGUN
+    how, page = twice(lambda: store.end(step(1), "successful", b"1"))
+    assert (how, page[::2]) == (store.RECORDED, [b"3", b"4"])
+    twice(lambda: store.finish(step(1), b"1"))
     assert Queue("default").counts().ready == 3
-    assert twice(lambda: transitions.fail(step(3), "no")) == transitions.RECORDED
-    assert twice(lambda: transitions.finish(step(4), b"4")) == transitions.RECORDED
+    assert twice(lambda: store.fail(step(3), "no")) == store.RECORDED
+    assert twice(lambda: store.finish(step(4), b"4")) == store.RECORDED
     assert Workflow("w").status()[4:] == (4, 2, 1, 0)
-    assert run(transitions.retry("w")) == 1
-    assert run(transitions.retry("w")) == 0
-    assert twice(lambda: transitions.cancel("w")) == transitions.RECORDED
+    assert run(store.retry("w")) == 1
+    assert run(store.retry("w")) == 0
+    assert twice(lambda: store.cancel("w")) == store.RECORDED
     assert Workflow("w").status().failed == 1
 
 
 def test_step_that_has_ended_can_not_end_again(kit):
     create(group(work.step(1), work.step(2)), work.step(3))
-    run(transitions.fail(step(2), "no"))
-    assert run(transitions.finish(step(2), b"1")) == transitions.IGNORED
-    run(transitions.finish(step(3), b"2"))
-    assert run(transitions.fail(step(3), "no")) == transitions.IGNORED
+    run(store.fail(step(2), "no"))
+    assert run(store.finish(step(2), b"1")) == store.IGNORED
+    run(store.finish(step(3), b"2"))
+    assert run(store.fail(step(3), "no")) == store.IGNORED
     assert Workflow("w").status()[4:] == (3, 1, 1, 0)
 
 
 def test_death_before_the_due_jobs_were_added_is_mended_by_a_redelivery(kit):
     create(work.step(1), work.step(2))
     (job,) = Queue("default").claim()
-    run(transitions.begin(step(1)))
-    run(transitions.end(step(1), "successful", b"1"))
+    run(store.begin(step(1)))
+    run(store.end(step(1), "successful", b"1"))
     assert Queue("default").counts() == (0, 0, 1, 0)
     Queue("default").sign_off()  # the worker died
     drain()
@@ -106,16 +104,16 @@ def test_death_before_the_due_jobs_were_added_is_mended_by_a_redelivery(kit):
 
 
 def test_death_of_the_caller_is_mended_by_a_look_after_the_workflow(any_kit):
-    nodes = packed(Graph(Group([work.step(1)])), "w")
-    caller = transitions.create("w", "name", nodes)
+    nodes = packed([work.step(1)], "w")
+    caller = store.create("w", "name", nodes)
     next(caller)
-    run(single(calls.REGISTER(list_key(), "w", 10, 0)))  # in its place, for a look at once
+    run(single(store.REGISTER(list_key(), "w", 10, 0)))  # in its place, for a look at once
     run(single(caller.send(None)))
     assert run(caretaker.taken()) == ["w"]
     assert run(caretaker.taken()) == []
-    assert run(caretaker.repair("w")).added == 0  # not at once: the caller may be about to add it
+    assert run(caretaker.repair("w"))[0] == 0  # not at once: the caller may be about to add it
     grow_old()
-    assert run(caretaker.repair("w")).added == 1
+    assert run(caretaker.repair("w"))[0] == 1
     drain()
     assert ran == [1]
 
@@ -145,9 +143,9 @@ def test_job_that_ended_unreported_fails_its_step(kit, end, error):
         pytest.importorskip("redis_kit.queues.features.cancel")
     workflow = create(group(work.step(1)).on_done(report.step(previous, failures)))
     end(Queue("default"), workflow.steps()[0].id)
-    assert run(caretaker.repair("w")).failed == []
+    assert run(caretaker.repair("w"))[1] == []
     grow_old()
-    assert run(caretaker.repair("w")).failed == [(2, error)]
+    assert run(caretaker.repair("w"))[1] == [(2, error)]
     drain()
     assert ran == [([None], [("work", error)])]
     assert workflow.status().state == "failed"
@@ -187,14 +185,14 @@ def test_step_whose_workflow_was_rolled_back_waits_for_its_turn(kit):
     Queue("default").put({"task": "x"}, id=workflow.steps()[1].id)
     kit.client.hset(workflow.key("meta"), "status", "running")
     kit.client.hset(workflow.key("states"), 2, 1)
-    assert run(transitions.begin(step(2))).how == transitions.NOT_DUE
+    assert run(store.begin(step(2))).how == store.NOT_DUE
 
 
 def test_results_over_16_mib_are_too_much_for_one_step(kit):
     workflow = create(group(*(work.step(number) for number in range(70))), work.step(previous))
     value = b'"' + b"x" * 250_000 + b'"'
     for number in range(2, 72):
-        run(transitions.finish(step(number), value))
+        run(store.finish(step(number), value))
     drain()
     assert "more than 16,777,216 bytes" in workflow.steps()[-1].error
 
@@ -202,17 +200,17 @@ def test_results_over_16_mib_are_too_much_for_one_step(kit):
 @pytest.mark.parametrize("part", PARTS[:-1])
 def test_key_of_a_wrong_type_is_named_and_nothing_is_changed(kit, part):
     create(group(work.step(1), work.step(2)))
-    run(transitions.fail(step(2), "no"))
+    run(store.fail(step(2), "no"))
     key, keys = workflow_key("w", part), [workflow_key("w", each) for each in PARTS]
     kit.client.delete(key)
     kit.client.rpush(key, "x")
     before = {name: kit.client.dump(name) for name in keys}
     for steps in (
-        transitions.begin(step(3)),
-        transitions.finish(step(3), b"1"),
-        transitions.fail(step(3), "no"),
-        transitions.cancel("w"),
-        transitions.retry("w"),
+        store.begin(step(3)),
+        store.finish(step(3), b"1"),
+        store.fail(step(3), "no"),
+        store.cancel("w"),
+        store.retry("w"),
     ):
         with pytest.raises(KeyConflict, match=re.escape(key)):
             run(steps)
@@ -255,9 +253,9 @@ def test_no_lost_reply_stops_a_workflow_or_runs_its_callback_twice(kit, monkeypa
         lost.left = rounds
         parts = chain(work.step("a"), group(work.step("b"), split.step(1)).on_done(report.step(previous, failures)))
         workflow = Workflow(f"w{rounds}")
-        nodes = packed(Graph(Group([parts])), workflow.id)
+        nodes = packed([parts], workflow.id)
         try:
-            run(transitions.create(workflow.id, "name", nodes))
+            run(store.create(workflow.id, "name", nodes))
         except RedisUnavailable:
             try:
                 workflow.status()

@@ -12,7 +12,6 @@ from redis_kit.queues import InvalidSchedule
 from redis_kit.queues.features.schedules import cron
 from redis_kit.queues.features.schedules.cron import Cron
 from redis_kit.queues.features.schedules.definition import Definition, share
-from redis_kit.queues.features.schedules.plan import latest
 
 ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Pacific/Apia", "UTC")
 EXPRESSIONS = ("30 2 * * *", "0 0 * * *", "*/20 * * * *", "15 */3 * * *", "0 1,2,3 * * *", "0 4 L * *", "5 4 * * SUN")
@@ -36,14 +35,14 @@ def test_interval_counts_real_time_from_its_anchor(moment, interval, anchor):
     first = times.after(moment)
     assert moment < first <= moment + interval
     assert (first - anchor) % interval == 0
-    assert latest(times, 0, first, 3) == [first - 2 * interval, first - interval, first]
-    assert latest(times, 0, first - 1, 1) == [first - interval]
+    assert times.latest(0, first, 3) == [first - 2 * interval, first - interval, first]
+    assert times.latest(0, first - 1, 1) == [first - interval]
 
 
 def test_one_time_comes_once():
     once = Definition("x", "t", at=500)
     assert (once.after(499), once.after(500)) == (500, None)
-    assert (latest(once, 0, 499, 9), latest(once, 0, 500, 9)) == ([], [500])
+    assert (once.latest(0, 499, 9), once.latest(0, 500, 9)) == ([], [500])
 
 
 @settings(max_examples=60)
@@ -60,8 +59,8 @@ def test_times_of_cron_are_the_same_forwards_and_backwards(moment, expression, z
     assert moment < ahead[0]
     assert ahead == sorted(set(ahead))
     definition = Definition("x", "t", cron=expression, timezone=zone)
-    assert latest(definition, 0, ahead[-1], 4) == ahead
-    assert latest(definition, 0, ahead[-1] - 1, 2) == ahead[1:3]
+    assert definition.latest(0, ahead[-1], 4) == ahead
+    assert definition.latest(0, ahead[-1] - 1, 2) == ahead[1:3]
 
 
 def field(most, least=0):
@@ -131,7 +130,7 @@ def test_ticks_are_those_of_a_look_at_the_clocks_in_each_minute(change, minute, 
     assert found == expected
     definition = Definition("x", "t", cron=times.expression, timezone=zone)
     for place in range(0, len(found), 1 + len(found) // 20):
-        assert latest(definition, start * 1000 - 1, found[place] + 30_000, 9) == found[: place + 1][-9:]
+        assert definition.latest(start * 1000 - 1, found[place] + 30_000, 9) == found[: place + 1][-9:]
 
 
 @given(st.sampled_from(ZONES[:-1]), st.integers(0, 364), st.integers(0, 23), st.integers(0, 59))
