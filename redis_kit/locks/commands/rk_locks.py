@@ -9,8 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from redis_kit.core import terminal
 from redis_kit.core.terminal import aligned, cut, duration
 from redis_kit.core.text import clean, similar
-from redis_kit.locks.inspection import KINDS, HeldLock, HeldSemaphore, HeldSlot, find, force_release, held_locks
-from redis_kit.locks.inspection.api import LIMIT
+from redis_kit.locks.inspection import KINDS, LIMIT, HeldLock, HeldSemaphore, HeldSlot, find, force_release, held_locks
 
 Held = HeldLock | HeldSemaphore
 COLUMNS = ("NAME", "KIND", "HELD BY", "FOR", "ENDS IN", "WAITING", "FENCE")
