@@ -21,13 +21,12 @@ from redis_kit.core.steps import Batch, Call
 from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.core.values.sequences import batched
-from redis_kit.locks.holders.holder import Holder, StoredLease, parse_lock, parse_slot
 from redis_kit.locks.keys import HeldName, LockKeys, SlotKeys, parts_of
-from redis_kit.locks.kinds import slots
 from redis_kit.locks.kinds.fair_lock import FairLock
 from redis_kit.locks.kinds.lock import Lock
 from redis_kit.locks.kinds.read_write_lock import ReadLock, WriteLock
-from redis_kit.locks.kinds.semaphore import Semaphore
+from redis_kit.locks.kinds.semaphore import Semaphore, SlotLock, inspect_slots
+from redis_kit.locks.leases.holder import Holder, StoredLease, parse_lock, parse_slot
 from redis_kit.locks.settings import LockSettings
 
 __all__ = [
@@ -179,7 +178,7 @@ class Bucket(Primitive):
         if member.kind == "lock":
             lock_keys = LockKeys(*map(self.key, parts_of(LockKeys, member)))
             return INSPECT_LOCK([lock_keys.holder, lock_keys.waiters])
-        return slots.inspect(self.slot_keys(member), count)
+        return inspect_slots(self.slot_keys(member), count)
 
     def list_held(self, limit: int, *, waiting: int = 0) -> ScriptCall:
         """Return the step that lists what is held, and names with waiters."""
@@ -390,11 +389,11 @@ def _releases_of_slots(member: HeldName, bucket: Bucket, fences: range) -> Flow[
     fair = bool(queued)
 
     @cache
-    def source(home: HeldName, limits: tuple[int, ...], weight: int) -> slots.SlotLock:
+    def source(home: HeldName, limits: tuple[int, ...], weight: int) -> SlotLock:
         if home.kind == "semaphore":
             in_order = fair and len(home.names) == 1
             return semaphore(home.names, limits, weight=weight, fair=in_order, using=bucket.using)
-        kind: type[slots.SlotLock] = FairLock if home.kind == "fairlock" else ReadLock if weight == 1 else WriteLock
+        kind: type[SlotLock] = FairLock if home.kind == "fairlock" else ReadLock if weight == 1 else WriteLock
         return kind(home.names[0], using=bucket.using)
 
     def release(entry: str, lease: StoredLease) -> ScriptCall:

@@ -9,8 +9,7 @@ import pytest
 
 from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict
 from redis_kit.locks import FairLock, Lease, Lock, LockLost, ReadWriteLock, Semaphore, inspection
-from redis_kit.locks.acquiring import local_queue
-from redis_kit.locks.holders.holder import parse_lock
+from redis_kit.locks.acquiring import wait
 from redis_kit.locks.inspection import (
     acontended,
     afind,
@@ -25,6 +24,7 @@ from redis_kit.locks.inspection import (
     lock_history,
     recent_waits,
 )
+from redis_kit.locks.leases.holder import parse_lock
 from redis_kit.locks.renewal import pending_releases
 from tests.fixtures.servers import wait_for
 from tests.locks.support.leases import holder
@@ -388,7 +388,7 @@ def test_wait_behind_callers_of_the_same_process_counts_from_its_start(kit, wait
     first = waiting(hold)  # asks the server; the second one waits in this process
     second = threading.Thread(target=lambda: Lock("a").acquire().release())
     second.start()
-    wait_for(lambda: [len(queue.turns) for queue in local_queue._of_threads.values()] == [2])
+    wait_for(lambda: [len(queue.turns) for queue in wait._of_threads.values()] == [2])
     sleep(0.4)
     lease.release()
     wait_for(lambda: total(recent_waits())[0] == 1 and [lock.waiters for lock in find("a")] == [1])

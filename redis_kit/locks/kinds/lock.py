@@ -5,12 +5,12 @@ from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.primitive import with_own_init
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Argument, Call
-from redis_kit.locks.acquiring.attempt import Attempt, Refusal
+from redis_kit.locks.acquiring.wait import Attempt, Refusal
 from redis_kit.locks.arguments import TIMEOUT
 from redis_kit.locks.errors import LockNotAcquired
-from redis_kit.locks.holders.holder import RESERVED, Holder, describe_caller
 from redis_kit.locks.keys import LockKeys
 from redis_kit.locks.kinds.base import BaseLock
+from redis_kit.locks.leases.holder import RESERVED, Holder, describe_caller
 from redis_kit.locks.leases.lease import ExtendMode
 
 ACQUIRE = scripts.load("redis_kit.locks", "acquire")

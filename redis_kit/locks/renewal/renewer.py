@@ -22,11 +22,11 @@ from redis_kit.locks.leases.lease import (
     MARGIN,
     ExtendMode,
     Lease,
+    current_owner,
     mark_ended,
     note_extension,
     safe_deadline,
 )
-from redis_kit.locks.leases.ownership import current_owner
 from redis_kit.locks.renewal import pending_releases, scheduler
 
 logger = logging.getLogger("redis_kit.locks")
