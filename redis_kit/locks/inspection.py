@@ -21,7 +21,7 @@ from redis_kit.core.steps import Batch, Call
 from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.core.values.sequences import batched
-from redis_kit.locks.keys import HeldName, LockKeys, SlotKeys, parts_of
+from redis_kit.locks.keys import HeldName, LockKeys
 from redis_kit.locks.kinds.fair_lock import FairLock
 from redis_kit.locks.kinds.lock import Lock
 from redis_kit.locks.kinds.read_write_lock import ReadLock, WriteLock
@@ -169,16 +169,14 @@ class Bucket(Primitive):
 
     component, settings = "locks", LockSettings
 
-    def slot_keys(self, member: HeldName) -> SlotKeys:
-        """Return the keys of a member that is built of slots."""
-        return SlotKeys(*map(self.key, parts_of(SlotKeys, member)))
+    def keys(self, member: HeldName) -> LockKeys:
+        """Return the keys of a member."""
+        return LockKeys.of(self.key(""), member)
 
     def inspect(self, member: HeldName, count: int) -> ScriptCall:
         """Return the step that reads the state of one member, and at most ``count`` of its leases."""
-        if member.kind == "lock":
-            lock_keys = LockKeys(*map(self.key, parts_of(LockKeys, member)))
-            return INSPECT_LOCK([lock_keys.holder, lock_keys.waiters])
-        return inspect_slots(self.slot_keys(member), count)
+        keys = self.keys(member)
+        return INSPECT_LOCK([keys.holder, keys.waiters]) if member.kind == "lock" else inspect_slots(keys, count)
 
     def list_held(self, limit: int, *, waiting: int = 0) -> ScriptCall:
         """Return the step that lists what is held, and names with waiters."""
@@ -301,8 +299,7 @@ def count_waiters(names: Sequence[HeldName], using: str) -> list[ScriptCall]:
     """Return the steps that count who waits for some names."""
     by_bucket: dict[str, list[str]] = {}
     for name in names:
-        waiters = bucket_of(name, using).key(LockKeys(*parts_of(LockKeys, name)).waiters)
-        by_bucket.setdefault(name.bucket, []).append(waiters)
+        by_bucket.setdefault(name.bucket, []).append(bucket_of(name, using).keys(name).waiters)
     return [COUNT_WAITERS(keys) for keys in by_bucket.values()]
 
 
@@ -380,7 +377,7 @@ def _releases_of_lock(member: HeldName, bucket: Bucket, fences: range) -> Flow[R
 
 
 def _releases_of_slots(member: HeldName, bucket: Bucket, fences: range) -> Flow[Releases]:
-    queue = Call("EXISTS", bucket.slot_keys(member).queue)
+    queue = Call("EXISTS", bucket.keys(member).queue)
     state, listed, queued = yield Batch([bucket.inspect(member, MAX_LEASES), bucket.list_held(MAX_LEASES), queue])
     leases = {entry.decode(): parse_slot(about) for entry, _, about in _slots(state)}
     chosen = {entry: lease for entry, lease in leases.items() if lease.fence in fences}

@@ -209,7 +209,7 @@ class LocksPanel(Panel):
         figures = [
             Figure(_("Held"), held),
             Figure(_("Waiting now"), waiting),
-            _waited(most, _("Waited in a day"), _("by all callers together")),
+            Figure(_("Waited in a day"), _waited(most), _("by all callers together")),
         ]
         return Tile(figures, _trend(recent), [*first_alerts(_blocking(awaited)), *_lost(recent)])
 
@@ -234,15 +234,11 @@ def _text(holders: Sequence[tuple[str, str, str]]) -> str:
 def _figures(held: HeldPage, most: Sequence[Contended], search: str) -> Iterable[Figure]:
     yield Figure(_("Held"), held.held, _("locks and semaphores"))
     yield Figure(_("Waiting now"), held.waiting)
-    yield _waited(most, _("Waited"), _("by all callers together, within the last day"))
+    yield Figure(_("Waited"), _waited(most), _("by all callers together, within the last day"))
     if search:
         yield Figure(_("Names that match"), held.matching)
     if held.left_out:
         yield Figure(_("Not listed"), held.left_out, hint=_("Only the 10,000 that end first are listed."))
-
-
-def _waited(most: Sequence[Contended], label: Any, hint: Any) -> Figure:
-    return Figure(label, _seconds(sum(name.waited for name in most)), hint)
 
 
 def _blocking(locks: Sequence[HeldLock]) -> Iterator[Alert]:
@@ -273,6 +269,10 @@ def _seconds(number: float) -> timedelta:
     return timedelta(seconds=number)
 
 
+def _waited(most: Sequence[Contended]) -> timedelta:
+    return _seconds(sum(name.waited for name in most))
+
+
 def _named(entry: HeldLock | Contended, within: Sequence[str] = ()) -> Lines:
     return Lines((entry.name, KINDS.get(entry.kind, entry.kind), *_around(within)))
 
@@ -298,16 +298,14 @@ def _locks(locks: Sequence[HeldLock], using: str) -> Table:
 
 
 def _semaphores(semaphores: Sequence[HeldSemaphore], using: str) -> Table:
-    return Table.of(
+    rows = []
+    for each in semaphores:
+        set_by = _("operator") if each.limit_is_set else _("code")
+        rows.append((_nested(each), Meter(each.used, each.limit), each.waiters, _seconds(each.ends_in), set_by))
+    return Table(
         _("Semaphores"),
-        semaphores,
-        [
-            (_("Name"), _nested),
-            (_("In use"), lambda semaphore: Meter(semaphore.used, semaphore.limit)),
-            (_("Waiting"), lambda semaphore: semaphore.waiters),
-            (_("Last lease ends in"), lambda semaphore: _seconds(semaphore.ends_in)),
-            (_("Limit set by"), lambda semaphore: _("operator") if semaphore.limit_is_set else _("code")),
-        ],
+        (_("Name"), _("In use"), _("Waiting"), _("Last lease ends in"), _("Limit set by")),
+        rows,
         empty=_("No slot of a semaphore is in use."),
         actions=("set_limit", "release_all"),
         values=[_target(semaphore, using) for semaphore in semaphores],
@@ -336,17 +334,12 @@ def _slots(semaphores: Sequence[HeldSemaphore], using: str) -> Table:
 
 
 def _contended(most: Sequence[Contended]) -> Table:
-    return Table.of(
-        _("Longest waits"),
-        most,
-        [
-            (_("Name"), lambda entry: _named(entry, entry.within)),
-            (_("Waited in all"), lambda entry: _seconds(entry.waited)),
-            (_("Waits"), lambda entry: entry.waits),
-            (_("Each on average"), lambda entry: _seconds(entry.waited / max(entry.waits, 1))),
-        ],
-        empty=_("Nobody has waited."),
-    )
+    rows = []
+    for each in most:
+        average = each.waited / max(each.waits, 1)
+        rows.append((_named(each, each.within), _seconds(each.waited), each.waits, _seconds(average)))
+    columns = (_("Name"), _("Waited in all"), _("Waits"), _("Each on average"))
+    return Table(_("Longest waits"), columns, rows, empty=_("Nobody has waited."))
 
 
 def _target(semaphore: HeldSemaphore, using: str, fence: int | None = None) -> str:
@@ -379,13 +372,15 @@ def wait_charts(
         return
     last = chosen.last_minute(waits[-1].start)
     labels = chosen.labels(last)
-    acquired = [sum(bar) for bar in chosen.bars([each.waits - each.timeouts for each in waits], last)]
-    timeouts = [sum(bar) for bar in chosen.bars([each.timeouts for each in waits], last)]
-    lost = [sum(bar) for bar in chosen.bars([each.lost for each in waits], last)]
+
+    def sums(numbers: list[int]) -> list[float]:
+        return [sum(bar) for bar in chosen.bars(numbers, last)]
+
+    acquired, timeouts = sums([each.waits - each.timeouts for each in waits]), sums([each.timeouts for each in waits])
     longest = [_seconds(max(bar)) for bar in chosen.bars([each.longest for each in waits], last)]
     yield StackedBars(_("Waits that ended"), labels, [(_("Acquired"), acquired), (_("Timed out"), timeouts)])
     yield Bars(_("Longest wait"), list(zip(labels, longest, strict=True)))
-    if any(lost):
+    if any(lost := sums([each.lost for each in waits])):
         yield Bars(_("Lost leases"), list(zip(labels, lost, strict=True)))
 
 

@@ -6,22 +6,22 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from time import monotonic
 from types import FrameType
-from typing import Any, ClassVar, Generic, Never, NoReturn, TypeVar, cast
+from typing import Any, ClassVar, Generic, Never, NoReturn, cast
 from weakref import ref
 
 from redis_kit.core import conf
-from redis_kit.core.errors import RedisKitError
+from redis_kit.core.errors import InvalidValue, RedisKitError
 from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.settings import KitSettings
-from redis_kit.core.text import unexpected
+from redis_kit.core.text import shortened, unexpected
 from redis_kit.locks import arguments
 from redis_kit.locks.acquiring import reentrancy, wait
 from redis_kit.locks.acquiring.wait import Attempt, Refusal
 from redis_kit.locks.arguments import Release, Seconds
 from redis_kit.locks.errors import BEHIND_OTHERS, CannotRenew, LockLost, LockNotAcquired, NotHeld
-from redis_kit.locks.keys import LockKeys, SlotKeys, parts_of, tag_of
+from redis_kit.locks.keys import LockKeys, tag_of
 from redis_kit.locks.leases.lease import (
     ExtendMode,
     Lease,
@@ -39,7 +39,6 @@ from redis_kit.locks.leases.lease import (
 from redis_kit.locks.renewal import pending_releases, renewer
 from redis_kit.locks.settings import LockSettings
 
-Keys = TypeVar("Keys", LockKeys, SlotKeys)
 Block = tuple[Any, "ref[Any]", FrameType]  # what it holds, its owner, and the frame of its statement
 
 
@@ -177,12 +176,11 @@ def _last(blocks: list[Block]) -> Block:
     return own or next((block for block in blocks if block[0].held), blocks[0])
 
 
-class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
+class BaseLock(BlockContext[Lease], Primitive):
     """Base of what is held by lease. Names are spread over 16 buckets, each with an index of what is held."""
 
     component, settings, argument_hints, lease_type = "locks", LockSettings, arguments.HINTS, Lease
     kind: ClassVar[str]
-    key_names: ClassVar[type[LockKeys] | type[SlotKeys]]
     exclusive = False  # a second lease of the same caller would have to wait for the first
     fair = False  # each waiter has its own ticket, even if others of its process wait too
 
@@ -205,15 +203,22 @@ class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
         Primitive.__init__(self, name, using=using, unknown=unknown)
         BlockContext.__init__(self, blocking, blocking_timeout)
         self.timeout = None if timeout is None else arguments.seconds("timeout", timeout, arguments.TIMEOUT)
-        self.on_commit, self.database = arguments.is_on_commit(release), database
+        if release not in ("on_exit", "on_commit"):
+            raise InvalidValue(f"release must be 'on_exit' or 'on_commit', not {shortened(release)}.")
+        self.on_commit, self.database = release == "on_commit", database
         self.renew = arguments.flag("renew", renew) or self.on_commit
-        self.max_hold = arguments.max_hold_seconds(max_hold, self.renew)
-        self.on_lost = arguments.callback(on_lost)
+        if max_hold is not None and not self.renew:
+            hint = "Without renewal, timeout is the limit."
+            raise InvalidValue(f"max_hold limits renewals, so it needs renew=True. {hint}")
+        self.max_hold = None if max_hold is None else arguments.seconds("max_hold", max_hold, arguments.MAX_HOLD)
+        if on_lost is not None and not callable(on_lost):
+            raise InvalidValue(f"on_lost must be a callable that takes the lease, not {shortened(on_lost)}.")
+        self.on_lost = on_lost
         self.reentrant = arguments.flag("reentrant", reentrant)
         self.member = f"{self.kind}:{self.encoded}"
         self.owned_leases: OwnedLeases[Lease] = owned_by_name((using, self.member)) if self.reentrant else OwnedLeases()
         self._tag = tag_of(self.encoded)
-        self._keys: tuple[str, Any] = ("", None)  # a prefix, and the keys with it
+        self._keys: tuple[str, LockKeys | None] = "", None  # a prefix, and the keys with it
         self._watched = self.renew or self.on_lost is not None
 
     def __reduce__(self) -> NoReturn:
@@ -223,12 +228,12 @@ class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
         """Return the tag of its bucket."""
         return self._tag
 
-    def keys(self) -> Keys:
+    def keys(self) -> LockKeys:
         """Return the keys that its bucket shares, and its own."""
-        prefix = conf.section(KitSettings).PREFIX
-        if self._keys[0] != prefix:
-            self._keys = prefix, self.key_names(*map(self.key, parts_of(self.key_names, self.member)))
-        keys: Keys = self._keys[1]
+        prefix, (known, keys) = conf.section(KitSettings).PREFIX, self._keys
+        if keys is None or known != prefix:
+            keys = LockKeys.of(self.key(""), self.member)
+            self._keys = prefix, keys
         return keys
 
     @property
@@ -266,7 +271,7 @@ class BaseLock(BlockContext[Lease], Primitive, Generic[Keys]):
     aextend = twin(extend)
     areacquire = twin(reacquire)
 
-    def sources(self) -> "tuple[BaseLock[Keys]]":
+    def sources(self) -> "tuple[BaseLock]":
         """See BlockContext."""
         return (self,)
 

@@ -24,8 +24,6 @@ from redis_kit.locks.renewal import renewer, scheduler
 
 MAX_LOCKS = 1000
 
-AnyLock = BaseLock[Any]
-
 
 class LeaseGroup(LeaseContext):
     """Proof of holding several locks: ``leases`` has one of each, in the order in which they were named.
@@ -102,7 +100,7 @@ class MultiLock(BlockContext[LeaseGroup]):
 
     def __init__(
         self,
-        *locks: AnyLock | str,
+        *locks: BaseLock | str,
         blocking: bool = True,
         blocking_timeout: Seconds | None = None,
         **options: Unpack[LockOptions],
@@ -127,7 +125,7 @@ class MultiLock(BlockContext[LeaseGroup]):
         """See release()."""
         await self._own().arelease()
 
-    def sources(self) -> Sequence[AnyLock]:
+    def sources(self) -> Sequence[BaseLock]:
         """See BlockContext."""
         return self.locks
 
@@ -168,9 +166,9 @@ class MultiLock(BlockContext[LeaseGroup]):
 class _Acquisition:
     """One attempt to acquire locks in a fixed order: the leases that it has so far."""
 
-    def __init__(self, locks: Sequence[AnyLock], deadline: float) -> None:
+    def __init__(self, locks: Sequence[BaseLock], deadline: float) -> None:
         self.locks, self.deadline = locks, deadline
-        self.leases: dict[AnyLock, Lease] = {}
+        self.leases: dict[BaseLock, Lease] = {}
 
     def acquire_all(self) -> Flow[LockNotAcquired | None]:
         """Acquire all; return the error if one is refused, with some of the others acquired.
@@ -219,13 +217,13 @@ class _Acquisition:
         yield from self.undo(first + free)
         return None if free == len(results) else _refusal_error(self.locks[first + free], results[free])
 
-    def _acquire(self, lock: AnyLock, seconds: float) -> Flow[Any]:
+    def _acquire(self, lock: BaseLock, seconds: float) -> Flow[Any]:
         result = yield from lock.acquire_flow(seconds)
         if isinstance(result, Lease):
             self.leases[lock] = result
         return result
 
-    def _wait_for(self, lock: AnyLock) -> Flow[LockNotAcquired | None]:
+    def _wait_for(self, lock: BaseLock) -> Flow[LockNotAcquired | None]:
         waiting = [lease for lease in self.leases.values() if not (lease.reentries or lease.source.renew)]
         renewal = partial(_renew, waiting)
         try:
@@ -267,7 +265,7 @@ def _pause(leases: Sequence[Lease]) -> float:
     return min(lease.source.lease_timeout for lease in leases) * renewer.SHARE
 
 
-def _lock(given: Any, options: LockOptions) -> AnyLock:
+def _lock(given: Any, options: LockOptions) -> BaseLock:
     if isinstance(given, BaseLock):
         return given
     if isinstance(given, ReadWriteLock):
@@ -277,7 +275,7 @@ def _lock(given: Any, options: LockOptions) -> AnyLock:
     return Lock(given, **options)
 
 
-def _check(locks: Sequence[AnyLock], options_for_nothing: bool) -> None:
+def _check(locks: Sequence[BaseLock], options_for_nothing: bool) -> None:
     if not 1 <= len(locks) <= MAX_LOCKS:
         raise InvalidValue(f"A MultiLock takes 1 to {MAX_LOCKS:,} locks, not {len(locks)}.")
     if options_for_nothing:
@@ -289,5 +287,5 @@ def _check(locks: Sequence[AnyLock], options_for_nothing: bool) -> None:
         raise InvalidValue(f"{twice[0]} is among the locks of a MultiLock twice, and would wait for itself.")
 
 
-def _refusal_error(lock: AnyLock, refusal: Any) -> LockNotAcquired:
+def _refusal_error(lock: BaseLock, refusal: Any) -> LockNotAcquired:
     return lock.refusal_error(refusal) if refusal else LockNotAcquired(f"{lock!r} {BEHIND_OTHERS}", lock.name)

@@ -17,7 +17,7 @@ from redis_kit.core.values.numbers import whole_number
 from redis_kit.locks.acquiring.wait import Attempt, Refusal
 from redis_kit.locks.arguments import LIMIT, TIMEOUT, LeaseOptions, Seconds, flag
 from redis_kit.locks.errors import LockNotAcquired
-from redis_kit.locks.keys import SlotKeys
+from redis_kit.locks.keys import LockKeys
 from redis_kit.locks.kinds.base import BaseLock
 from redis_kit.locks.leases.holder import Holder, describe_caller, parse_slot
 from redis_kit.locks.leases.lease import ExtendMode
@@ -32,7 +32,7 @@ INSPECT = scripts.load("redis_kit.locks", "inspect_slots")
 
 REPEAT = 0.5  # seconds after which a process tells again that its waiters are there, when it sends a request anyway
 
-KeyNames = Callable[[SlotKeys], Sequence[str]]
+KeyNames = Callable[[LockKeys], Sequence[str]]
 
 _acquired_keys = attrgetter("holders", "limits", "limit", "waiters")
 _released_keys = attrgetter("holders", "limits", "waiters", "signal")
@@ -62,13 +62,12 @@ class SlotRefusal(NamedTuple):
         return parse_slot(self.about).holder if self.about else None
 
 
-class SlotLock(BaseLock[SlotKeys]):
+class SlotLock(BaseLock):
     """Base of semaphores, and of locks that are made of slots."""
 
-    key_names = SlotKeys
     limit = 1
     weight = 1
-    _level_keys: tuple[SlotKeys | None, dict[KeyNames, list[str]]] = None, {}
+    _level_keys: tuple[LockKeys | None, dict[KeyNames, list[str]]] = None, {}
 
     @cached_property
     def levels(self) -> "tuple[SlotLock, ...]":
@@ -138,7 +137,7 @@ class SlotLock(BaseLock[SlotKeys]):
         return int(reply[1])
 
 
-def inspect_slots(keys: SlotKeys, count: int) -> ScriptCall:
+def inspect_slots(keys: LockKeys, count: int) -> ScriptCall:
     """Return the step that reads the state of what is made of slots, and at most ``count`` of its leases."""
     return INSPECT(_inspected_keys(keys), [count])
 
