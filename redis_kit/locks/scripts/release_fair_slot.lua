@@ -25,8 +25,9 @@ if waits then
 end
 local held = redis.call("ZREM", holders, slots) == 1
 if held and weight then
--- @include _remove_weight
-    remove_weight(holders, weight)
+    if tonumber(redis.call("ZINCRBY", holders, 1 - weight, "extra")) <= 0 then
+        redis.call("ZREM", holders, "extra")
+    end
 end
 local found = redis.call("EXISTS", holders, limits)
 if held and (found == 0 or redis.call("EXISTS", holders) == 0) then
@@ -47,7 +48,6 @@ local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local token, limit = string.match(slots, "^(%w+) (%d+)")
 -- @include _used_slots
--- @include _limit_in_force
 -- @include _tickets
 local dead = redis.call("ZRANGEBYSCORE", waiters, "-inf", now, "LIMIT", 0, 200)
 dead[#dead + 1] = token

@@ -14,8 +14,9 @@ for at = 3, #KEYS, 4 do
     local holders, waiters, slots = KEYS[at], KEYS[at + 2], ARGV[(at - 1) / 2]
     held = redis.call("ZREM", holders, slots) == 1
     if held and weight then
--- @include _remove_weight
-        remove_weight(holders, weight)
+        if tonumber(redis.call("ZINCRBY", holders, 1 - weight, "extra")) <= 0 then
+            redis.call("ZREM", holders, "extra")
+        end
     end
     local found = redis.call("EXISTS", holders, KEYS[at + 1], waiters)
     local others = found > 0 and redis.call("EXISTS", holders) or 0
