@@ -18,7 +18,7 @@ from redis_kit.core import activity
 from redis_kit.core.errors import InvalidValue, RedisFailure
 from redis_kit.core.text import clean, shortened
 from redis_kit.locks.arguments import Seconds
-from redis_kit.locks.decorators.name_template import NameTemplate
+from redis_kit.locks.decorators.locked import NameTemplate
 from redis_kit.locks.errors import LockNotAcquired, NotHeld
 from redis_kit.locks.kinds.lock import Lock
 from redis_kit.locks.leases.lease import Lease
