@@ -25,7 +25,6 @@ from redis_kit.locks.leases.lease import ExtendMode
 ACQUIRE = scripts.load("redis_kit.locks", "acquire_slot")
 ACQUIRE_FAIR = scripts.load("redis_kit.locks", "acquire_fair_slot")
 RELEASE = scripts.load("redis_kit.locks", "release_slot")
-RELEASE_FAIR = scripts.load("redis_kit.locks", "release_fair_slot")
 EXTEND = scripts.load("redis_kit.locks", "extend_slot")
 SET_LIMIT = scripts.load("redis_kit.locks", "set_limit")
 INSPECT = scripts.load("redis_kit.locks", "inspect_slots")
@@ -36,6 +35,7 @@ KeyNames = Callable[[LockKeys], Sequence[str]]
 
 _acquired_keys = attrgetter("holders", "limits", "limit", "waiters")
 _released_keys = attrgetter("holders", "limits", "waiters", "signal")
+_released_fair_keys = attrgetter("holders", "limits", "waiters", "limit", "queue", "tickets")
 _extended_keys = attrgetter("holders", "limits")
 _inspected_keys = attrgetter("holders", "limits", "limit", "waiters", "lease")
 _fair_keys = attrgetter("holders", "limits", "limit", "waiters", "queue", "tickets")
@@ -96,9 +96,7 @@ class SlotLock(BaseLock):
         args = self._slots(token)
         if unsure:
             args += [1] if self._heavy else [1, 1]
-        if self.fair:
-            return RELEASE_FAIR(self._script_keys(token, _fair_keys), args)
-        return RELEASE(self._script_keys(token, _released_keys), args)
+        return RELEASE(self._script_keys(token, _released_fair_keys if self.fair else _released_keys), args)
 
     def extend_step(self, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall:
         """See BaseLock."""
