@@ -20,7 +20,7 @@ from redis_kit.locks import arguments
 from redis_kit.locks.acquiring import reentrancy, wait
 from redis_kit.locks.acquiring.wait import Attempt, Refusal
 from redis_kit.locks.arguments import Release, Seconds
-from redis_kit.locks.errors import BEHIND_OTHERS, CannotRenew, LockLost, LockNotAcquired, NotHeld
+from redis_kit.locks.errors import CannotRenew, LockLost, LockNotAcquired, NotHeld
 from redis_kit.locks.keys import LockKeys, tag_of
 from redis_kit.locks.leases.lease import (
     ExtendMode,
@@ -386,8 +386,15 @@ class BaseLock(BlockContext[Lease], Primitive):
         if result is None:
             raise LockNotAcquired(f"{self!r} counts as held while Redis is unavailable.", self.name)
         if not isinstance(result, Lease):
-            raise self.refusal_error(result) if result else LockNotAcquired(f"{self!r} {BEHIND_OTHERS}", self.name)
+            raise self.error_after(result)
         return result
+
+    def error_after(self, refusal: Any) -> LockNotAcquired:
+        """Return the error for a refusal by the server or, if it is empty, by other callers of this process."""
+        if refusal:
+            return self.refusal_error(refusal)
+        text = f"{self!r} was not acquired in time: other callers of this process came first."
+        return LockNotAcquired(text, self.name)
 
     def own_lease(self) -> Lease:
         """Return the lease of this thread or task. Raises NotHeld."""

@@ -15,7 +15,7 @@ from redis_kit.core.text import shortened, unexpected
 from redis_kit.locks.acquiring import wait
 from redis_kit.locks.acquiring.reentrancy import is_still_needed
 from redis_kit.locks.arguments import HINTS, LockOptions, Seconds
-from redis_kit.locks.errors import BEHIND_OTHERS, CannotRenew, LockNotAcquired, NotHeld
+from redis_kit.locks.errors import CannotRenew, LockNotAcquired, NotHeld
 from redis_kit.locks.kinds.base import BaseLock, BlockContext
 from redis_kit.locks.kinds.lock import Lock
 from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
@@ -215,7 +215,7 @@ class _Acquisition:
         _raise_first(results)
         free = next((place for place, result in enumerate(results) if not isinstance(result, Lease)), len(results))
         yield from self.undo(first + free)
-        return None if free == len(results) else _refusal_error(self.locks[first + free], results[free])
+        return None if free == len(results) else self.locks[first + free].error_after(results[free])
 
     def _acquire(self, lock: BaseLock, seconds: float) -> Flow[Any]:
         result = yield from lock.acquire_flow(seconds)
@@ -234,7 +234,7 @@ class _Acquisition:
         finally:
             scheduler.remove(renewal)
         if not isinstance(result, Lease):
-            return _refusal_error(lock, result)
+            return lock.error_after(result)
         # Each starts again with its full timeout.
         flows = [lease.source.extend_flow(lease, lease.source.lease_timeout, True) for lease in waiting]
         results = yield from gather(flows, return_exceptions=True)
@@ -285,7 +285,3 @@ def _check(locks: Sequence[BaseLock], options_for_nothing: bool) -> None:
     every = Counter((level.tag(), level.member) for lock in locks for level in getattr(lock, "levels", (lock,)))
     if twice := [member for (_, member), count in every.items() if count > 1]:
         raise InvalidValue(f"{twice[0]} is among the locks of a MultiLock twice, and would wait for itself.")
-
-
-def _refusal_error(lock: BaseLock, refusal: Any) -> LockNotAcquired:
-    return lock.refusal_error(refusal) if refusal else LockNotAcquired(f"{lock!r} {BEHIND_OTHERS}", lock.name)
