@@ -373,7 +373,14 @@ class BaseLock(BlockContext[Lease], Primitive):
         """Return the step that extends a lease: its new TTL in ms, or 0 if the server does not know the token."""
         raise NotImplementedError
 
-    def refusal_error(self, refusal: Refusal) -> LockNotAcquired:
+    def refusal_error(self, refusal: Any) -> LockNotAcquired:
+        """Return the error for a refusal by the server or, if it is empty, by other callers of this process."""
+        if refusal:
+            return self._refusal_error(refusal)
+        text = f"{self!r} was not acquired in time: other callers of this process came first."
+        return LockNotAcquired(text, self.name)
+
+    def _refusal_error(self, refusal: Refusal) -> LockNotAcquired:
         """Return the error that names the holder."""
         raise NotImplementedError
 
@@ -386,15 +393,8 @@ class BaseLock(BlockContext[Lease], Primitive):
         if result is None:
             raise LockNotAcquired(f"{self!r} counts as held while Redis is unavailable.", self.name)
         if not isinstance(result, Lease):
-            raise self.error_after(result)
+            raise self.refusal_error(result)
         return result
-
-    def error_after(self, refusal: Any) -> LockNotAcquired:
-        """Return the error for a refusal by the server or, if it is empty, by other callers of this process."""
-        if refusal:
-            return self.refusal_error(refusal)
-        text = f"{self!r} was not acquired in time: other callers of this process came first."
-        return LockNotAcquired(text, self.name)
 
     def own_lease(self) -> Lease:
         """Return the lease of this thread or task. Raises NotHeld."""

@@ -28,7 +28,7 @@ class BaseFairLock(SlotLock):
     alocked = twin(locked)
     aowned = twin(owned)
 
-    def refusal_error(self, refusal: Refusal) -> LockNotAcquired:
+    def _refusal_error(self, refusal: Refusal) -> LockNotAcquired:
         """See BaseLock."""
         full = SlotRefusal(*refusal)
         parts = []

@@ -67,7 +67,7 @@ class Lock(BaseLock):
         keys = self.keys()
         return EXTEND([keys.holder, keys.live], [token, ttl_ms, mode, int(TIMEOUT[1] * 1000), self.member])
 
-    def refusal_error(self, refusal: Refusal) -> LockNotAcquired:
+    def _refusal_error(self, refusal: Refusal) -> LockNotAcquired:
         """See BaseLock."""
         ends_in, held_for = refusal[0] / 1000, refusal[1] / 1000
         if not refusal[2]:

@@ -215,7 +215,7 @@ class _Acquisition:
         _raise_first(results)
         free = next((place for place, result in enumerate(results) if not isinstance(result, Lease)), len(results))
         yield from self.undo(first + free)
-        return None if free == len(results) else self.locks[first + free].error_after(results[free])
+        return None if free == len(results) else self.locks[first + free].refusal_error(results[free])
 
     def _acquire(self, lock: BaseLock, seconds: float) -> Flow[Any]:
         result = yield from lock.acquire_flow(seconds)
@@ -234,7 +234,7 @@ class _Acquisition:
         finally:
             scheduler.remove(renewal)
         if not isinstance(result, Lease):
-            return lock.error_after(result)
+            return lock.refusal_error(result)
         # Each starts again with its full timeout.
         flows = [lease.source.extend_flow(lease, lease.source.lease_timeout, True) for lease in waiting]
         results = yield from gather(flows, return_exceptions=True)

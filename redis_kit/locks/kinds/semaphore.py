@@ -239,7 +239,7 @@ class Semaphore(SlotLock):
             raise self.refusal_error(refusal)
         return attempt.wake_up_list if self.fair else self.levels[full.place - 1].keys().signal
 
-    def refusal_error(self, refusal: Refusal) -> LockNotAcquired:
+    def _refusal_error(self, refusal: Refusal) -> LockNotAcquired:
         """See BaseLock."""
         full = SlotRefusal(*refusal)
         level = self if self.fair else self.levels[full.place - 1]
