@@ -291,7 +291,9 @@ def list_held(limit: int, using: str, *, waiting: int = 0) -> Flow[tuple[list[He
     """
     replies = yield Batch([bucket.list_held(limit, waiting=waiting) for bucket in all_buckets(using)])
     by_end = sorted(pair for reply in replies for pair in _ends(reply))[:limit]
-    awaited = [HeldName(stored.removeprefix(b"waits ").decode()) for *_, names in replies for stored in names]
+    awaited = [
+        HeldName(stored.removeprefix(b"waits ").decode(errors="replace")) for *_, names in replies for stored in names
+    ]
     return [member for _, member in by_end], sum(count for _, count, *_ in replies), awaited
 
 
@@ -309,7 +311,7 @@ def read_contended(limit: int, using: str) -> Flow[list[Contended]]:
     result = []
     for reply in (yield Batch([LIST_CONTENDED(pair, [limit]) for pair in keys])):
         for stored, waited, waits in zip(reply[::3], reply[1::3], reply[2::3], strict=True):
-            member = HeldName(stored.decode())
+            member = HeldName(stored.decode(errors="replace"))
             *within, name = member.names
             result.append(Contended(name, member.kind, int(float(waits)), float(waited) / 1000, tuple(within)))
     return sorted(result, key=lambda entry: (-entry.waited, entry.name))[:limit]
@@ -508,5 +510,5 @@ def _slots(reply: Any) -> list[tuple[bytes, bytes, bytes | None]]:
 def _ends(reply: Any) -> list[tuple[int, HeldName]]:
     """Return the names in the reply of a bucket's index, each after the ms until its lease ends."""
     now, _, flat, _ = reply
-    names = [HeldName(stored.decode()) for stored in flat[::2]]
+    names = [HeldName(stored.decode(errors="replace")) for stored in flat[::2]]
     return [(int(ends) - int(now), name) for name, ends in zip(names, flat[1::2], strict=True)]
