@@ -2,19 +2,22 @@
 
 import contextlib
 import threading
+from itertools import combinations
 from time import monotonic
 
 import pytest
 import redis
 import redis.lock
+from hypothesis import example, given
+from hypothesis import strategies as st
 from redis.backoff import ConstantBackoff, NoBackoff
+from redis.crc import key_slot
 from redis.exceptions import LockError, LockNotOwnedError, OutOfMemoryError, ResponseError
 from redis.retry import Retry
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.locks.compat import Lock
-from redis_kit.locks.compat import lock as compat_flows
-from redis_kit.locks.compat.lock import fence_key
+from redis_kit.locks import compat as compat_flows
+from redis_kit.locks.compat import Lock, fence_key
 from redis_kit.locks.errors import CannotRenew
 from redis_kit.locks.renewal import scheduler
 from tests.fixtures.servers import wait_for
@@ -25,7 +28,7 @@ pytestmark = pytest.mark.once
 HOLD = """
 import signal
 import redis
-from redis_kit.locks.compat import lock as compat_flows
+from redis_kit.locks import compat as compat_flows
 from redis_kit.locks.compat import Lock
 compat_flows.DEFAULT_TIMEOUT = 1.0
 lock = Lock(redis.Redis.from_url(sys.argv[2]), sys.argv[1] + ":a")
@@ -35,7 +38,7 @@ signal.pause()
 """
 FORK = """
 import redis
-from redis_kit.locks.compat import lock as compat_flows
+from redis_kit.locks import compat as compat_flows
 from redis_kit.locks.compat import Lock
 compat_flows.DEFAULT_TIMEOUT = 0.3
 client = redis.Redis.from_url(sys.argv[2])
@@ -406,3 +409,33 @@ def test_attempt_that_is_undone_leaves_another_holder_of_the_same_token(key, cli
     assert late._release_step(b"t", acquired_by="a call that took nothing").run(client) == 0
     assert holder.owned()
     holder.release()
+
+
+NAMES = st.one_of(st.binary(max_size=40), st.text("ab{}:", max_size=12).map(str.encode))
+ODD = [b"", b"{", b"}", b"{}", b"a}b", b"a{}b", b"{}{a}", b"}{", b"{a", b"{{a}}", b"a{b}c{d}", b"{\x00}", b"\xff\xfe"]
+
+
+@given(NAMES)
+@example(b"a{}")
+@example(b"{}{a}")
+@example(b"a{b}c")
+def test_fence_is_in_the_slot_of_the_name(name):
+    assert key_slot(fence_key(name)) == key_slot(name)
+
+
+def test_fences_of_odd_names_are_in_their_slots():
+    for name in [*ODD, *(b"}%d" % number for number in range(9))]:
+        assert key_slot(fence_key(name)) == key_slot(name), name
+
+
+@given(st.sets(NAMES, min_size=2, max_size=6))
+@example({b"a", b"{a}"})
+@example({b"", b"{}", b"}"})
+def test_no_two_names_share_a_key(names):
+    for one, other in combinations(names, 2):
+        assert fence_key(other) not in {one, fence_key(one)}
+
+
+def test_names_can_be_told_from_the_keys():
+    assert fence_key(b"report:42") == b"{report:42}:lock:fence"
+    assert fence_key(b"report:{42}") == b"report:{42}::lock:fence"

@@ -1,14 +1,16 @@
-"""Locks that replace those of redis-py, on any client of redis-py: ``client.lock("x", lock_class=Lock)``.
+"""Locks that replace those of redis-py, and of django-redis: ``client.lock("x", lock_class=Lock)``.
 
 Arguments, methods, results and errors are redis-py's, and so are the key and its value: locks of both kinds exclude
 each other.
 """
 
-import contextlib
+import asyncio
+import logging
 import threading
 from binascii import crc_hqx
-from collections.abc import Iterator
-from functools import lru_cache, partial
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache
 from itertools import count
 from secrets import token_hex
 from time import monotonic
@@ -16,19 +18,140 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 import redis.asyncio.lock
 import redis.lock
-from redis.exceptions import LockError, LockNotOwnedError, ResponseError
+from redis.exceptions import LockError, LockNotOwnedError, RedisError, ResponseError
 
 from redis_kit.core import flow, scripts
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow, operation, twin
-from redis_kit.locks.compat.background import AsyncRepeated, Repeated, RepeatedRelease, Run, renewal
 from redis_kit.locks.errors import CannotRenew
-from redis_kit.locks.renewal.pending_releases import GIVE_UP_AFTER
+from redis_kit.locks.renewal import scheduler
+from redis_kit.locks.renewal.pending_releases import GIVE_UP_AFTER, IN_TRANSIT
 
+__all__ = ["AsyncLock", "Lock"]
+
+logger = logging.getLogger("redis_kit.locks")
 Result = TypeVar("Result")
 
 DEFAULT_TIMEOUT = 30.0  # seconds of a lock without a timeout, renewed at a third of it
+RENEWAL_RETRY = 1.0  # seconds until a failed renewal is retried
+RELEASE_RETRY = 0.5  # seconds until a failed release is retried
 SLOTS = 16384
+LOOP_TASKS = "_redis_kit_lock_tasks"  # the loop's attribute
+
+PeriodicFlow = Flow[float | None]  # returns the seconds until the next run, None to stop
+
+
+class Run:
+    """A step: one run of a script that the client's register_script() made."""
+
+    __slots__ = ("args", "keys", "script")
+
+    def __init__(self, script: Any, keys: list[bytes], args: list[Any]) -> None:
+        self.script, self.keys, self.args = script, keys, args
+
+    def run(self, client: Any) -> Any:
+        """Run it: one round trip, three the first time on a server."""
+        return self.script(keys=self.keys, args=self.args, client=client)
+
+    async def arun(self, client: Any) -> Any:
+        """See run()."""
+        # redis-py writes within asyncio.wait_for(). Before Python 3.12 that ignores a cancellation in the moment in
+        # which the command was written, and a waiter would go on.
+        task = asyncio.current_task()
+        before = task.cancelling() if task else 0
+        reply = await self.script(keys=self.keys, args=self.args, client=client)
+        if task and task.cancelling() > before:
+            raise asyncio.CancelledError
+        return reply
+
+
+class Repeated:
+    """A flow that this process repeats, in the thread that renews leases."""
+
+    def __init__(self, make: Callable[[], PeriodicFlow], client: Any, *, after: float) -> None:
+        self._make, self._client = make, client
+        options = client.get_connection_kwargs()
+        server = f"{options.get('path') or options.get('host')}:{options.get('port', '')}"
+        scheduler.add(self.run_once, after=after, lane=f"redis-py {server}")
+
+    def run_once(self) -> float | None:
+        """Carry it out once; return the seconds until the next run, None to stop."""
+        return flow.run(self._make(), self._client)
+
+    def stop(self) -> None:
+        """Stop."""
+        scheduler.remove(self.run_once)
+
+
+class _LoopTasks:
+    """The runs of flows in one event loop. To be made while that loop runs.
+
+    A timer may start one while asyncio.run() cancels all tasks, so the loop's end cancels those that are left.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._ended = False
+        # A loop that ends closes its asynchronous generators after it has cancelled its tasks.
+        self._generator = self._until_the_end()
+        with suppress(StopIteration):
+            self._generator.__anext__().send(None)
+
+    def start(self, run: Coroutine[Any, Any, None]) -> None:
+        """Start a run, unless the loop ends."""
+        if self._ended:
+            run.close()
+            return
+        task = asyncio.get_running_loop().create_task(run)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _until_the_end(self) -> AsyncGenerator[None, None]:
+        try:
+            yield
+        finally:
+            self._ended = True
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+class AsyncRepeated:
+    """A flow that the running event loop repeats, as long as it runs.
+
+    It has a timer, and a task only for each run, so nothing is pending in a closed loop.
+    """
+
+    def __init__(self, make: Callable[[], PeriodicFlow], client: Any, *, after: float) -> None:
+        self._make, self._client = make, client
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = self._loop.call_later(after, self._start)
+        self._tasks = _loop_tasks(self._loop)
+
+    def stop(self) -> None:
+        """Stop."""
+        if self._timer:
+            self._timer.cancel()
+        self._timer = None
+
+    def _start(self) -> None:
+        self._tasks.start(self._run_once())
+
+    async def _run_once(self) -> None:
+        try:
+            after = await flow.arun(self._make(), self._client)
+        except Exception as error:  # a subclass of the client may raise anything
+            logger.warning("A lease was not renewed; retrying: %s", error)
+            after = RENEWAL_RETRY
+        if after is not None and self._timer:
+            self._timer = self._loop.call_later(after, self._start)
+
+
+def _loop_tasks(loop: asyncio.AbstractEventLoop) -> _LoopTasks:
+    if not hasattr(loop, LOOP_TASKS):
+        setattr(loop, LOOP_TASKS, _LoopTasks())
+    tasks: _LoopTasks = getattr(loop, LOOP_TASKS)
+    return tasks
 
 
 class State:
@@ -141,7 +264,7 @@ class Flows:
             raise LockNotOwnedError("Cannot reacquire a lock that's no longer owned", lock_name=self.name)
         return True
 
-    @contextlib.contextmanager
+    @contextmanager
     def _released_token(self) -> Iterator[bytes]:
         """Give the token to release. It is not held any more; if its release fails, it can be released again."""
         token = self.local.token or self.local.released
@@ -164,12 +287,38 @@ class Flows:
 
     def _renew(self, token: bytes) -> None:
         step = Run(self.lua_reacquire, self._keys(), [token, int(DEFAULT_TIMEOUT * 1000)])
-        every = DEFAULT_TIMEOUT / 3
-        self.local.renewal = token, self._repeated(partial(renewal, step, self.name, every), self.redis, after=every)
+        name, every = self.name, DEFAULT_TIMEOUT / 3
+
+        def renew() -> PeriodicFlow:
+            if (yield step):
+                return every
+            logger.warning("The lock %r was released elsewhere, or lost; its renewal stops.", name)
+            return None
+
+        self.local.renewal = token, self._repeated(renew, self.redis, after=every)
 
     def _release_later(self, step: Run, until: float, *, acquired: bool) -> None:
-        with contextlib.suppress(RuntimeError):  # without a thread or an event loop, the lease times out
-            self._repeated(RepeatedRelease(step, until, acquired=acquired), self.redis, after=0.0)
+        """Release a lease, repeatedly until the server has answered or the lease has timed out.
+
+        If the server may still carry out the attempt to acquire it, one answer that nothing is held is not final.
+        """
+        was_unknown = acquired
+
+        def release() -> PeriodicFlow:
+            nonlocal was_unknown
+            if monotonic() > until:
+                return None
+            try:
+                was_held = yield step
+            except RedisError:
+                return RELEASE_RETRY
+            if was_held or was_unknown:
+                return None
+            was_unknown = True
+            return IN_TRANSIT
+
+        with suppress(RuntimeError):  # without a thread or an event loop, the lease times out
+            self._repeated(release, self.redis, after=0.0)
 
     def _check_timeout(self, verb: str) -> None:
         if not self.timeout:

@@ -12,10 +12,10 @@ from django.core.checks import run_checks
 
 from redis_kit.core import activity
 from redis_kit.locks import Lock, Semaphore, locked
-from redis_kit.locks.holders.holder import Holder, StoredLease, describe_caller, location, parse_lock, parse_slot
 from redis_kit.locks.inspection import held_locks
+from redis_kit.locks.leases.holder import Holder, StoredLease, describe_caller, location, parse_lock, parse_slot
 
-HERE = "tests/locks/holders/test_holder.py"
+HERE = "tests/locks/leases/test_holder.py"
 
 
 def line():
