@@ -12,8 +12,7 @@ from benchmarks.support.scale import UnitCost
 from benchmarks.support.workers.server import Server
 from redis_kit.locks import Lock
 from redis_kit.pageviews import PageViews, periods
-from redis_kit.pageviews.batch import ViewBatch
-from redis_kit.pageviews.tally import Event, identified
+from redis_kit.pageviews.batch import Event, ViewBatch, identified
 from redis_kit.queues import Queue
 from redis_kit.signins.cohorts.segments import SignInStore
 from redis_kit.signins.days import Moment
