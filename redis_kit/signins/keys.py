@@ -3,6 +3,7 @@
 A user's keys share their slot with a part of the day's bitmap, so that one script writes both.
 """
 
+from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
@@ -76,7 +77,7 @@ def first_part(day: date) -> str:
     return f"first:{day}"
 
 
-def in_bucket(tag: str, parts: list[str]) -> list[str]:
+def in_bucket(tag: str, parts: Sequence[str]) -> list[str]:
     """Return the keys of some parts in a bucket."""
     start = _key(tag, "")
     return [start + part for part in parts]
