@@ -33,12 +33,12 @@ def tag(model: str, bucket: str) -> str:
 
 
 def user(tag: str, member: str) -> str:
-    """Return the state of a user, as text: last day, streaks, total and others; see users/base.py."""
+    """Return the state of a user, as text: last day, streaks, total and others; see users.py."""
     return _key(tag, f"user:{member}")
 
 
 def year(tag: str, member: str, year: int) -> str:
-    """Return the bitmap of a user's year: by day of the year the sign-ins, then the covered days; see users/base.py."""
+    """Return the bitmap of a user's year: by day of the year the sign-ins, then the covered days; see users.py."""
     return _key(tag, f"year:{member}:{year}")
 
 
