@@ -3,7 +3,6 @@
 import logging
 from collections import Counter
 from datetime import datetime, timedelta
-from itertools import chain
 from operator import attrgetter
 from time import monotonic
 from typing import Any, NamedTuple
@@ -134,12 +133,12 @@ class ViewBatch:
             Counter(_source(event.referrer) for event in views if event.referrer),
             Counter(_source(event.campaign) for event in views if event.campaign),
         )
-        lists = [[text for pair in texts.items() for text in pair] for texts in counts]
         ttls = [_ms(seconds) for seconds in (MEMORY, options.RETENTION, options.HOUR_RETENTION, MINUTE_TTL)]
         times = [last.hour, last.day, int(last.timestamp()), periods.TRENDING_HALF_LIFE]
-        figures = [len(views), len(events) - len(views), *map(len, lists)]
+        figures = [len(views), len(events) - len(views), *map(len, counts)]
+        texts = [text for count in counts for text in (*count, *count.values())]
         online = sum(moment >= last - ONLINE for moment in seen.values())
-        arguments = [self._number, *ttls, *times, *figures, online, self._writer, *chain(*lists), *visitors]
+        arguments = [self._number, *ttls, *times, *figures, online, self._writer, *texts, *visitors]
         return COUNT(keys.hour_keys(name, last), arguments)
 
 
