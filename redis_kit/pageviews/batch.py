@@ -15,7 +15,7 @@ from redis_kit.core.keys import hashed
 from redis_kit.core.logs.error_text import described, exc_info
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.settings import KitSettings
-from redis_kit.core.steps import Batch, Call
+from redis_kit.core.steps import Argument, Batch, Call
 from redis_kit.pageviews import keys, periods
 from redis_kit.pageviews.pages import OTHER, SITE, encoded
 from redis_kit.pageviews.settings import PageViewSettings
@@ -136,7 +136,9 @@ class ViewBatch:
         ttls = [_ms(seconds) for seconds in (MEMORY, options.RETENTION, options.HOUR_RETENTION, MINUTE_TTL)]
         times = [last.hour, last.day, int(last.timestamp()), periods.TRENDING_HALF_LIFE]
         figures = [len(views), len(events) - len(views), *map(len, counts)]
-        texts = [text for count in counts for text in (*count, *count.values())]
+        texts: list[Argument] = []
+        for count in counts:
+            texts += [*count, *count.values()]
         online = sum(moment >= last - ONLINE for moment in seen.values())
         arguments = [self._number, *ttls, *times, *figures, online, self._writer, *texts, *visitors]
         return COUNT(keys.hour_keys(name, last), arguments)

@@ -42,7 +42,14 @@ def _popular(queryset: QuerySet[Any], page: str, n: int, by: By, key: str) -> li
     if not hasattr(queryset, "filter"):
         raise InvalidValue(f"queryset must be a QuerySet, not {type(queryset).__name__}.")
     whole_number("n", n, (1, MOST_POPULAR))
-    ranking = _ranking(PageViews(page), 2 * n + SPARE, by)
+    counted, most = PageViews(page), 2 * n + SPARE
+    if by == "now":
+        flow: Flow[Any] = trending(counted.encoded, most)
+    elif by in ("day", "week", "month"):
+        flow = top(counted.encoded, periods.period_of(periods.now().date(), by), most)
+    else:
+        raise InvalidValue(f"by is {by!r}; it must be 'now', 'day', 'week' or 'month'.")
+    ranking = counted.run_flow(flow, if_open=None)
     if ranking is None:
         return None
     views = dict(_values(queryset, key, ranking))
@@ -50,7 +57,7 @@ def _popular(queryset: QuerySet[Any], page: str, n: int, by: By, key: str) -> li
     places = {value: place for place, value in enumerate(views)}
     objects.sort(key=lambda each: places[getattr(each, key)])
     for each in objects:
-        each.page_views = views[getattr(each, key)]
+        each.page_views = None if by == "now" else views[getattr(each, key)]
     return objects[:n]
 
 
@@ -93,18 +100,7 @@ class PopularView(ListView):  # type: ignore[type-arg]  # has no parameters at r
         return response
 
 
-def _ranking(views: PageViews, n: int, by: By) -> Iterable[tuple[str, int | None]] | None:
-    """Return keys of objects as text, with their views; None while Redis is unavailable."""
-    if by == "now":
-        trends = views.run_flow(trending(views.encoded, n), if_open=None)
-        return None if trends is None else [(trend.name, None) for trend in trends]
-    if by not in ("day", "week", "month"):
-        raise InvalidValue(f"by is {by!r}; it must be 'now', 'day', 'week' or 'month'.")
-    flow: Flow[Any] = top(views.encoded, periods.period_of(periods.now().date(), by), n)
-    return views.run_flow(flow, if_open=None)
-
-
-def _values(queryset: QuerySet[Any], key: str, ranking: Iterable[tuple[str, int | None]]) -> Iterator[tuple[Any, Any]]:
+def _values(queryset: QuerySet[Any], key: str, ranking: Iterable[tuple[str, float]]) -> Iterator[tuple[Any, float]]:
     """Yield the keys as values of the field. Others, such as ``(other)``, are left out."""
     field = queryset.model._meta.pk if key == "pk" else queryset.model._meta.get_field(key)
     for text, views in ranking:

@@ -74,7 +74,7 @@ class SignInMixin:
         Raises NoneLeft after ``MAKE_UPS`` in the day's month, and InvalidValue for a day outside ``WINDOW``.
         """
         user, now = SignInUser.of(self), (yield reading(today, self))
-        result = yield from user.make_up(checked("day", day), now, token)
+        result = yield from user.cover("make_up", checked("day", day), now, token)
         return (yield from _announced(self, result, "make_up"))
 
     @operation(over=store)
@@ -84,7 +84,7 @@ class SignInMixin:
         Raises NoneLeft after ``FREEZES`` in the day's month, and InvalidValue for a day outside ``WINDOW``.
         """
         user, now = SignInUser.of(self), (yield reading(today, self))
-        result = yield from user.freeze(checked("day", day), now, token)
+        result = yield from user.cover("freeze", checked("day", day), now, token)
         if result.new:
             yield _recording(self, day, "freeze")
         return result

@@ -115,21 +115,14 @@ class SignInUser:
         new = state.token == token.encode()
         return _result(day, new, state.streak, state.longest, state.total, state.before if new else state.longest)
 
-    def make_up(self, day: date, today: date, token: str = "") -> Flow[SignIn]:
-        """Record a sign-in on a missed day. Raises NoneLeft, and InvalidValue for a day outside ``WINDOW``."""
-        window = conf.section(SignInSettings).WINDOW
-        earliest, latest = max(today - timedelta(window), FIRST), today - timedelta(1)
+    def cover(self, kind: Literal["make_up", "freeze"], day: date, today: date, token: str = "") -> Flow[SignIn]:
+        """Make a missed day up, or freeze a day. Raises NoneLeft, and InvalidValue for a day outside ``WINDOW``."""
+        window, is_freeze = timedelta(conf.section(SignInSettings).WINDOW), kind == "freeze"
+        earliest, latest = max(today - window, FIRST), today + (window if is_freeze else -timedelta(1))
         if not earliest <= day <= latest:
-            raise InvalidValue(f"day is {day}; only missed days from {earliest} to {latest} can be made up.")
-        return (yield from self._fill_in(Moment(day, "", 0), "make_up", _token(token)))
-
-    def freeze(self, day: date, today: date, token: str = "") -> Flow[SignIn]:
-        """Freeze a day, over which streaks continue. Raises NoneLeft, and InvalidValue for a day outside ``WINDOW``."""
-        window = timedelta(conf.section(SignInSettings).WINDOW)
-        earliest, latest = max(today - window, FIRST), today + window
-        if not earliest <= day <= latest:
-            raise InvalidValue(f"day is {day}; only days from {earliest} to {latest} can be frozen.")
-        return (yield from self._fill_in(Moment(day, "", 0), "freeze", _token(token)))
+            days, done = ("days", "frozen") if is_freeze else ("missed days", "made up")
+            raise InvalidValue(f"day is {day}; only {days} from {earliest} to {latest} can be {done}.")
+        return (yield from self._fill_in(Moment(day, "", 0), kind, _token(token)))
 
     def _fill_in(self, moment: Moment, kind: Kind, token: str) -> Flow[SignIn]:
         day, tag, options = moment.day, self.tag, conf.section(SignInSettings)

@@ -135,8 +135,8 @@ def test_covered_days_take_at_most_92_bytes_of_a_year(kit):
         if at not in days:
             user.sign_in(day)
     for made_up, frozen in zip(days[::2], days[1::2], strict=True):
-        SignInStore().run_flow(changes.make_up(first + DAY * made_up, first + DAY * made_up + DAY))
-        SignInStore().run_flow(changes.freeze(first + DAY * frozen, first + DAY * frozen))
+        SignInStore().run_flow(changes.cover("make_up", first + DAY * made_up, first + DAY * made_up + DAY))
+        SignInStore().run_flow(changes.cover("freeze", first + DAY * frozen, first + DAY * frozen))
     (year,) = (key for key in kit.keys() if ":year:" in key)
     assert kit.client.strlen(year) <= 92
     months = [user.sign_in_calendar(first.year, month) for month in range(1, 13)]

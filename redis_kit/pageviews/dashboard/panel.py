@@ -126,7 +126,7 @@ def _page(name: str, key: str = "") -> PageViews:
 
 
 def _shown(page: str, key: str) -> Iterator[Content]:
-    report = read(_page(page, key))
+    (report,), _overlap = _read(_page(page, key))
     yield from _figures(report, is_site=not page)
     for title, field in _charted():
         lines = [(_("Last %d days") % DAYS, report.last), (_("The %d days before") % DAYS, report.before)]
@@ -168,7 +168,7 @@ def _figures(report: Report, *, is_site: bool) -> Iterator[Figure]:
 
 def _compared(page: str, key: str, other: str) -> Iterator[Content]:
     """Yield the common visitors of two pages, and their views and visitors by day."""
-    *reports, overlap = compare(_page(page, key), _page(other))
+    reports, overlap = _read(_page(page, key), _page(other))
     names = (" ".join(filter(None, (page or _("Whole site"), key))), other)
     common, hint = None, _lacking()
     if overlap is not None:
@@ -232,32 +232,22 @@ def _link(page: str, name: str) -> Link:
     return Link(name, PageViewsPanel.slug, {"page": page, "key": name} if page else {"page": name})
 
 
-def read(page: PageViews) -> Report:
-    """Return the report of a page, of an object or of the site. One round trip and one SQL query."""
-    days = _days()
-    report: Report = page.run_flow(_report(page.encoded, days))
-    return _with_snapshots([page], [report], days)[0]
+def _read(*pages: PageViews) -> tuple[list[Report], Overlap | None]:
+    """Return the reports of one or two pages, and the common visitors of two if Redis has all of their days.
 
-
-def compare(first: PageViews, second: PageViews) -> tuple[Report, Report, Overlap | None]:
-    """Return the reports of two pages and their common visitors, or None if Redis no longer has all of their days.
-
-    One round trip, or two in a Cluster, and one query.
+    One round trip, or two for two pages in a Cluster, and one query.
     """
-    days, is_cluster = _days(), connections.client(first.using).is_cluster
-    flows: list[Flow[Any]] = [
-        _report(first.encoded, days),
-        _report(second.encoded, days),
-        counter.overlap(first.encoded, second.encoded, days[DAYS:], is_cluster=is_cluster),
-    ]
-    *reports, overlap = first.run_flow(gather(flows))
-    of_first, of_second = _with_snapshots([first, second], reports, days)
-    return of_first, of_second, overlap if of_first.is_whole and of_second.is_whole else None
-
-
-def _days() -> list[date]:
     today = periods.now().date()
-    return periods.days(today - timedelta(2 * DAYS - 1), today)
+    days = periods.days(today - timedelta(2 * DAYS - 1), today)
+    names = [page.encoded for page in pages]
+    flows: list[Flow[Any]] = [_report(name, days) for name in names]
+    if len(names) > 1:
+        is_cluster = connections.client(pages[0].using).is_cluster
+        flows.append(counter.overlap(names[0], names[1], days[DAYS:], is_cluster=is_cluster))
+    replies = pages[0].run_flow(gather(flows))
+    reports = _with_snapshots(names, replies[: len(names)], days)
+    is_whole = len(names) > 1 and all(report.is_whole for report in reports)
+    return reports, replies[-1] if is_whole else None
 
 
 def _report(name: str, days: list[date]) -> Flow[Report]:
@@ -280,16 +270,16 @@ def _report(name: str, days: list[date]) -> Flow[Report]:
     return Report(by_day, visitors, list(zip(hour_days, hours, strict=True)), *others)
 
 
-def _with_snapshots(pages: list[PageViews], reports: list[Report], days: list[date]) -> list[Report]:
+def _with_snapshots(names: list[str], reports: list[Report], days: list[date]) -> list[Report]:
     """Return the reports with the days that only the database has. Without its table they stay as they are."""
     try:
         with transaction.atomic(using=router.db_for_read(PageViewSnapshot)):
-            rows = list(rows_of([page.encoded for page in pages], days))
+            rows = list(rows_of(names, days))
     except DatabaseError:
         return reports
     return [
-        _with_rows(report, [row for row in rows if row.digest == digest_of(page.encoded)])
-        for page, report in zip(pages, reports, strict=True)
+        _with_rows(report, [row for row in rows if row.digest == digest_of(name)])
+        for name, report in zip(names, reports, strict=True)
     ]
 
 
