@@ -17,6 +17,12 @@ def empty_buffer():
 
 
 @pytest.fixture
+def no_thread(monkeypatch):
+    """Nothing is sent but by flush()."""
+    monkeypatch.setattr(buffer, "_start", lambda: None)
+
+
+@pytest.fixture
 def site(kit, settings):
     """The kit behind the routes of tests.pageviews.urls."""
     settings.ROOT_URLCONF = "tests.pageviews.urls"

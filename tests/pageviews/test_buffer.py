@@ -16,12 +16,6 @@ from tests.fixtures.servers import wait_for
 
 
 @pytest.fixture
-def no_thread(monkeypatch):
-    """Nothing is sent but by flush()."""
-    monkeypatch.setattr(buffer, "_start", lambda: None)
-
-
-@pytest.fixture
 def hasty(monkeypatch):
     """The thread gives a server a tenth of its time."""
     monkeypatch.setattr(connections, "WORKER", 0.3)

@@ -29,12 +29,6 @@ def told(caplog):
 
 
 @pytest.fixture
-def no_thread(monkeypatch):
-    """Nothing is sent but by flush()."""
-    monkeypatch.setattr(buffer, "_start", lambda: None)
-
-
-@pytest.fixture
 def guarded_kit(own_kit, monkeypatch):
     """The kit as the server's user ``counter``."""
     monkeypatch.setattr(connections, "WORKER_WAIT", 0.3)

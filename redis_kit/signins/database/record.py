@@ -12,7 +12,7 @@ from django.db import connections, router
 from django.db.models import QuerySet
 
 from redis_kit.core import conf, scripts
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, single
 from redis_kit.core.keys import BUCKETS
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Argument, Batch, Call
@@ -91,7 +91,8 @@ class Rebuild(SignInModel):
         """Yield all users by id with their days, 100 at a time. Two round trips for each 100."""
         for bucket in BUCKETS:
             start = 0
-            while ids := self.run_flow(_members(keys.tag(self.encoded, bucket), start)):
+            members = keys.members(keys.tag(self.encoded, bucket))
+            while ids := self.run_flow(single(Call("LRANGE", members, start, start + BATCH - 1))):
                 start += len(ids)
                 yield self.run_flow(self._days_of([id.decode() for id in ids if id]))
 
@@ -130,11 +131,6 @@ def _on_conflict() -> dict[str, Any]:
     if connections[router.db_for_write(SignInDay)].features.supports_update_conflicts_with_target:
         options["unique_fields"] = ["label", "object_id", "day"]
     return options
-
-
-def _members(tag: str, start: int) -> Flow[list[bytes]]:
-    members: list[bytes] = yield Call("LRANGE", keys.members(tag), start, start + BATCH - 1)
-    return members
 
 
 def _restore(user: SignInUser, days: Days, old: bytes, stored: Mapping[int, bytes | None]) -> ScriptCall:
