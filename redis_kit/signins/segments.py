@@ -23,6 +23,8 @@ from redis_kit.signins.settings import SignInSettings
 FEW = 8  # days whose bitmaps are read by one command: a longer one would keep the server from others
 CHUNK = 1000  # ids in one round trip
 MOST = 10_000_000  # ids
+EVERYONE = keys.ERASED  # the bitmap of those erased tells who is left
+Bitmaps = Mapping[str, int]  # by the part of their keys that is the same in all buckets
 
 
 class SignInStore(Primitive):
@@ -40,10 +42,6 @@ class SignInModel(SignInStore):
     def __init__(self, model: Any) -> None:
         super().__init__(keys.label(model))
         self.model = model
-
-
-EVERYONE = keys.ERASED
-Bitmaps = Mapping[str, int]  # of all buckets or one, by the part of their keys that is the same in all of them
 
 
 class Segment:
