@@ -21,8 +21,7 @@ from redis_kit.core.settings import KitSettings
 from redis_kit.dashboard.collect import panels
 from redis_kit.locks import Lock, inspection
 from redis_kit.pageviews import PageViews, periods
-from redis_kit.pageviews.batch import ViewBatch
-from redis_kit.pageviews.tally import Event, identified
+from redis_kit.pageviews.batch import Event, ViewBatch, identified
 from redis_kit.queues import Queue, chain
 from redis_kit.queues.engine import calls
 from redis_kit.throttling import Throttle

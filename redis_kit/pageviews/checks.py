@@ -9,7 +9,7 @@ from django.utils.module_loading import import_string
 
 from redis_kit.core import conf
 from redis_kit.core.web.page_marks import UNMARKED, PageMark, mark_of
-from redis_kit.pageviews.http.beacon import INCLUDE, ROUTE
+from redis_kit.pageviews.beacon import INCLUDE, ROUTE
 from redis_kit.pageviews.settings import PageViewSettings
 
 OURS = "redis_kit.pageviews.middleware.PageViewMiddleware"

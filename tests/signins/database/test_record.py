@@ -8,8 +8,8 @@ from redis_kit.core import connections
 from redis_kit.core.errors import KeyConflict, RedisUnavailable
 from redis_kit.signins.database import record
 from redis_kit.signins.database.models import SignInDay
-from redis_kit.signins.database.rebuild import Rebuild
-from redis_kit.signins.users.base import SignInUser
+from redis_kit.signins.database.record import Rebuild
+from redis_kit.signins.users import SignInUser
 from tests.app.models import User
 from tests.signins.people import numbers, saved
 from tests.signins.support.crowd import Crowd

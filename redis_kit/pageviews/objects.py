@@ -1,7 +1,9 @@
-"""The most viewed objects of a page, for the public: a function, and a view of a box."""
+"""Objects of models and their views: the most viewed ones for the public, and the numbers of many objects at once."""
 
-from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar, Literal
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator
+from datetime import date
+from operator import attrgetter
+from typing import Any, ClassVar, Literal, TypeVar
 
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.db.models import QuerySet
@@ -13,13 +15,15 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.pageviews import periods
-from redis_kit.pageviews.counter import PageViews
+from redis_kit.pageviews.counter import PageViews, Visitors, of_many, top, trending
+from redis_kit.pageviews.pages import NO_KEY, encoded
 from redis_kit.pageviews.pages import page as page_of_view
-from redis_kit.pageviews.questions import numbers
 
-MOST = 100
+MOST_POPULAR, MOST_ANNOTATED = 100, 1000
 SPARE = 20  # further keys that are read, as some objects may be deleted, or not for everyone
+NOTHING = 0, Visitors(0)
 By = Literal["now", "day", "week", "month"]
+Object = TypeVar("Object")
 
 
 def popular(queryset: QuerySet[Any], page: str, n: int = 5, *, by: By = "day", key: str = "pk") -> list[Any]:
@@ -37,8 +41,15 @@ def _popular(queryset: QuerySet[Any], page: str, n: int, by: By, key: str) -> li
     """Return what popular() returns, and None while Redis is unavailable."""
     if not hasattr(queryset, "filter"):
         raise InvalidValue(f"queryset must be a QuerySet, not {type(queryset).__name__}.")
-    whole_number("n", n, (1, MOST))
-    ranking = _ranking(PageViews(page), 2 * n + SPARE, by)
+    whole_number("n", n, (1, MOST_POPULAR))
+    counted, most = PageViews(page), 2 * n + SPARE
+    if by == "now":
+        flow: Flow[Any] = trending(counted.encoded, most)
+    elif by in ("day", "week", "month"):
+        flow = top(counted.encoded, periods.period_of(periods.now().date(), by), most)
+    else:
+        raise InvalidValue(f"by is {by!r}; it must be 'now', 'day', 'week' or 'month'.")
+    ranking = counted.run_flow(flow, if_open=None)
     if ranking is None:
         return None
     views = dict(_values(queryset, key, ranking))
@@ -46,7 +57,7 @@ def _popular(queryset: QuerySet[Any], page: str, n: int, by: By, key: str) -> li
     places = {value: place for place, value in enumerate(views)}
     objects.sort(key=lambda each: places[getattr(each, key)])
     for each in objects:
-        each.page_views = views[getattr(each, key)]
+        each.page_views = None if by == "now" else views[getattr(each, key)]
     return objects[:n]
 
 
@@ -89,18 +100,7 @@ class PopularView(ListView):  # type: ignore[type-arg]  # has no parameters at r
         return response
 
 
-def _ranking(views: PageViews, n: int, by: By) -> Iterable[tuple[str, int | None]] | None:
-    """Return keys of objects as text, with their views; None while Redis is unavailable."""
-    if by == "now":
-        trends = views.run_flow(numbers.trending(views.encoded, n), if_open=None)
-        return None if trends is None else [(trend.name, None) for trend in trends]
-    if by not in ("day", "week", "month"):
-        raise InvalidValue(f"by is {by!r}; it must be 'now', 'day', 'week' or 'month'.")
-    flow: Flow[Any] = numbers.top(views.encoded, periods.period_of(periods.now().date(), by), n)
-    return views.run_flow(flow, if_open=None)
-
-
-def _values(queryset: QuerySet[Any], key: str, ranking: Iterable[tuple[str, int | None]]) -> Iterator[tuple[Any, Any]]:
+def _values(queryset: QuerySet[Any], key: str, ranking: Iterable[tuple[str, float]]) -> Iterator[tuple[Any, float]]:
     """Yield the keys as values of the field. Others, such as ``(other)``, are left out."""
     field = queryset.model._meta.pk if key == "pk" else queryset.model._meta.get_field(key)
     for text, views in ranking:
@@ -108,3 +108,55 @@ def _values(queryset: QuerySet[Any], key: str, ranking: Iterable[tuple[str, int 
             yield field.to_python(text), views
         except ValidationError:
             continue
+
+
+def with_views(
+    objects: Iterable[Object],
+    page: str,
+    *,
+    start: date | None = None,
+    end: date | None = None,
+    key: str | Callable[[Object], Any] = "pk",
+) -> list[Object]:
+    """Return the objects of a queryset, a page of a paginator or a list with ``page_views`` and ``page_visitors``.
+
+    ``page`` is the name under which they are counted, and ``key`` the attribute that is their key, or a function that
+    returns it; an object without one, such as one that is not saved, has 0. The range is that of ``PageViews.views()``.
+    One round trip for all, however many there are. Raises InvalidValue for over 1000 objects, for which you should ask
+    page by page.
+    """
+    listed = list(objects)
+    names = _names(listed, page, key)
+    flow = of_many([*filter(None, names)], periods.days(start, end))
+    return _annotated(listed, names, PageViews(page).run_flow(flow, if_open=()))
+
+
+async def awith_views(
+    objects: Iterable[Object] | AsyncIterable[Object],
+    page: str,
+    *,
+    start: date | None = None,
+    end: date | None = None,
+    key: str | Callable[[Object], Any] = "pk",
+) -> list[Object]:
+    """See with_views()."""
+    listed = [each async for each in objects] if isinstance(objects, AsyncIterable) else list(objects)
+    names = _names(listed, page, key)
+    flow = of_many([*filter(None, names)], periods.days(start, end))
+    return _annotated(listed, names, await PageViews(page).arun_flow(flow, if_open=()))
+
+
+def _names(objects: list[Any], page: str, key: str | Callable[[Any], Any]) -> list[str]:
+    """Return the names under which objects are counted, "" for one without a key."""
+    if len(objects) > MOST_ANNOTATED:
+        count = len(objects)
+        raise InvalidValue(f"These are {count} objects; with_views() takes at most {MOST_ANNOTATED}. Use a paginator.")
+    key_of = attrgetter(key) if isinstance(key, str) else key
+    return ["" if (value := key_of(each)) in NO_KEY else encoded(page, value) for each in objects]
+
+
+def _annotated(objects: list[Any], names: list[str], figures: Iterable[tuple[int, Visitors]]) -> list[Any]:
+    read = iter(figures)
+    for each, name in zip(objects, names, strict=True):
+        each.page_views, each.page_visitors = next(read, NOTHING) if name else NOTHING
+    return objects

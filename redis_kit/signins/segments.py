@@ -6,10 +6,9 @@ leaves a key there.
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date
 from functools import reduce
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue
@@ -21,10 +20,11 @@ from redis_kit.core.values.sequences import batched
 from redis_kit.signins import keys
 from redis_kit.signins.settings import SignInSettings
 
-DAY, FIRST = "day", "first"
 FEW = 8  # days whose bitmaps are read by one command: a longer one would keep the server from others
 CHUNK = 1000  # ids in one round trip
 MOST = 10_000_000  # ids
+EVERYONE = keys.ERASED  # the bitmap of those erased tells who is left
+Bitmaps = Mapping[str, int]  # by the part of their keys that is the same in all buckets
 
 
 class SignInStore(Primitive):
@@ -44,34 +44,17 @@ class SignInModel(SignInStore):
         self.model = model
 
 
-class Part(NamedTuple):
-    """A bitmap that a segment needs: of a day, of the users whose first day it was, or of all users."""
-
-    kind: str
-    day: date | None = None
-
-    @property
-    def in_key(self) -> str:
-        """Return the part of its key that is the same in all buckets."""
-        if self.day is None:
-            return keys.ERASED
-        return keys.active_part(self.day) if self.kind == DAY else keys.first_part(self.day)
-
-
-EVERYONE = Part("everyone")
-Bitmaps = Mapping[Part, int]
-
-
 class Segment:
     """A set of users. Joined with others, it gives another one: ``new & ~back``. Counting or listing it asks Redis."""
 
-    def __init__(self, activity: SignInModel, parts: frozenset[Part], joined: Callable[[Bitmaps], int]) -> None:
+    def __init__(self, activity: SignInModel, parts: frozenset[str], joined: Callable[[Bitmaps], int]) -> None:
         self.activity, self.parts, self.joined = activity, parts, joined
 
     @classmethod
-    def any_of(cls, activity: SignInModel, parts: Sequence[Part]) -> "Segment":
+    def any_of(cls, activity: SignInModel, parts: Iterable[str]) -> "Segment":
         """Return the users who are in at least one of these bitmaps."""
-        return cls(activity, frozenset(parts), lambda bitmaps: reduce(operator.or_, map(bitmaps.__getitem__, parts)))
+        names = frozenset(parts)
+        return cls(activity, names, lambda bitmaps: reduce(operator.or_, map(bitmaps.__getitem__, names)))
 
     def __and__(self, other: "Segment") -> "Segment":
         """Return the users who are in both."""
@@ -134,14 +117,13 @@ class Segment:
 
     def _by_bucket(self) -> Flow[list[int]]:
         """Return the users of each bucket as a number, without erased ones."""
-        bitmaps = yield from _read(sorted(self.parts, key=repr), keys.tags(self.activity.encoded))
+        bitmaps = yield from _read(sorted(self.parts), keys.tags(self.activity.encoded))
         return [self.joined(each) & each[EVERYONE] for each in bitmaps]
 
 
-def _read(parts: Sequence[Part], tags: Sequence[str]) -> Flow[list[Bitmaps]]:
+def _read(parts: Sequence[str], tags: Sequence[str]) -> Flow[list[Bitmaps]]:
     """Return the bitmaps of each bucket as numbers, and that of all users who were not erased. One round trip."""
-    in_keys = [part.in_key for part in (*parts, EVERYONE)]
-    calls = [Call("MGET", *keys.in_bucket(tag, in_keys)) for tag in tags]
+    calls = [Call("MGET", *keys.in_bucket(tag, [*parts, EVERYONE])) for tag in tags]
     replies = yield Batch([*calls, *(Call("LLEN", keys.members(tag)) for tag in tags)])
     return [
         _numbers(parts, bitmaps, length)
@@ -149,10 +131,9 @@ def _read(parts: Sequence[Part], tags: Sequence[str]) -> Flow[list[Bitmaps]]:
     ]
 
 
-def read_joined(parts: Sequence[Part], tags: Sequence[str]) -> Flow[list[int]]:
+def read_joined(parts: Sequence[str], tags: Sequence[str]) -> Flow[list[int]]:
     """Return for each part the users of these buckets as one number: joining few large ones is fast. One round trip."""
-    in_keys = [part.in_key for part in parts]
-    buckets = [keys.in_bucket(tag, in_keys) for tag in tags]
+    buckets = [keys.in_bucket(tag, parts) for tag in tags]
     calls = [Call("MGET", *bucket) for bucket in buckets]
     replies = yield Spread(Call("MGET", *chain(*buckets)), calls) if len(parts) <= FEW else Batch(calls)
     bitmaps = [bits or b"" for reply in replies for bits in reply]
@@ -168,7 +149,7 @@ def places(users: int) -> Iterable[int]:
             yield from (8 * at + bit for bit in range(8) if byte & 0x80 >> bit)
 
 
-def _numbers(parts: Sequence[Part], bitmaps: Sequence[bytes | None], length: int) -> Bitmaps:
+def _numbers(parts: Sequence[str], bitmaps: Sequence[bytes | None], length: int) -> Bitmaps:
     *users, erased = (int.from_bytes(bits or b"", "little") for bits in bitmaps)
     return {**dict(zip(parts, users, strict=True)), EVERYONE: _first_places(length) & ~erased}
 

@@ -8,9 +8,9 @@ import pytest
 
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.signins import days
-from redis_kit.signins.cohorts.segments import SignInStore
 from redis_kit.signins.errors import NoneLeft
-from redis_kit.signins.users.changes import Changes
+from redis_kit.signins.segments import SignInStore
+from redis_kit.signins.users import SignInUser
 from tests.app.models import User
 from tests.fixtures.process import wait_for
 from tests.signins.people import numbers, saved
@@ -129,14 +129,14 @@ def test_covered_days_take_at_most_92_bytes_of_a_year(kit):
     kit.options(SIGNINS={"MAKE_UPS": 31, "FREEZES": 31})
     user, chance, first = saved(next(numbers)), random.Random(3), date(TODAY.year - 1, 1, 1)
     days = sorted(chance.sample(range(365), 24))
-    changes = Changes(User, user.pk)
+    changes = SignInUser(User, user.pk)
     for at in range(365):
         day = first + DAY * at
         if at not in days:
             user.sign_in(day)
     for made_up, frozen in zip(days[::2], days[1::2], strict=True):
-        SignInStore().run_flow(changes.make_up(first + DAY * made_up, first + DAY * made_up + DAY))
-        SignInStore().run_flow(changes.freeze(first + DAY * frozen, first + DAY * frozen))
+        SignInStore().run_flow(changes.cover("make_up", first + DAY * made_up, first + DAY * made_up + DAY))
+        SignInStore().run_flow(changes.cover("freeze", first + DAY * frozen, first + DAY * frozen))
     (year,) = (key for key in kit.keys() if ":year:" in key)
     assert kit.client.strlen(year) <= 92
     months = [user.sign_in_calendar(first.year, month) for month in range(1, 13)]
@@ -167,7 +167,7 @@ def test_year_of_the_site_is_erased_though_the_system_is_not_yet_in_it(kit, monk
     monkeypatch.setattr(days, "now", present.astimezone)
     user = saved(next(numbers))
     user.sign_in(present.date())
-    changes = Changes(type(user), user.pk)
+    changes = SignInUser(type(user), user.pk)
     year = changes.year_key(present.year)
     assert kit.client.exists(year)
     assert SignInStore().run_flow(changes.erase())

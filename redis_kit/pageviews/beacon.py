@@ -1,8 +1,7 @@
 """The beacon: a request by which a browser reports a view of a page from a cache, a CDN or another server."""
 
 import asyncio
-from functools import cache, partial
-from typing import Any
+from functools import cache
 
 from django.core import signing
 from django.db import connections
@@ -13,11 +12,9 @@ from django.views.decorators.http import require_POST
 
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
-from redis_kit.pageviews.http.events import arecord, event_of, headers_of, record
+from redis_kit.pageviews.middleware import arecord, record
 from redis_kit.pageviews.pages import Key, checked
-from redis_kit.pageviews.rules import is_early, opted_out
 from redis_kit.pageviews.settings import PageViewSettings
-from redis_kit.pageviews.tally import Event
 
 SALT = "redis_kit.pageviews.beacon"
 LONGEST = 8192  # bytes of a request's body
@@ -52,7 +49,7 @@ def beacon(request: HttpRequest) -> HttpResponse:
     page = _reported(request, conf.section(PageViewSettings))
     if isinstance(page, HttpResponse):
         return page
-    record(request, partial(_counts, request), partial(_event, request, page))
+    record(request, None, page)
     return _done()
 
 
@@ -63,7 +60,7 @@ async def abeacon(request: HttpRequest) -> HttpResponse:
     page = _reported(request, conf.section(PageViewSettings))
     if isinstance(page, HttpResponse):
         return page
-    await arecord(request, partial(_counts, request), partial(_event, request, page))
+    await arecord(request, None, page)
     return _done()
 
 
@@ -93,16 +90,6 @@ def _reported(request: HttpRequest, options: PageViewSettings) -> tuple[str, str
     except (signing.BadSignature, ValueError):
         return HttpResponse("The page is unknown.", status=400, content_type="text/plain")
     return name, key
-
-
-def _counts(request: HttpRequest, options: PageViewSettings) -> bool:
-    headers = headers_of(request)
-    return not is_early(headers) and not (options.RESPECT_OPT_OUT and opted_out(headers))
-
-
-def _event(request: HttpRequest, page: tuple[str, str], user: Any, options: PageViewSettings) -> Event | None:
-    referrer, query = request.POST.get("referrer", ""), request.POST.get("query", "")
-    return event_of(request, None, page, user=user, referrer=referrer, query=query, options=options)
 
 
 def _done() -> HttpResponse:

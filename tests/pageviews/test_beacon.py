@@ -12,8 +12,8 @@ from django.urls import resolve
 
 from redis_kit.core.errors import ConfigurationError, InvalidName
 from redis_kit.pageviews import PageViews, dropped, flush, page_token
+from redis_kit.pageviews.beacon import abeacon, beacon, beacon_url
 from redis_kit.pageviews.buffer import buffer
-from redis_kit.pageviews.http.beacon import abeacon, beacon, beacon_url
 from tests.pageviews.urls import BROWSER
 
 FORM = "application/x-www-form-urlencoded"
@@ -146,7 +146,7 @@ def test_beacon_is_synchronous_without_a_loop_or_with_atomic_requests(site, monk
 
 
 def test_error_of_this_process_is_counted_and_answered(report, site, monkeypatch, caplog):
-    monkeypatch.setattr("redis_kit.pageviews.http.beacon.event_of", lambda *args, **options: 1 / 0)
+    monkeypatch.setattr("redis_kit.pageviews.middleware.event_of", lambda *args, **options: 1 / 0)
     assert report().status_code == 204
     assert dropped().failed == 1
     assert "A page view was not counted: " in caplog.text
