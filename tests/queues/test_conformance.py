@@ -128,7 +128,7 @@ def test_dead_jobs_of_many_queues(any_kit):
     queue, known = look_up(["none", "news", "mail"], "a")
     assert (queue, known.job.reason) == ("news", "news: no")
     assert look_up(["none", "news"], "b") == ("none", None)
-    found = inspect({"mail": 1, "news": 1, "none": 0}, {})
+    found = inspect(["mail", "news"], {})
     assert {(name, group.cause.error) for name, group in found.groups} == {("mail", "mail"), ("news", "news")}
     assert found.looked_at == 2
 
@@ -140,7 +140,7 @@ def test_large_dead_jobs_of_many_queues_are_read_in_part(kit, monkeypatch):
         queue.put_many(["x" * 900] * 5)
         for job in queue.claim(5):
             queue.nack(job, max_attempts=1)
-    assert inspect({"mail": 5, "news": 5}, {}).looked_at == 6
+    assert inspect(["mail", "news"], {}).looked_at == 6
 
 
 def test_many_queues_at_a_look(any_kit, twin):

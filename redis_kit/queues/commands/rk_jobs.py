@@ -13,9 +13,9 @@ from redis_kit.queues.commands.base import QueueCommand, add_filters, jobs
 from redis_kit.queues.engine.done import DoneJob
 from redis_kit.queues.engine.job import JobInfo, State, cause
 from redis_kit.queues.engine.message import tags_of
-from redis_kit.queues.management.manage import ANY, Wanted
+from redis_kit.queues.management.manage import ANY, JobFilter
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.reports.job_pages import LISTED_THROUGH, first_jobs, latest_done
+from redis_kit.queues.reports.job_pages import LISTED_THROUGH, first_jobs
 from redis_kit.queues.reports.stats import Errors, queue_counts, queue_names
 
 STATES: tuple[State, ...] = ("running", "ready", "scheduled", "dead")
@@ -52,7 +52,7 @@ class Command(QueueCommand):
 
     def run(self, *, name: str | None, using: str, task: str | None, tag: str | None, **options: Any) -> None:
         """List the jobs. Two round trips, one for each state of a queue, and more with a task or a tag."""
-        wanted = Wanted(task, tag=tag)
+        wanted = JobFilter(task, tag=tag)
         names = queue_names(using=using) if name is None else [self.queue(name, using).name]
         errors: Errors = {}
         if options["state"] == "done":
@@ -67,8 +67,10 @@ class Command(QueueCommand):
             self.write_lines(_text(listed, wanted))
         self.fail_for(errors, names)
 
-    def _list_done(self, queues: Sequence[Queue], wanted: Wanted, *, limit: int, **options: Any) -> None:
-        rows = [(queue.name, info) for queue in queues for info in queue.run_flow(latest_done(queue, limit, wanted))]
+    def _list_done(self, queues: Sequence[Queue], wanted: JobFilter, *, limit: int, **options: Any) -> None:
+        rows = [
+            (queue.name, info) for queue in queues for info in queue.run_flow(first_jobs(queue, "done", limit, wanted))
+        ]
         if options["json"]:
             self.write_json([{"queue": name, **info._asdict()} for name, info in rows])
         elif rows:
@@ -80,14 +82,14 @@ class Command(QueueCommand):
 
 
 def _listed(
-    queue: Queue, counts: Any, wanted: Wanted, *, state: State | None, limit: int, **options: Any
+    queue: Queue, counts: Any, wanted: JobFilter, *, state: State | None, limit: int, **options: Any
 ) -> Iterator[Listed]:
     for each in STATES:
         if state in (None, each) and (total := getattr(counts, each)):
             yield Listed(queue.name, each, queue.run_flow(first_jobs(queue, each, limit, wanted)), total)
 
 
-def _text(listed: Sequence[Listed], wanted: Wanted) -> Iterator[str]:
+def _text(listed: Sequence[Listed], wanted: JobFilter) -> Iterator[str]:
     rows = [(part.queue, info) for part in listed for info in part.jobs]
     if rows:
         yield from aligned([JOB_COLUMNS, *(_job_row(queue, info) for queue, info in rows)], right=(5,))

@@ -213,7 +213,7 @@ class QueuesPanel(QueueChoicePanel):
         yield from queues_page.figures(reports)
         yield from of_features()
         dead = {name: report.counts.dead for name, report in reports.items()}
-        findings = inspect(dead, errors)
+        findings = inspect([name for name, count in dead.items() if count], errors)
         yield from queues_page.unreadable(errors)
         listed, pages = self.page_of(reports, busy=queues_page.busy)
         yield from queues_page.queues(listed, slug=self.slug if self.viewer.may(MANAGE) else "")

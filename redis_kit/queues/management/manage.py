@@ -2,17 +2,21 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import chain
+from sys import maxsize
 from typing import Any, NamedTuple
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow, single
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.steps import Call
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.core.values.sequences import batched, several
 from redis_kit.queues import validation
-from redis_kit.queues.engine import job, message
+from redis_kit.queues.engine import done, job, message
 from redis_kit.queues.engine.calls import QueueScript
+from redis_kit.queues.engine.done import DoneJob
 from redis_kit.queues.engine.feature import all_parts, provided
 from redis_kit.queues.engine.job import JobInfo, State
 from redis_kit.queues.engine.spread import spread
@@ -22,63 +26,97 @@ LIST_JOBS, GET_JOB, DELETE, REQUEUE = (
 )
 CHUNK = 500  # jobs in one call
 HEAD = 512  # bytes of a record, which hold its numbers and the name of its task
-PAGE = 1000  # dead jobs in one call
+PAGE = 1000  # jobs in one call of a search
 LOOKED_THROUGH = 10_000  # running jobs in a search for the worker of one
 MOST_BYTES = 16 * 1024 * 1024  # read by one call
 UNCUT = 2**31
 STOPPING = 2  # the reply for a running job
 STATES = ("ready", "scheduled", "running", "dead")
 PURGED = ("ready", "scheduled", "dead")
-_ORDERS: Mapping[str, Callable[[JobInfo], Any]] = {  # of the jobs of several parts
+_ORDERS: Mapping[str, Callable[[Any], Any]] = {  # of the jobs of several parts
     "ready": lambda info: (-info.priority, info.due),
     "scheduled": lambda info: info.due,
     "running": lambda info: info.worker or "",
     "dead": lambda info: -(info.died or 0),
+    "done": lambda info: -info.ended,
 }
 
 
-class Wanted(NamedTuple):
-    """Which jobs are wanted: those of a task, those that died of an error, and those with a tag; None for any."""
+class JobFilter(NamedTuple):
+    """Which jobs are meant: those of a task, those that died of an error, and those with a tag; None for any."""
 
     task: str | None = None
     error: str | None = None
     tag: str | None = None
 
-    def matches(self, info: JobInfo) -> bool:
+    def matches(self, info: JobInfo | DoneJob) -> bool:
         """Return whether a job is one of them. The first bytes of its body are enough."""
-        cause = job.cause(info)
-        has_tag = self.tag is None or self.tag in message.tags_of(info.body)
-        return self.task in (None, cause.task) and self.error in (None, cause.error) and has_tag
+        if isinstance(info, DoneJob):
+            return self.fits(info.task, "", info.tags)
+        return self.fits(message.task_of(info.body), info.reason, message.tags_of(info.body))
+
+    def fits(self, task: str, reason: str, tags: Sequence[str]) -> bool:
+        """Return whether a job with this task, reason of its death and tags is one of them."""
+        has_error = self.error in (None, job.error_of(reason))
+        return self.task in (None, task) and has_error and (self.tag is None or self.tag in tags)
 
 
-ANY = Wanted()
+ANY = JobFilter()
+
+
+class Page(NamedTuple):
+    """Jobs of one part of a queue and their places: fewer than the limit if they are large.
+
+    ``rest`` is the place after which there may be more, b"" at the end.
+    """
+
+    jobs: list[Any]
+    places: list[bytes]
+    rest: bytes
 
 
 def peek(queue: Primitive, limit: int, state: State) -> Flow[list[JobInfo]]:
     """Read jobs of one state."""
     whole_number("limit", limit, validation.LIMIT)
     validation.one_of("state", state, STATES)
-    replies = yield from spread().each(queue, lambda part: single(peek_step(part, limit, state)))
-    return merged(state, [page(state, reply) for reply in replies], limit)
+    pages = yield from spread().each(queue, partial(read, state=state, limit=limit, cut=UNCUT))
+    return merged(state, [page.jobs for page in pages], limit)
 
 
-def merged(state: State, jobs: Sequence[list[JobInfo]], limit: int) -> list[JobInfo]:
+def merged(state: State, jobs: Sequence[list[Any]], limit: int) -> list[Any]:
     """Return the first jobs of several parts of a queue, each given in the order of peek()."""
     if len(jobs) == 1:
         return jobs[0]
-    return sorted((info for some in jobs for info in some), key=_ORDERS[state])[:limit]
+    return sorted(chain.from_iterable(jobs), key=_ORDERS[state])[:limit]
 
 
-def peek_step(
-    queue: Primitive, limit: int, state: State, *, offset: int = 0, cut: int = UNCUT, share: int = 1
-) -> ScriptCall:
-    """Return the step that reads jobs, cut to their first bytes; ``share`` steps are sent together."""
-    return LIST_JOBS(queue.key(""), state, offset, "", limit, cut, MOST_BYTES // share)
+def read(
+    queue: Primitive, state: State, limit: int, *, after: bytes = b"", cut: int = HEAD, share: int = 1
+) -> Flow[Page]:
+    """Read jobs of one part of a queue, done ones from the latest; of a body what cause() and tags_of() need.
+
+    ``share`` pages are read in one round trip.
+    """
+    if state == "done":
+        entries = yield Call("XREVRANGE", queue.key("done"), b"(" + after if after else b"+", "-", "COUNT", limit)
+        jobs = {id: info for id, fields in entries if (info := done.read(id, fields))}
+        return Page(list(jobs.values()), list(jobs), entries[-1][0] if len(entries) == limit else b"")
+    reply = yield LIST_JOBS(queue.key(""), state, after, limit, cut, MOST_BYTES // share)
+    return Page(job.stored(state, reply[5]), reply[4], reply[6])
 
 
-def page(state: State, reply: Sequence[Any]) -> list[JobInfo]:
-    """Return the jobs in the reply to peek_step()."""
-    return job.stored(state, reply[5])
+def find(
+    queue: Primitive, state: State, wanted: JobFilter, *, limit: int = maxsize, most: int = maxsize
+) -> Flow[list[Any]]:
+    """Read the first ``limit`` jobs that match among the first ``most`` of a part of a queue. See read()."""
+    matching: list[Any] = []
+    after, looked_at = b"", 0
+    while True:
+        page = yield from read(queue, state, limit if wanted == ANY else PAGE, after=after)
+        matching += filter(wanted.matches, page.jobs)
+        after, looked_at = page.rest, looked_at + len(page.jobs)
+        if not after or looked_at >= most or len(matching) >= limit:
+            return matching[:limit]
 
 
 def get(queue: Primitive, id: str) -> Flow[JobInfo | None]:
@@ -139,11 +177,6 @@ def requeue_step(base: str, id: str, *, state: State) -> ScriptCall:
     return REQUEUE(base, state, 0, id)
 
 
-def heads_step(queue: Primitive, limit: int, *, offset: int = 0, share: int = 1) -> ScriptCall:
-    """Return the step that reads dead jobs, the latest first, as far as cause() needs them."""
-    return peek_step(queue, limit, "dead", offset=offset, cut=HEAD, share=share)
-
-
 def requeue(
     queue: Primitive,
     ids: Iterable[str] | None = None,
@@ -154,7 +187,7 @@ def requeue(
     limit: int | None = None,
 ) -> Flow[int]:
     """Make dead jobs ready: some by their ids, those of a cause or with a tag, or the oldest."""
-    wanted = Wanted(task, error, tag)
+    wanted = JobFilter(task, error, tag)
     if ids is not None:
         if wanted != ANY or limit is not None:
             raise InvalidValue("requeue() takes either ids, or task, error, tag and limit.")
@@ -168,7 +201,7 @@ def requeue(
     return (yield from spread().until(queue, limit, partial(_requeue_matching, wanted=wanted)))
 
 
-def _requeue_matching(queue: Primitive, limit: int | None, *, wanted: Wanted) -> Flow[int]:
+def _requeue_matching(queue: Primitive, limit: int | None, *, wanted: JobFilter) -> Flow[int]:
     latest_first = yield from find(queue, "dead", wanted)
     return (yield from _requeue(queue, ids=[dead.id for dead in reversed(latest_first)][:limit]))
 
@@ -178,22 +211,6 @@ def _requeue(queue: Primitive, *, ids: Sequence[str]) -> Flow[int]:
     for some in batched(ids, CHUNK):
         moved += yield REQUEUE(queue.key(""), "dead", 0, *some)
     return moved
-
-
-def find(
-    queue: Primitive, state: State, wanted: Wanted, *, limit: int | None = None, most: int | None = None
-) -> Flow[list[JobInfo]]:
-    """Read the first ``limit`` jobs of a state that match, among the first ``most``: as far as cause() needs them."""
-    matching: dict[str, JobInfo] = {}  # a job that comes in between shifts the others, so that one may be seen twice
-    offset, size = 0, limit if limit and wanted == ANY else PAGE
-    while (limit is None or len(matching) < limit) and (most is None or offset < most):
-        reply = yield peek_step(queue, size, state, offset=offset, cut=HEAD)
-        jobs = page(state, reply)
-        matching |= {info.id: info for info in jobs if wanted.matches(info)}
-        offset += len(jobs)
-        if not jobs or offset >= getattr(job.QueueCounts(*reply[:4]), state):
-            break
-    return list(matching.values())[:limit]
 
 
 def counts(queue: Primitive) -> Flow[job.QueueCounts]:

@@ -1,15 +1,16 @@
 """Dead jobs by their cause: the task and the name of the error, which is the reason up to its first colon."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from redis_kit.core.errors import RedisFailure
-from redis_kit.core.flow import Flow, single
+from redis_kit.core.flow import Flow
+from redis_kit.core.gather import gather
 from redis_kit.core.primitive import Primitive
-from redis_kit.core.steps import Batch
 from redis_kit.queues.engine.job import Cause, JobInfo, cause
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.management import manage
+from redis_kit.queues.management.manage import Page
 from redis_kit.queues.queue import Queue, over
 
 MOST = 1000  # dead jobs looked at
@@ -34,12 +35,6 @@ def groups(jobs: Iterable[JobInfo]) -> list[Group]:
     return sorted(groups.values(), key=lambda group: -group.jobs)
 
 
-def latest(queue: Primitive) -> Flow[list[Group]]:
-    """Return the groups of the latest 1000 dead jobs. One round trip."""
-    replies = yield from spread().each(queue, lambda part: single(manage.heads_step(part, manage.PAGE)))
-    return groups(manage.merged("dead", [manage.page("dead", reply) for reply in replies], manage.PAGE))
-
-
 class Findings(NamedTuple):
     """Groups of dead jobs with their queues, and how many dead jobs were read."""
 
@@ -47,27 +42,32 @@ class Findings(NamedTuple):
     looked_at: int
 
 
-def inspect(dead: Mapping[str, int], errors: dict[str, RedisFailure]) -> Findings:
-    """Group the latest dead jobs of queues, given their number by queue. One round trip.
+def inspect(queues: Sequence[str], errors: dict[str, RedisFailure] | None = None) -> Findings:
+    """Group the latest dead jobs of queues. One round trip.
 
-    The error of a queue that can't be read is stored in ``errors``.
+    The error of a queue that can't be read is stored in ``errors``; without it the error is raised.
     """
-    names = [name for name, count in dead.items() if count]
-    return over("default").run_flow(_inspect(names, errors)) if names else Findings([], 0)
+    return over("default").run_flow(_inspect(queues, errors)) if queues else Findings([], 0)
 
 
-def _inspect(names: Sequence[str], errors: dict[str, RedisFailure]) -> Flow[Findings]:
+def _inspect(names: Sequence[str], errors: dict[str, RedisFailure] | None) -> Flow[Findings]:
     existing = yield from spread().existing(names)
     places = [(name, shard) for name in names for shard in existing[name]]
-    share = len(places)
-    steps = [manage.heads_step(Queue(shard), max(1, MOST // share), share=share) for _, shard in places]
-    replies = yield Batch(steps, lenient=True)
+    reading = [heads(Queue(shard), len(places)) for _, shard in places]
+    pages = yield from gather(reading, return_exceptions=True)
     by_queue: dict[str, list[list[JobInfo]]] = {}
-    for (name, _), reply in zip(places, replies, strict=True):
-        if isinstance(reply, RedisFailure):
-            errors[name] = reply
+    for (name, _), page in zip(places, pages, strict=True):
+        if not isinstance(page, Exception):
+            by_queue.setdefault(name, []).append(page.jobs)
+        elif errors is not None and isinstance(page, RedisFailure):
+            errors[name] = page
         else:
-            by_queue.setdefault(name, []).append(manage.page("dead", reply))
+            raise page
     jobs = {name: manage.merged("dead", several, MOST) for name, several in by_queue.items()}
     rows = [(name, group) for name, found in jobs.items() for group in groups(found)]
     return Findings(sorted(rows, key=lambda pair: -pair[1].jobs), sum(map(len, jobs.values())))
+
+
+def heads(queue: Primitive, share: int) -> Flow[Page]:
+    """Read the latest dead jobs of one part of queues that are ``share`` parts together."""
+    return manage.read(queue, "dead", max(1, MOST // share), share=share)

@@ -82,6 +82,7 @@ def test_large_jobs_are_seen_in_parts(queue, monkeypatch):
     monkeypatch.setattr(manage, "MOST_BYTES", 1000)
     queue.put_many(["x" * 400] * 9)
     assert len(queue.peek()) == 3
+    assert len(queue.run_flow(manage.find(queue, "ready", manage.ANY, limit=8))) == 8
 
 
 @pytest.mark.parametrize("state", manage.STATES)

@@ -58,12 +58,10 @@ def test_task_is_read_from_the_beginning_of_a_body(body, name):
 
 
 def test_large_jobs_are_read_no_further_than_needed(queue):
-    from redis_kit.core import connections
-
     die(queue, "ValueError: no", size=100_000)
-    reply = manage.heads_step(queue, 10).run(connections.client())
-    assert sum(map(len, reply[5])) < 1000
-    assert cause(*manage.page("dead", reply)) == Cause("shop.tasks.send", "ValueError")
+    (dead,) = queue.run_flow(failures.heads(queue, 1)).jobs
+    assert len(dead.body) < 1000
+    assert cause(dead) == Cause("shop.tasks.send", "ValueError")
 
 
 @pytest.mark.parametrize("page", [1, 3, 1000])
