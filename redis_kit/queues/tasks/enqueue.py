@@ -33,8 +33,8 @@ from redis_kit.queues.errors import InvalidArguments
 from redis_kit.queues.framework import heard, normalize_json, task_enqueued
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.tasks import expiry, middleware, registry
-from redis_kit.queues.tasks.options import OPTIONS_OF_A_CALL, outbox_of
+from redis_kit.queues.tasks import middleware, registry
+from redis_kit.queues.tasks.options import OPTIONS_OF_A_CALL, expires_ms, outbox_of
 from redis_kit.queues.tasks.result import EnqueuedJob
 from redis_kit.queues.tasks.task import Task, arguments
 
@@ -225,7 +225,7 @@ class Enqueuer:
         """Return new calls with their results. All are checked."""
         conf.warn_unless_installed()
         task = self.task
-        dump = message.dumper(task.module_path, expires=expiry.milliseconds(task.expires), tags=tuple(task.tags))
+        dump = message.dumper(task.module_path, expires=expires_ms(task.expires), tags=tuple(task.tags))
         counts, context = registry.counts(task.func), int(task.takes_context)
         every_args, every_kwargs, every_call = list[Any](), list[Any](), list[PackedCall]()
         for place, each in enumerate(calls):
@@ -272,7 +272,7 @@ def _without_collector() -> Iterator[None]:
 
 def body_of(task: Task[..., Any], args: Any, kwargs: Any, extra: Extra | None = None) -> bytes:
     """Return the message of a call, with the context of its span. Raises NotSerializable and PayloadTooLarge."""
-    expires = 0 if task.expires is None else expiry.milliseconds(task.expires)
+    expires = 0 if task.expires is None else expires_ms(task.expires)
     trace = headers = None
     if conf.section(KitSettings).TRACING:
         trace = spans.tracer().sent(task.module_path, task.queue_name)

@@ -9,7 +9,7 @@ from typing import Any
 from redis_kit.queues.engine.done import ack_of
 from redis_kit.queues.errors import NotTaken
 from redis_kit.queues.features.handover.routes import Route, Routes
-from redis_kit.queues.tasks import expiry
+from redis_kit.queues.tasks import retry
 from redis_kit.queues.worker.run.attempt import Attempt, Middleware, WorkerContext
 from redis_kit.queues.worker.run.endings import failed
 from redis_kit.queues.worker.run.runner import Departure, JobRunner
@@ -83,7 +83,7 @@ class HandedOver(Departure):
         with suppress(Exception):  # it is recorded when a thread begins the job
             attempt.load(runner.recorder_of)
             call = attempt.call
-            if call.extra or not call.task or expiry.expired(attempt.job, call):
+            if call.extra or not call.task or retry.expired(attempt.job, call):
                 return False
             return route_of(self._routes, attempt) is self._route
         return False
