@@ -8,7 +8,7 @@ from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.primitive import Primitive, with_own_init
 from redis_kit.queues import signals
 from redis_kit.queues.engine import claim, enqueue, liveness
-from redis_kit.queues.engine.feature import lane_of, provided
+from redis_kit.queues.engine.feature import provided
 from redis_kit.queues.engine.job import Job, JobInfo, PauseInfo, QueueCounts, State
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.engine.unique import UniqueKey, Until
@@ -60,8 +60,8 @@ class Queue(Primitive):
 
         Raises NotSerializable, PayloadTooLarge, InvalidValue. One round trip, and another for a process's first job.
         """
-        key, lane = _key(unique, unique_until, replace), lane_of(self.name, group)
-        placed = yield from enqueue.put_payload(self, payload, id, key, delay=delay, priority=priority, lane=lane)
+        key, turn = _key(unique, unique_until, replace), enqueue.turn_of(self, delay, priority, group)
+        placed = yield from enqueue.put_payload(self, payload, id, key, turn)
         yield from signals.announcement(Queue, self.name, [placed.id] if placed.created else [])
         return placed.id
 
@@ -74,9 +74,9 @@ class Queue(Primitive):
         Payloads are taken as they are sent; an error leaves those sent before in the queue.
         """
         ids: list[str] = []
-        lane = lane_of(self.name, group)
+        turn = enqueue.turn_of(self, delay, priority, group)
         for jobs in enqueue.new_jobs(payloads):
-            added = yield from enqueue.put_many(self, jobs, delay=delay, priority=priority, lane=lane)
+            added = yield from enqueue.put_many(self, jobs, turn)
             yield from signals.announcement(Queue, self.name, added)
             ids += added
         return ids

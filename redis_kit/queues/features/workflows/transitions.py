@@ -170,15 +170,8 @@ def _put(job: StepJob) -> Any:
     if job.backend is not None:
         run_after = history.milliseconds(due) if due and not relative else None
         body = history.line(timezone.now(), run_after, job.backend) + body
-    return queue_calls.put(
-        base_of(job.queue),
-        [(job.id, body)],
-        delay=due if relative else 0,
-        due=0 if relative else due,
-        priority=job.priority,
-        own=True,
-        lane=job.lane,
-    )
+    turn = queue_calls.Turn(0 if relative else due, due if relative else 0, job.priority, job.lane)
+    return queue_calls.put(base_of(job.queue), [(job.id, body)], turn, own=True)
 
 
 def base_of(queue: str) -> str:
