@@ -1,18 +1,16 @@
 """Reading and changing the jobs of a queue, as flows."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from sys import maxsize
 from typing import Any, NamedTuple
 
-from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow, single
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Call
-from redis_kit.core.values.numbers import whole_number
-from redis_kit.core.values.sequences import batched, several
+from redis_kit.core.values.sequences import batched
 from redis_kit.queues import validation
 from redis_kit.queues.engine import done, job, message
 from redis_kit.queues.engine.calls import QueueScript
@@ -75,14 +73,6 @@ class Page(NamedTuple):
     rest: bytes
 
 
-def peek(queue: Primitive, limit: int, state: State) -> Flow[list[JobInfo]]:
-    """Read jobs of one state."""
-    whole_number("limit", limit, validation.LIMIT)
-    validation.one_of("state", state, STATES)
-    pages = yield from spread().each(queue, partial(read, state=state, limit=limit, cut=UNCUT))
-    return merged(state, [page.jobs for page in pages], limit)
-
-
 def merged(state: State, jobs: Sequence[list[Any]], limit: int) -> list[Any]:
     """Return the first jobs of several parts of a queue, each given in the order of peek()."""
     if len(jobs) == 1:
@@ -120,11 +110,7 @@ def find(
 
 
 def get(queue: Primitive, id: str) -> Flow[JobInfo | None]:
-    """Read one job."""
-    return (yield from spread().of_id(queue, id, partial(_get, id=id)))
-
-
-def _get(queue: Primitive, *, id: str) -> Flow[JobInfo | None]:
+    """Read one job of a part of a queue."""
     (reply,) = yield GET_JOB(queue.key(""), validation.identifier("id", id), LOOKED_THROUGH)
     return job_info(reply)
 
@@ -142,15 +128,11 @@ def job_info(reply: list[bytes]) -> JobInfo | None:
     return job.stored(state, reply[1:])[0]
 
 
-def delete(queue: Primitive, id: str) -> Flow[bool]:
-    """Remove a job that no worker has."""
+def change(queue: Primitive, id: str, step: Callable[[str, str], ScriptCall]) -> Flow[int]:
+    """Carry out a step in the part of a queue that has a job, and return the answer. Raises InvalidValue."""
     validation.identifier("id", id)
-    return bool((yield from spread().of_id(queue, id, lambda part: single(delete_step(part.key(""), id)))))
-
-
-def delete_step(base: str, id: str, *, state: str = "") -> ScriptCall:
-    """Return the step that deletes a job that no worker has, or that is in a state."""
-    return DELETE(base, state, 0, id)
+    answer: int = yield from spread().of_id(queue, id, lambda part: single(step(part.key(""), id)))
+    return answer
 
 
 def cancel(queue: Primitive, id: str, ttl_ms: int | None = None) -> Flow[int]:
@@ -158,18 +140,12 @@ def cancel(queue: Primitive, id: str, ttl_ms: int | None = None) -> Flow[int]:
 
     Return 0 if it neither waited nor ran, and STOPPING if its worker has yet to stop it.
     """
-    validation.identifier("id", id)
-    step = provided("canceller")
-    answer: int = yield from spread().of_id(queue, id, lambda part: single(step(part.key(""), id, ttl_ms=ttl_ms)))
-    return answer
+    return change(queue, id, partial(provided("canceller"), ttl_ms=ttl_ms))
 
 
-def run_now(queue: Primitive, id: str) -> Flow[bool]:
-    """Make a scheduled job ready."""
-    validation.identifier("id", id)
-    return bool(
-        (yield from spread().of_id(queue, id, lambda part: single(requeue_step(part.key(""), id, state="scheduled"))))
-    )
+def delete_step(base: str, id: str, *, state: str = "") -> ScriptCall:
+    """Return the step that deletes a job that no worker has, or that is in a state."""
+    return DELETE(base, state, 0, id)
 
 
 def requeue_step(base: str, id: str, *, state: State) -> ScriptCall:
@@ -177,48 +153,25 @@ def requeue_step(base: str, id: str, *, state: State) -> ScriptCall:
     return REQUEUE(base, state, 0, id)
 
 
-def requeue(
-    queue: Primitive,
-    ids: Iterable[str] | None = None,
-    *,
-    task: str | None = None,
-    error: str | None = None,
-    tag: str | None = None,
-    limit: int | None = None,
-) -> Flow[int]:
-    """Make dead jobs ready: some by their ids, those of a cause or with a tag, or the oldest."""
-    wanted = JobFilter(task, error, tag)
-    if ids is not None:
-        if wanted != ANY or limit is not None:
-            raise InvalidValue("requeue() takes either ids, or task, error, tag and limit.")
-        chosen = [validation.identifier("id", id) for id in several(ids, "ids")]
-        return sum((yield from spread().each(queue, partial(_requeue, ids=chosen))))
-    if wanted == ANY:
-        most = whole_number("limit", validation.LIMIT[1] if limit is None else limit, validation.LIMIT)
-        return (
-            yield from spread().until(queue, most, lambda part, count: single(REQUEUE(part.key(""), "dead", count)))
-        )
-    return (yield from spread().until(queue, limit, partial(_requeue_matching, wanted=wanted)))
-
-
-def _requeue_matching(queue: Primitive, limit: int | None, *, wanted: JobFilter) -> Flow[int]:
-    latest_first = yield from find(queue, "dead", wanted)
-    return (yield from _requeue(queue, ids=[dead.id for dead in reversed(latest_first)][:limit]))
-
-
-def _requeue(queue: Primitive, *, ids: Sequence[str]) -> Flow[int]:
+def requeue(queue: Primitive, *, ids: Sequence[str]) -> Flow[int]:
+    """Make dead jobs of a part of a queue ready."""
     moved = 0
     for some in batched(ids, CHUNK):
         moved += yield REQUEUE(queue.key(""), "dead", 0, *some)
     return moved
 
 
+def requeue_oldest(queue: Primitive, limit: int | None, *, wanted: JobFilter) -> Flow[int]:
+    """Make the oldest dead jobs of a part of a queue ready, or the oldest of those that match."""
+    if wanted == ANY:
+        count: int = yield REQUEUE(queue.key(""), "dead", limit)
+        return count
+    latest_first = yield from find(queue, "dead", wanted)
+    return (yield from requeue(queue, ids=[dead.id for dead in reversed(latest_first)][:limit]))
+
+
 def counts(queue: Primitive) -> Flow[job.QueueCounts]:
-    """Count jobs by state."""
-    return job.summed((yield from spread().each(queue, _counts)))
-
-
-def _counts(queue: Primitive) -> Flow[job.QueueCounts]:
+    """Count the jobs of a part of a queue by state."""
     return job.QueueCounts(*(yield count_step(queue.key(""))))
 
 
@@ -227,14 +180,9 @@ def count_step(base: str) -> ScriptCall:
     return LIST_JOBS(base, "")
 
 
-def purge(queue: Primitive, state: State) -> Flow[int]:
-    """Delete as many jobs of a state as there are at the start, so that it comes to an end."""
-    validation.one_of("state", state, PURGED)
-    return sum((yield from spread().each(queue, partial(_purge, state=state))))
-
-
-def _purge(queue: Primitive, *, state: State) -> Flow[int]:
-    stored = yield from _counts(queue)
+def purge(queue: Primitive, *, state: State) -> Flow[int]:
+    """Delete as many jobs of a part of a queue as are in a state at the start, so that it comes to an end."""
+    stored = yield from counts(queue)
     most: int = getattr(stored, state)
     deleted = 0
     while deleted < most:

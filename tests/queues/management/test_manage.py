@@ -205,7 +205,7 @@ def test_purge_goes_in_batches(queue, twin, kit, commands):
 def test_purge_ends_though_jobs_keep_coming(queue, monkeypatch):
     monkeypatch.setattr(manage, "CHUNK", 10)
     queue.put_many(range(30))
-    steps = manage.purge(queue, "ready")
+    steps = manage.purge(queue, state="ready")
     step = next(steps)
     for _ in range(3):
         reply = step.run(connections.client())
