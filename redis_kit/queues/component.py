@@ -25,7 +25,7 @@ class Queues(Component):
         "zremrangebyrank zremrangebyscore zrevrange zrevrank zscore"
     )
     panels = (
-        "redis_kit.queues.dashboard.panel.QueuesPanel",
+        "redis_kit.queues.dashboard.queues_page.QueuesPanel",
         "redis_kit.queues.dashboard.job_list_page.JobsPanel",
         "redis_kit.queues.dashboard.workers_page.WorkersPanel",
     )
