@@ -1,4 +1,7 @@
-"""The options of a task: checked when it is defined, and copied."""
+"""The options of a task: checked when it is defined, and copied.
+
+Apart from tasks, which need a framework of tasks: queues without one have limits and unique keys, too.
+"""
 
 import inspect
 from collections.abc import Container, Iterable, Mapping

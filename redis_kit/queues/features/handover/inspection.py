@@ -26,7 +26,7 @@ def read_hand_overs(using: str) -> Flow[dict[str, HandOvers]]:
 
 def _read(names: Iterable[str], using: str) -> Flow[dict[str, HandOvers]]:
     counts: dict[str, HandOvers] = {}
-    for name, reply in (yield from of_all(list(names), using, store.GET_HANDOVERS)):
+    for name, reply in (yield from of_all(names, using, store.GET_HANDOVERS)):
         if not isinstance(reply, RedisFailure) and (count := store.counted(reply)):
             counts[name] = store.merged(counts[name], count) if name in counts else count
     return counts

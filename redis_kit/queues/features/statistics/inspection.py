@@ -76,9 +76,7 @@ def read_runs(queues: Iterable[str], hours: int, using: str) -> Flow[StoredRuns]
     whole_number("hours", hours, (1, store.HOURS))
     present = 0
     blocks: dict[tuple[str, str], list[bytes]] = {}
-    for queue, reply in (
-        yield from of_all(list(dict.fromkeys(queues)), using, lambda base: store.LIST_RUNS(base, hours))
-    ):
+    for queue, reply in (yield from of_all(queues, using, lambda base: store.LIST_RUNS(base, hours))):
         if isinstance(reply, RedisFailure):
             continue
         present = max(present, reply[0])
