@@ -51,7 +51,7 @@ class Queues(Component):
         """Yield what does not exist: modules in options, packages. And the problems of our backends in ``TASKS``."""
         from redis_kit.queues.tasks import discovery, middleware
 
-        for problem in (*discovery.problems(), *discovery.problems_of_paths(), *middleware.problems()):
+        for problem in (*discovery.problems(), *middleware.problems()):
             yield problem.check_message
         for feature in features():
             yield from feature.checks()

@@ -414,7 +414,7 @@ class QueueTarget(NamedTuple):
 
 
 def _groups(name: str) -> list[Group]:
-    return [group for _, group in failures.inspect([existing(name).name]).groups]
+    return [group for _, group in failures.inspect([existing(name).name])]
 
 
 def existing(name: str) -> Queue:

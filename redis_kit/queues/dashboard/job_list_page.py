@@ -79,8 +79,8 @@ class JobsPanel(QueueChoicePanel):
         if any(wanted) and page.jobs and self._state in OF_STATES:
             yield self._matching()
         if page.groups and not cursor:
-            rows, looked_at = [(self.queue(), group) for group in page.groups], sum(group.jobs for group in page.groups)
-            yield queues_page.groups(rows, page.counts.dead, looked_at, linked=True)
+            rows = [(self.queue(), group) for group in page.groups]
+            yield queues_page.groups(rows, page.counts.dead, linked=True)
 
     retry_jobs = job_button("retry", _("Retry"), harmless=True)
     run_now_jobs = job_button("run_now", _("Run now"), harmless=True)

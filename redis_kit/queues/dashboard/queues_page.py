@@ -184,11 +184,12 @@ def unrunnable(report: QueueStats) -> list[UnknownCalls]:
     return [calls for calls in report.unknown if not calls.known]
 
 
-def groups(rows: Sequence[tuple[str, Group]], dead: int, looked_at: int, *, linked: bool) -> Table:
+def groups(rows: Sequence[tuple[str, Group]], dead: int, *, linked: bool) -> Table:
     """Return the groups of dead jobs with their queues. There are ``dead`` jobs; the latest ones were looked at.
 
     If ``linked``, the task of a group links to its jobs, and the latest of them to its page.
     """
+    looked_at = sum(group.jobs for _name, group in rows)
     latest = _("Dead jobs by task and error, the latest %s") % grouped(looked_at)
     return Table.of(
         latest if dead > looked_at else _("Dead jobs by task and error"),
@@ -478,16 +479,15 @@ class QueuesPanel(QueueChoicePanel):
         yield from figures(reports)
         yield from of_features()
         dead = {name: report.counts.dead for name, report in reports.items()}
-        findings = inspect([name for name, count in dead.items() if count], errors)
+        rows = inspect([name for name, count in dead.items() if count], errors)
         yield from unreadable(errors)
         listed, pages = self.page_of(reports, busy=busy)
         yield from queues(listed, slug=self.slug if self.viewer.may(MANAGE) else "")
         yield from pages
         yield from unknown(reports)
         yield from charts_of_all(reports)
-        if findings.groups:
-            may_manage = self.viewer.may(MANAGE)
-            yield groups(findings.groups, sum(dead.values()), findings.looked_at, linked=may_manage)
+        if rows:
+            yield groups(rows, sum(dead.values()), linked=self.viewer.may(MANAGE))
 
     pause = target_button(QueueTarget, QueueTarget.pause, _("Pause"), wants=TIME, explained="pause")
     resume = target_button(QueueTarget, QueueTarget.resume, _("Resume"))

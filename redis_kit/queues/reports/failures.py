@@ -35,22 +35,15 @@ def groups(jobs: Iterable[JobInfo]) -> list[Group]:
     return sorted(groups.values(), key=lambda group: -group.jobs)
 
 
-class Findings(NamedTuple):
-    """Groups of dead jobs with their queues, and how many dead jobs were read."""
-
-    groups: list[tuple[str, Group]]
-    looked_at: int
-
-
-def inspect(queues: Sequence[str], errors: dict[str, RedisFailure] | None = None) -> Findings:
-    """Group the latest dead jobs of queues. One round trip.
+def inspect(queues: Sequence[str], errors: dict[str, RedisFailure] | None = None) -> list[tuple[str, Group]]:
+    """Return the groups of the latest dead jobs of queues, with their queues. One round trip.
 
     The error of a queue that can't be read is stored in ``errors``; without it the error is raised.
     """
-    return over("default").run_flow(_inspect(queues, errors)) if queues else Findings([], 0)
+    return over("default").run_flow(_inspect(queues, errors)) if queues else []
 
 
-def _inspect(names: Sequence[str], errors: dict[str, RedisFailure] | None) -> Flow[Findings]:
+def _inspect(names: Sequence[str], errors: dict[str, RedisFailure] | None) -> Flow[list[tuple[str, Group]]]:
     existing = yield from spread().existing(names)
     places = [(name, shard) for name in names for shard in existing[name]]
     reading = [heads(Queue(shard), len(places)) for _, shard in places]
@@ -63,9 +56,9 @@ def _inspect(names: Sequence[str], errors: dict[str, RedisFailure] | None) -> Fl
             errors[name] = page
         else:
             raise page
-    jobs = {name: manage.merged("dead", several, MOST) for name, several in by_queue.items()}
-    rows = [(name, group) for name, found in jobs.items() for group in groups(found)]
-    return Findings(sorted(rows, key=lambda pair: -pair[1].jobs), sum(map(len, jobs.values())))
+    by_cause = {name: groups(manage.merged("dead", several, MOST)) for name, several in by_queue.items()}
+    rows = [(name, group) for name, found in by_cause.items() for group in found]
+    return sorted(rows, key=lambda row: -row[1].jobs)
 
 
 def heads(queue: Primitive, share: int) -> Flow[Page]:

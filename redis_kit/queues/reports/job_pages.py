@@ -7,10 +7,10 @@ from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, single
 from redis_kit.core.gather import gather
 from redis_kit.core.primitive import Primitive
-from redis_kit.core.steps import Batch, Call
+from redis_kit.core.steps import Call
 from redis_kit.queues import validation
 from redis_kit.queues.engine import job
 from redis_kit.queues.engine.done import DoneJob
@@ -70,8 +70,8 @@ def job_page(
     parts = [Queue(name, using=queue.using) for name in names]
     size, share = LOOKED_THROUGH if any(wanted) else limit, len(parts)
     flows: list[Flow[Any]] = [
-        _all([manage.count_step(part.key("")) for part in parts]),
-        _all([Call("XLEN", part.key("done")) for part in parts]),
+        gather([manage.counts(part) for part in parts]),
+        gather([single(Call("XLEN", part.key("done"))) for part in parts]),
         gather([failures.heads(part, share) for part in parts if state == "dead"]),
         *(
             manage.read(part, state, size, after=place, share=share)
@@ -79,7 +79,7 @@ def job_page(
         ),
     ]
     counted, lengths, dead, *pages = yield from gather(flows)
-    counts, done = job.summed([QueueCounts(*reply) for reply in counted]), sum(lengths)
+    counts, done = job.summed(counted), sum(lengths)
     groups = failures.groups(manage.merged("dead", [page.jobs for page in dead], failures.MOST))
     jobs: list[JobInfo | DoneJob] = []
     looked_at = 0
@@ -93,10 +93,6 @@ def job_page(
         if page.rest:
             return JobPage(counts, done, jobs, looked_at, _cursor(number, page.rest), groups)
     return JobPage(counts, done, jobs, looked_at, "", groups)
-
-
-def _all(steps: Sequence[Any]) -> Flow[list[Any]]:
-    return (yield Batch(steps)) if steps else []
 
 
 def _cursor(shard: int, place: bytes) -> str:
