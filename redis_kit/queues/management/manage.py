@@ -15,7 +15,7 @@ from redis_kit.queues import validation
 from redis_kit.queues.engine import done, job, message
 from redis_kit.queues.engine.calls import QueueScript
 from redis_kit.queues.engine.done import DoneJob
-from redis_kit.queues.engine.feature import all_parts, provided
+from redis_kit.queues.engine.feature import provided
 from redis_kit.queues.engine.job import JobInfo, State
 from redis_kit.queues.engine.spread import spread
 
@@ -113,11 +113,6 @@ def get(queue: Primitive, id: str) -> Flow[JobInfo | None]:
     """Read one job of a part of a queue."""
     (reply,) = yield GET_JOB(queue.key(""), validation.identifier("id", id), LOOKED_THROUGH)
     return job_info(reply)
-
-
-def details_step(base: str, id: str, errors: int, longest: int) -> ScriptCall:
-    """Return the step that reads all about a job with its latest errors; texts are at most ``longest`` bytes long."""
-    return GET_JOB(base, id, LOOKED_THROUGH, errors, longest, job=id, parts=all_parts() | {"details"})
 
 
 def job_info(reply: list[bytes]) -> JobInfo | None:
