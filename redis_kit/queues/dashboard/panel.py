@@ -9,16 +9,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.errors import InvalidValue, RedisKitError
-from redis_kit.core.panels import (
-    MOST_ROWS,
-    Content,
-    Field,
-    Pages,
-    Panel,
-    Table,
-    action,
-    target_action,
-)
+from redis_kit.core.panels import MOST_ROWS, Content, Field, Pages, Panel, Table, action, target_action
 from redis_kit.queues.dashboard import actions
 from redis_kit.queues.dashboard.actions import JobSelection
 from redis_kit.queues.engine.enqueue import MOST_NAMES

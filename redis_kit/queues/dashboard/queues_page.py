@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from operator import methodcaller
+from operator import itemgetter, methodcaller
 from time import time
 from typing import Any
 
@@ -65,6 +65,11 @@ LATE = 300  # seconds for which a queue's next job has been due, before that is 
 FAILING = 0.5  # share of failed attempts from which on that is an alert
 ATTEMPTS = 10  # fewer make no alert, whatever share of them failed
 NAMED = 3  # queues in a hint
+DEAD_JOBS = _("Dead jobs: %s")
+LATE_QUEUE = _("Late queue: %s")
+PAUSED_QUEUE = _("Paused queue: %s")
+FAILING_QUEUE = _("Failing queue: %s")
+ALERTS = (DEAD_JOBS, LATE_QUEUE, PAUSED_QUEUE, FAILING_QUEUE)
 FAILED = _(
     "%(failed)s of the %(attempts)s attempts of the last 30 minutes failed, the latest at most %(minutes)d min ago."
 )
@@ -280,41 +285,31 @@ def alerts(reports: Mapping[str, QueueStats], *, linked: bool) -> Iterator[Alert
 
     Of each kind the three worst ones and the number of the others. Queues without a worker are a figure.
     """
-    dead = {name: report.counts.dead for name, report in reports.items() if report.counts.dead}
-    waits = {
-        name: timedelta(seconds=report.wait)
-        for name, report in reports.items()
-        if report.wait is not None and report.wait > LATE
-    }
-    late = {name: wait for name, wait in waits.items() if not (reports[name].paused or reports[name].deserted)}
-    paused = {name: wait for name, wait in waits.items() if reports[name].paused}
-    failing = {name: share for name, report in reports.items() if (share := _failed_share(report)) >= FAILING}
-    kinds: tuple[tuple[Any, Mapping[str, Any], Any], ...] = (
-        (_("Dead jobs: %s"), dead, _("They failed for good. Retry or delete them.")),
-        (_("Late queue: %s"), late, _("The next job has been due for this time.")),
-        (_("Paused queue: %s"), paused, _("It is paused, and its next job has been due for this time.")),
-        (_("Failing queue: %s"), failing, None),
-    )
-    for title, values, hint in kinds:
-        alerts = []
-        for name in sorted(values, key=values.__getitem__, reverse=True):
-            value = f"{100 * values[name]:.0f} %" if values is failing else values[name]
-            about = hint or _failures(reports[name])
-            alerts.append(Alert(title % name, value, about, {"queue": name} if linked else {}))
-        yield from first_alerts(alerts)
+    by_title: dict[Any, list[tuple[float, Alert]]] = {title: [] for title in ALERTS}
+    for name, report in reports.items():
+        for title, measure, value, hint in _conditions(report):
+            by_title[title].append((measure, Alert(title % name, value, hint, {"queue": name} if linked else {})))
+    for found in by_title.values():
+        yield from first_alerts([alert for _, alert in sorted(found, key=itemgetter(0), reverse=True)])
 
 
-def _failed_share(report: QueueStats) -> float:
-    """Return which part of the attempts of the last 30 minutes failed; 0 for less than 10 attempts."""
-    failed, done = sum(report.failed[-MINUTES:]), sum(report.done[-MINUTES:])
-    return failed / (failed + done) if failed + done >= ATTEMPTS else 0.0
-
-
-def _failures(report: QueueStats) -> Any:
-    failed = report.failed[-MINUTES:]
-    attempts = sum(failed) + sum(report.done[-MINUTES:])
-    minutes = next(ago for ago, count in enumerate(reversed(failed), 1) if count)
-    return FAILED % {"failed": grouped(sum(failed)), "attempts": grouped(attempts), "minutes": minutes}
+def _conditions(report: QueueStats) -> Iterator[tuple[Any, float, Any, Any]]:
+    """Yield what needs attention in a queue: the title of an alert, how bad it is, the same for people, and a hint."""
+    if dead := report.counts.dead:
+        yield DEAD_JOBS, dead, dead, _("They failed for good. Retry or delete them.")
+    wait = report.wait or 0.0
+    if wait > LATE and report.paused:
+        about = _("It is paused, and its next job has been due for this time.")
+        yield PAUSED_QUEUE, wait, timedelta(seconds=wait), about
+    elif wait > LATE and not report.deserted:
+        yield LATE_QUEUE, wait, timedelta(seconds=wait), _("The next job has been due for this time.")
+    by_minute = report.failed[-MINUTES:]
+    failed = sum(by_minute)
+    attempts = failed + sum(report.done[-MINUTES:])
+    if attempts >= ATTEMPTS and failed / attempts >= FAILING:
+        minutes = next(ago for ago, count in enumerate(reversed(by_minute), 1) if count)
+        hint = FAILED % {"failed": grouped(failed), "attempts": grouped(attempts), "minutes": minutes}
+        yield FAILING_QUEUE, failed / attempts, f"{100 * failed / attempts:.0f} %", hint
 
 
 def charts_of_all(reports: Mapping[str, QueueStats]) -> Iterator[Bars | StackedBars]:
