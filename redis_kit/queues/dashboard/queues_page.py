@@ -47,7 +47,7 @@ from redis_kit.queues.engine.job import JobInfo, PauseInfo, QueueCounts, State
 from redis_kit.queues.limits import LimitInfo
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import job_pages, stats
-from redis_kit.queues.reports.failures import Group, inspect
+from redis_kit.queues.reports.job_pages import Group
 from redis_kit.queues.reports.lookup import look_up
 from redis_kit.queues.reports.stats import Errors, QueueHistory, QueueStats, queue_stats, read_names, read_reports
 from redis_kit.queues.reports.unknown_calls import UnknownCalls
@@ -474,7 +474,7 @@ class QueuesPanel(QueueChoicePanel):
         yield from figures(reports)
         yield from of_features()
         dead = {name: report.counts.dead for name, report in reports.items()}
-        rows = inspect([name for name, count in dead.items() if count], errors)
+        rows = job_pages.dead_by_cause([name for name, count in dead.items() if count], errors)
         yield from unreadable(errors)
         listed, pages = self.page_of(reports, busy=busy)
         yield from queues(listed, slug=self.slug if self.viewer.may(MANAGE) else "")

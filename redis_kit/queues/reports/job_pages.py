@@ -1,12 +1,15 @@
-"""The jobs of a queue in one state, page by page, and those among them of a task or an error."""
+"""The jobs of queues in one state: page by page, those of a task or an error, and dead ones by their cause.
+
+The cause is the task and the name of the error, which is the reason up to its first colon.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
-from redis_kit.core.errors import InvalidValue
+from redis_kit.core.errors import InvalidValue, RedisFailure
 from redis_kit.core.flow import Flow, single
 from redis_kit.core.gather import gather
 from redis_kit.core.primitive import Primitive
@@ -14,15 +17,13 @@ from redis_kit.core.steps import Call
 from redis_kit.queues import validation
 from redis_kit.queues.engine import job
 from redis_kit.queues.engine.done import DoneJob
-from redis_kit.queues.engine.job import JobInfo, QueueCounts, State
+from redis_kit.queues.engine.job import Cause, JobInfo, QueueCounts, State
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.management import manage
-from redis_kit.queues.management.manage import ANY, JobFilter
-from redis_kit.queues.queue import Queue
-from redis_kit.queues.reports import failures
-from redis_kit.queues.reports.failures import Group
+from redis_kit.queues.management.manage import ANY, JobFilter, Page
+from redis_kit.queues.queue import Queue, over
 
-LOOKED_THROUGH = 1000  # jobs in one call, for those that match
+LOOKED_THROUGH = 1000  # jobs in one call, for those that match, and dead jobs for their causes
 _POSITION = re.compile(rb"(\d{1,2}) ((?:parked|-?\d{1,20}(?:\.\d{1,17})?(?:e[+-]?\d{1,3})?) .+)", re.DOTALL)
 _POSITION_OF_DONE = re.compile(rb"(\d{1,2}) (\d{1,19}-\d{1,19})")
 LISTED_THROUGH = 10_000  # jobs of a state, for those of a task or with a tag
@@ -39,6 +40,15 @@ class TextFilter(JobFilter):
         text, error, tag = ((text or "").casefold() for text in self)
         in_texts = text in task.casefold() and error in reason.casefold()
         return in_texts and (not tag or tag in map(str.casefold, tags))
+
+
+class Group(NamedTuple):
+    """The dead jobs of one cause that were read: their number, and the latest and the first of them."""
+
+    cause: Cause
+    jobs: int
+    latest: JobInfo
+    first: JobInfo
 
 
 class JobPage(NamedTuple):
@@ -72,7 +82,7 @@ def job_page(
     flows: list[Flow[Any]] = [
         gather([manage.counts(part) for part in parts]),
         gather([single(Call("XLEN", part.key("done"))) for part in parts]),
-        gather([failures.heads(part, share) for part in parts if state == "dead"]),
+        gather([_heads(part, share) for part in parts if state == "dead"]),
         *(
             manage.read(part, state, size, after=place, share=share)
             for part, place in zip(parts[first:], chain([after], repeat(b"")), strict=False)
@@ -80,7 +90,7 @@ def job_page(
     ]
     counted, lengths, dead, *pages = yield from gather(flows)
     counts, done = job.summed(counted), sum(lengths)
-    groups = failures.groups(manage.merged("dead", [page.jobs for page in dead], failures.MOST))
+    causes = groups(manage.merged("dead", [page.jobs for page in dead], LOOKED_THROUGH))
     jobs: list[JobInfo | DoneJob] = []
     looked_at = 0
     for number, page in enumerate(pages, start=first):
@@ -89,10 +99,10 @@ def job_page(
             if wanted.matches(info):
                 jobs.append(info)
             if len(jobs) == limit:
-                return JobPage(counts, done, jobs, looked_at, _cursor(number, place), groups)
+                return JobPage(counts, done, jobs, looked_at, _cursor(number, place), causes)
         if page.rest:
-            return JobPage(counts, done, jobs, looked_at, _cursor(number, page.rest), groups)
-    return JobPage(counts, done, jobs, looked_at, "", groups)
+            return JobPage(counts, done, jobs, looked_at, _cursor(number, page.rest), causes)
+    return JobPage(counts, done, jobs, looked_at, "", causes)
 
 
 def _cursor(shard: int, place: bytes) -> str:
@@ -120,3 +130,44 @@ def first_jobs(queue: Primitive, state: State, limit: int, wanted: JobFilter = A
         queue, partial(manage.find, state=state, wanted=wanted, limit=limit, most=LISTED_THROUGH)
     )
     return manage.merged(state, by_part, limit)
+
+
+def groups(jobs: Iterable[JobInfo]) -> list[Group]:
+    """Return the groups of jobs given from the latest to the oldest, the largest group first."""
+    by_cause: dict[Cause, Group] = {}
+    for dead in jobs:
+        cause = job.cause(dead)
+        group = by_cause.get(cause, Group(cause, 0, dead, dead))
+        by_cause[cause] = group._replace(jobs=group.jobs + 1, first=dead)
+    return sorted(by_cause.values(), key=lambda group: -group.jobs)
+
+
+def dead_by_cause(queues: Sequence[str], errors: dict[str, RedisFailure] | None = None) -> list[tuple[str, Group]]:
+    """Return the groups of the latest dead jobs of queues, with their queues. One round trip.
+
+    The error of a queue that can't be read is stored in ``errors``; without it the error is raised.
+    """
+    return over("default").run_flow(_dead_by_cause(queues, errors)) if queues else []
+
+
+def _dead_by_cause(names: Sequence[str], errors: dict[str, RedisFailure] | None) -> Flow[list[tuple[str, Group]]]:
+    existing = yield from spread().existing(names)
+    places = [(name, shard) for name in names for shard in existing[name]]
+    reading = [_heads(Queue(shard), len(places)) for _, shard in places]
+    pages = yield from gather(reading, return_exceptions=True)
+    by_queue: dict[str, list[list[JobInfo]]] = {}
+    for (name, _), page in zip(places, pages, strict=True):
+        if not isinstance(page, Exception):
+            by_queue.setdefault(name, []).append(page.jobs)
+        elif errors is not None and isinstance(page, RedisFailure):
+            errors[name] = page
+        else:
+            raise page
+    by_cause = {name: groups(manage.merged("dead", several, LOOKED_THROUGH)) for name, several in by_queue.items()}
+    rows = [(name, group) for name, found in by_cause.items() for group in found]
+    return sorted(rows, key=lambda row: -row[1].jobs)
+
+
+def _heads(queue: Primitive, share: int) -> Flow[Page]:
+    """Read the latest dead jobs of one part of queues that are ``share`` parts together."""
+    return manage.read(queue, "dead", max(1, LOOKED_THROUGH // share), share=share)
