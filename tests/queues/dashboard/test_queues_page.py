@@ -352,7 +352,7 @@ def test_missing_group_is_an_error(mail, boss):
 
 
 def test_groups_are_of_a_thousand_jobs_at_most(mail, boss, monkeypatch):
-    monkeypatch.setattr("redis_kit.queues.reports.failures.MOST", 5)
+    monkeypatch.setattr("redis_kit.queues.reports.job_pages.LOOKED_THROUGH", 5)
     found = page(boss.get(PAGE))
     assert "Dead jobs by task and error, the latest 5" in [one.words for one in found.find("h2")]
 

@@ -51,8 +51,7 @@ def sinks_of_backends() -> dict[str, str]:
 
 def _read(names: Iterable[str], using: str) -> Flow[dict[str, HandOvers]]:
     counts: dict[str, HandOvers] = {}
-    replies = yield from of_all(list(names), using, lambda base: Call("HGETALL", f"{base}handovers"))
-    for name, reply in replies:
+    for name, reply in (yield from of_all(names, using, lambda base: Call("HGETALL", f"{base}handovers"))):
         if reply and not isinstance(reply, RedisFailure):
             count = _counted(reply)
             counts[name] = _merged(counts[name], count) if name in counts else count

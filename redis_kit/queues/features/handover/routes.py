@@ -25,7 +25,7 @@ from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import CorruptMessage, NotTaken
 from redis_kit.queues.features.handover.inspection import sinks_of_backends
 from redis_kit.queues.settings import QUEUE_OPTIONS, options_of
-from redis_kit.queues.tasks import expiry, registry
+from redis_kit.queues.tasks import registry, retry
 from redis_kit.queues.worker.run.attempt import Attempt, Middleware, WorkerContext
 from redis_kit.queues.worker.run.endings import failed
 from redis_kit.queues.worker.run.runner import Departure, JobRunner
@@ -299,7 +299,7 @@ class HandedOver(Departure):
     def _goes(self, attempt: Attempt, runner: JobRunner) -> bool:
         with suppress(Exception):  # it is recorded when a thread begins the job
             attempt.load(runner.recorder_of)
-            return not expiry.expired(attempt.job, attempt.call) and self._routes.of(attempt) is self._route
+            return not retry.expired(attempt.job, attempt.call) and self._routes.of(attempt) is self._route
         return False
 
     def _settled(self, number: int, answers: Sequence[tuple[Attempt, Answer]], runner: JobRunner) -> list[Done]:

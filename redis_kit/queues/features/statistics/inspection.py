@@ -77,8 +77,7 @@ def read_runs(queues: Iterable[str], hours: int, using: str) -> Flow[StoredRuns]
     whole_number("hours", hours, (1, HOURS))
     present = 0
     blocks: dict[tuple[str, str], list[bytes]] = {}
-    names = list(dict.fromkeys(queues))
-    for queue, reply in (yield from of_all(names, using, lambda base: LIST_RUNS(base, hours))):
+    for queue, reply in (yield from of_all(queues, using, lambda base: LIST_RUNS(base, hours))):
         if isinstance(reply, RedisFailure):
             continue
         present = max(present, reply[0])

@@ -272,8 +272,8 @@ def _put(job: StepJob) -> ScriptCall:
     if job.backend is not None:
         run_after = history.milliseconds(job.due) if job.due else None
         body = history.line(timezone.now(), run_after, job.backend) + body
-    base, delay, due = Queue(job.queue).key(""), job.delay, job.due
-    return calls.put(base, [(job.id, body)], delay=delay, due=due, priority=job.priority, own=True, lane=job.lane)
+    turn = calls.Turn(job.due, job.delay, job.priority, job.lane)
+    return calls.put(Queue(job.queue).key(""), [(job.id, body)], turn, own=True)
 
 
 def _failure(number: bytes, node: bytes, error: bytes) -> dict[str, str]:
