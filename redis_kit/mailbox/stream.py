@@ -6,9 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from time import monotonic
 from typing import Any
 
-from redis_kit.core.channels.listener import renew, subscribed
-from redis_kit.core.channels.subscription import Listen, Subscription
-from redis_kit.core.channels.wait import PASSING, in_turn
+from redis_kit.core.channels import PASSING, Listen, Subscription, in_turn, subscribed
 from redis_kit.core.flow import Flow
 from redis_kit.core.keys import encode
 from redis_kit.core.web.request_resources import close_databases, end_thread
@@ -55,7 +53,6 @@ class EventStream:
         """Return the next events, a comment if there were none for a while, or None at the end."""
         due = monotonic() + ALIVE
         while (now := monotonic()) < self._end:
-            renew(self.box.using, subscription)
             if not self._must_look:
                 publications = yield Listen(subscription, max(0.0, min(due, self._end) - now))
                 self._must_look = publications is None

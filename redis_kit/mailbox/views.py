@@ -11,7 +11,7 @@ from django.db import connections, transaction
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from django.views import View
 
-from redis_kit.core.channels.wait import PASSING, in_turn, until_found
+from redis_kit.core.channels import PASSING, in_turn, until_found
 from redis_kit.core.errors import InvalidName, InvalidValue, PoolExhausted, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.text import shortened
