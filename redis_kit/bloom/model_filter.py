@@ -20,7 +20,7 @@ from redis_kit.bloom.parameters import BloomParameters
 from redis_kit.bloom.settings import BloomSettings
 from redis_kit.core import conf
 from redis_kit.core.client.addresses import aliases
-from redis_kit.core.client.connection_checks import alias_missing
+from redis_kit.core.client.connection_options import alias_missing
 from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisKitError
 from redis_kit.core.flow import Flow
 from redis_kit.core.indexes.model_index import NO_VALUE, ModelIndex, indexes

@@ -11,20 +11,21 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from django.conf import settings
 
 from redis_kit.core import conf
-from redis_kit.core.client import connection_options
-from redis_kit.core.client.connection_checks import (
+from redis_kit.core.client.connection_options import (
+    OF_SENTINELS,
     OPTIONS,
     SCHEMES,
-    TLS,
+    TLS_OPTIONS,
+    TURN_TLS_ON,
     alias_missing,
     alias_problems,
     first_location,
     masked,
     node_urls,
     none_given,
+    tls_option_problems,
     top_level_problems,
 )
-from redis_kit.core.client.connection_options import OF_SENTINELS
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.settings import KitSettings
 
@@ -120,12 +121,10 @@ def require_tests(alias: str) -> None:
 
 def _tls_problems(alias: str, server: Address) -> Iterator[conf.Problem]:
     where = f"REDIS_KIT['CONNECTIONS'][{alias!r}]"
-    yield from connection_options.tls_problems(
-        where, server.all_options, is_secure=server.is_secure, remedy=connection_options.TURN_TLS_ON
-    )
+    yield from tls_option_problems(where, server.all_options, is_secure=server.is_secure, remedy=TURN_TLS_ON)
     of_sentinels = server.sentinel_options
     is_secure = bool(of_sentinels.get("ssl"))
-    yield from connection_options.tls_problems(
+    yield from tls_option_problems(
         f"{where}['SENTINEL_KWARGS']", of_sentinels, is_secure=is_secure, remedy="Add 'ssl': True there."
     )
 
@@ -186,7 +185,7 @@ def _from_cache(alias: str) -> Address:
     parts = urlsplit(first)
     named = {"username": parts.username, "password": parts.password, "db": parts.path.strip("/")}
     in_url = {name: unquote(value) for name, value in named.items() if value}
-    in_url |= {name: value for name, value in parse_qsl(parts.query) if name in (*OPTIONS, *TLS)}
+    in_url |= {name: value for name, value in parse_qsl(parts.query) if name in (*OPTIONS, *TLS_OPTIONS)}
     if "db" in in_url:
         extra["db"] = int(in_url.pop("db"))
     if SCHEMES.get(parts.scheme) == "rediss":
@@ -203,10 +202,10 @@ def _plain(url: str) -> str:
     """Return a URL with the scheme that redis-py knows, and without the options for other clients."""
     scheme, rest = url.split(":", 1)
     rest, _, query = rest.partition("?")
-    allowed = [part for part in query.split("&") if unquote(part.partition("=")[0]) in (*OPTIONS, *TLS)]
+    allowed = [part for part in query.split("&") if unquote(part.partition("=")[0]) in (*OPTIONS, *TLS_OPTIONS)]
     return f"{SCHEMES.get(scheme, scheme)}:{rest}{'?' if allowed else ''}{'&'.join(allowed)}"
 
 
 def _client_options(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
     lowered = {str(name).lower(): value for name, value in given.items()}
-    return {name: value for name, value in lowered.items() if name in (names or OPTIONS) or name in TLS}
+    return {name: value for name, value in lowered.items() if name in (names or OPTIONS) or name in TLS_OPTIONS}
