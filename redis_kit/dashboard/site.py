@@ -30,9 +30,8 @@ from redis_kit.core.settings import KitSettings
 from redis_kit.core.values.csv_rows import CSVWriter
 from redis_kit.core.web.page_marks import uncounted
 from redis_kit.dashboard.cells import MAX_TOOLTIP, Cell, cell, visible
-from redis_kit.dashboard.collect import collect, draw, may_view, panels, text_of
-from redis_kit.dashboard.forms import ActionButton, quoted, search_view
-from redis_kit.dashboard.overview import TileView, outages, tiles
+from redis_kit.dashboard.collect import TileView, collect, draw, may_view, outages, panels, text_of, tiles
+from redis_kit.dashboard.rendering import ActionButton, quoted, search_view
 from redis_kit.dashboard.settings import DashboardSettings
 
 INTERVALS = {2, 5, 10, 30}  # seconds between refreshes, for viewers to choose from

@@ -4,7 +4,7 @@ from redis_kit.dashboard.rendering import render
 
 def heights(*values):
     drawn = render(Bars("B", [("", value) for value in values]), {})
-    return [(piece.y, piece.height) for bar in drawn.bars for piece in bar.pieces]
+    return [(piece.y, piece.height) for bar in drawn.marks for piece in bar.pieces]
 
 
 def test_bars_start_at_the_bottom_and_the_tallest_reaches_the_top():
@@ -14,7 +14,7 @@ def test_bars_start_at_the_bottom_and_the_tallest_reaches_the_top():
 def test_chart_without_values_is_empty():
     assert heights(0, 0) == []
     assert heights(-5, float("nan"), float("inf"), 2) == [("0.0", "100.0")]
-    assert render(Bars("B", []), {}).bars == []
+    assert render(Bars("B", []), {}).marks == []
     assert [render(Bars("B", [("", value)]), {}).flat for value in (0, -1, 1e-9)] == [True, True, False]
 
 
@@ -24,7 +24,7 @@ def test_small_value_beside_a_large_one_is_visible():
 
 def test_bars_are_side_by_side_inside_the_chart():
     drawn = render(Bars("B", [(str(n), n) for n in range(24)]), {})
-    assert [bar.x for bar in drawn.bars] == [n * 10 + 1 for n in range(24)]
+    assert [bar.x for bar in drawn.marks] == [n * 10 + 1 for n in range(24)]
     assert (drawn.width, drawn.bar_width) == (240, 8)
     assert [label.text for label in drawn.drawn_labels] == ["0", "11", "23"]
 
@@ -44,13 +44,13 @@ def test_long_labels_have_room_and_a_chart_with_them_stands_alone():
 
 def test_chart_keeps_the_newest_of_too_many_bars():
     drawn = render(Bars("B", [(str(n), n) for n in range(1000)]), {})
-    assert (len(drawn.bars), drawn.bars[-1].label.text) == (400, "999")
+    assert (len(drawn.marks), drawn.marks[-1].label.text) == (400, "999")
 
 
 def test_parts_of_a_bar_stand_on_each_other():
     chart = StackedBars("S", ["a", "b", "c"], [("done", [3, 0, float("nan")]), ("failed", [1, 2, 0])])
     drawn = render(chart, {})
-    assert [[tuple(piece) for piece in bar.pieces] for bar in drawn.bars] == [
+    assert [[tuple(piece) for piece in bar.pieces] for bar in drawn.marks] == [
         [(1, "25.0", "75.0"), (2, "0.0", "25.0")],
         [(2, "50.0", "50.0")],
         [],

@@ -8,10 +8,10 @@ from redis_kit.dashboard.rendering import render
 
 def test_times_of_charts_are_shown_as_in_tables():
     drawn = render(Bars("B", [("a", timedelta(seconds=0.1699)), ("b", timedelta(0))]), {})
-    assert (drawn.highest.text, [bar.values[0].text for bar in drawn.bars]) == ("170 ms", ["170 ms", "0 ms"])
-    assert [[piece.height for piece in bar.pieces] for bar in drawn.bars] == [["100.0"], []]
+    assert (drawn.highest.text, [bar.values[0].text for bar in drawn.marks]) == ("170 ms", ["170 ms", "0 ms"])
+    assert [[piece.height for piece in bar.pieces] for bar in drawn.marks] == [["100.0"], []]
     lines = render(LineChart("L", ["a", "b"], [("p50", [Estimate(1.024), None])]), {})
-    assert (lines.highest.text, [value.text for point in lines.points for value in point.values]) == (
+    assert (lines.highest.text, [value.text for point in lines.marks for value in point.values]) == (
         "~1.1 s",
         ["~1.1 s", "–"],
     )
@@ -30,15 +30,15 @@ def test_lines_begin_at_the_left_and_break_at_gaps():
         "M0 75.0h0M20 25.0h0",
     ]
     assert (drawn.width, drawn.highest.text, drawn.flat) == (30, "4", False)
-    assert [value.text for value in drawn.points[1].values] == ["4", "–"]
-    assert [point.x for point in drawn.points] == [-5, 5, 15, 25]
+    assert [value.text for value in drawn.marks[1].values] == ["4", "–"]
+    assert [point.x for point in drawn.marks] == [-5, 5, 15, 25]
 
 
 def test_line_chart_may_have_no_values_or_too_many():
     assert render(LineChart("L", [], [("one", [])]), {}).flat
     assert render(LineChart("L", ["a"], [("one", [0])]), {}).flat
     drawn = render(LineChart("L", [str(n) for n in range(1000)], [("one", list(range(1000)))]), {})
-    assert (len(drawn.points), drawn.points[-1].values[0].text) == (400, "999")
+    assert (len(drawn.marks), drawn.marks[-1].values[0].text) == (400, "999")
 
 
 def test_lines_of_unequal_length_are_an_error():
