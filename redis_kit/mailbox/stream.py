@@ -3,13 +3,16 @@
 import json
 import random
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from time import monotonic
 from typing import Any
+
+from asgiref.sync import SyncToAsync
+from django.db import connections
 
 from redis_kit.core.channels import PASSING, Listen, Subscription, in_turn, subscribed
 from redis_kit.core.flow import Flow
 from redis_kit.core.keys import encode
-from redis_kit.core.web.request_resources import close_databases, end_thread
 from redis_kit.mailbox.chat import Chat
 from redis_kit.mailbox.errors import ChatNotFound, NotMember
 from redis_kit.mailbox.inbox import Inbox
@@ -110,3 +113,21 @@ def _event(data: Any, *, name: str = "", id: str = "") -> bytes:
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))  # no line ends in it
     lines = (f"event: {name}" if name else "", f"id: {id}" if id else "", f"data: {text}")
     return ("\n".join(filter(None, lines)) + "\n\n").encode()
+
+
+def close_databases() -> None:
+    """Close the database connections of this thread that are in no transaction. Django opens them again when needed."""
+    for connection in connections.all(initialized_only=True):
+        if connection.settings_dict["AUTOCOMMIT"] and not connection.in_atomic_block:
+            connection.close()
+
+
+def end_thread() -> None:
+    """End the thread in which Django runs sync code for this ASGI request, and close its database connections.
+
+    Otherwise both last as long as the request. Sync code that is called later gets another thread.
+    """
+    with suppress(AttributeError, LookupError):  # asgiref documents neither; without a context there is none
+        executor = SyncToAsync.context_to_thread_executor.pop(SyncToAsync.thread_sensitive_context.get())
+        executor.submit(close_databases)
+        executor.shutdown(wait=False)

@@ -14,9 +14,8 @@ from typing import Any, NoReturn, Self
 from redis.exceptions import NoScriptError, ResponseError
 
 from redis_kit.core.client import error_map, wire
-from redis_kit.core.client.deadlines import Deadline
 from redis_kit.core.client.pools import AsyncPool, Pool, Server
-from redis_kit.core.client.wire import packed
+from redis_kit.core.client.wire import Deadline, packed
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.steps import Argument, Command, writable
 

@@ -369,18 +369,18 @@ class Refresher(BackgroundSender):
 
 
 refresher = Refresher()
-os.register_at_fork(after_in_child=refresher.reset)
-on_shutdown(partial(refresher.flush, AT_EXIT))
-atexit.register(refresher.flush, AT_EXIT)
 _process = token_hex(4)
 
 
 def _forked() -> None:
     global _process
     _process = token_hex(4)
+    refresher.reset()
 
 
 os.register_at_fork(after_in_child=_forked)
+on_shutdown(partial(refresher.flush, AT_EXIT))
+atexit.register(refresher.flush, AT_EXIT)
 
 
 def _announcement(pk: str) -> str:
@@ -397,7 +397,7 @@ def _classes(model: type[Model]) -> Iterator[type[Model]]:
 def _follow(sender: type[Model], **kwargs: Any) -> None:
     """Connect a class with rows of an index. A listener to all classes would take the fast deletes from the others."""
     if any(issubclass(sender, index.model) for index in indexes(RowIndex)):
-        pre_delete.connect(_deleted, sender=sender, dispatch_uid="redis_kit.rows.deleted")
+        pre_delete.connect(_after, sender=sender, dispatch_uid="redis_kit.rows.deleted")
         for field in sender._meta.local_many_to_many:
             through: Any = field.remote_field.through
             m2m_changed.connect(
@@ -411,13 +411,8 @@ def _before(*, sender: type[Model], instance: Model, using: str, update_fields: 
             index.announce(instance)
 
 
-def _after(*, sender: type[Model], instance: Model, using: str, update_fields: Any, **kwargs: Any) -> None:
+def _after(*, sender: type[Model], instance: Model, using: str, update_fields: Any = None, **kwargs: Any) -> None:
     for index in _of(sender, update_fields):
-        _changed(index, instance, using)
-
-
-def _deleted(*, sender: type[Model], instance: Model, using: str, **kwargs: Any) -> None:
-    for index in _of(sender, None):
         _changed(index, instance, using)
 
 
