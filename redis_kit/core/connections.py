@@ -38,7 +38,7 @@ _breakers: dict[tuple[str, str], Breaker] = {}
 _least = 1  # connections that each pool may have, if MAX_CONNECTIONS is lower
 
 
-class LoopClients:
+class _LoopClients:
     """The clients of one loop. To be made while that loop runs."""
 
     def __init__(self) -> None:
@@ -114,10 +114,10 @@ def close() -> None:
 def _clients_of_loop() -> dict[Any, Any]:
     """Return the clients of the running loop, by alias and profile."""
     loop = asyncio.get_running_loop()
-    held: LoopClients | None = getattr(loop, LOOP_CLIENTS, None)
+    held: _LoopClients | None = getattr(loop, LOOP_CLIENTS, None)
     if held is None:
         _end_closed()
-        held = LoopClients()
+        held = _LoopClients()
         setattr(loop, LOOP_CLIENTS, held)
         with _lock:
             _loops.add(loop)

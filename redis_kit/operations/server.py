@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from math import ceil
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
@@ -93,17 +92,17 @@ class ServerReport(NamedTuple):
 
     connection: str
     where: str
-    info: Mapping[str, str] = MappingProxyType({})
-    options: Mapping[str, str] = MappingProxyType({})
-    keys: int | None = None
-    clock: float = 0.0
-    clock_error: float = 0.0
-    scripts_have_time: bool = False
-    user: str = ""
-    slow: Sequence[SlowCommand] = ()
-    refused: tuple[str, ...] = ()
-    missing: Sequence[MissingRights] = ()
-    memory: Sequence[ComponentMemory] = ()
+    info: Mapping[str, str]
+    options: Mapping[str, str]
+    keys: int | None
+    clock: float
+    clock_error: float
+    scripts_have_time: bool
+    user: str
+    slow: list[SlowCommand]
+    refused: tuple[str, ...]
+    missing: list[MissingRights]
+    memory: list[ComponentMemory]
     moved: int = 0
     error: str = ""
     primary: str = ""
@@ -148,7 +147,8 @@ def server_reports(
             reports.append(flow.run(_report(using, node.where, sample), node)._replace(primary=node.primary))
         except RedisUnavailable as error:
             failures.append(error)
-            reports.append(ServerReport(using, node.where, error=error.reason or str(error)))
+            unread: tuple[Any, ...] = ({}, {}, None, 0.0, 0.0, False, "", [], (), [], [])
+            reports.append(ServerReport(using, node.where, *unread, error=error.reason or str(error)))
     if len(failures) == len(nodes):
         raise failures[0]
     return reports

@@ -81,13 +81,13 @@ def plant():
     """Keep the clients of every loop, as a mapping with weak keys does whose values refer to them."""
     from redis_kit.core import connections
 
-    kept, held = [], connections.LoopClients.__init__
+    kept, held = [], connections._LoopClients.__init__
 
     def keep(self):
         held(self)
         kept.append((self, asyncio.get_running_loop()))
 
-    connections.LoopClients.__init__ = keep
+    connections._LoopClients.__init__ = keep
 
 
 def main(url, count, *planted):
