@@ -147,8 +147,8 @@ def server_reports(
             reports.append(flow.run(_report(using, node.where, sample), node)._replace(primary=node.primary))
         except RedisUnavailable as error:
             failures.append(error)
-            unread: tuple[Any, ...] = ({}, {}, None, 0.0, 0.0, False, "", [], (), [], [])
-            reports.append(ServerReport(using, node.where, *unread, error=error.reason or str(error)))
+            nothing = ServerReport(using, node.where, {}, {}, None, 0.0, 0.0, False, "", [], (), [], [])
+            reports.append(nothing._replace(error=error.reason or str(error)))
     if len(failures) == len(nodes):
         raise failures[0]
     return reports
