@@ -118,8 +118,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
                 raise Http404
             CSVWriter(response).writerows(islice(rows, MAX_ROWS))
         except RedisKitError as error:
-            self.message_user(request, visible(text_of(error))[:MAX_MESSAGE], messages.ERROR)
-            return redirect(self._back(panel))
+            return self._back_with(request, panel, visible(text_of(error))[:MAX_MESSAGE])
         return response
 
     def act(self, request: HttpRequest, slug: str, name: str) -> HttpResponse:
@@ -127,8 +126,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         panel = self._panel(request, slug)
         if request.method != "POST":
             text = _("Nothing was done: you were logged out. Press the button again.")
-            self.message_user(request, text, messages.WARNING)
-            return redirect(self._back(panel))
+            return self._back_with(request, panel, text, messages.WARNING)
         action = panel.actions().get(name)
         if action is None:
             raise Http404
@@ -141,8 +139,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
                 return self._run_action(request, panel, confirmation)
             return self._confirm(request, panel, confirmation)
         except RedisKitError as error:
-            self.message_user(request, visible(text_of(error))[:MAX_MESSAGE], messages.ERROR)
-            return redirect(self._back(panel))
+            return self._back_with(request, panel, visible(text_of(error))[:MAX_MESSAGE])
 
     def _confirm(
         self, request: HttpRequest, panel: Panel, confirmation: "Confirmation", refused: str = ""
@@ -162,17 +159,19 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
             if isinstance(error, InvalidValue) and confirmation.button.action.wants:
                 return self._confirm(request, panel, confirmation, reason)
             if not getattr(error, "indeterminate", False):
-                self.message_user(request, reason, messages.ERROR)
-                return redirect(self._back(panel))
-            message = _("The outcome is unknown.")
-            self.message_user(request, f"{message} {reason}", messages.ERROR)
+                return self._back_with(request, panel, reason)
+            message, level = _("The outcome is unknown."), messages.ERROR
+            shown = f"{message} {reason}"
         else:
-            message = answer.text
+            message, level = answer.text, messages.SUCCESS
             link = self._url("changelist") + answer.link
             shown = format_html('<a href="{}">{}</a>', link, message) if answer.link else message
-            self.message_user(request, shown, messages.SUCCESS)
         entry = self.model(slug=panel.slug, title=visible(confirmation.subject)[:MAX_SUBJECT])
         self.log_change(request, entry, confirmation.entry(message, MAX_MESSAGE))
+        return self._back_with(request, panel, shown, level)
+
+    def _back_with(self, request: HttpRequest, panel: Panel, text: str, level: int = messages.ERROR) -> HttpResponse:
+        self.message_user(request, text, level)
         return redirect(self._back(panel))
 
     def _overview(self, request: HttpRequest) -> str:
