@@ -107,26 +107,18 @@ def collect(panel: Panel, buttons: Mapping[str, ActionButton]) -> PanelContent:
     return content
 
 
-class _Drawn(NamedTuple):
-    """The content of a page and its HTML."""
-
-    figures: list[FigureView]
-    items: list[ItemView]
-    html: str
-
-
-_drawn: dict[tuple[str, str | None, str], _Drawn] = {}
+_drawn: dict[tuple[str, str | None, str], tuple[tuple[list[FigureView], list[ItemView]], str]] = {}  # views and HTML
 
 
 def draw(content: PanelContent, base: str) -> str:
     """Return the HTML of a panel's page. Most refreshes ask for the same, and to compare is quicker than to draw."""
-    key = content.panel.slug, get_language(), base
+    key, views = (content.panel.slug, get_language(), base), (content.figures, content.items)
     drawn = _drawn.get(key)
-    if drawn and not content.error and (drawn.figures, drawn.items) == (content.figures, content.items):
-        return drawn.html
+    if drawn and not content.error and drawn[0] == views:
+        return drawn[1]
     html = render_to_string("redis_kit/dashboard/_panel.html", {"content": content, "base": base})
     if not content.error:
-        _drawn[key] = _Drawn(content.figures, content.items, html)
+        _drawn[key] = views, html
     return html
 
 
