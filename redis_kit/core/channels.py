@@ -328,15 +328,11 @@ class _Listener:
                     self._live -= session.channels
             if self._subscribers:
                 used = monotonic()
-            elif monotonic() - used > LINGER and self._ends():
-                return
-
-    def _ends(self) -> bool:
-        with self._lock:
-            if self._subscribers or self._news:
-                return False
-            self._thread = None
-            return True
+            elif monotonic() - used > LINGER:
+                with self._lock:
+                    if not self._subscribers and not self._news:
+                        self._thread = None
+                        return
 
     def _change(self, channel: str, sessions: dict[Any, _Session]) -> set[str]:
         """Unsubscribe from a channel that nobody waits for, or return it if it needs a session."""

@@ -375,9 +375,7 @@ def _sentinel_option_problems(where: str, given: Any) -> Iterator[conf.Problem]:
             yield conf.Problem("E002", f"{where} has no option {name!r}.", hint)
 
 
-def tls_option_problems(
-    where: str, options: Mapping[str, Any], *, is_secure: bool, remedy: str
-) -> Iterator[conf.Problem]:
+def tls_problems(where: str, options: Mapping[str, Any], *, is_secure: bool, remedy: str) -> Iterator[conf.Problem]:
     """Yield the problems of a connection's options for TLS, in lower case. ``remedy`` says how to turn TLS on."""
     for name in filter(options.__contains__, TLS_OPTIONS):
         value, option = options[name], f"{where}['{name.upper()}']"
