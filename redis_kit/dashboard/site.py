@@ -302,12 +302,8 @@ def menu(here: str, *, may: Callable[[str], bool], url: Callable[..., str]) -> l
         if panels := [panel for panel in component.load_panels() if may_view(panel, may)]:
             title = cell(component.group or panels[0].title)
             pages = groups.setdefault(title.text, Group(title, [])).pages
-            pages += [_page(panel, here, url) for panel in panels]
+            pages += [Page(cell(panel.title), url("change", panel.slug), panel.slug == here) for panel in panels]
     return list(groups.values())
-
-
-def _page(panel: Panel, here: str, url: Callable[..., str]) -> Page:
-    return Page(cell(panel.title), url("change", panel.slug), panel.slug == here)
 
 
 class Confirmation:
@@ -319,9 +315,15 @@ class Confirmation:
 
     def __init__(self, button: ActionButton, given: Mapping[str, str], selected: Sequence[str] = ()) -> None:
         self.button, action = button, button.action
-        self.value = ""
-        if action.has_value:
-            self.value = _selected(selected) if "selected" in given else _value_of_field(given)
+        self.value = given.get("value", "").strip()
+        if not action.has_value:
+            self.value = ""
+        elif "selected" in given:
+            if not selected:
+                raise InvalidValue(_("Nothing was done: no row was selected."))
+            self.value = "\n".join(map(unquote, selected))  # one a line
+        elif "row" in given:
+            self.value = unquote(given["row"])
         if action.has_value and not self.value:
             raise InvalidValue(_("Nothing was done: the field was empty."))
         self.name = action.named(self.value)
@@ -370,15 +372,3 @@ class Confirmation:
         """Return the entry for the admin's log, cut at ``limit`` characters before the reason."""
         reason = f" {_('Reason: %s') % self.reason}" if self.reason else ""
         return visible(f"{self.subject} – {outcome}")[:limit] + reason
-
-
-def _selected(rows: Sequence[str]) -> str:
-    """Return the values of the rows that were selected, one a line. Raises InvalidValue if there are none."""
-    if not rows:
-        raise InvalidValue(_("Nothing was done: no row was selected."))
-    return "\n".join(map(unquote, rows))
-
-
-def _value_of_field(given: Mapping[str, str]) -> str:
-    row = given.get("row")
-    return given.get("value", "").strip() if row is None else unquote(row)
