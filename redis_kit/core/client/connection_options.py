@@ -277,8 +277,13 @@ def _entry_problems(where: str, given: Mapping[str, Any], *, for_tests: bool = F
     elif source == "EMBEDDED":
         yield from _embedded_problems(where, value, for_tests=for_tests)
     yield from _option_problems(where, given, source)
-    if source == "SENTINELS":
-        yield from _sentinel_problems(where, given)
+    if source != "SENTINELS":
+        return
+    yield from _sentinel_list_problems(where, value)
+    if not isinstance(given.get("SERVICE"), str) or not given["SERVICE"]:
+        yield conf.Problem("E003", f"{where} needs a 'SERVICE': the name that the sentinels know the primary by.")
+    if (inner := given.get("SENTINEL_KWARGS")) is not None:
+        yield from _sentinel_option_problems(f"{where}['SENTINEL_KWARGS']", inner)
 
 
 def url_problems(where: str, url: Any, beside: Sequence[str] = (), *, cluster: bool = False) -> Iterator[conf.Problem]:
@@ -316,14 +321,6 @@ def _server_problems(where: str, url: Any) -> Iterator[conf.Problem]:
         yield conf.Problem("E003", f"{where} is {masked(url)!r}; it must be a server's URL.", f"Schemes: {allowed}.")
 
 
-def _sentinel_problems(where: str, given: Mapping[str, Any]) -> Iterator[conf.Problem]:
-    yield from _sentinel_list_problems(where, given["SENTINELS"])
-    if not isinstance(given.get("SERVICE"), str) or not given["SERVICE"]:
-        yield conf.Problem("E003", f"{where} needs a 'SERVICE': the name that the sentinels know the primary by.")
-    if (inner := given.get("SENTINEL_KWARGS")) is not None:
-        yield from _sentinel_option_problems(f"{where}['SENTINEL_KWARGS']", inner)
-
-
 def _sentinel_list_problems(where: str, sentinels: Any, *, text_ports: bool = False) -> Iterator[conf.Problem]:
     try:
         pairs = [(host, int(port) if text_ports else port) for host, port in sentinels]
@@ -358,8 +355,15 @@ def _option_problems(where: str, given: Mapping[Any, Any], source: str) -> Itera
             continue
         if not isinstance(name, str) or name.lower() not in allowed:
             yield _unknown(where, name, source, allowed)
-        else:
-            yield from _wrong_value(where, name, value, cluster=source == "CLUSTER")
+            continue
+        option = _ALL[name.upper()]
+        if option.name in ("SERVICE", "SENTINEL_KWARGS"):
+            continue  # these have messages of their own
+        if not conf.matches(value, option.kind):
+            wanted, kind = conf.describe(option.kind), conf.described_value(value)
+            yield conf.Problem("E006", f"{where}['{name}'] is {kind}; it must be {wanted}.")
+        elif option.name == "DB":
+            yield from _database_problems(f"{where}['{name}']", str(value), cluster=source == "CLUSTER")
 
 
 def _sentinel_option_problems(where: str, given: Any) -> Iterator[conf.Problem]:
@@ -443,17 +447,6 @@ def _belongs_elsewhere(name: Any) -> str:
     if wanted.startswith("SENTINEL_") and (inner := wanted.removeprefix("SENTINEL_").lower()) in OF_SENTINELS:
         return f"It goes into 'SENTINEL_KWARGS': {{'{inner}': ...}}."
     return _ELSEWHERE.get(wanted, "")
-
-
-def _wrong_value(where: str, name: str, value: Any, *, cluster: bool) -> Iterator[conf.Problem]:
-    option = _ALL[name.upper()]
-    if option.name in ("SERVICE", "SENTINEL_KWARGS"):
-        return  # these have messages of their own
-    if not conf.matches(value, option.kind):
-        wanted, given = conf.describe(option.kind), conf.described_value(value)
-        yield conf.Problem("E006", f"{where}['{name}'] is {given}; it must be {wanted}.")
-    elif option.name == "DB":
-        yield from _database_problems(f"{where}['{name}']", str(value), cluster=cluster)
 
 
 def _database_problems(where: str, database: str, *, cluster: bool) -> Iterator[conf.Problem]:

@@ -10,8 +10,8 @@ import logging
 import os
 import select
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from io import BytesIO
 from operator import attrgetter
 from socket import socket
@@ -254,19 +254,12 @@ def abort_async(connection: Any) -> None:
 async def open_async(connection: Any, *, connect: float, read: float) -> None:
     """Open a connection. Each step has a limit: if a loop was late for one, the server is not at fault at the next."""
     try:
-        open_socket = connection._connect
+        open_socket, read_response = connection._connect, connection.read_response
     except AttributeError as error:
         _note_missing(error)
         async with Deadline(connect + read):
             await connection.connect()
         return
-    with _limited_steps(connection, open_socket, connect=connect, read=read):
-        await connection.connect()
-
-
-@contextmanager
-def _limited_steps(connection: Any, open_socket: Any, *, connect: float, read: float) -> Iterator[None]:
-    read_response = connection.read_response
 
     async def connect_in_time() -> None:
         async with Deadline(connect):
@@ -278,7 +271,7 @@ def _limited_steps(connection: Any, open_socket: Any, *, connect: float, read: f
 
     connection._connect, connection.read_response = connect_in_time, read_in_time
     try:
-        yield
+        await connection.connect()
     finally:
         del connection._connect, connection.read_response
 
