@@ -179,12 +179,8 @@ def _missing_path(setting: tuple[str, ...], path: str) -> Iterator[Problem]:
     except ImportError as error:
         place = setting[0] + "".join(f"[{option!r}]" for option in setting[1:])
         wrong = f"{place} has {path!r}, which can't be imported: {str(error).rstrip('.')}."
-        yield Problem("E002", wrong, _path_hint(setting, path))
-
-
-def _path_hint(setting: tuple[str, ...], path: str) -> str:
-    """Return the class that was probably meant. Names are compared first: the modules are what a project forgets."""
-    by_name = {right.rpartition(".")[2]: right for right in CLASSES[setting]}
-    if near := similar(path.rpartition(".")[2], by_name):
-        return f"Did you mean {by_name[near[0]]!r}?"
-    return f"Write {' or '.join(map(repr, by_name.values()))}."
+        # Names are compared first: the modules are what a project forgets.
+        by_name = {right.rpartition(".")[2]: right for right in CLASSES[setting]}
+        near = similar(path.rpartition(".")[2], by_name)
+        hint = f"Did you mean {by_name[near[0]]!r}?" if near else f"Write {' or '.join(map(repr, by_name.values()))}."
+        yield Problem("E002", wrong, hint)
