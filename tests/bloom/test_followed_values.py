@@ -1,21 +1,23 @@
-"""Indexes of fields: which values they get, when, and what a value that can't be added means."""
+"""Filters of fields: which values they get, when, and what a value that can't be added means."""
 
 import pytest
 from django.db import transaction
-from django.db.models import F, QuerySet, Value
+from django.db.models import F, Field, QuerySet, Value
 from django.db.models.functions import Concat
 from django.db.models.signals import pre_save
 
+from redis_kit.bloom import BloomQuerySet, ModelFilter, model_filter
 from redis_kit.core.errors import ConfigurationError, RedisUnavailable
-from redis_kit.core.indexes import field_index, model_index
-from redis_kit.core.indexes.field_index import FieldIndex
+from redis_kit.core.indexes import model_index
 from tests.app.models import Account, Kiosk, Leaflet, Place, Shop
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-class Recorded(FieldIndex):
-    """An index that only notes what it gets."""
+class Recorded(ModelFilter):
+    """A filter that only notes what it gets."""
+
+    types = (Field,)
 
     def __init__(self, *args):
         super().__init__(*args)
@@ -139,7 +141,7 @@ def test_second_index_of_a_field_and_fields_without_a_column_are_refused():
 
 
 def test_all_rows_are_read_in_batches_that_see_what_came_meanwhile(monkeypatch, django_assert_num_queries):
-    monkeypatch.setattr(field_index, "BATCH", 2)
+    monkeypatch.setattr(model_filter, "BATCH", 2)
     names = Recorded(Account, "name")
     Account.objects.bulk_create([Account(name=str(number)) for number in range(3)])
     values = names.read_values()
@@ -165,19 +167,18 @@ def test_rows_come_from_no_manager_of_the_model(monkeypatch):
 def test_rows_that_were_saved_in_bulk_are_added_now_and_at_the_commit():
     keys, names = Recorded(Account), Recorded(Account, "name")
     with transaction.atomic():
-        rows = Account.objects.bulk_create([Account(name="a"), Account(name="b")])
-        field_index.add_saved(Account, rows, "default")
+        rows = BloomQuerySet(Account).bulk_create([Account(name="a"), Account(name="b")])
         assert names.values == ["a", "b"]
     assert names.values == ["a", "b"] * 2
     assert keys.values == [row.pk for row in rows] * 2
-    field_index.add_updated(Account, {"name": "c", "balance": 5}, "default")
-    assert names.values[4:] == ["c"]
+    BloomQuerySet(Account).filter(name="a").update(name="c", balance=5)
+    assert names.values[4:] == ["c"] * 2
 
 
 def test_bulk_changes_whose_values_are_unknown_are_missed_changes(monkeypatch):
     monkeypatch.setattr(model_index, "_start_reporter", lambda: None)
     keys, names = Recorded(Account), Recorded(Account, "name")
-    field_index.add_saved(Account, [Account(name="a")], "default")
+    model_filter._add_saved(Account, [Account(name="a")], "default")
     assert (keys.misses_change(), names.misses_change()) == (True, False)
-    field_index.add_updated(Account, {"name": Concat(F("name"), Value("x"))}, "default")
+    BloomQuerySet(Account).update(name=Concat(F("name"), Value("x")))
     assert names.misses_change()

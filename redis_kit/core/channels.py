@@ -1,35 +1,185 @@
-"""One thread of a process that listens to all channels that somebody waits for, on one connection to each server.
+"""Channels: waits for something that is published, for flows of all components. Nobody polls.
 
-A server sends what is published in order, and nothing is lost while the connection lives. After another connection, and
-once a channel is subscribed to, its subscribers are told to look for themselves. So nobody polls.
+One thread of a process listens to all channels that somebody waits for, on one connection to each server. A server
+sends what is published in order, and nothing is lost while the connection lives. After another connection, and once a
+channel is subscribed to, its subscribers are told to look for themselves.
 """
 
+import asyncio
 import logging
 import os
 import socket
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from redis.exceptions import RedisError, ResponseError
 
 from redis_kit.core import conf, connections
-from redis_kit.core.channels.subscription import Subscription
 from redis_kit.core.client import error_map, wire
 from redis_kit.core.client.backoff import full_jitter
-from redis_kit.core.errors import RedisFailure, RedisUnavailable
+from redis_kit.core.errors import PoolExhausted, RedisFailure, RedisUnavailable
+from redis_kit.core.flow import Flow, Step
+from redis_kit.core.steps import Sleep
+from redis_kit.core.values.numbers import seconds
 
+AT_ONCE = 8  # steps of one event loop at a time
+TIMEOUT = (0.0, 3600.0)
+LONGEST = 30.0  # seconds without a publication after which a caller looks all the same
+PASSING = (RedisUnavailable, PoolExhausted)  # failures that may pass
+MOST = 256  # publications that wait for a caller; with one more it is told to look for itself
 PING = 1.0  # seconds of silence after which the server is asked whether it still is there
-logger = logging.getLogger("redis_kit")
 MAX_PAUSE = 1.0  # seconds between two tries to connect
 LINGER = 10.0  # seconds without a channel after which the thread ends
 LOST = (RedisError, OSError, RedisFailure)
+logger = logging.getLogger("redis_kit")
+_turns: "WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]" = WeakKeyDictionary()
 
 
-class Session:
+def until_found(
+    using: str,
+    channel: str,
+    look: Callable[[], Flow[Any]],
+    timeout: float,
+    follow: Callable[[Any, list[bytes]], Any] = lambda result, publications: None,
+) -> Flow[Any]:
+    """Look, and again after each publication on a channel, until there are ``messages`` or the time is over.
+
+    The result of a look may have ``next_look``: seconds until another one makes sense without a publication.
+    ``follow`` may return the next result from the last one and what was published since, and so save a look.
+    ``timeout`` is 0 to 3,600. A failure that may pass is raised at the first look, or at the end.
+    """
+    deadline, failures = monotonic() + seconds("timeout", timeout, TIMEOUT), 0
+    result = yield from look()
+    if result.messages or not timeout:
+        return result
+    publications: list[bytes] | None = None
+    with subscribed(using, channel) as subscription:
+        while not result.messages and (left := deadline - monotonic()) > 0:
+            try:
+                if not failures:
+                    publications = yield Listen(subscription, min(left, getattr(result, "next_look", LONGEST)))
+                result = (publications and follow(result, publications)) or (yield from in_turn(look()))
+                failures = 0
+            except PASSING:
+                publications = None
+                pause = full_jitter(failures, first=0.1, longest=1.0)
+                failures += 1
+                if monotonic() + pause > deadline:
+                    raise
+                yield Sleep(pause)
+    return result
+
+
+def in_turn(steps: Flow[Any]) -> Flow[Any]:
+    """Carry out a flow beside a few others of its event loop, so that thousands of tasks use few connections."""
+    try:
+        step = steps.send(None)
+        while True:
+            try:
+                reply = yield _InTurn(step)
+            except BaseException as error:
+                step = steps.throw(error)
+            else:
+                step = steps.send(reply)
+    except StopIteration as stop:
+        return stop.value
+
+
+class _InTurn:
+    """A step that waits for its turn in an event loop. Threads are few."""
+
+    __slots__ = ("step",)
+
+    def __init__(self, step: Step) -> None:
+        self.step = step
+
+    def run(self, client: Any) -> Any:
+        return self.step.run(client)
+
+    async def arun(self, client: Any) -> Any:
+        async with _turns.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(AT_ONCE)):
+            return await self.step.arun(client)
+
+
+class Subscription:
+    """The publications on a channel for one caller: a thread, or a task of the loop that made it."""
+
+    def __init__(self, using: str, channel: str) -> None:
+        self.using, self.channel = using, channel
+        self.error: Exception | None = None
+        self.loop: Any = None
+        with suppress(RuntimeError):
+            self.loop = asyncio.get_running_loop()
+        self._publications: deque[bytes] = deque()
+        self._must_look = False
+        self._event: Any = threading.Event() if self.loop is None else asyncio.Event()
+
+    def put(self, publication: bytes | None) -> None:
+        """Take a publication, or the order to look. To be followed by wake()."""
+        if publication is None or len(self._publications) >= MOST:
+            self._must_look = True
+        else:
+            self._publications.append(publication)
+
+    def wake(self) -> None:
+        """Wake the caller. To be called in its loop, if it has one."""
+        self._event.set()
+
+    def take(self) -> list[bytes] | None:
+        """Return the publications since the last call; None if the caller has to look. Raises what ended it."""
+        self._event.clear()  # before the look at the rest: what comes after it sets the event again
+        if self.error:
+            raise self.error
+        must_look, self._must_look = self._must_look, False
+        publications = [self._publications.popleft() for _ in range(len(self._publications))]
+        return None if must_look else publications
+
+    def wait(self, seconds: float) -> None:
+        """Return when there is something to take, or after some seconds."""
+        if self.loop:  # sync code in a thread whose loop runs, and can't wake it
+            self._event = threading.Event()
+            self.loop = None
+            self._must_look = True
+            return
+        self._event.wait(seconds)
+
+    async def await_(self, seconds: float) -> None:
+        """See wait()."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._event.wait()
+
+
+class Listen:
+    """A step: wait for a publication for at most some seconds, and return what take() does.
+
+    It subscribes again if the thread that did so has ended.
+    """
+
+    __slots__ = ("seconds", "subscription")
+
+    def __init__(self, subscription: Subscription, seconds: float) -> None:
+        self.subscription, self.seconds = subscription, seconds
+
+    def run(self, client: Any) -> list[bytes] | None:
+        """Wait in this thread."""
+        _listener(self.subscription.using).renew(self.subscription)
+        self.subscription.wait(self.seconds)
+        return self.subscription.take()
+
+    async def arun(self, client: Any) -> list[bytes] | None:
+        """Wait in this task."""
+        _listener(self.subscription.using).renew(self.subscription)
+        await self.subscription.await_(self.seconds)
+        return self.subscription.take()
+
+
+class _Session:
     """A connection to one server, the commands without a reply yet, and its channels."""
 
     def __init__(self, client: Any) -> None:
@@ -65,7 +215,7 @@ class Session:
         self.send("PING")
 
 
-class Listener:
+class _Listener:
     """The channels of one connection alias, with their subscribers."""
 
     def __init__(self, using: str) -> None:
@@ -75,14 +225,20 @@ class Listener:
         self._subscribers: dict[str, set[Subscription]] = {}
         self._live: set[str] = set()  # channels that a server has confirmed, and whose publications come
         self._news: deque[str] = deque()  # channels that came or went
-        self._sessions: dict[Any, Session] = {}
+        self._sessions: dict[Any, _Session] = {}
         self._reader, self._writer = socket.socketpair()
         self._reader.setblocking(False)
         self._writer.setblocking(False)
         self._thread: threading.Thread | None = None
 
-    def add(self, subscription: Subscription) -> None:
-        """Subscribe. The subscription is told to look when the server has confirmed it, or if it had before."""
+    def renew(self, subscription: Subscription) -> None:
+        """Subscribe, unless the thread that did so still runs.
+
+        The subscription is told to look when the server has confirmed it, or if it had before.
+        """
+        runs = self._thread is not None and not self.is_closed
+        if runs and subscription in self._subscribers.get(subscription.channel, ()):
+            return
         with self._lock:
             if self._thread is None:
                 self._live.clear()
@@ -106,10 +262,6 @@ class Listener:
                 self._subscribers.pop(subscription.channel, None)
                 self._tell(subscription.channel)
 
-    def has(self, subscription: Subscription) -> bool:
-        """Tell whether a subscription is one of its own."""
-        return subscription in self._subscribers.get(subscription.channel, ())
-
     def close(self) -> None:
         """End the thread."""
         with self._lock:
@@ -124,10 +276,6 @@ class Listener:
             session.connection.disconnect()
         self._reader.close()
         self._writer.close()
-
-    def lives(self) -> bool:
-        """Tell whether the thread runs."""
-        return self._thread is not None and not self.is_closed
 
     def _tell(self, channel: str) -> None:
         self._news.append(channel)
@@ -148,7 +296,7 @@ class Listener:
             if self.is_closed:
                 self.forget()
 
-    def _listen(self, sessions: dict[Any, Session]) -> None:
+    def _listen(self, sessions: dict[Any, _Session]) -> None:
         homeless: set[str] = set(self._subscribers)
         moved, failures, retry, used = False, 0, 0.0, monotonic()
         while not self.is_closed:
@@ -180,17 +328,13 @@ class Listener:
                     self._live -= session.channels
             if self._subscribers:
                 used = monotonic()
-            elif monotonic() - used > LINGER and self._ends():
-                return
+            elif monotonic() - used > LINGER:
+                with self._lock:
+                    if not self._subscribers and not self._news:
+                        self._thread = None
+                        return
 
-    def _ends(self) -> bool:
-        with self._lock:
-            if self._subscribers or self._news:
-                return False
-            self._thread = None
-            return True
-
-    def _change(self, channel: str, sessions: dict[Any, Session]) -> set[str]:
+    def _change(self, channel: str, sessions: dict[Any, _Session]) -> set[str]:
         """Unsubscribe from a channel that nobody waits for, or return it if it needs a session."""
         session = next((session for session in sessions.values() if channel in session.channels), None)
         with self._lock:  # a subscriber who comes now sees that the channel is not live, and tells of it again
@@ -203,19 +347,19 @@ class Listener:
                 session.send("SUNSUBSCRIBE", channel)
         return {channel} if is_wanted and not session else set()
 
-    def _place(self, client: Any, homeless: set[str], sessions: dict[Any, Session], *, moved: bool) -> None:
+    def _place(self, client: Any, homeless: set[str], sessions: dict[Any, _Session], *, moved: bool) -> None:
         """Subscribe to channels at the servers that have them."""
         homeless.intersection_update(self._subscribers)
         for channel in sorted(homeless):
             node = client.node_of(channel, moved=moved)
             if node not in sessions:
-                sessions[node] = Session(node)
+                sessions[node] = _Session(node)
             sessions[node].send("SSUBSCRIBE", channel)
             sessions[node].channels.add(channel)
             homeless.discard(channel)
             moved = False
 
-    def _handle(self, session: Session, reply: Any) -> str:
+    def _handle(self, session: _Session, reply: Any) -> str:
         """Deliver a message or note a reply. Returns a channel that this server does not have any more."""
         kind = reply[0] if isinstance(reply, list) else b""
         if kind == b"smessage":
@@ -237,7 +381,7 @@ class Listener:
             self._report([channel], error)
         return ""
 
-    def _dropped(self, session: Session, channel: str) -> str:
+    def _dropped(self, session: _Session, channel: str) -> str:
         session.channels.discard(channel)
         self._live.discard(channel)
         return channel
@@ -267,24 +411,18 @@ class Listener:
 
 
 _lock = threading.Lock()
-_listeners: dict[str, Listener] = {}
+_listeners: dict[str, _Listener] = {}
 
 
 @contextmanager
 def subscribed(using: str, channel: str) -> Iterator[Subscription]:
     """Subscribe to a channel for a block. Its caller is told to look as soon as the server has confirmed it."""
-    subscription = Subscription(channel)
+    subscription = Subscription(using, channel)
     try:
-        renew(using, subscription)
+        _listener(using).renew(subscription)
         yield subscription
     finally:
         _listener(using).remove(subscription)
-
-
-def renew(using: str, subscription: Subscription) -> None:
-    """Subscribe, if the thread that did so has ended."""
-    if not (listener := _listener(using)).lives() or not listener.has(subscription):
-        listener.add(subscription)
 
 
 def close() -> None:
@@ -293,10 +431,10 @@ def close() -> None:
         _listeners.popitem()[1].close()
 
 
-def _listener(using: str) -> Listener:
+def _listener(using: str) -> _Listener:
     with _lock:
         if using not in _listeners:
-            _listeners[using] = Listener(using)
+            _listeners[using] = _Listener(using)
         return _listeners[using]
 
 

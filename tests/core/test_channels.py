@@ -8,10 +8,9 @@ import time
 
 import pytest
 
+from redis_kit.core import channels as module
 from redis_kit.core import connections
-from redis_kit.core.channels import listener as module
-from redis_kit.core.channels.listener import renew, subscribed
-from redis_kit.core.channels.subscription import MOST
+from redis_kit.core.channels import MOST, Listen, subscribed
 from redis_kit.core.errors import PermissionDenied
 from redis_kit.core.steps import Call
 from tests.fixtures.kit import Kit
@@ -23,8 +22,7 @@ def publish(channel, text):
 
 
 def taken(subscription, seconds=5.0):
-    subscription.wait(seconds)
-    return subscription.take()
+    return Listen(subscription, seconds).run(None)
 
 
 def subscribers(kit):
@@ -151,7 +149,6 @@ def test_subscription_goes_on_after_a_change_of_the_settings(kit):
     with subscribed("default", channel) as subscription:
         assert taken(subscription) is None
         kit.options(MAX_CONNECTIONS=20)
-        renew("default", subscription)
         assert taken(subscription) is None
         wait_for(lambda: publish(channel, "hi"))
         assert taken(subscription) == [b"hi"]
