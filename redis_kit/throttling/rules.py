@@ -15,7 +15,7 @@ from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import is_number, whole_number
 from redis_kit.core.values.rates import Rate, parse
 from redis_kit.core.values.sequences import batched
-from redis_kit.throttling.engine import refusal_cache
+from redis_kit.throttling.engine import memory
 from redis_kit.throttling.engine.base import AnyThrottle, BaseThrottle, asking, read_together
 
 LIMIT = 10_000  # identities with a rule
@@ -112,8 +112,13 @@ def _rates(rates: Any) -> tuple[Rate, ...]:
     return parsed
 
 
+def can_have_rules(throttle: BaseThrottle) -> bool:
+    """Return whether rules take effect: without rates, or with a rate of 0, the answer never changes."""
+    return 0 < len(throttle.rates) == len(throttle.counted_rates)
+
+
 def _milliseconds(throttle: BaseThrottle, seconds: float) -> int:
-    if len(throttle.counted_rates) != len(throttle.rates) or not throttle.rates:
+    if not can_have_rules(throttle):
         raise InvalidValue(
             f"The throttle {throttle.name!r} gives all identities the same answer without asking the server, so no "
             "rule can take effect: build it with rates above 0."
@@ -129,7 +134,7 @@ def _milliseconds(throttle: BaseThrottle, seconds: float) -> int:
 def _forget(throttle: BaseThrottle, identity_hash: str) -> None:
     """Forget the refusals of all throttles with this name, whatever their rates."""
     start, end = f"{throttle.using} ", f" {throttle.encoded}"
-    refusal_cache.forget_where(
+    memory.forget(
         lambda throttle_id, identity: (
             throttle_id.startswith(start) and throttle_id.endswith(end) and identity_hash in ("", hashed(identity))
         )
@@ -140,11 +145,11 @@ def _datetime(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
-def by_identity(throttle: BaseThrottle, identity: str) -> Flow[bool]:
+def reset_identity(throttle: BaseThrottle, identity: str) -> Flow[bool]:
     """Forget the calls of an identity and its automatic ban. One round trip."""
     keys = throttle.keys(identity)
     removed = yield RESET([keys.state, keys.standing, keys.rules], [throttle.entry(identity)])
-    refusal_cache.forget(throttle.id, identity)
+    memory.forget(lambda *key: key == (throttle.id, identity))
     throttle.local_buckets.forget(identity)
     return bool(removed)
 
@@ -158,9 +163,7 @@ def _by_hash(throttle: BaseThrottle, identity_hash: str) -> Flow[bool]:
     keys = throttle.keys_of(identity_hash)
     entry = yield FIND([keys.rules, keys.offenders], [identity_hash])
     removed = yield RESET([keys.state, keys.standing, keys.rules], [entry])
-    refusal_cache.forget_where(
-        lambda throttle_id, identity: throttle_id == throttle.id and hashed(identity) == identity_hash
-    )
+    memory.forget(lambda throttle_id, identity: throttle_id == throttle.id and hashed(identity) == identity_hash)
     return bool(removed)
 
 

@@ -14,16 +14,20 @@ from redis_kit.core.errors import InvalidName, InvalidRate, InvalidValue
 from redis_kit.core.terminal import aligned, cut, duration
 from redis_kit.core.text import clean
 from redis_kit.core.values.rates import parse
-from redis_kit.throttling.discovery import find, hint, project_throttles
+from redis_kit.throttling.discovery import find, hint, project_throttles, title
+from redis_kit.throttling.identity import ADDRESS, USER, has_any_text, masked, suggestion
 from redis_kit.throttling.rules import LIMIT, LONGEST, Rule, counts, reset_by_hash
-from redis_kit.throttling.statistics.counters import HOURS, ThrottleCalls, recent, throttle_history
-from redis_kit.throttling.statistics.offenders import Offender
-from redis_kit.throttling.statistics.shadow_report import ShadowReport, shadow_report
-from redis_kit.throttling.throttles.throttle import Throttle
-from redis_kit.throttling.values.decision import Decision
-from redis_kit.throttling.values.identity_shape import FORMS, counted_by, fits, has_any_text, named, suggestion
-from redis_kit.throttling.values.masking import masked
-from redis_kit.throttling.values.titles import title
+from redis_kit.throttling.statistics import (
+    HOURS,
+    Offender,
+    ShadowReport,
+    ThrottleCalls,
+    recent,
+    shadow_report,
+    throttle_history,
+)
+from redis_kit.throttling.throttles import Throttle
+from redis_kit.throttling.values import Decision
 
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "list": (),
@@ -35,6 +39,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "lift": ("name", "identity?"),
     "report": ("name",),
 }
+FORMS = {ADDRESS: "ip:<address>", USER: "user:<primary key>"}  # how identities begin
 KINDS = {"ban": "banned", "exempt": "exempt", "override": "rates"}
 
 
@@ -217,16 +222,20 @@ def _subject(identity: str | None, **options: Any) -> dict[str, Any]:
 
 def _wrong_kind(throttle: Throttle, identity: str | None, *, hash: bool = False, **options: Any) -> str:
     """Return what to say about an identity that the keys of a throttle don't make; empty text for any other."""
-    kinds = named(throttle.identity_shapes)
-    if not identity or hash or not kinds or fits(identity, kinds):
+    likely = suggestion(identity, throttle.identity_shapes) if identity and not hash else None
+    if likely is None:
         return ""
+    kinds = [shape for shape in throttle.identity_shapes if any(shape)]
     combined = (parts for shape in kinds for parts in product(*(starts or ("...",) for starts in shape)))
     forms = dict.fromkeys(" ".join(FORMS.get(part, part) for part in parts) for parts in combined)
-    text = f"No key of {clean(throttle.name)} makes {clean(identity)}. Its identities begin with {' or '.join(forms)}."
-    if likely := suggestion(identity, kinds):
+    name = clean(throttle.name)
+    text = f"No key of {name} makes {clean(str(identity))}. Its identities begin with {' or '.join(forms)}."
+    if likely:
         return f"{text} Did you mean {clean(likely)}?"
-    by = counted_by(kinds)
-    return f"{text} {clean(throttle.name)} counts by {by}." if by else text
+    starts = {start for shape in kinds for part in shape for start in part}
+    if (USER in starts) == (ADDRESS in starts):
+        return text
+    return f"{text} {name} counts by {'user' if USER in starts else 'address'}."
 
 
 def _row(throttle: Throttle, allowed: int, refused: int, rules: int) -> tuple[str, ...]:

@@ -12,15 +12,12 @@ from django.utils.translation import gettext as _
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.keys import hashed
 from redis_kit.core.panels import Effect, Meter, duration
-from redis_kit.throttling import rules
-from redis_kit.throttling.discovery import built_throttles
+from redis_kit.throttling.discovery import DEFAULT, built_throttles, title
 from redis_kit.throttling.engine.base import BaseThrottle
-from redis_kit.throttling.rules import Rule
-from redis_kit.throttling.throttles.throttle import Throttle
-from redis_kit.throttling.values.decision import Decision
-from redis_kit.throttling.values.identity_shape import fits, has_any_text, named, suggestion
-from redis_kit.throttling.values.masking import HIDDEN, masked
-from redis_kit.throttling.values.titles import DEFAULT, title
+from redis_kit.throttling.identity import HIDDEN, has_any_text, masked, suggestion
+from redis_kit.throttling.rules import Rule, reset_by_hash, shown
+from redis_kit.throttling.throttles import Throttle
+from redis_kit.throttling.values import Decision
 
 VALUE = re.compile(r"([A-Za-z0-9_-]{22})?(?:@([^\s!]+))?(?:!(\S+))? (.+)", re.DOTALL)
 RATES_FOR = re.compile(r"(.+?)\s+for\s+(.+)", re.IGNORECASE)
@@ -77,7 +74,7 @@ class Target(NamedTuple):
 
     def identity_sentence(self, *, unmasked: bool) -> str:
         """Return a sentence that names the identity as lists show it. One round trip."""
-        stored = self.identity_hash and self.throttle.run_flow(rules.shown(self.throttle, self.identity_hash))
+        stored = self.identity_hash and self.throttle.run_flow(shown(self.throttle, self.identity_hash))
         name = stored if unmasked or not stored else masked(stored)
         return "" if name in ("", HIDDEN) else _("The identity is %s.") % name + " "
 
@@ -133,7 +130,7 @@ class Target(NamedTuple):
 
     def reset(self) -> str:
         """Forget the calls of the identity and its automatic ban. Raises InvalidValue if there were none."""
-        if not rules.reset_by_hash(self.throttle, self.identity_hash):
+        if not reset_by_hash(self.throttle, self.identity_hash):
             raise InvalidValue(_("Nothing was reset: no calls of %(target)s are counted.") % {"target": self.shown})
         return _("All calls were reset: %(target)s.") % {"target": self.shown}
 
@@ -175,10 +172,8 @@ class Standing(NamedTuple):
 
 def look_up(throttle: Throttle, identity: str) -> Standing:
     """Return the standing of an identity, without counting. Raises InvalidName, or InvalidValue for a wrong kind."""
-    shapes = throttle.identity_shapes
-    kinds = named(shapes)
-    if kinds and not has_any_text(shapes) and not fits(identity, kinds):
-        likely = suggestion(identity, kinds)
+    likely = suggestion(identity, throttle.identity_shapes)
+    if likely is not None and not has_any_text(throttle.identity_shapes):
         guess = " " + _("Did you mean %s?") % likely if likely else ""
         raise InvalidValue(_("No key of this throttle makes this identity.") + guess)
     identity_hash = hashed(throttle.checked(identity, 1))

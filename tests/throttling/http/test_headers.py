@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.test import RequestFactory
 
 from redis_kit.throttling import Decision, Rate, Throttle, throttle
-from redis_kit.throttling.http.headers import Verdict, add_fields, add_headers
+from redis_kit.throttling.http.responses import Verdict, add_fields, add_headers
 
 LOGIN = Throttle("login", "5/m; 50/h burst 9")
 API = Throttle("api", "60/m")

@@ -1,6 +1,6 @@
 import pytest
 
-from redis_kit.throttling.values.masking import masked, without_secrets
+from redis_kit.throttling.identity import masked, without_secrets
 
 
 @pytest.mark.parametrize(

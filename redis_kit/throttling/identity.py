@@ -1,20 +1,22 @@
-"""Identities: which calls a throttle counts together, found in a request."""
+"""Identities: which calls a throttle counts together, how keys spell them, and how they are masked."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from ipaddress import ip_address
 from typing import Any
 
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 from django.utils.module_loading import import_string
 
-from redis_kit.core.awaitables import Result
+from redis_kit.core.awaitables import LocalCall, Result
 from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.text import did_you_mean, shortened
-from redis_kit.core.web.client_address import client_address
-from redis_kit.throttling.values.identity_shape import ADDRESS, USER, Shape
+from redis_kit.core.web.client_address import INVALID, client_address, grouped, parse
 
 GRAMMAR = (
     "Use 'ip', 'user', 'user_or_ip', 'header:<name>', 'get:<name>', 'post:<name>', a callable or its dotted path, "
@@ -30,6 +32,12 @@ _VALID_NAMES = {
 
 Find = Callable[[HttpRequest, Any], Any]
 Spec = str | Callable[[HttpRequest], Any] | Sequence[str | Callable[[HttpRequest], Any]]
+
+ADDRESS, USER = "ip:", "user:"
+ADDRESSES = (ADDRESS, "ident:")  # kinds whose values may be addresses
+
+#: For each part of an identity, how it may begin; an empty tuple for any text.
+Shape = tuple[tuple[str, ...], ...]
 
 _paths: dict[str, None] = {}
 _STARTS = {"ip": (ADDRESS,), "user": (USER, "anonymous"), "user_or_ip": (USER, ADDRESS)}
@@ -82,7 +90,7 @@ class IdentityKey:
 
     def find(self, request: HttpRequest) -> Flow[Any]:
         """Return the identity of a request. Raises TypeError in sync code if the key is a coroutine function."""
-        user = (yield _User(request)) if self._needs_user else None
+        user = (yield LocalCall(_user_of, _auser_of, request)) if self._needs_user else None
         parts = []
         for find in self._finds:
             parts.append((yield Result(find(request, user), NOT_ASYNC)))
@@ -147,20 +155,115 @@ def _joined(parts: list[Any]) -> Any:
     return " ".join(str(part).replace("%", "%25").replace(" ", "%20") for part in parts)
 
 
-class _User:
-    """A step: the user of a request, or None."""
+def _user_of(request: HttpRequest) -> Any:
+    return getattr(request, "user", None)
 
-    __slots__ = ("request",)
 
-    def __init__(self, request: HttpRequest) -> None:
-        self.request = request
+async def _auser_of(request: HttpRequest) -> Any:
+    # Reading a lazy user in async code would query the database; a user that a middleware set is already loaded.
+    user = _user_of(request)
+    if isinstance(user, SimpleLazyObject) and hasattr(request, "auser"):
+        return await request.auser()
+    return user
 
-    def run(self, client: Any) -> Any:
-        return getattr(self.request, "user", None)
 
-    async def arun(self, client: Any) -> Any:
-        # Reading a lazy user in async code would query the database; a user that a middleware set is already loaded.
-        user = self.run(client)
-        if isinstance(user, SimpleLazyObject) and hasattr(self.request, "auser"):
-            return await self.request.auser()
-        return user
+def _address(text: str) -> str:
+    if text == INVALID:
+        return text
+    address = parse(text.removesuffix("/64"))
+    return grouped(address) if address else ""
+
+
+def _primary_key(text: str) -> str:
+    try:
+        return str(get_user_model()._meta.pk.to_python(text)) if text else ""
+    except (ValidationError, ValueError, TypeError):
+        return ""
+    except ImproperlyConfigured:  # the users of the requests are not Django's
+        return text
+
+
+#: For a kind, the function that spells a value as keys do; it returns empty text for a value that no key makes.
+SPELLINGS: dict[str, Callable[[str], str]] = {ADDRESS: _address, USER: _primary_key}
+
+
+def has_any_text(shapes: Iterable[Shape]) -> bool:
+    """Return whether a part of an identity may be any text."""
+    return any(() in shape for shape in shapes)
+
+
+def suggestion(identity: str, shapes: Iterable[Shape]) -> str | None:
+    """Return the identity that was probably meant, "" if none is likely; None if a key may make this one."""
+    shapes = [shape for shape in shapes if any(shape)]  # a key that is a function alone may make anything
+    candidates = []
+    for shape in shapes:
+        parts = identity.split(" ") if len(shape) > 1 else [identity]
+        completed = list(map(_completed, parts, shape))
+        if len(parts) == len(shape) and all(completed):
+            candidates.append(" ".join(completed))
+    if not shapes or identity in candidates:
+        return None
+    return min(candidates, key=lambda each: not _address(identity) or ADDRESS not in each, default="")
+
+
+def _spelled(part: str, starts: tuple[str, ...]) -> str:
+    """Return a part as keys spell it; empty text if no key makes it."""
+    start = next((start for start in starts if part.startswith(start)), None)
+    if start is None or start not in SPELLINGS:
+        return part if start else ""
+    value = SPELLINGS[start](part.removeprefix(start))
+    return f"{start}{value}" if value else ""
+
+
+def _completed(part: str, starts: tuple[str, ...]) -> str:
+    """Return a part with the kind that it probably has; empty text for an address or a user in place of the other."""
+    if not starts:
+        return part
+    if spelled := _spelled(part, starts):
+        return spelled
+    address = _address(part.removeprefix(ADDRESS))
+    if address and ADDRESS in starts:
+        return f"{ADDRESS}{address}"
+    kinds = [start for start in starts if start.endswith(":")]
+    if kinds == [USER if address else ADDRESS]:
+        return ""
+    if ":" in part and not _address(part):
+        part = part.partition(":")[2]
+    values = ADDRESSES if _address(part) else (USER,)
+    return _spelled(f"{next((kind for kind in kinds if kind in values), kinds[0])}{part}", starts)
+
+
+SHOWN = 3  # characters
+HIDDEN = "***"
+# From the first value of a header or field to the end: "Bearer ..." has a space, as a combined identity has.
+_SENT = re.compile(r"(?<![^ ])(?:header|get|post):.+", re.DOTALL)
+
+
+@lru_cache(maxsize=4096)
+def masked(identity: str) -> str:
+    """Return an identity without the end of an address, or without all but the first characters of a name.
+
+    The kind, which precedes a colon, stays. Masking twice changes nothing.
+    """
+    kind, colon, value = identity.partition(":")
+    if not colon or _is_address(identity):
+        kind, colon, value = "", "", identity
+    if not _is_address(value):
+        return f"{kind}{colon}{value[:SHOWN] if len(value) > SHOWN else ''}{HIDDEN}"
+    start = value.rpartition(".")[0] if "." in value else ":".join(value.split(":")[:2])
+    return f"{kind}{colon}{start}{'.' if '.' in value else ':'}{HIDDEN}"
+
+
+@lru_cache(maxsize=4096)
+def without_secrets(identity: str) -> str:
+    """Return an identity with the value of a header or field masked, since it may be a key or a token."""
+    return _SENT.sub(lambda match: masked(match[0]), identity)
+
+
+def _is_address(text: str) -> bool:
+    address = text.partition("/")[0]
+    try:
+        ip_address(address.replace(f":{HIDDEN}", "::").replace(HIDDEN, "0"))
+    except ValueError:
+        return False
+    return True
