@@ -244,7 +244,7 @@ class Overrun(FixedWindow):
     For compat.py: there a later look tells whether the limit was exceeded, not whether the next call would exceed it.
     """
 
-    kind, lua = "overrun", fragment("overrun")
+    kind, lua = "overrun", FixedWindow.lua.replace("BEYOND = 0", "BEYOND = 1")
 
     def state(self, index: int, now: int, figures: Sequence[int], cost: int) -> State:
         """Read the count of the window. The reset is the end of the window, even if nothing was counted."""
