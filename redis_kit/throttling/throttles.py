@@ -12,13 +12,14 @@ from redis_kit.core.awaitables import LocalCall, sending
 from redis_kit.core.client.cluster import ClusterClient
 from redis_kit.core.errors import InvalidValue, RedisFailure
 from redis_kit.core.flow import Flow, operation, twin
+from redis_kit.core.keys import hashed
 from redis_kit.core.primitive import with_own_init
 from redis_kit.core.steps import Sleep
 from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import seconds
 from redis_kit.throttling.engine.base import RETRY, Asked, BaseThrottle, asking
 from redis_kit.throttling.engine.decide import Call, Mode, Outcome, Reservation, decide, settle
-from redis_kit.throttling.rules import Rules, reset_identity
+from redis_kit.throttling.rules import Rules, reset_flow
 from redis_kit.throttling.signals import throttled
 from redis_kit.throttling.statistics import Offender, read_offenders
 from redis_kit.throttling.values import Decision
@@ -118,7 +119,8 @@ class Throttle(BaseThrottle):
 
         Other processes may repeat a refusal that they remember for up to ``REMEMBER`` seconds. Raises RedisUnavailable.
         """
-        return reset_identity(self, self.checked(identity, 1))
+        checked = self.checked(identity, 1)
+        return reset_flow(self, hashed(checked), checked)
 
     @operation
     def offenders(self, limit: int = 20) -> Flow[list[Offender]]:
@@ -166,15 +168,16 @@ class Throttle(BaseThrottle):
             decision = self.constant_decision(call.cost)
             self.unreported += decision is not None and mode is Mode.GIVE_UP
         if decision is not None:
-            return Outcome(decision, 0, self.algorithm)
+            return Outcome(decision)
         outcomes = yield Asked(self, decide([call], mode), **self._answers)
         return self._or_local(call, outcomes, consume=mode is not Mode.LOOK)
 
     @cached_property
     def _answers(self) -> dict[str, list[Outcome]]:
-        decisions = {"open": self.answer(True, "outage"), "closed": self.answer(self.shadow, "outage", RETRY)}
-        return {"if_local": []} | {
-            f"if_{name}": [Outcome(decision, 0, self.algorithm)] for name, decision in decisions.items()
+        return {
+            "if_open": [Outcome(self.answer(True, "outage"))],
+            "if_closed": [Outcome(self.answer(self.shadow, "outage", RETRY))],
+            "if_local": [],
         }
 
     def _or_local(self, call: Call["Throttle"], outcomes: list[Outcome], *, consume: bool) -> Outcome:
@@ -182,7 +185,7 @@ class Throttle(BaseThrottle):
             return outcomes[0]
         decision = self.local_buckets.decide(call.identity, call.cost, consume=consume)
         allowed = decision.allowed or self.shadow
-        return Outcome(decision._replace(allowed=allowed, reason="local"), 0, self.algorithm)
+        return Outcome(decision._replace(allowed=allowed, reason="local"))
 
     areserve = twin(reserve)
     aacquire = twin(acquire)
@@ -290,7 +293,7 @@ def _early(calls: dict[Key, Call[Throttle]]) -> tuple[dict[Key, Outcome], dict[K
         if decision is None:
             rest[key] = call
         else:
-            outcomes[key] = Outcome(decision, 0, call.throttle.algorithm)
+            outcomes[key] = Outcome(decision)
     if not all(outcome.decision.allowed for outcome in outcomes.values()):
         return outcomes | {key: _unasked(call) for key, call in rest.items()}, {}
     if len({(call.throttle.using, call.throttle.clock) for call in rest.values()}) > 1:
@@ -299,7 +302,7 @@ def _early(calls: dict[Key, Call[Throttle]]) -> tuple[dict[Key, Outcome], dict[K
 
 
 def _unasked(call: Call[Throttle]) -> Outcome:
-    return Outcome(call.throttle.answer(True, "unasked"), 0, call.throttle.algorithm)
+    return Outcome(call.throttle.answer(True, "unasked"))
 
 
 def _steps(calls: Calls) -> Flow[list[Outcome]]:

@@ -128,21 +128,21 @@ class Command(terminal.ActionCommand):
         self.stdout.write("")
         if hours and any(sums):
             with_calls = [each for each in by_hour if each.allowed or each.refused]
-            rows = [(_local(each.start), f"{each.allowed:,}", f"{each.refused:,}") for each in with_calls]
-            self._write_table(("HOUR", "ALLOWED", "REFUSED"), rows)
+            hourly = [(_local(each.start), f"{each.allowed:,}", f"{each.refused:,}") for each in with_calls]
+            self._write_table(("HOUR", "ALLOWED", "REFUSED"), hourly)
             self.stdout.write("")
         if rules:
             shown = [rule.shown or "-" if rule.identity_hash else "all identities" for rule in rules]
-            rows = [(who, *_holds(rule), rule.identity_hash) for who, rule in zip(shown, rules, strict=True)]
-            self._write_table(("RULE FOR", "RULE", "RATES", "ENDS IN", "HASH"), rows)
+            in_force = [(who, *_holds(rule), rule.identity_hash) for who, rule in zip(shown, rules, strict=True)]
+            self._write_table(("RULE FOR", "RULE", "RATES", "ENDS IN", "HASH"), in_force)
         else:
             self.stdout.write("No rules are in force.")
         if more:
             self.stdout.write(f"{more:,} more rules are in force; --limit shows them.")
         self.stdout.write("")
         if most:
-            rows = [(row.shown or "-", f"{row.refusals:,}", row.identity_hash) for row in most]
-            self._write_table(("REFUSED", "TIMES", "HASH"), rows)
+            refused = [(row.shown or "-", f"{row.refusals:,}", row.identity_hash) for row in most]
+            self._write_table(("REFUSED", "TIMES", "HASH"), refused)
             self.stdout.write("TIMES: in up to a day. Refusals of the last second may be missing.")
         else:
             self.stdout.write("No call was refused for a day.")
@@ -168,17 +168,17 @@ class Command(terminal.ActionCommand):
             raise CommandError(f"{text} {_wrong_kind(throttle, identity, **options)}".strip())
         self._done("reset", throttle, f"Reset: the calls of {clean(identity)} to {clean(throttle.name)}.", **options)
 
-    def _ban(self, *, name: str, identity: str, seconds: float, **options: Any) -> None:
-        throttle = self._throttle_that_makes(identity, name, **options)
-        rule = throttle.rules.ban(seconds=seconds, **_subject(identity, **options))
-        said = f"Banned from {clean(throttle.name)} for {duration(seconds)}: {clean(identity)}."
-        self._done("ban", throttle, said, rule, **options)
+    def _ban(self, **options: Any) -> None:
+        self._set("ban", "Banned", **options)
 
-    def _exempt(self, *, name: str, identity: str, seconds: float, **options: Any) -> None:
+    def _exempt(self, **options: Any) -> None:
+        self._set("exempt", "Exempt", **options)
+
+    def _set(self, action: str, word: str, *, name: str, identity: str, seconds: float, **options: Any) -> None:
         throttle = self._throttle_that_makes(identity, name, **options)
-        rule = throttle.rules.exempt(seconds=seconds, **_subject(identity, **options))
-        said = f"Exempt from {clean(throttle.name)} for {duration(seconds)}: {clean(identity)}."
-        self._done("exempt", throttle, said, rule, **options)
+        rule = getattr(throttle.rules, action)(seconds=seconds, **_subject(identity, **options))
+        said = f"{word} from {clean(throttle.name)} for {duration(seconds)}: {clean(identity)}."
+        self._done(action, throttle, said, rule, **options)
 
     def _override(self, *, name: str, rates: str, seconds: float, identity: str | None, **options: Any) -> None:
         throttle = self._throttle_that_makes(identity, name, **options)

@@ -33,7 +33,7 @@ from redis_kit.core.panels import (
     target_action,
 )
 from redis_kit.core.text import duration, grouped
-from redis_kit.throttling.dashboard.actions import Target, look_up
+from redis_kit.throttling.dashboard.actions import Target, checked_identity, standing
 from redis_kit.throttling.discovery import DEFAULT, built_throttles
 from redis_kit.throttling.engine.base import BaseThrottle, asking, by_connection, read_together
 from redis_kit.throttling.identity import masked
@@ -190,16 +190,18 @@ class ThrottlesPanel(Panel):
         target = self._target()
         title = _("Looked up in %s") % target.shown
         try:
-            standing = look_up(target.throttle, identity)
+            throttle = target.throttle
+            identity_hash = checked_identity(throttle, identity)
         except InvalidValue as error:
             yield Table(title, (), [], empty=str(error))
             return
+        rule = throttle.rules.of(identity)
         yield Table(
             title,
             (_("Identity"), _("Now"), _("Used"), _("Next call in"), _("Resets in"), _("Rule")),
-            [(Lines((identity, standing.identity_hash)), *standing.cells, _rule(standing.rule))],
-            actions=(*OF_IDENTITIES, "lift") if standing.rule else OF_IDENTITIES,
-            values=[target._replace(identity_hash=standing.identity_hash).value],
+            [(Lines((identity, identity_hash)), *standing(throttle.peek(identity)), _rule(rule))],
+            actions=(*OF_IDENTITIES, "lift") if rule else OF_IDENTITIES,
+            values=[target._replace(identity_hash=identity_hash).value],
         )
 
     @property

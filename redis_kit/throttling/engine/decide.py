@@ -55,14 +55,14 @@ class Call(NamedTuple, Generic[AnyThrottle]):
 
 
 class Outcome(NamedTuple):
-    """The answer of the server: the decision, its time in microseconds, and the strategy with its figures.
+    """An answer: the decision, and if the server counted it, its time in microseconds, the strategy and its figures.
 
     ``counted`` tells whether the call took anything that can be refunded.
     """
 
     decision: Decision
-    stamp: int
-    strategy: Strategy
+    stamp: int = 0
+    strategy: Strategy | None = None
     figures: tuple[int, ...] = ()
     counted: bool = False
 
@@ -134,7 +134,7 @@ def _outcome(call: Call[Any], reply: bytes) -> Outcome:
     figures, rule = unpack_from(f"<{count}q", reply, HEAD.size), reply[HEAD.size + 8 * count :]
     throttle, strategy = call.throttle, call.throttle.algorithm
     if rule.startswith(b"x") or (rule.startswith(b"b") and throttle.shadow):
-        return Outcome(throttle.answer(True, "exempt" if rule.startswith(b"x") else "shadow"), stamp, strategy)
+        return Outcome(throttle.answer(True, "exempt" if rule.startswith(b"x") else "shadow"))
     ban = b""
     if rule.startswith(b"b"):
         _, ban, _, rule = rule.split(b" ", 3)
@@ -143,7 +143,7 @@ def _outcome(call: Call[Any], reply: bytes) -> Outcome:
     decision = strategy.decision(bool(room), stamp, figures, call.cost)
     if ban:  # a caller that came back at its end could be refused by the rate, and banned again
         seconds = max((int(ban) - stamp) / MICROSECONDS, decision.retry_after, 0.001)
-        return Outcome(throttle.answer(False, "banned", seconds), stamp, strategy)
+        return Outcome(throttle.answer(False, "banned", seconds))
     if throttle.shadow and not room:
         decision = decision._replace(allowed=True, reason="shadow")
     return Outcome(decision, stamp, strategy, figures, room == COUNTED)
@@ -164,7 +164,7 @@ def _overriding(name: str, rule: bytes) -> Strategy:
 
 def settle(call: Call[Any], outcome: Outcome, actual: int) -> Any:
     """Return the step that corrects the cost of a call to its actual cost."""
-    throttle, strategy = call.throttle, outcome.strategy
+    throttle, strategy = call.throttle, outcome.strategy or call.throttle.algorithm
     state, numbers = throttle.keys(call.identity).state, strategy.numbers
     cost = min(call.cost, *(rate.burst for rate in strategy.rates))
     args = (throttle.now(), outcome.stamp, cost - actual, len(numbers), *numbers, *outcome.figures)
