@@ -25,11 +25,6 @@ GRAMMAR = (
 NOT_ASYNC = "The throttle's key is a coroutine function, but the view is sync."
 MOST_PATHS = 1000  # dotted paths that the system check imports
 
-_VALID_NAMES = {
-    "header": re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"),  # a token (RFC 9110)
-    **dict.fromkeys(("get", "post"), re.compile(r"\S(?:.*\S)?", re.DOTALL)),
-}
-
 Find = Callable[[HttpRequest, Any], Any]
 Spec = str | Callable[[HttpRequest], Any] | Sequence[str | Callable[[HttpRequest], Any]]
 
@@ -60,10 +55,13 @@ def _user_or_ip(request: HttpRequest, user: Any) -> str:
 
 
 _NAMED: dict[str, Find] = {"ip": _ip, "user": _user, "user_or_ip": _user_or_ip}
-_PARTS: dict[str, Callable[[HttpRequest, str], str]] = {
-    "header": lambda request, name: request.headers.get(name, ""),
-    "get": lambda request, name: request.GET.get(name, ""),
-    "post": lambda request, name: request.POST.get(name, ""),
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110
+_FIELD = re.compile(r"\S(?:.*\S)?", re.DOTALL)
+# For each kind of a part of the request, its valid names and how its value is read.
+_PARTS: dict[str, tuple[re.Pattern[str], Callable[[HttpRequest, str], str]]] = {
+    "header": (_TOKEN, lambda request, name: request.headers.get(name, "")),
+    "get": (_FIELD, lambda request, name: request.GET.get(name, "")),
+    "post": (_FIELD, lambda request, name: request.POST.get(name, "")),
 }
 
 
@@ -80,13 +78,9 @@ class IdentityKey:
         if not specs:
             raise InvalidValue(f"The key is an empty list. {GRAMMAR}")
         self._finds = [_finder(part) for part in specs]
-        self._specs = specs
+        #: How the identities of the key begin, for each of its parts.
+        self.shape: Shape = tuple(map(_starts, specs))
         self._needs_user = any(part in ("user", "user_or_ip") for part in specs)
-
-    @property
-    def shape(self) -> Shape:
-        """Return how the identities of the key begin, for each of its parts."""
-        return tuple(_starts(spec) for spec in self._specs)
 
     def find(self, request: HttpRequest) -> Flow[Any]:
         """Return the identity of a request. Raises TypeError in sync code if the key is a coroutine function."""
@@ -126,9 +120,10 @@ def _finder(spec: Any) -> Find:
     if text in _NAMED:
         return _NAMED[text]
     kind, _, name = text.partition(":")
-    if kind in _PARTS and _VALID_NAMES[kind].fullmatch(name):
-        return lambda request, user: f"{kind}:{_PARTS[kind](request, name)}"
-    if _is_path(text):
+    if kind in _PARTS and _PARTS[kind][0].fullmatch(name):
+        value = _PARTS[kind][1]
+        return lambda request, user: f"{kind}:{value(request, name)}"
+    if is_path(text):
         note(text)
         loaded = lru_cache(maxsize=1)(load)
         return lambda request, user: loaded(text)(request)
@@ -136,8 +131,9 @@ def _finder(spec: Any) -> Find:
     raise InvalidValue(" ".join(filter(None, (f"The key {shortened(spec)} is not known.", hint, GRAMMAR))))
 
 
-def _is_path(text: str) -> bool:
-    return "." in text and ":" not in text
+def is_path(value: Any) -> bool:
+    """Return whether a key is a dotted path."""
+    return isinstance(value, str) and "." in value and ":" not in value
 
 
 def _starts(spec: Any) -> tuple[str, ...]:

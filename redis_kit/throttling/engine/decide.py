@@ -12,7 +12,7 @@ from redis_kit.core.errors import InvalidValue, KeyConflict, RedisFailure
 from redis_kit.core.flow import Flow, single, twin
 from redis_kit.core.keys import hashed
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.core.steps import Argument, Batch
+from redis_kit.core.steps import Batch
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.core.values.rates import MICROSECONDS, parse
 from redis_kit.throttling.engine import memory
@@ -72,29 +72,31 @@ def decide(calls: Sequence[Call[Any]], mode: Mode = Mode.COUNT) -> Flow[list[Out
 
     Several calls are counted, or looked at. A throttle in shadow mode never lets a call wait.
     """
-    is_one = len(calls) == 1 and not calls[0].throttle.shadow  # decide_one.lua does half of the work of decide.lua
-    if not is_one:
-        mode = min(mode, Mode.COUNT)
-    asked_at, now = monotonic(), _now(calls[0].throttle)
-    names: list[str] = []
-    args: list[Argument] = []
-    unreported: list[int] = []
-    cached: list[memory.Refusal | None] = []
-    for call in calls:
-        throttle, identity_hash, refusal = call.throttle, hashed(call.identity), None
-        if mode is Mode.COUNT and not throttle.shadow:
-            refusal = memory.pop(call.cache_key, throttle.ban_window)
-        count = throttle.take_unreported() if mode else 0
-        numbers = NUMBERS.pack(now, mode, call.cost, count, refusal.repeats if refusal else 0)
-        names += throttle.keys_of(identity_hash)
-        args.append(numbers + throttle.fixed_argument + throttle.entry_of(identity_hash, call.identity).encode())
-        unreported.append(count)
-        cached.append(refusal)
+    if len(calls) == 1 and not calls[0].throttle.shadow:
+        return _decide_one(calls[0], mode)
+    return _decide_all(calls, min(mode, Mode.COUNT))
+
+
+def _decide_one(call: Call[Any], mode: Mode) -> Flow[list[Outcome]]:
+    # Does the same as _decide_all() for most calls, with half of the work, also on the server.
+    asked_at, throttle = monotonic(), call.throttle
+    names, argument, unreported, cached = _prepared(call, mode, _now(throttle))
     try:
-        if is_one:
-            replies = [(yield calls[0].throttle.script(names, args))]
-        else:
-            replies = yield from _decide_all(calls, mode, names, args)
+        reply = yield throttle.script(names, [argument])
+    except RedisFailure:
+        throttle.unreported += unreported
+        raise
+    return [_remembered(call, reply, mode, cached, asked_at)]
+
+
+def _decide_all(calls: Sequence[Call[Any]], mode: Mode) -> Flow[list[Outcome]]:
+    asked_at, now = monotonic(), _now(calls[0].throttle)
+    names, args, unreported, cached = zip(*(_prepared(call, mode, now) for call in calls), strict=True)
+    kinds = frozenset((call.throttle.algorithm.kind, call.throttle.algorithm.lua) for call in calls)
+    step = decide_all(kinds)([name for each in names for name in each], args)
+    tallies = [tally(call) for call in calls if mode and call.throttle.shadow]
+    try:
+        replies = (yield Batch([step, *tallies]))[0] if tallies else (yield step)
     except RedisFailure:
         for call, count in zip(calls, unreported, strict=True):
             call.throttle.unreported += count
@@ -105,12 +107,15 @@ def decide(calls: Sequence[Call[Any]], mode: Mode = Mode.COUNT) -> Flow[list[Out
     ]
 
 
-def _decide_all(calls: Sequence[Call[Any]], mode: Mode, names: list[str], args: list[Argument]) -> Flow[list[bytes]]:
-    kinds = frozenset((call.throttle.algorithm.kind, call.throttle.algorithm.lua) for call in calls)
-    step = decide_all(kinds)(names, args)
-    tallies = [tally(call) for call in calls if mode and call.throttle.shadow]
-    replies: list[bytes] = (yield Batch([step, *tallies]))[0] if tallies else (yield step)
-    return replies
+def _prepared(call: Call[Any], mode: Mode, now: int) -> tuple[Sequence[str], bytes, int, memory.Refusal | None]:
+    """Return the keys and the argument of a call, the refusals that it reports, and the remembered one of its own."""
+    throttle, identity_hash, cached = call.throttle, hashed(call.identity), None
+    if mode is Mode.COUNT and not throttle.shadow:
+        cached = memory.pop(call.cache_key, throttle.ban_window)
+    unreported = throttle.take_unreported() if mode else 0
+    numbers = NUMBERS.pack(now, mode, call.cost, unreported, cached.repeats if cached else 0)
+    entry = throttle.entry_of(identity_hash, call.identity).encode()
+    return throttle.keys_of(identity_hash), numbers + throttle.fixed_argument + entry, unreported, cached
 
 
 def _remembered(call: Call[Any], reply: bytes, mode: Mode, cached: memory.Refusal | None, asked_at: float) -> Outcome:
