@@ -37,13 +37,8 @@ class Verdict(NamedTuple):
     decision: Decision
 
 
-def add_headers(response: AnyResponse, throttle: Throttle, decision: Decision) -> AnyResponse:
-    """Add the fields about one throttle to those that the response has. ``HEADERS`` selects which."""
-    return add_fields(response, [Verdict(throttle, decision)])
-
-
 def add_fields(response: AnyResponse, verdicts: Sequence[Verdict]) -> AnyResponse:
-    """Add the fields about the throttles of a request. See add_headers().
+    """Add the fields about throttles to those that the response has. ``HEADERS`` selects which.
 
     Throttles that counted nothing are omitted: in shadow mode, for an exempt identity, and during an outage.
     """
