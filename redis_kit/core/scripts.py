@@ -15,6 +15,7 @@ _HEADER = re.compile(r"^-- (KEYS|ARGV)\[(\d+)(\.\.\.)?\]", re.MULTILINE)
 _KIND = re.compile(r"^-- KEYS\[\d+(?:\.\.\.)?\] +\w+ +(zset|hash|list|set|string|counter|bitmap|)\b", re.MULTILINE)
 STRINGS = {"counter": "string", "bitmap": "string"}
 _HOOK = re.compile(r"^ *-- @hook (on_\w+).*\n", re.MULTILINE)
+_SECTION = re.compile(r"^-- @on ([\w|]+)\n(.*?)(?=^-- @on |\Z)", re.MULTILINE | re.DOTALL)
 _INCLUDE = re.compile(r"^-- @include (?:([\w.]+):)?(_\w+)(?: with ([\w, ]+))?\n", re.MULTILINE)
 _CHECK = re.compile(r"^( *)-- @check_types (.+)$", re.MULTILINE)
 _KEY = re.compile(r"^-- KEYS\[(\d+)(?:\.\.\.)?\] +(\w+) +(\w+)", re.MULTILINE)
@@ -130,8 +131,8 @@ def load(package: str, name: str, parts: frozenset[str] = frozenset(), hooks: tu
       of them holds, and ``-- @keys_of redis_kit.queues.engine`` in it that those of this package can be named, too.
     - ``-- @if lanes`` to ``-- @end lanes`` is there only with this name among ``parts``, ``-- @if lanes|later`` with
       one of these, and ``-- @if not lanes`` without it.
-    - ``-- @hook on_end(ids)`` stands for the part ``on_end`` of ``scripts/_hooks.lua`` of each package of ``hooks``. In
-      brackets are local variables for it. The keys of these packages can be named, too.
+    - ``-- @hook on_end(ids)`` stands for the section of ``scripts/_hooks.lua`` of each package of ``hooks`` that begins
+      with ``-- @on on_end``. In brackets are local variables for it. The keys of these packages can be named, too.
     - ``-- @check_types jobs, ready`` stands for one command for each of these keys that fails if the key is not of the
       type that the header names. So a script with several writes is refused before the first of them.
     """
@@ -143,6 +144,9 @@ def load(package: str, name: str, parts: frozenset[str] = frozenset(), hooks: tu
 
 def _with_includes(package: str, name: str, parts: frozenset[str], hooks: tuple[str, ...]) -> str:
     source = _text(package, name)
+    if name == "_hooks":
+        sections = _SECTION.findall(source)
+        source = "".join(text for places, text in sections if not parts.isdisjoint(places.split("|")))
     while _PART.search(source):
         source = _PART.sub(
             lambda match: match[3] if parts.isdisjoint(match[2].split("|")) == bool(match[1]) else "", source

@@ -158,7 +158,7 @@ def read_chosen(queues: Iterable[str] | None) -> Flow[list[str]]:
 
 
 def of_each(
-    queues: Sequence[str], using: str, step: Callable[[str], ScriptCall], *, lenient: bool
+    queues: Sequence[str], using: str, step: Callable[[str], ScriptCall | Call], *, lenient: bool
 ) -> Flow[list[list[Any]]]:
     """Return for each queue the replies of its shards."""
     names = yield from spread().existing(queues)
@@ -168,7 +168,7 @@ def of_each(
     return [list(islice(replies, len(several))) for several in parts]
 
 
-def of_all(queues: Sequence[str], using: str, step: Callable[[str], ScriptCall]) -> Flow[list[tuple[str, Any]]]:
+def of_all(queues: Sequence[str], using: str, step: Callable[[str], ScriptCall | Call]) -> Flow[list[tuple[str, Any]]]:
     """Return the reply or the error of each shard, with the name of its queue."""
     replies = yield from of_each(queues, using, step, lenient=True)
     return [(queue, reply) for queue, several in zip(queues, replies, strict=True) for reply in several]
@@ -192,7 +192,7 @@ def read_reports(
 
 
 def _of_readable(
-    queues: Sequence[str], using: str, step: Callable[[str], ScriptCall], errors: Errors | None
+    queues: Sequence[str], using: str, step: Callable[[str], ScriptCall | Call], errors: Errors | None
 ) -> Flow[dict[str, list[Any]]]:
     """Return the replies by queue; ``errors`` takes the first error of a queue, which is left out then."""
     replies = yield from of_each(queues, using, step, lenient=errors is not None)

@@ -13,7 +13,7 @@ from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.dashboard import actions, queues_page
 from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.job import PauseInfo
-from redis_kit.queues.features.outbox import store as outbox
+from redis_kit.queues.features.outbox import transport as outbox
 from redis_kit.queues.keys import names_key
 from redis_kit.queues.models import OutboxMessage
 from redis_kit.queues.reports.stats import queue_stats

@@ -24,17 +24,6 @@ def pause(attempt: int) -> float:
     return full_jitter(attempt, first=FIRST, longest=LONGEST)
 
 
-def until_answered(call: Callable[[], Answer], given_up: Event) -> Answer:
-    """Repeat a call until the server answers. Once ``given_up`` is set, raise its error."""
-    for attempt in count():
-        try:
-            return call()
-        except UNAVAILABLE:
-            if given_up.wait(pause(attempt)):
-                raise
-    raise AssertionError
-
-
 class Outage:
     """Logs a lost connection once, and once that it works again.
 
@@ -59,3 +48,20 @@ class Outage:
             logger.warning("Reconnected to Redis.")
             self._logged = False
         self.lasts = error is not None
+
+
+def until_answered(call: Callable[[], Answer], given_up: Event, outage: Outage | None = None) -> Answer:
+    """Repeat a call until the server answers, and say so to ``outage``. Once ``given_up`` is set, raise its error."""
+    for attempt in count():
+        try:
+            answer = call()
+        except UNAVAILABLE as error:
+            if outage:
+                outage.say(error)
+            if given_up.wait(pause(attempt)):
+                raise
+        else:
+            if outage:
+                outage.say(None)
+            return answer
+    raise AssertionError
