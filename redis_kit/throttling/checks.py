@@ -8,12 +8,19 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
+from django.db import Error as DatabaseError
 
 from redis_kit.core import conf
+from redis_kit.core.client.addresses import aliases
+from redis_kit.core.client.connection_options import alias_missing
+from redis_kit.core.conf import Problem
 from redis_kit.core.errors import ConfigurationError
-from redis_kit.throttling.policy_settings import SETTING
-from redis_kit.throttling.settings import ThrottlingSettings
-from redis_kit.throttling.values import identity
+from redis_kit.throttling.discovery import class_throttles, loaded_views, route_throttles
+from redis_kit.throttling.http.policies import policies
+from redis_kit.throttling.http.views import guards_of
+from redis_kit.throttling.identity import load, paths
+from redis_kit.throttling.settings import SETTING, ThrottlingSettings
+from redis_kit.throttling.throttles import registered
 
 LOGINS = "redis_kit.throttling.logins.ThrottledLogins"
 COMPAT = "redis_kit.throttling.compat"
@@ -50,14 +57,16 @@ def messages() -> Iterator[CheckMessage]:
     yield from _logins()
     yield from _old_settings()
     yield from _policies()
+    for problem in (*_class_problems(), *_same_name_problems(), *_connection_problems()):
+        yield problem.check_message
 
 
 def _keys() -> Iterator[CheckMessage]:
     with suppress(Exception):  # Django's own check reports what is wrong with the routes
         import_module(settings.ROOT_URLCONF)
-    for path in identity.paths():
+    for path in paths():
         try:
-            identity.load(path)
+            load(path)
         except ConfigurationError as error:
             yield Error(str(error), id="redis_kit.E014")
 
@@ -129,3 +138,37 @@ def _without_users(policies: Mapping[str, Any]) -> Iterator[CheckMessage]:
                 hint=f"Put '{AUTHENTICATION}' before it, or use the key 'ip'.",
                 id=f"redis_kit.{code}",
             )
+
+
+def _class_problems() -> Iterator[Problem]:
+    """Yield the rates of classes that can't be used. One that the class reads from a database is left out."""
+    for place, built in class_throttles():
+        if isinstance(built, Exception) and not isinstance(built, DatabaseError):
+            yield Problem("E006", f"{place}: {built}")
+
+
+def _same_name_problems() -> Iterator[Problem]:
+    """Yield a problem for each name that throttles of different rates share."""
+    throttles = [guard.throttle for view in loaded_views() for guard in guards_of(view)]
+    with suppress(ConfigurationError):  # the check of settings reports it
+        throttles = [*(policy.throttle for policy in policies()), *throttles]
+    rates: dict[tuple[str, str], dict[str, None]] = {}
+    for throttle in throttles:
+        shown = "; ".join(map(str, throttle.rates)) or "no limit"
+        rates.setdefault((throttle.name, throttle.using), {})[shown] = None
+    for (name, _), different in rates.items():
+        if len(different) > 1:
+            yield Problem(
+                "W021",
+                f"Throttles with different rates have the name {name!r}: {', '.join(map(repr, different))}.",
+                "They count apart, but lists show one of them. Give each its own name, "
+                "or both rates to one throttle: '5/m; 100/h'.",
+            )
+
+
+def _connection_problems() -> Iterator[Problem]:
+    """Yield a problem for each throttle on a connection that is missing. The check of settings covers ``default``."""
+    built = registered.keys() | {(throttle.using, throttle.name) for throttle in route_throttles()}
+    for using, name in sorted(built):
+        for problem in alias_missing(using, aliases()) if using != "default" else ():
+            yield problem._replace(message=f"The throttle {name!r}: {problem.message}")

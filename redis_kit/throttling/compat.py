@@ -19,19 +19,17 @@ from redis_kit.core.flow import Flow, twin
 from redis_kit.core.text import shortened
 from redis_kit.core.values.rates import Rate, parse
 from redis_kit.throttling.engine.base import asking
-from redis_kit.throttling.http.headers import Verdict
-from redis_kit.throttling.http.responses import refuse, with_fields
+from redis_kit.throttling.http.responses import Verdict, refuse, with_fields
 from redis_kit.throttling.http.views import view_path
-from redis_kit.throttling.policy_settings import methods_of
-from redis_kit.throttling.throttles.throttle import Throttle
-from redis_kit.throttling.values import identity as identity_keys
-from redis_kit.throttling.values.decision import Decision
-from redis_kit.throttling.values.identity import IdentityKey
+from redis_kit.throttling.identity import GRAMMAR, IdentityKey, is_path, note
+from redis_kit.throttling.settings import methods_of
+from redis_kit.throttling.throttles import Throttle
+from redis_kit.throttling.values import Decision
 
 NOT_ASYNC = "The key or rate is a coroutine function, but the view is sync."
 ALL = (None,)
 UNSAFE = ["DELETE", "PATCH", "POST", "PUT"]
-OVERRUN = "redis_kit.throttling.strategies.windows.Overrun"
+OVERRUN = "redis_kit.throttling.strategies.Overrun"
 POLICIES = {True: "open", False: "closed"}  # the failure policy by RATELIMIT_FAIL_OPEN
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -87,7 +85,7 @@ def ratelimit(
     """
     if isinstance(key, str):
         _key(key)
-    if not (callable(rate) or _is_dotted(rate)):
+    if not (callable(rate) or is_path(rate)):
         parse(rate)
     _methods(method)
 
@@ -171,7 +169,7 @@ def _ask(
     name, methods = _group_of(group, fn), _methods(method)
     if not _applies(request, methods):
         return None
-    if callable(rate) or _is_dotted(rate):
+    if callable(rate) or is_path(rate):
         rate = yield Result(_call(rate, name, request), NOT_ASYNC)
     if rate is None:
         return None
@@ -204,10 +202,6 @@ def _applies(request: HttpRequest, methods: Sequence[str]) -> bool:
     return getattr(settings, "RATELIMIT_ENABLE", True) and (not methods or request.method in methods or is_get)
 
 
-def _is_dotted(value: Any) -> bool:
-    return isinstance(value, str) and "." in value and ":" not in value
-
-
 def _call(function: Any, group: str, request: HttpRequest) -> Any:
     return (import_string(function) if isinstance(function, str) else function)(group, request)
 
@@ -226,11 +220,11 @@ def _policy() -> str | None:
 def _key(key: Any) -> IdentityKey | None:
     """Return the IdentityKey; None for a function of group and request. Raises ConfigurationError."""
     if not key:
-        raise ConfigurationError(f"A rate limit needs a key. {identity_keys.GRAMMAR}")
+        raise ConfigurationError(f"A rate limit needs a key. {GRAMMAR}")
     if callable(key):
         return None
-    if _is_dotted(key):
-        identity_keys.note(key)
+    if is_path(key):
+        note(key)
         return None
     try:
         return IdentityKey(key)

@@ -35,12 +35,8 @@ class Throttling(Component):
     def checks(self) -> Iterable[CheckMessage]:
         """Yield messages about wrong functions, rates, names and connections, and about settings without effect."""
         from redis_kit.throttling.checks import messages
-        from redis_kit.throttling.http import default_classes
 
-        yield from messages()  # imports the routes, which the problems of views need
-        kinds = default_classes.problems, default_classes.same_name_problems, default_classes.connection_problems
-        for problems in kinds:
-            yield from (problem.check_message for problem in problems())
+        yield from messages()
 
 
 # The module of log-ins loads the client library, so it is imported at the first log-in, not at start-up.

@@ -8,8 +8,8 @@ from rest_framework import throttling
 
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.values.rates import Rate
-from redis_kit.throttling.http.headers import Verdict, add_fields
 from redis_kit.throttling.http.rate_throttle import RateThrottle
+from redis_kit.throttling.http.responses import Verdict, add_fields
 
 
 class SimpleRateThrottle(RateThrottle, throttling.SimpleRateThrottle):

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from redis_kit.core.errors import InvalidRate, InvalidValue
 from redis_kit.core.text import shortened
 from redis_kit.core.values.rates import Rate
-from redis_kit.throttling.throttles.throttle import Throttle
-from redis_kit.throttling.values.decision import Decision
+from redis_kit.throttling.throttles import Throttle
+from redis_kit.throttling.values import Decision
 
 
 class Funnel(NamedTuple):

@@ -23,6 +23,6 @@ DEMAND = "demand"  # in shadow mode: how many calls identities want in a period
 WRITTEN = "written"  # with ThrottledLogins: whether the server accepts writes
 
 
-def tally(keys: ThrottleKeys) -> str:
+def tally_key(keys: ThrottleKeys) -> str:
     """Return the key of the calls that an identity wants in this period, in shadow mode."""
     return f"{keys.state}d"

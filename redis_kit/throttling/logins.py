@@ -21,13 +21,11 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.web.client_address import client_address
 from redis_kit.throttling.engine.base import Asked
 from redis_kit.throttling.engine.decide import Call, Mode, Outcome, decide
+from redis_kit.throttling.identity import ADDRESS, SPELLINGS
 from redis_kit.throttling.keys import WRITTEN
 from redis_kit.throttling.settings import ThrottlingSettings
-from redis_kit.throttling.throttles.hit_all import hit_all
-from redis_kit.throttling.throttles.throttle import Throttle
-from redis_kit.throttling.values.ban import Ban
-from redis_kit.throttling.values.decision import Decision
-from redis_kit.throttling.values.identity_shape import ADDRESS, SPELLINGS
+from redis_kit.throttling.throttles import Throttle, hit_all
+from redis_kit.throttling.values import Ban, Decision
 
 NAME = "name:"  # how the identity of a user name begins
 LONGEST_NAME = 256  # characters of a user name that are compared

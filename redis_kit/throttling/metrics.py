@@ -3,7 +3,7 @@
 from redis_kit.core.flow import Flow
 from redis_kit.core.metrics.families import MINUTES, Metric, MetricSource, Sample, since_block
 from redis_kit.throttling.discovery import built_throttles
-from redis_kit.throttling.statistics import counters
+from redis_kit.throttling.statistics import read_minutes
 
 ALLOWED = Metric("redis_kit_throttle_allowed_total", "counter", "Calls that a throttle allowed.", ("throttle",))
 REFUSED = Metric(
@@ -25,7 +25,7 @@ class ThrottleMetrics(MetricSource):
         """Return the samples. One round trip."""
         throttles = [throttle for throttle in built_throttles() if throttle.using == using]
         shown = throttles[:limit]
-        by_throttle = (yield from counters.read(shown, MINUTES)) if shown else {}
+        by_throttle = (yield from read_minutes(shown, MINUTES)) if shown else {}
         samples = [OMITTED.sample(len(throttles) - len(shown))]
         for throttle, minutes in by_throttle.items():
             last = int(minutes[-1].start.timestamp()) // 60

@@ -7,7 +7,7 @@ from ninja import throttling
 
 from redis_kit.core.primitive import with_own_init
 from redis_kit.throttling.http.rate_throttle import RateThrottle
-from redis_kit.throttling.values.decision import Decision
+from redis_kit.throttling.values import Decision
 
 
 class SimpleRateThrottle(RateThrottle, throttling.SimpleRateThrottle):

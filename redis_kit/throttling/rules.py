@@ -15,7 +15,7 @@ from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import is_number, whole_number
 from redis_kit.core.values.rates import Rate, parse
 from redis_kit.core.values.sequences import batched
-from redis_kit.throttling.engine import refusal_cache
+from redis_kit.throttling.engine import memory
 from redis_kit.throttling.engine.base import AnyThrottle, BaseThrottle, asking, read_together
 
 LIMIT = 10_000  # identities with a rule
@@ -25,12 +25,12 @@ LIFT = scripts.load("redis_kit.throttling", "lift_rule")
 LIST = scripts.load("redis_kit.throttling", "list_rules")
 READ = scripts.load("redis_kit.throttling", "read_rules")
 FIND = scripts.load("redis_kit.throttling", "find_identity")
+RESET = scripts.load("redis_kit.throttling", "reset")
 
 LONGEST = 366 * 86_400  # seconds
 BATCH_SIZE = 500  # rules that one script reads
 HASH_LENGTH = 22
 KINDS: dict[str, Literal["ban", "exempt", "override"]] = {"b": "ban", "x": "exempt", "r": "override"}
-RESET = scripts.load("redis_kit.throttling", "reset")
 
 
 class Rule(NamedTuple):
@@ -61,7 +61,7 @@ def listed(throttle: BaseThrottle, limit: int) -> Flow[tuple[int, list[Rule]]]:
 
     Two round trips.
     """
-    count, members = yield index(throttle, limit)
+    count, members = yield _index(throttle, limit)
     entries = {entry[:HASH_LENGTH]: entry for entry in map(bytes.decode, members)}
     keys = [throttle.keys_of("").override, *(throttle.keys_of(each).standing for each in entries)]
     replies = yield Batch([READ(some, [throttle.now()]) for some in batched(keys, BATCH_SIZE)])
@@ -77,7 +77,7 @@ def of_identities(throttle: BaseThrottle, hashes: Sequence[str]) -> Flow[list[Ru
     return list(filter(None, _rules(reply, hashes, [""] * len(hashes))))
 
 
-def index(throttle: BaseThrottle, limit: int) -> ScriptCall:
+def _index(throttle: BaseThrottle, limit: int) -> ScriptCall:
     """Return the step that counts the rules, and lists at most ``limit`` identities that have one."""
     keys = throttle.keys_of("")
     return LIST([keys.rules, keys.override], [throttle.now(), limit])
@@ -112,8 +112,13 @@ def _rates(rates: Any) -> tuple[Rate, ...]:
     return parsed
 
 
+def can_have_rules(throttle: BaseThrottle) -> bool:
+    """Return whether rules take effect: without rates, or with a rate of 0, the answer never changes."""
+    return 0 < len(throttle.rates) == len(throttle.counted_rates)
+
+
 def _milliseconds(throttle: BaseThrottle, seconds: float) -> int:
-    if len(throttle.counted_rates) != len(throttle.rates) or not throttle.rates:
+    if not can_have_rules(throttle):
         raise InvalidValue(
             f"The throttle {throttle.name!r} gives all identities the same answer without asking the server, so no "
             "rule can take effect: build it with rates above 0."
@@ -129,7 +134,7 @@ def _milliseconds(throttle: BaseThrottle, seconds: float) -> int:
 def _forget(throttle: BaseThrottle, identity_hash: str) -> None:
     """Forget the refusals of all throttles with this name, whatever their rates."""
     start, end = f"{throttle.using} ", f" {throttle.encoded}"
-    refusal_cache.forget_where(
+    memory.forget(
         lambda throttle_id, identity: (
             throttle_id.startswith(start) and throttle_id.endswith(end) and identity_hash in ("", hashed(identity))
         )
@@ -140,28 +145,19 @@ def _datetime(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
-def by_identity(throttle: BaseThrottle, identity: str) -> Flow[bool]:
-    """Forget the calls of an identity and its automatic ban. One round trip."""
-    keys = throttle.keys(identity)
-    removed = yield RESET([keys.state, keys.standing, keys.rules], [throttle.entry(identity)])
-    refusal_cache.forget(throttle.id, identity)
+def reset_flow(throttle: BaseThrottle, identity_hash: str, identity: str = "") -> Flow[bool]:
+    """Forget the calls of an identity and its automatic ban. One round trip. ``identity`` may be unknown."""
+    keys = throttle.keys_of(identity_hash)
+    entry = throttle.entry_of(identity_hash, identity) if identity else ""
+    removed = yield RESET([keys.state, keys.standing, keys.rules], [identity_hash, entry])
+    memory.forget(lambda throttle_id, each: throttle_id == throttle.id and hashed(each) == identity_hash)
     throttle.local_buckets.forget(identity)
     return bool(removed)
 
 
 def reset_by_hash(throttle: BaseThrottle, identity_hash: str) -> bool:
-    """Do the same as Throttle.reset(), given the hash that lists show. Two round trips. Raises RedisUnavailable."""
-    return bool(throttle.run_flow(_by_hash(throttle, identity_hash)))
-
-
-def _by_hash(throttle: BaseThrottle, identity_hash: str) -> Flow[bool]:
-    keys = throttle.keys_of(identity_hash)
-    entry = yield FIND([keys.rules, keys.offenders], [identity_hash])
-    removed = yield RESET([keys.state, keys.standing, keys.rules], [entry])
-    refusal_cache.forget_where(
-        lambda throttle_id, identity: throttle_id == throttle.id and hashed(identity) == identity_hash
-    )
-    return bool(removed)
+    """Do the same as Throttle.reset(), given the hash that lists show. One round trip. Raises RedisUnavailable."""
+    return bool(throttle.run_flow(reset_flow(throttle, identity_hash)))
 
 
 class Rules:
@@ -182,12 +178,12 @@ class Rules:
     @operation
     def ban(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Flow[Rule]:
         """Refuse every call of an identity for a time of up to 366 days, and return the rule. One round trip."""
-        return self._of_one("b", identity, identity_hash, seconds)
+        return self._set("b", "", self._subject(identity, identity_hash, needed=True), seconds)
 
     @operation
     def exempt(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Flow[Rule]:
         """Allow every call of an identity for a time of up to 366 days, without counting. One round trip."""
-        return self._of_one("x", identity, identity_hash, seconds)
+        return self._set("x", "", self._subject(identity, identity_hash, needed=True), seconds)
 
     @operation
     def override(
@@ -199,11 +195,10 @@ class Rules:
         its own rates starts from zero, and again when they are lifted. Rates for all identities keep what was counted
         before. One round trip. Raises InvalidRate.
         """
-        named, entry = self._subject(identity, identity_hash)
-        parsed, ttl_ms = _rates(rates), _milliseconds(self.throttle, seconds)
+        subject, parsed = self._subject(identity, identity_hash), _rates(rates)
         algorithm, text = type(self.throttle.algorithm)(parsed), "; ".join(map(str, parsed))
         rule = f"r {algorithm.kind} {' '.join(map(str, algorithm.numbers))}#{text}"
-        return self._set(rule, text, named, entry, ttl_ms)
+        return self._set(rule, text, subject, seconds)
 
     @operation
     def lift(self, identity: str | int | None = None, *, identity_hash: str = "") -> Flow[bool]:
@@ -239,9 +234,11 @@ class Rules:
         """
         return (yield from listed(self.throttle, whole_number("limit", limit, (1, LIMIT))))[1]
 
-    def _subject(self, identity: str | int | None, identity_hash: str) -> tuple[str, str]:
+    def _subject(self, identity: str | int | None, identity_hash: str, *, needed: bool = False) -> tuple[str, str]:
         """Return the hash of an identity, "" for all, and its entry in lists, "" to keep the entry that it has."""
         if identity is None and not identity_hash:
+            if needed:
+                raise InvalidValue("Give the identity, or as identity_hash the hash that lists show.")
             return "", ""
         if identity is None:
             if not isinstance(identity_hash, str) or not re.fullmatch(f"[A-Za-z0-9_-]{{{HASH_LENGTH}}}", identity_hash):
@@ -255,14 +252,9 @@ class Rules:
         entry = self.throttle.entry(self.throttle.checked(identity, 1))
         return entry[:HASH_LENGTH], entry
 
-    def _of_one(self, rule: str, identity: str | int | None, identity_hash: str, seconds: float) -> Flow[Rule]:
-        named, entry = self._subject(identity, identity_hash)
-        if not named:
-            raise InvalidValue("Give the identity, or as identity_hash the hash that lists show.")
-        return self._set(rule, "", named, entry, _milliseconds(self.throttle, seconds))
-
-    def _set(self, rule: str, rates: str, identity_hash: str, entry: str, ttl_ms: int) -> Flow[Rule]:
-        throttle, keys = self.throttle, self.throttle.keys_of(identity_hash)
+    def _set(self, rule: str, rates: str, subject: tuple[str, str], seconds: float) -> Flow[Rule]:
+        throttle, (identity_hash, entry) = self.throttle, subject
+        keys, ttl_ms = throttle.keys_of(identity_hash), _milliseconds(throttle, seconds)
         if identity_hash:
             args = [throttle.now(), identity_hash, entry, rule, ttl_ms]
             ends, stored = yield SET([keys.state, keys.standing, keys.rules, keys.offenders], args)
@@ -287,5 +279,5 @@ def counts(throttles: Sequence[AnyThrottle]) -> Flow[dict[AnyThrottle, int]]:
 
 
 def _counts(throttles: Sequence[AnyThrottle]) -> Flow[dict[AnyThrottle, int]]:
-    replies = yield Batch([index(throttle, 0) for throttle in throttles])
+    replies = yield Batch([_index(throttle, 0) for throttle in throttles])
     return {throttle: count for throttle, (count, _) in zip(throttles, replies, strict=True)}

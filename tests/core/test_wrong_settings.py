@@ -18,8 +18,7 @@ from redis_kit.core.settings import KitSettings
 from redis_kit.queues import framework, task
 from redis_kit.queues.backend import BackendEntry, BackendOptions
 from redis_kit.queues.errors import UnlistedQueue
-from redis_kit.throttling.policy_settings import PolicySettings
-from redis_kit.throttling.settings import ThrottlingSettings
+from redis_kit.throttling.settings import PolicySettings, ThrottlingSettings
 
 VALUES = [
     None,

@@ -33,7 +33,7 @@ from redis_kit.queues import Queue
 from redis_kit.queues.inspection import list_workers, queue_names, queue_stats
 from redis_kit.search import Facet, SearchIndex, Sort, Text
 from redis_kit.throttling import Throttle
-from redis_kit.throttling.strategies.base import STRATEGIES
+from redis_kit.throttling.strategies import STRATEGIES
 from tests.app.models import Page, User
 from tests.fixtures.process import client
 from tests.queues.conftest import COMMAND, environment

@@ -16,7 +16,7 @@ from redis_kit.queues import Queue
 from redis_kit.queues.engine import enqueue
 from redis_kit.testing.isolation import Isolation
 from redis_kit.throttling import Throttle
-from redis_kit.throttling.engine import local_buckets, refusal_cache
+from redis_kit.throttling.engine import memory
 
 
 @pytest.fixture
@@ -35,12 +35,12 @@ def test_nothing_of_a_test_is_remembered_in_the_next(isolation, settings):
     Queue("mail").put({})
     PageViews("page").add("me")
     old = connections.client()
-    assert refusal_cache._refusals
-    assert local_buckets._by_throttle
+    assert memory._refusals
+    assert memory._by_throttle
     assert enqueue._registered_queues
     isolation.renew()
-    assert not refusal_cache._refusals
-    assert not local_buckets._by_throttle
+    assert not memory._refusals
+    assert not memory._by_throttle
     assert not enqueue._registered_queues
     assert buffer.waiting == 0
     assert connections.client() is not old
@@ -58,8 +58,8 @@ def test_override_settings_forgets_what_depends_on_the_server(kit):
     assert enqueue._registered_queues
     assert batch._admitted
     with override_settings(REDIS_KIT=kit.settings.REDIS_KIT):
-        assert not refusal_cache._refusals
-        assert not local_buckets._by_throttle
+        assert not memory._refusals
+        assert not memory._by_throttle
         assert not enqueue._registered_queues
         assert not batch._admitted
 

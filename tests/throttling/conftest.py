@@ -2,7 +2,7 @@
 
 import pytest
 
-from redis_kit.throttling.throttles.throttle import registered
+from redis_kit.throttling.throttles import registered
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling import Ban, Throttle, hit_all
-from redis_kit.throttling.engine import decide, refusal_cache
-from redis_kit.throttling.strategies.base import STRATEGIES
+from redis_kit.throttling.engine import decide, memory
+from redis_kit.throttling.strategies import STRATEGIES
 
 DAY = 86_400
 
@@ -86,7 +86,7 @@ def test_caller_that_waits_as_told_is_never_banned_again(kit, clock, strategy, t
 
 def test_remembered_ban_ends_no_sooner_than_the_rate_allows(kit, monkeypatch):
     monkeypatch.setattr(decide, "monotonic", lambda: 100.0)
-    monkeypatch.setattr(refusal_cache, "monotonic", lambda: 100.5)
+    monkeypatch.setattr(memory, "monotonic", lambda: 100.5)
     limit = Throttle("x", "3/m", ban=Ban(2, 60, (2, 6)))
     asked, remembered = refuse(limit, 2), limit.hit("joe")
     assert (asked.reason, remembered.reason) == ("banned", "banned")

@@ -19,10 +19,9 @@ from django.utils.decorators import method_decorator
 from django.views import View
 
 from redis_kit.core.errors import ConfigurationError, InvalidValue
-from redis_kit.throttling import InvalidRate, compat
+from redis_kit.throttling import InvalidRate, compat, identity
 from redis_kit.throttling.checks import UNREAD, messages
-from redis_kit.throttling.throttles.throttle import registered
-from redis_kit.throttling.values import identity
+from redis_kit.throttling.throttles import registered
 from tests.app.models import User
 
 HERE = __name__

@@ -15,7 +15,7 @@ from redis_kit.throttling import Throttle, throttle
 from redis_kit.throttling.checks import LOGINS
 from redis_kit.throttling.component import Throttling
 from redis_kit.throttling.discovery import built_throttles, find
-from redis_kit.throttling.throttles.throttle import registered
+from redis_kit.throttling.throttles import registered
 
 pytestmark = pytest.mark.usefixtures("none_registered")
 

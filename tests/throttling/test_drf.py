@@ -9,8 +9,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling import Ban, InvalidRate, Rate, Throttle
-from redis_kit.throttling.http.headers import Verdict
-from redis_kit.throttling.throttles.throttle import registered
+from redis_kit.throttling.http.responses import Verdict
+from redis_kit.throttling.throttles import registered
 from tests.app.models import User
 
 pytest.importorskip("rest_framework")

@@ -12,7 +12,7 @@ from django.test import RequestFactory
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling import Ban, InvalidRate, Rate
-from redis_kit.throttling.throttles.throttle import registered
+from redis_kit.throttling.throttles import registered
 
 pytest.importorskip("ninja")
 

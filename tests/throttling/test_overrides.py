@@ -4,7 +4,7 @@ import pytest
 
 from redis_kit.core.values.rates import parse
 from redis_kit.throttling import Ban, Rate, Throttle, hit_all
-from redis_kit.throttling.strategies.base import STRATEGIES, load
+from redis_kit.throttling.strategies import STRATEGIES, load
 
 
 @pytest.fixture(params=STRATEGIES)

@@ -9,7 +9,7 @@ from django.utils import timezone
 from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict, RedisUnavailable
 from redis_kit.core.keys import hashed
 from redis_kit.throttling import Ban, InvalidRate, Throttle, rules
-from redis_kit.throttling.engine import refusal_cache
+from redis_kit.throttling.engine import memory
 from redis_kit.throttling.rules import Rule, counts
 from tests.fixtures.servers import wait_for
 
@@ -110,7 +110,7 @@ def test_rule_takes_hold_at_once_in_its_own_process(kit, twin):
         one.hit("joe", cost=1)
     for one in (limit, same):
         assert not one.hit("joe")
-    assert len(refusal_cache._refusals) >= 2
+    assert len(memory._refusals) >= 2
     twin(limit.rules.exempt, "joe", 60)
     assert limit.hit("joe")
     assert same.hit("joe")
@@ -133,9 +133,9 @@ def test_rule_of_another_process_takes_hold_when_what_is_remembered_ends(kit):
     limit = Throttle("login", "1/h")
     limit.hit("joe")
     assert not limit.hit("joe")
-    remembered = dict(refusal_cache._refusals)
+    remembered = dict(memory._refusals)
     limit.rules.exempt("joe", 60)
-    refusal_cache._refusals.update(remembered)  # as if another process had set it
+    memory._refusals.update(remembered)  # as if another process had set it
     assert not limit.hit("joe")
     wait_for(lambda: limit.hit("joe").reason == "exempt", timeout=3)
 
@@ -214,7 +214,7 @@ def test_ban_that_the_throttle_imposed_is_listed_and_can_be_lifted(kit, twin):
     limit = Throttle("login", "1/h", ban=Ban(after=2, within=60, seconds=30))
     for _ in range(3):
         limit.hit("joe")
-        refusal_cache._refusals.clear()
+        memory._refusals.clear()
     (rule,) = twin(limit.rules.list)
     assert (rule.kind, rule.identity_hash, rule.shown) == ("ban", hashed("joe"), "joe")
     assert ends_in(rule, 30)
@@ -232,7 +232,7 @@ def test_ban_of_an_operator_does_not_shorten_the_next_of_the_throttle(kit, twin)
     wait_for(lambda: limit.peek("joe").reason == "")
     assert limit.rules.of("joe") is None
     assert not limit.rules.lift("joe")
-    refusal_cache._refusals.clear()
+    memory._refusals.clear()
     assert not limit.hit("joe")
     assert ends_in(limit.rules.of("joe"), 500)
 

@@ -10,12 +10,11 @@ from redis_kit.core.keys import hashed
 from redis_kit.core.panels import Bars, Figure, Table, Viewer
 from redis_kit.throttling import Throttle
 from redis_kit.throttling.dashboard.actions import Target
-from redis_kit.throttling.dashboard.panel import ThrottlesPanel
+from redis_kit.throttling.dashboard.panel import ThrottlesPanel, overview
 from redis_kit.throttling.discovery import built_throttles
 from redis_kit.throttling.rules import counts
-from redis_kit.throttling.statistics.counters import recent
-from redis_kit.throttling.statistics.overview import overview
-from redis_kit.throttling.throttles.throttle import registered
+from redis_kit.throttling.statistics import recent
+from redis_kit.throttling.throttles import registered
 
 pytestmark = pytest.mark.usefixtures("none_registered")
 
@@ -66,7 +65,7 @@ def test_minutes_and_rules_are_counted_apart(both):
     sums = [sum(one.allowed for one in minutes[throttle]) for throttle in both]
     assert sums == [1, 2]
     assert [counts(both)[throttle] for throttle in both] == [0, 1]
-    found = overview(both, minutes=2, offenders=5, rules=5)
+    found = overview(both)
     assert [one.throttle for one in found] == both
     assert [sum(minute.allowed for minute in one.minutes) for one in found] == sums
     assert [one.rule_count for one in found] == [0, 1]

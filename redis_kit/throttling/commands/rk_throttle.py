@@ -3,6 +3,7 @@
 import argparse
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from itertools import product
 from typing import Any
 
@@ -14,16 +15,18 @@ from redis_kit.core.errors import InvalidName, InvalidRate, InvalidValue
 from redis_kit.core.terminal import aligned, cut, duration
 from redis_kit.core.text import clean
 from redis_kit.core.values.rates import parse
-from redis_kit.throttling.discovery import find, hint, project_throttles
+from redis_kit.throttling.discovery import find, hint, project_throttles, title
+from redis_kit.throttling.identity import ADDRESS, USER, has_any_text, masked, suggestion
 from redis_kit.throttling.rules import LIMIT, LONGEST, Rule, counts, reset_by_hash
-from redis_kit.throttling.statistics.counters import HOURS, ThrottleCalls, recent, throttle_history
-from redis_kit.throttling.statistics.offenders import Offender
-from redis_kit.throttling.statistics.shadow_report import ShadowReport, shadow_report
-from redis_kit.throttling.throttles.throttle import Throttle
-from redis_kit.throttling.values.decision import Decision
-from redis_kit.throttling.values.identity_shape import FORMS, counted_by, fits, has_any_text, named, suggestion
-from redis_kit.throttling.values.masking import masked
-from redis_kit.throttling.values.titles import title
+from redis_kit.throttling.statistics import (
+    HOURS,
+    ThrottleCalls,
+    recent,
+    shadow_report,
+    throttle_history,
+)
+from redis_kit.throttling.throttles import Throttle
+from redis_kit.throttling.values import Decision
 
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "list": (),
@@ -35,6 +38,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "lift": ("name", "identity?"),
     "report": ("name",),
 }
+FORMS = {ADDRESS: "ip:<address>", USER: "user:<primary key>"}  # how identities begin
 KINDS = {"ban": "banned", "exempt": "exempt", "override": "rates"}
 
 
@@ -81,13 +85,20 @@ class Command(terminal.ActionCommand):
         minutes, rule_counts = recent(throttles), counts(throttles)
         sums = {throttle: _sums(minutes[throttle]) for throttle in throttles}
         if options["json"]:
-            self.write_json([plain_throttle(each, *sums[each]) | {"rules": rule_counts[each]} for each in throttles])
+            self.write_json([_plain(each, sums[each]) | {"rules": rule_counts[each]} for each in throttles])
         elif not throttles:
             self.stdout.write(f"There are no throttles. {hint('', [])}")
         else:
-            columns = ("NAME", "RATES", "STRATEGY", "ALLOWED", "REFUSED", "RULES")
-            rows = [_row(throttle, *sums[throttle], rule_counts[throttle]) for throttle in throttles]
-            self.write_lines(table(columns, rows))
+            rows = [
+                (
+                    title(throttle.name, throttle.using),
+                    _rates_of(throttle),
+                    f"{throttle.strategy}{', shadow' if throttle.shadow else ''}",
+                    *(f"{number:,}" for number in (*sums[throttle], rule_counts[throttle])),
+                )
+                for throttle in throttles
+            ]
+            self._write_table(("NAME", "RATES", "STRATEGY", "ALLOWED", "REFUSED", "RULES"), rows)
             self.stdout.write("Allowed and refused: calls of the last 30 minutes.")
             if any(throttle.shadow for throttle in throttles):
                 self.stdout.write("Throttles in shadow mode allow all calls; the numbers say what they would do.")
@@ -111,16 +122,30 @@ class Command(terminal.ActionCommand):
             lists = {"rules": [row._asdict() for row in rules], "more": more, "offenders": [r._asdict() for r in most]}
             if hours:
                 lists["hours"] = [each._asdict() for each in by_hour]
-            self.write_json(plain_throttle(throttle, *sums) | lists)
+            self.write_json(_plain(throttle, sums) | lists)
             return
-        period = f"{hours:,} h" if hours else "30 minutes"
-        self.write_lines([clean(throttle.name), *facts(about(throttle, *sums, period)), ""])
+        self._write_facts(throttle.name, _about(throttle, sums, f"{hours:,} h" if hours else "30 minutes"))
+        self.stdout.write("")
         if hours and any(sums):
-            self.write_lines([*hours_table(by_hour), ""])
-        self.write_lines(rules_table(rules) if rules else ["No rules are in force."])
+            with_calls = [each for each in by_hour if each.allowed or each.refused]
+            hourly = [(_local(each.start), f"{each.allowed:,}", f"{each.refused:,}") for each in with_calls]
+            self._write_table(("HOUR", "ALLOWED", "REFUSED"), hourly)
+            self.stdout.write("")
+        if rules:
+            shown = [rule.shown or "-" if rule.identity_hash else "all identities" for rule in rules]
+            in_force = [(who, *_holds(rule), rule.identity_hash) for who, rule in zip(shown, rules, strict=True)]
+            self._write_table(("RULE FOR", "RULE", "RATES", "ENDS IN", "HASH"), in_force)
+        else:
+            self.stdout.write("No rules are in force.")
         if more:
             self.stdout.write(f"{more:,} more rules are in force; --limit shows them.")
-        self.write_lines(["", *(offenders_table(most) if most else ["No call was refused for a day."])])
+        self.stdout.write("")
+        if most:
+            refused = [(row.shown or "-", f"{row.refusals:,}", row.identity_hash) for row in most]
+            self._write_table(("REFUSED", "TIMES", "HASH"), refused)
+            self.stdout.write("TIMES: in up to a day. Refusals of the last second may be missing.")
+        else:
+            self.stdout.write("No call was refused for a day.")
         if stored != [most, rules]:
             self.stdout.write("Identities are masked; --plain shows them as they are stored.")
 
@@ -132,7 +157,7 @@ class Command(terminal.ActionCommand):
             finite = {name: None if value == math.inf else value for name, value in decision._asdict().items()}
             self.write_json(data | {"decision": finite})
         else:
-            self.write_lines([f"{clean(throttle.name)}, {clean(identity)}", *facts(standing(decision, rule))])
+            self._write_facts(f"{throttle.name}, {identity}", _standing(decision, rule))
 
     def _reset(self, *, name: str, identity: str, **options: Any) -> None:
         throttle = _throttle(name, **options)
@@ -141,20 +166,19 @@ class Command(terminal.ActionCommand):
         if not (reset_by_hash(throttle, identity) if options["hash"] else throttle.reset(identity)):
             text = f"Nothing was reset: {clean(throttle.name)} counts no calls of {clean(identity)}."
             raise CommandError(f"{text} {_wrong_kind(throttle, identity, **options)}".strip())
-        said = f"Reset: the calls of {clean(identity)} to {clean(throttle.name)}."
-        self._done("reset", throttle, said, **options)
+        self._done("reset", throttle, f"Reset: the calls of {clean(identity)} to {clean(throttle.name)}.", **options)
 
-    def _ban(self, *, name: str, identity: str, seconds: float, **options: Any) -> None:
-        throttle = self._throttle_that_makes(identity, name, **options)
-        rule = throttle.rules.ban(seconds=seconds, **_subject(identity, **options))
-        said = f"Banned from {clean(throttle.name)} for {duration(seconds)}: {clean(identity)}."
-        self._done("ban", throttle, said, rule, **options)
+    def _ban(self, **options: Any) -> None:
+        self._set("ban", "Banned", **options)
 
-    def _exempt(self, *, name: str, identity: str, seconds: float, **options: Any) -> None:
+    def _exempt(self, **options: Any) -> None:
+        self._set("exempt", "Exempt", **options)
+
+    def _set(self, action: str, word: str, *, name: str, identity: str, seconds: float, **options: Any) -> None:
         throttle = self._throttle_that_makes(identity, name, **options)
-        rule = throttle.rules.exempt(seconds=seconds, **_subject(identity, **options))
-        said = f"Exempt from {clean(throttle.name)} for {duration(seconds)}: {clean(identity)}."
-        self._done("exempt", throttle, said, rule, **options)
+        rule = getattr(throttle.rules, action)(seconds=seconds, **_subject(identity, **options))
+        said = f"{word} from {clean(throttle.name)} for {duration(seconds)}: {clean(identity)}."
+        self._done(action, throttle, said, rule, **options)
 
     def _override(self, *, name: str, rates: str, seconds: float, identity: str | None, **options: Any) -> None:
         throttle = self._throttle_that_makes(identity, name, **options)
@@ -164,8 +188,7 @@ class Command(terminal.ActionCommand):
         self._done("override", throttle, said, rule, **options)
 
     def _lift(self, *, name: str, identity: str | None, **options: Any) -> None:
-        subject = clean(identity or "all identities")
-        throttle = _throttle(name, **options)
+        throttle, subject = _throttle(name, **options), clean(identity or "all identities")
         if not throttle.rules.lift(**_subject(identity, **options)):
             text = f"Nothing was lifted: {clean(throttle.name)} has no rule for {subject}."
             raise CommandError(f"{text} {_wrong_kind(throttle, identity, **options)}".strip())
@@ -174,13 +197,24 @@ class Command(terminal.ActionCommand):
     def _report(self, *, name: str, **options: Any) -> None:
         throttle = _throttle(name, **options)
         try:
-            result = shadow_report(throttle)
+            report = shadow_report(throttle)
         except InvalidValue as error:
             raise CommandError(clean(str(error))) from error
         if options["json"]:
-            self.write_json({"name": throttle.name, **result._asdict(), "share": result.share})
-        else:
-            self.write_lines([clean(throttle.name), *facts(report(result))])
+            self.write_json({"name": throttle.name, **report._asdict(), "share": report.share})
+            return
+        period = duration(report.rate.period)
+        facts = {
+            "rate": str(report.rate),
+            "allowed": f"{report.allowed:,} in a day",
+            "refused": f"{report.refused:,} in a day would be refused, {report.share:.1%}",
+            "periods": f"{report.windows:,} periods of {period} with calls, in up to 7 days",
+            "usual": f"at most {report.usual:,} calls in 50 % of the periods",
+            "high": f"at most {report.high:,} calls in 99.9 % of the periods",
+            "highest": f"at most {report.highest:,} calls in all periods",
+            "proposed": str(report.proposed) if report.proposed else "nothing yet: there were no calls",
+        }
+        self._write_facts(throttle.name, facts.items())
 
     def _done(self, action: str, throttle: Throttle, said: str, rule: Rule | None = None, **options: Any) -> None:
         if options["json"]:
@@ -188,6 +222,12 @@ class Command(terminal.ActionCommand):
             self.write_json({"action": action, "throttle": throttle.name} | fields)
         else:
             self.stdout.write(said)
+
+    def _write_table(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        self.write_lines(aligned([columns, *([cut(clean(cell)) for cell in row] for row in rows)]))
+
+    def _write_facts(self, heading: str, facts: Iterable[tuple[str, str]]) -> None:
+        self.write_lines([clean(heading), *(f"  {name:<10} {clean(value)}" for name, value in facts)])
 
     def _throttle_that_makes(self, identity: str | None, name: str, *, as_is: bool = False, **options: Any) -> Throttle:
         """Return a throttle. Raises CommandError if none of its keys makes the identity: it never calls."""
@@ -217,28 +257,20 @@ def _subject(identity: str | None, **options: Any) -> dict[str, Any]:
 
 def _wrong_kind(throttle: Throttle, identity: str | None, *, hash: bool = False, **options: Any) -> str:
     """Return what to say about an identity that the keys of a throttle don't make; empty text for any other."""
-    kinds = named(throttle.identity_shapes)
-    if not identity or hash or not kinds or fits(identity, kinds):
+    likely = suggestion(identity, throttle.identity_shapes) if identity and not hash else None
+    if likely is None:
         return ""
+    kinds = [shape for shape in throttle.identity_shapes if any(shape)]
     combined = (parts for shape in kinds for parts in product(*(starts or ("...",) for starts in shape)))
     forms = dict.fromkeys(" ".join(FORMS.get(part, part) for part in parts) for parts in combined)
-    text = f"No key of {clean(throttle.name)} makes {clean(identity)}. Its identities begin with {' or '.join(forms)}."
-    if likely := suggestion(identity, kinds):
+    name = clean(throttle.name)
+    text = f"No key of {name} makes {clean(str(identity))}. Its identities begin with {' or '.join(forms)}."
+    if likely:
         return f"{text} Did you mean {clean(likely)}?"
-    by = counted_by(kinds)
-    return f"{text} {clean(throttle.name)} counts by {by}." if by else text
-
-
-def _row(throttle: Throttle, allowed: int, refused: int, rules: int) -> tuple[str, ...]:
-    strategy = f"{throttle.strategy}{', shadow' if throttle.shadow else ''}"
-    return (
-        title(throttle.name, throttle.using),
-        rates_of(throttle),
-        strategy,
-        f"{allowed:,}",
-        f"{refused:,}",
-        f"{rules:,}",
-    )
+    starts = {start for shape in kinds for part in shape for start in part}
+    if (USER in starts) == (ADDRESS in starts):
+        return text
+    return f"{text} {name} counts by {'user' if USER in starts else 'address'}."
 
 
 def _sums(minutes: list[ThrottleCalls]) -> tuple[int, int]:
@@ -253,59 +285,23 @@ def _rates(text: str) -> str:
     return text
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Return a line for each row, below a line of titles."""
-    return aligned([columns, *([cut(clean(cell)) for cell in row] for row in rows)])
-
-
-def facts(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield an indented line for each name and its value."""
-    for name, value in pairs:
-        yield f"  {name:<10} {clean(value)}"
-
-
-def rates_of(throttle: Throttle) -> str:
-    """Return the rates of a throttle as text."""
+def _rates_of(throttle: Throttle) -> str:
     return "; ".join(map(str, throttle.rates)) or "no limit"
 
 
-def about(throttle: Throttle, allowed: int, refused: int, period: str) -> Iterator[tuple[str, str]]:
-    """Yield the configuration of a throttle and its calls in a period."""
-    yield "rates", rates_of(throttle)
+def _about(throttle: Throttle, sums: tuple[int, int], period: str) -> Iterator[tuple[str, str]]:
+    yield "rates", _rates_of(throttle)
     yield "strategy", throttle.strategy
     if throttle.shadow:
         yield "shadow", "refuses nothing, counts what it would refuse"
     if ban := throttle.ban:
         lengths = ", ".join(map(duration, ban.lengths))
         yield "bans", f"after {ban.after:,} refusals within {duration(ban.within)}, for {lengths}"
-    yield "allowed", f"{allowed:,} in {period}"
-    yield "refused", f"{refused:,} in {period}"
+    yield "allowed", f"{sums[0]:,} in {period}"
+    yield "refused", f"{sums[1]:,} in {period}"
 
 
-def hours_table(calls: Iterable[ThrottleCalls]) -> Iterator[str]:
-    """Yield a table of the hours with calls, in the time zone of the project."""
-    rows = [
-        (timezone.localtime(each.start).strftime("%Y-%m-%d %H:%M"), f"{each.allowed:,}", f"{each.refused:,}")
-        for each in calls
-        if each.allowed or each.refused
-    ]
-    yield from table(("HOUR", "ALLOWED", "REFUSED"), rows)
-
-
-def rules_table(listed: Iterable[Rule]) -> Iterator[str]:
-    """Yield a table of rules."""
-    columns = ("RULE FOR", "RULE", "RATES", "ENDS IN", "HASH")
-    yield from table(columns, [(_shown(rule), *_holds(rule), rule.identity_hash) for rule in listed])
-
-
-def offenders_table(listed: Iterable[Offender]) -> Iterator[str]:
-    """Yield a table of offenders."""
-    rows = [(row.shown or "-", f"{row.refusals:,}", row.identity_hash) for row in listed]
-    yield from table(("REFUSED", "TIMES", "HASH"), rows)
-    yield "TIMES: in up to a day. Refusals of the last second may be missing."
-
-
-def standing(decision: Decision, rule: Rule | None) -> Iterator[tuple[str, str]]:
+def _standing(decision: Decision, rule: Rule | None) -> Iterator[tuple[str, str]]:
     """Yield the decision on the next call of an identity, and its rule."""
     reason = f" ({decision.reason})" if decision.reason else ""
     yield "now", ("allowed" if decision.allowed else "refused") + reason
@@ -322,35 +318,16 @@ def standing(decision: Decision, rule: Rule | None) -> Iterator[tuple[str, str]]
         yield "rule", f"{f'{kind} {rates}'.strip()}{subject}, ends in {left}"
 
 
-def report(result: ShadowReport) -> Iterator[tuple[str, str]]:
-    """Yield the report on a throttle in shadow mode."""
-    yield "rate", str(result.rate)
-    yield "allowed", f"{result.allowed:,} in a day"
-    yield "refused", f"{result.refused:,} in a day would be refused, {result.share:.1%}"
-    yield "periods", f"{result.windows:,} periods of {duration(result.rate.period)} with calls, in up to 7 days"
-    yield "usual", f"at most {result.usual:,} calls in 50 % of the periods"
-    yield "high", f"at most {result.high:,} calls in 99.9 % of the periods"
-    yield "highest", f"at most {result.highest:,} calls in all periods"
-    yield "proposed", str(result.proposed) if result.proposed else "nothing yet: there were no calls"
-
-
-def _shown(rule: Rule) -> str:
-    return (rule.shown or "-") if rule.identity_hash else "all identities"
-
-
 def _holds(rule: Rule) -> tuple[str, str, str]:
     left = (rule.until - timezone.now()).total_seconds()
     return KINDS[rule.kind], rule.rates, duration(max(left, 0))
 
 
-def plain_throttle(throttle: Throttle, allowed: int, refused: int) -> dict[str, Any]:
+def _local(time: datetime) -> str:
+    return timezone.localtime(time).strftime("%Y-%m-%d %H:%M")
+
+
+def _plain(throttle: Throttle, sums: tuple[int, int]) -> dict[str, Any]:
     """Return the configuration of a throttle and its calls in the period that was asked for."""
-    return {
-        "name": throttle.name,
-        "using": throttle.using,
-        "rates": throttle.rates,
-        "strategy": throttle.strategy,
-        "shadow": throttle.shadow,
-        "allowed": allowed,
-        "refused": refused,
-    }
+    fields = {name: getattr(throttle, name) for name in ("name", "using", "rates", "strategy", "shadow")}
+    return fields | {"allowed": sums[0], "refused": sums[1]}

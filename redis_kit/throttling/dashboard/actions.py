@@ -12,15 +12,12 @@ from django.utils.translation import gettext as _
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.keys import hashed
 from redis_kit.core.panels import Effect, Meter, duration
-from redis_kit.throttling import rules
-from redis_kit.throttling.discovery import built_throttles
+from redis_kit.throttling.discovery import DEFAULT, built_throttles, title
 from redis_kit.throttling.engine.base import BaseThrottle
-from redis_kit.throttling.rules import Rule
-from redis_kit.throttling.throttles.throttle import Throttle
-from redis_kit.throttling.values.decision import Decision
-from redis_kit.throttling.values.identity_shape import fits, has_any_text, named, suggestion
-from redis_kit.throttling.values.masking import HIDDEN, masked
-from redis_kit.throttling.values.titles import DEFAULT, title
+from redis_kit.throttling.identity import HIDDEN, has_any_text, masked, suggestion
+from redis_kit.throttling.rules import Rule, reset_by_hash, shown
+from redis_kit.throttling.throttles import Throttle
+from redis_kit.throttling.values import Decision
 
 VALUE = re.compile(r"([A-Za-z0-9_-]{22})?(?:@([^\s!]+))?(?:!(\S+))? (.+)", re.DOTALL)
 RATES_FOR = re.compile(r"(.+?)\s+for\s+(.+)", re.IGNORECASE)
@@ -69,21 +66,20 @@ class Target(NamedTuple):
     @property
     def throttle(self) -> Throttle:
         """Return the throttle. Raises InvalidValue if this process has not built it."""
-        return _throttle(self.name, self.using)
-
-    @property
-    def _rules(self) -> Any:
-        return self.throttle.rules
+        for throttle in built_throttles():
+            if (throttle.name, throttle.using) == (self.name, self.using):
+                return throttle
+        raise InvalidValue(_("This process has not built the throttle %(name)s.") % {"name": self.name})
 
     def identity_sentence(self, *, unmasked: bool) -> str:
         """Return a sentence that names the identity as lists show it. One round trip."""
-        stored = self.identity_hash and self.throttle.run_flow(rules.shown(self.throttle, self.identity_hash))
+        stored = self.identity_hash and self.throttle.run_flow(shown(self.throttle, self.identity_hash))
         name = stored if unmasked or not stored else masked(stored)
         return "" if name in ("", HIDDEN) else _("The identity is %s.") % name + " "
 
     def effect(self, action: str) -> str | Effect:
         """Return what an action will do. One round trip. Raises InvalidValue without a rule to lift."""
-        rule = self._rules.of(identity_hash=self.identity_hash) if action != "override_all" else self._rules.of()
+        rule = self.throttle.rules.of(identity_hash="" if action == "override_all" else self.identity_hash)
         effects = {
             "reset": _("The calls of this identity that were counted are forgotten, and its automatic ban ends."),
             "ban": _("Every call of this identity is refused until the ban ends or is lifted."),
@@ -111,12 +107,12 @@ class Target(NamedTuple):
 
     def ban(self, text: str) -> str:
         """Ban the identity for some time."""
-        self._rules.ban(identity_hash=self.identity_hash, seconds=duration(text))
+        self.throttle.rules.ban(identity_hash=self.identity_hash, seconds=duration(text))
         return _("Banned for %(time)s: %(target)s.") % {"target": self.shown, "time": text}
 
     def exempt(self, text: str) -> str:
         """Exempt the identity for some time."""
-        self._rules.exempt(identity_hash=self.identity_hash, seconds=duration(text))
+        self.throttle.rules.exempt(identity_hash=self.identity_hash, seconds=duration(text))
         return _("Exempt for %(time)s: %(target)s.") % {"target": self.shown, "time": text}
 
     def override(self, text: str) -> str:
@@ -124,7 +120,7 @@ class Target(NamedTuple):
         if (match := RATES_FOR.fullmatch(text)) is None:
             raise InvalidValue(_("Enter rates and a duration, such as 100/m for 2h."))
         new, time = match.groups()
-        self._rules.override(new, duration(time), identity_hash=self.identity_hash)
+        self.throttle.rules.override(new, duration(time), identity_hash=self.identity_hash)
         return _("Rates are %(rates)s for %(time)s: %(target)s.") % {"target": self.shown, "rates": new, "time": time}
 
     def override_all(self, text: str) -> str:
@@ -133,16 +129,16 @@ class Target(NamedTuple):
 
     def reset(self) -> str:
         """Forget the calls of the identity and its automatic ban. Raises InvalidValue if there were none."""
-        if not rules.reset_by_hash(self.throttle, self.identity_hash):
+        if not reset_by_hash(self.throttle, self.identity_hash):
             raise InvalidValue(_("Nothing was reset: no calls of %(target)s are counted.") % {"target": self.shown})
         return _("All calls were reset: %(target)s.") % {"target": self.shown}
 
     def lift(self) -> str:
         """End the rule. Raises InvalidValue if there is none, or another one."""
-        rule = self._rules.of(identity_hash=self.identity_hash)
+        rule = self.throttle.rules.of(identity_hash=self.identity_hash)
         if rule and self.rule not in ("", _id(rule)):
             raise InvalidValue(_("Nothing was lifted: %(target)s has another rule now.") % {"target": self.shown})
-        if not self._rules.lift(identity_hash=self.identity_hash):
+        if not self.throttle.rules.lift(identity_hash=self.identity_hash):
             raise self._no_rule()
         return _("The rule was lifted: %(target)s.") % {"target": self.shown}
 
@@ -151,38 +147,20 @@ def _id(rule: Rule) -> str:
     return f"{rule.kind}-{rule.until.timestamp()}"
 
 
-def _throttle(name: str, using: str) -> Throttle:
-    for throttle in built_throttles():
-        if (throttle.name, throttle.using) == (name, using):
-            return throttle
-    raise InvalidValue(_("This process has not built the throttle %(name)s.") % {"name": name})
-
-
-class Standing(NamedTuple):
-    """The hash of an identity, the decision on its next call, and its rule."""
-
-    identity_hash: str
-    decision: Decision
-    rule: Rule | None
-
-    @property
-    def cells(self) -> tuple[Any, ...]:
-        """Return the decision, how much of its rate is used, and the times until the next call and the reset."""
-        limit, remaining = self.decision.limit, self.decision.remaining
-        used = Meter(limit - remaining, limit) if self.decision.rate and self.decision.reason != "banned" else None
-        return _answer(self.decision), used, _wait(self.decision.retry_after), _wait(self.decision.reset_after)
-
-
-def look_up(throttle: Throttle, identity: str) -> Standing:
-    """Return the standing of an identity, without counting. Raises InvalidName, or InvalidValue for a wrong kind."""
-    shapes = throttle.identity_shapes
-    kinds = named(shapes)
-    if kinds and not has_any_text(shapes) and not fits(identity, kinds):
-        likely = suggestion(identity, kinds)
+def checked_identity(throttle: Throttle, identity: str) -> str:
+    """Return the hash of an identity. Raises InvalidName, or InvalidValue if no key of the throttle makes it."""
+    likely = suggestion(identity, throttle.identity_shapes)
+    if likely is not None and not has_any_text(throttle.identity_shapes):
         guess = " " + _("Did you mean %s?") % likely if likely else ""
         raise InvalidValue(_("No key of this throttle makes this identity.") + guess)
-    identity_hash = hashed(throttle.checked(identity, 1))
-    return Standing(identity_hash, throttle.peek(identity), throttle.rules.of(identity))
+    return hashed(throttle.checked(identity, 1))
+
+
+def standing(decision: Decision) -> tuple[Any, ...]:
+    """Return the cells of a decision: what it is, how much of its rate is used, the next call's time and the reset."""
+    limit, remaining = decision.limit, decision.remaining
+    used = Meter(limit - remaining, limit) if decision.rate and decision.reason != "banned" else None
+    return _answer(decision), used, _wait(decision.retry_after), _wait(decision.reset_after)
 
 
 def _answer(decision: Decision) -> str:

@@ -25,15 +25,14 @@ from redis_kit.core.settings import KitSettings
 from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import is_whole
 from redis_kit.core.values.rates import MICROSECONDS, parse
-from redis_kit.throttling.engine import refusal_cache
-from redis_kit.throttling.engine.local_buckets import LocalBuckets, buckets
+from redis_kit.throttling.engine import memory
+from redis_kit.throttling.engine.memory import LocalBuckets, buckets
+from redis_kit.throttling.identity import Shape, masked, without_secrets
 from redis_kit.throttling.keys import SHARED, ThrottleKeys
 from redis_kit.throttling.settings import ThrottlingSettings
-from redis_kit.throttling.strategies import base as strategies
-from redis_kit.throttling.values.ban import Ban
-from redis_kit.throttling.values.decision import UNLIMITED, Decision, Reason
-from redis_kit.throttling.values.identity_shape import Shape
-from redis_kit.throttling.values.masking import masked, without_secrets
+from redis_kit.throttling.strategies import decide_one
+from redis_kit.throttling.strategies import load as load_strategy
+from redis_kit.throttling.values import UNLIMITED, Ban, Decision, Reason
 
 POLICIES = ("open", "closed", "local")
 RETRY = 1.0  # seconds to wait after a refusal by the policy "closed"; a server that is down is probed as often
@@ -90,7 +89,7 @@ class BaseThrottle(Primitive):
         self.rates, self.strategy, self.on_failure = parse(rates), strategy, on_failure
         self.shadow, self.ban, self.clock = shadow, ban, clock
         self.counted_rates = [rate for rate in self.rates if rate.limit]
-        self.algorithm = strategies.load(strategy)(self.counted_rates)
+        self.algorithm = load_strategy(strategy)(self.counted_rates)
         self.ban_window = ban.within if ban else math.inf  # seconds for which cached refusals count towards a ban
         # The server has counted the refusal that is repeated, and counts the next call: these suffice for a ban.
         self._most_repeats = ban.after - 2 if ban else math.inf
@@ -116,7 +115,7 @@ class BaseThrottle(Primitive):
             owner = type(self.algorithm).__name__
             raise ConfigurationError(f"{owner}.numbers must be whole numbers, not {shortened(numbers)}.")
         ban = self.ban.text if self.ban else ""
-        self.script = strategies.decide_one(self.algorithm.lua, len(numbers))
+        self.script = decide_one(self.algorithm.lua, len(numbers))
         # For decide.lua: the part of its argument between the numbers of a call and the entry of the identity.
         text = f"{self.algorithm.kind} {'shadow' if self.shadow else ban}\n"
         self.fixed_argument = pack(f"<{1 + len(numbers)}d", len(numbers), *numbers) + text.encode()
@@ -178,7 +177,7 @@ class BaseThrottle(Primitive):
         """Return the decision if it can be made without the server, else None."""
         decision = self.constant_decision(cost)
         if decision is None and self.clock is None and not self.shadow:  # another throttle may share its memory
-            decision = refusal_cache.recall((self.id, identity, cost), self._most_repeats)
+            decision = memory.recall((self.id, identity, cost), self._most_repeats)
         if decision is not None and not decision.allowed:
             self.unreported += 1  # reported with the next call that reaches the server
         return decision

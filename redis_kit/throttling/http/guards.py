@@ -10,15 +10,11 @@ from django.http import HttpRequest
 
 from redis_kit.core import flow
 from redis_kit.core.awaitables import Result, maybe_await
-from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
-from redis_kit.core.text import shortened
-from redis_kit.throttling.engine.reservation import Reservation, refund_flow
-from redis_kit.throttling.http.headers import Verdict, add_fields
-from redis_kit.throttling.http.responses import decisive, refuse, with_fields
-from redis_kit.throttling.throttles.hit_all import reserve_flow
-from redis_kit.throttling.throttles.throttle import Throttle
-from redis_kit.throttling.values.identity import IdentityKey
+from redis_kit.throttling.engine.decide import Reservation, refund_flow
+from redis_kit.throttling.http.responses import Verdict, add_fields, decisive, refuse, with_fields
+from redis_kit.throttling.identity import IdentityKey
+from redis_kit.throttling.throttles import Throttle, reserve_flow
 
 NOT_ASYNC = "A function of the throttle is a coroutine function, but the view is sync."
 
@@ -111,13 +107,6 @@ class GuardedRequest(NamedTuple):
     reservations: Sequence[Reservation | None]
     verdicts: list[Verdict]
     refusal: Any = None
-
-
-def check_functions(**given: Any) -> None:
-    """Raise InvalidValue for an argument that is neither a callable nor None."""
-    for argument, value in given.items():
-        if value is not None and not callable(value):
-            raise InvalidValue(f"{argument} must be a callable or None, not {shortened(value)}.")
 
 
 def _before(guards: Sequence[Guard], request: Any) -> Flow[GuardedRequest]:

@@ -11,18 +11,18 @@ from django.utils.module_loading import import_string
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.throttling.http.guards import Guard
-from redis_kit.throttling.policy_settings import (
+from redis_kit.throttling.identity import IdentityKey
+from redis_kit.throttling.settings import (
     SETTING,
     Function,
     PolicySettings,
+    ThrottlingSettings,
     methods_of,
     path_patterns,
     policy_problems,
 )
-from redis_kit.throttling.settings import ThrottlingSettings
-from redis_kit.throttling.throttles.throttle import Throttle
-from redis_kit.throttling.values import ban
-from redis_kit.throttling.values.identity import IdentityKey
+from redis_kit.throttling.throttles import Throttle
+from redis_kit.throttling.values import read_ban
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def _policy(name: str, options: PolicySettings) -> Policy:
         strategy=options.STRATEGY,
         on_failure=options.ON_FAILURE,
         shadow=options.SHADOW,
-        ban=ban.read(options.BAN),
+        ban=read_ban(options.BAN),
     )
     exempt, count_when = _function(options.EXEMPT), _function(options.COUNT_WHEN)
     key = IdentityKey(options.KEY)

@@ -12,13 +12,11 @@ from redis_kit.core.settings import KitSettings
 from redis_kit.core.text import similar
 from redis_kit.core.values.rates import Rate, parse
 from redis_kit.core.web.client_address import INVALID, client_address
-from redis_kit.throttling.http.headers import Verdict
-from redis_kit.throttling.http.responses import decisive
-from redis_kit.throttling.strategies.sliding_log import LARGEST
-from redis_kit.throttling.throttles.throttle import Throttle
-from redis_kit.throttling.values.ban import Ban
-from redis_kit.throttling.values.decision import Decision
-from redis_kit.throttling.values.identity_shape import Shape
+from redis_kit.throttling.http.responses import Verdict, decisive
+from redis_kit.throttling.identity import Shape
+from redis_kit.throttling.strategies import LARGEST
+from redis_kit.throttling.throttles import Throttle
+from redis_kit.throttling.values import Ban, Decision
 
 CLOCK = time  # the frameworks' default; a class with another ``timer`` is decided by that timer
 OPTIONS = ("strategy", "on_failure", "shadow", "ban", "using")

@@ -1,6 +1,6 @@
--- The rule that applies to an identity.
+-- The rule that applies to an identity, and what it decides.
 -- needs  now, numbers
--- gives  rates_of, rule_of
+-- gives  rates_of, rule_of, by_rule
 
 -- Return the numbers of an override, or nil if they are not for this strategy.
 local function rates_of(rule, kind)
@@ -35,4 +35,21 @@ local function rule_of(standing, override, kind, rates)
         end
     end
     return "", history, rates
+end
+
+-- Return what ``look()`` does, which gets the rates of an override. A ban leaves no room; an exemption has no figures.
+local function by_rule(rule, look, state, cost, rates)
+    local kind = string.sub(rule, 1, 1)
+    if kind == "x" then
+        return true
+    end
+    local valid, room, figures, back = pcall(look, state, now, cost, rates)
+    if not valid then
+        local wrong = "WRONGTYPE An override has fewer numbers than its rates need."
+        error(type(room) == "table" and room or redis.error_reply(wrong))
+    end
+    if kind == "b" then
+        return false, figures
+    end
+    return room, figures, back
 end

@@ -25,7 +25,6 @@ local clock = redis.call("TIME")
 local seconds, custom, consume = clock[1] + 0, false, false
 local now, minute, calls, passes, replies = seconds * 1000000 + clock[2], (seconds - seconds % 60) / 60, {}, true, {}
 -- @include _standing
--- @include _by_rule
 -- @include _refusal
 
 for index = 1, #ARGV do

@@ -29,12 +29,12 @@ if redis.call("EXISTS", standing, override) > 0 then
 -- @include _numbers
 -- @include _standing
     rule, history, rates = rule_of(standing, override, string.match(text, "^%S+", start), rates)
+    if rule ~= "" then
+        room, figures, back = by_rule(rule, look, state, cost, rates)
+    end
 end
 if rule == "" then
     room, figures, back = look(state, now, cost, rates)
-else
--- @include _by_rule
-    room, figures, back = by_rule(rule, look, state, cost, rates)
 end
 
 -- A key of a wrong type must fail before the first write, which is that to ``latest`` if there is room.

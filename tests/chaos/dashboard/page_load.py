@@ -25,7 +25,7 @@ from redis_kit.pageviews.batch import Event, ViewBatch, identified
 from redis_kit.queues import Queue, chain
 from redis_kit.queues.engine import calls
 from redis_kit.throttling import Throttle
-from redis_kit.throttling.statistics.counters import NUMBER, SLOT
+from redis_kit.throttling.statistics import NUMBER, SLOT
 from tests.app.models import User
 from tests.chaos.engine import program
 from tests.chaos.engine.program import Outcome, option

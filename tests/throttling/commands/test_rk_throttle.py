@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from redis_kit.core.keys import hashed
 from redis_kit.throttling import Ban, Throttle
-from redis_kit.throttling.engine import refusal_cache
+from redis_kit.throttling.engine import memory
 from tests.fixtures.servers import wait_for
 
 pytestmark = pytest.mark.usefixtures("none_registered")
@@ -50,7 +50,7 @@ def login(kit):
     found = Throttle("login", "1/h")
     for _ in range(3):
         found.hit(JOE)
-        refusal_cache._refusals.clear()
+        memory._refusals.clear()
     return found
 
 

@@ -11,7 +11,7 @@ from redis_kit.core.panels import RANGES, Bars, Figure, Link, Meter, Pages, Rang
 from redis_kit.throttling import Ban, Throttle
 from redis_kit.throttling.dashboard.actions import Target
 from redis_kit.throttling.dashboard.panel import CHANGE, UNMASK, ThrottlesPanel
-from redis_kit.throttling.throttles.throttle import registered
+from redis_kit.throttling.throttles import registered
 
 pytestmark = pytest.mark.usefixtures("none_registered")
 

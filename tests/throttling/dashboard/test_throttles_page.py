@@ -9,7 +9,7 @@ from django.utils import translation
 from redis_kit.core import component, connections
 from redis_kit.core.keys import hashed
 from redis_kit.throttling import Throttle, throttle
-from redis_kit.throttling.throttles.throttle import registered
+from redis_kit.throttling.throttles import registered
 from tests.dashboard.support.attacks import SAMPLE, harmless_links, without_titles
 from tests.dashboard.support.html import page, refused, row_buttons, said, whole_page
 from tests.fixtures.dashboard import ADMIN, layout_problems

@@ -4,7 +4,7 @@ import pytest
 
 from redis_kit.core.errors import InvalidRate, KeyConflict
 from redis_kit.throttling import Ban, Throttle, hit_all, throttle
-from redis_kit.throttling.strategies.base import STRATEGIES
+from redis_kit.throttling.strategies import STRATEGIES
 from tests.throttling.support.identity import Identity
 
 YEAR = 366 * 86_400

@@ -5,7 +5,7 @@ import tracemalloc
 import pytest
 
 from redis_kit.throttling import Throttle
-from redis_kit.throttling.engine import local_buckets, refusal_cache
+from redis_kit.throttling.engine import memory
 from tests.fixtures.servers import wait_for
 
 pytestmark = pytest.mark.once
@@ -43,8 +43,8 @@ def test_identity_of_a_bucket_takes_at_most_120_bytes_on_the_server(own_prefix):
 
 @pytest.mark.parametrize("refused", [False, True])
 def test_process_remembers_a_bounded_number_of_identities(kit, monkeypatch, refused):
-    monkeypatch.setattr(refusal_cache, "LIMIT", 200)
-    monkeypatch.setattr(local_buckets, "IDENTITIES", 200)
+    monkeypatch.setattr(memory, "LIMIT", 200)
+    monkeypatch.setattr(memory, "IDENTITIES", 200)
     limit = Throttle("x", "1/h" if refused else "9/h")
 
     def callers(first, last):
@@ -57,5 +57,5 @@ def test_process_remembers_a_bounded_number_of_identities(kit, monkeypatch, refu
     callers(400, 800)
     grown, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert len(refusal_cache._refusals) <= 200
+    assert len(memory._refusals) <= 200
     assert grown < 500_000

@@ -5,16 +5,16 @@ from time import monotonic
 import pytest
 
 from redis_kit.throttling import Decision, Throttle
-from redis_kit.throttling.engine import refusal_cache
-from redis_kit.throttling.statistics.counters import recent
+from redis_kit.throttling.engine import memory
+from redis_kit.throttling.statistics import recent
 from tests.fixtures.servers import wait_for
 
 
 @pytest.fixture(autouse=True)
 def empty():
-    refusal_cache._refusals.clear()
+    memory._refusals.clear()
     yield
-    refusal_cache._refusals.clear()
+    memory._refusals.clear()
 
 
 def refused(retry_after=10.0):
@@ -51,15 +51,15 @@ def test_throttle_in_shadow_mode_leaves_the_refusals_of_another_one_alone(kit, c
 
 
 def test_refusal_is_remembered_for_a_second_at_most(kit):
-    refusal_cache.remember(("t", "joe", 1), refused(), asked_at=monotonic() - 0.5, seconds=1.0)
-    assert refusal_cache.recall(("t", "joe", 1)).retry_after == pytest.approx(9.5, abs=0.1)
-    refusal_cache.remember(("t", "joe", 1), refused(), asked_at=monotonic() - 1.0, seconds=1.0)
-    assert refusal_cache.recall(("t", "joe", 1)) is None
+    memory.remember(("t", "joe", 1), refused(), asked_at=monotonic() - 0.5, seconds=1.0)
+    assert memory.recall(("t", "joe", 1)).retry_after == pytest.approx(9.5, abs=0.1)
+    memory.remember(("t", "joe", 1), refused(), asked_at=monotonic() - 1.0, seconds=1.0)
+    assert memory.recall(("t", "joe", 1)) is None
 
 
 def test_refusal_is_not_remembered_past_its_own_end():
-    refusal_cache.remember(("t", "joe", 1), refused(0.2), asked_at=monotonic() - 0.2, seconds=1.0)
-    assert refusal_cache.recall(("t", "joe", 1)) is None
+    memory.remember(("t", "joe", 1), refused(0.2), asked_at=monotonic() - 0.2, seconds=1.0)
+    assert memory.recall(("t", "joe", 1)) is None
 
 
 def test_another_process_that_resets_takes_hold_within_a_second(kit):
@@ -93,19 +93,19 @@ def test_memory_can_be_switched_off(kit, commands):
 
 
 def test_memory_is_bounded_and_forgets_the_oldest(monkeypatch):
-    monkeypatch.setattr(refusal_cache, "LIMIT", 100)
+    monkeypatch.setattr(memory, "LIMIT", 100)
     for number in range(1000):
-        refusal_cache.remember(("t", str(number), 1), refused(), asked_at=monotonic(), seconds=1.0)
-    assert len(refusal_cache._refusals) == 100
-    assert refusal_cache.recall(("t", "999", 1)) is not None
-    assert refusal_cache.recall(("t", "0", 1)) is None
+        memory.remember(("t", str(number), 1), refused(), asked_at=monotonic(), seconds=1.0)
+    assert len(memory._refusals) == 100
+    assert memory.recall(("t", "999", 1)) is not None
+    assert memory.recall(("t", "0", 1)) is None
 
 
 def test_long_identities_are_remembered_by_their_hash(kit):
     limit = Throttle("login", "1/h")
     for _ in range(2):
         limit.hit("x" * 100_000)
-    assert all(len(key[1]) <= 128 for key in refusal_cache._refusals)
+    assert all(len(key[1]) <= 128 for key in memory._refusals)
 
 
 def test_remembered_refusals_are_counted_with_the_next_call(kit):

@@ -4,7 +4,7 @@ import pytest
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling import Throttle
-from redis_kit.throttling.strategies.base import STRATEGIES
+from redis_kit.throttling.strategies import STRATEGIES
 
 pytestmark = pytest.mark.once
 

@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.throttling import InvalidRate, Throttle, throttle
-from redis_kit.throttling.throttles.throttle import registered
+from redis_kit.throttling.throttles import registered
 
 
 def answer(request, *args, **kwargs):

@@ -11,7 +11,7 @@ from django.views import View
 from redis_kit.core.errors import InvalidValue
 from redis_kit.queues import task
 from redis_kit.throttling import Ban, Throttle, throttle
-from redis_kit.throttling.throttles.throttle import registered
+from redis_kit.throttling.throttles import registered
 
 
 @pytest.fixture(params=["sync", "async"])

@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.test import RequestFactory
 
 from redis_kit.throttling import Decision, Rate, Throttle, throttle
-from redis_kit.throttling.http.headers import Verdict, add_fields, add_headers
+from redis_kit.throttling.http.responses import Verdict, add_fields
 
 LOGIN = Throttle("login", "5/m; 50/h burst 9")
 API = Throttle("api", "60/m")
@@ -70,7 +70,7 @@ def test_each_of_several_throttles_has_its_fields():
 
 
 def test_those_added_later_are_told_too():
-    response = add_headers(told((API, API_LEFT)), LOGIN, REFUSED)
+    response = add_fields(told((API, API_LEFT)), [Verdict(LOGIN, REFUSED)])
     assert limits(response) == {"api": {"r": 12, "t": 48}, "login 5/m": {"r": 0, "t": 8}}
 
 

@@ -13,7 +13,7 @@ from django.views.generic import TemplateView
 from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling import InvalidRate, Throttle, ThrottleMixin
 from redis_kit.throttling.engine.base import Asked
-from redis_kit.throttling.throttles.throttle import registered
+from redis_kit.throttling.throttles import registered
 
 
 class Answers(View):

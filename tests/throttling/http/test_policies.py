@@ -8,7 +8,7 @@ from redis_kit.core.checks.configuration import check_settings
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.throttling import Ban, Rate, policy
 from redis_kit.throttling.http.policies import policies
-from redis_kit.throttling.throttles.throttle import registered
+from redis_kit.throttling.throttles import registered
 
 THROTTLES = "redis_kit.throttling.middleware.ThrottleMiddleware"
 USERS = "django.contrib.auth.middleware.AuthenticationMiddleware"

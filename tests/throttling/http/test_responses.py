@@ -11,8 +11,7 @@ from django.test import AsyncRequestFactory, RequestFactory
 from django.utils import translation
 
 from redis_kit.throttling import Decision, Rate, Throttle, throttle
-from redis_kit.throttling.http.headers import Verdict
-from redis_kit.throttling.http.responses import refusal, refuse
+from redis_kit.throttling.http.responses import Verdict, refusal, refuse
 
 LOGIN = Throttle("login", "5/m; 50/h burst 9")
 REFUSED = Decision(False, 5, 0, 7.2, 55.5, Rate(5, 60))

@@ -21,7 +21,7 @@ from rest_framework.viewsets import ViewSet
 from redis_kit.core.checks.configuration import check_settings
 from redis_kit.throttling import drf, throttle
 from redis_kit.throttling.discovery import built_throttles, project_throttles
-from redis_kit.throttling.throttles.throttle import registered
+from redis_kit.throttling.throttles import registered
 
 pytestmark = pytest.mark.usefixtures("none_registered")
 RATES = {"uploads": "2/h", "chat": "9/m"}

@@ -1,8 +1,8 @@
 """Calls of throttles as if the server's clock showed another time."""
 
 from redis_kit.core import connections
+from redis_kit.throttling import statistics
 from redis_kit.throttling.engine.decide import Call, decide
-from redis_kit.throttling.statistics import counters
 
 
 def hit(limit, identity, second):
@@ -18,12 +18,12 @@ def hit(limit, identity, second):
 
 def hours(limit, second, count):
     """Return [allowed, refused] of the hours up to that second that have calls, by hour since 1970."""
-    return _by_start(_read(counters.read_hours(limit, count), second), 3600)
+    return _by_start(_read(statistics.read_hours(limit, count), second), 3600)
 
 
 def minutes(limit, second, count):
     """Return [allowed, refused] of the minutes up to that second that have calls, by minute since 1970."""
-    return _by_start(_read(counters.read([limit], count), second)[limit], 60)
+    return _by_start(_read(statistics.read_minutes([limit], count), second)[limit], 60)
 
 
 def _read(flow, second):

@@ -10,7 +10,7 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.core.steps import Sleep
 from redis_kit.throttling import Ban, Rate, Throttle, throttled
 from redis_kit.throttling.statistics import recent
-from redis_kit.throttling.strategies.base import STRATEGIES
+from redis_kit.throttling.strategies import STRATEGIES
 
 
 @pytest.fixture(params=["acquire", "aacquire"])

@@ -1,26 +1,28 @@
-"""A throttle: how often each identity may do something."""
+"""A throttle: how often each identity may do something; and several throttles for one request."""
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from random import random
 from time import monotonic
-from typing import NoReturn
+from typing import Any, NoReturn
 
+from redis_kit.core import connections
 from redis_kit.core.awaitables import LocalCall, sending
-from redis_kit.core.errors import RedisFailure
+from redis_kit.core.client.cluster import ClusterClient
+from redis_kit.core.errors import InvalidValue, RedisFailure
 from redis_kit.core.flow import Flow, operation, twin
+from redis_kit.core.keys import hashed
 from redis_kit.core.primitive import with_own_init
 from redis_kit.core.steps import Sleep
+from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import seconds
-from redis_kit.throttling import rules
 from redis_kit.throttling.engine.base import RETRY, Asked, BaseThrottle, asking
-from redis_kit.throttling.engine.decide import Call, Mode, Outcome, decide
-from redis_kit.throttling.engine.reservation import Reservation
-from redis_kit.throttling.rules import Rules
+from redis_kit.throttling.engine.decide import Call, Mode, Outcome, Reservation, decide, settle
+from redis_kit.throttling.rules import Rules, reset_flow
 from redis_kit.throttling.signals import throttled
-from redis_kit.throttling.statistics import offenders
-from redis_kit.throttling.statistics.offenders import Offender
-from redis_kit.throttling.values.decision import Decision
+from redis_kit.throttling.statistics import Offender, read_offenders
+from redis_kit.throttling.values import Decision
 
 TIMEOUT = (0.0, 31_536_000.0)  # of acquire(): up to a year; None waits without limit
 JITTER = 0.1  # seconds
@@ -117,7 +119,8 @@ class Throttle(BaseThrottle):
 
         Other processes may repeat a refusal that they remember for up to ``REMEMBER`` seconds. Raises RedisUnavailable.
         """
-        return rules.by_identity(self, self.checked(identity, 1))
+        checked = self.checked(identity, 1)
+        return reset_flow(self, hashed(checked), checked)
 
     @operation
     def offenders(self, limit: int = 20) -> Flow[list[Offender]]:
@@ -125,7 +128,7 @@ class Throttle(BaseThrottle):
 
         Raises InvalidValue and RedisUnavailable.
         """
-        return offenders.read(self, limit)
+        return read_offenders(self, limit)
 
     @property
     def wait(self) -> NoReturn:
@@ -165,15 +168,16 @@ class Throttle(BaseThrottle):
             decision = self.constant_decision(call.cost)
             self.unreported += decision is not None and mode is Mode.GIVE_UP
         if decision is not None:
-            return Outcome(decision, 0, self.algorithm)
+            return Outcome(decision)
         outcomes = yield Asked(self, decide([call], mode), **self._answers)
         return self._or_local(call, outcomes, consume=mode is not Mode.LOOK)
 
     @cached_property
     def _answers(self) -> dict[str, list[Outcome]]:
-        decisions = {"open": self.answer(True, "outage"), "closed": self.answer(self.shadow, "outage", RETRY)}
-        return {"if_local": []} | {
-            f"if_{name}": [Outcome(decision, 0, self.algorithm)] for name, decision in decisions.items()
+        return {
+            "if_open": [Outcome(self.answer(True, "outage"))],
+            "if_closed": [Outcome(self.answer(self.shadow, "outage", RETRY))],
+            "if_local": [],
         }
 
     def _or_local(self, call: Call["Throttle"], outcomes: list[Outcome], *, consume: bool) -> Outcome:
@@ -181,7 +185,7 @@ class Throttle(BaseThrottle):
             return outcomes[0]
         decision = self.local_buckets.decide(call.identity, call.cost, consume=consume)
         allowed = decision.allowed or self.shadow
-        return Outcome(decision._replace(allowed=allowed, reason="local"), 0, self.algorithm)
+        return Outcome(decision._replace(allowed=allowed, reason="local"))
 
     areserve = twin(reserve)
     aacquire = twin(acquire)
@@ -208,3 +212,129 @@ def _pause(decision: Decision, deadline: float) -> float | None:
 
 def _refusal(throttle: Throttle, identity: str | int, decision: Decision) -> LocalCall:
     return sending(throttled, Throttle, throttle=throttle, identity=identity, decision=decision)
+
+
+Hit = tuple[Throttle, str | int] | tuple[Throttle, str | int, int]
+Calls = Sequence[Call[Throttle]]
+Key = tuple[str, str]  # the id of a throttle, and an identity
+
+
+@asking
+def hit_all(hits: Sequence[Hit]) -> Flow[list[Decision]]:
+    """Count one request with several throttles. Each hit is a tuple of throttle, identity and optional cost.
+
+    If all throttles have room, all of them count it; otherwise none does. It takes one script and one round trip, or
+    none while a refusal is remembered. On a Cluster the keys lie on different nodes, so the throttles are asked in
+    turn, and what was counted before a refusal is refunded. If the server is unavailable, each throttle answers by its
+    failure policy. An identity that occurs twice for a throttle is counted once, at the sum of both costs.
+
+    Raises InvalidValue if the throttles use several connections or clocks.
+    """
+    return [outcome.decision for _, outcome in (yield from _decided(hits))]
+
+
+@asking
+def reserve_all(hits: Sequence[Hit]) -> Flow[list[Reservation]]:
+    """Count one request with several throttles at what it may cost. See hit_all() and Throttle.reserve()."""
+    return reserve_flow(hits)
+
+
+ahit_all = twin(hit_all)
+areserve_all = twin(reserve_all)
+
+
+def reserve_flow(hits: Sequence[Hit]) -> Flow[list[Reservation]]:
+    """See reserve_all(). A flow without a client."""
+    return [Reservation(call, outcome) for call, outcome in (yield from _decided(hits))]
+
+
+def _decided(hits: Sequence[Hit]) -> Flow[list[tuple[Call[Throttle], Outcome]]]:
+    calls = [_read(hit) for hit in hits]
+    keys = [(call.throttle.id, call.identity) for call in calls]
+    outcomes, rest = _early(_merged(keys, calls))
+    if rest:
+        asked = list(rest.values())
+        try:
+            results = yield Asked(asked[0].throttle, _steps(asked))
+        except RedisFailure as error:
+            results = [call.throttle.when_unavailable(call, error) for call in asked]
+        outcomes.update(zip(rest, results, strict=True))
+    if throttled.receivers:
+        for key, (throttle, identity, *_) in zip(keys, hits, strict=True):
+            yield from throttle.signal_flow(identity, outcomes[key])
+    return [(call, outcomes[key]) for key, call in zip(keys, calls, strict=True)]
+
+
+def _read(hit: Any) -> Call[Throttle]:
+    if not isinstance(hit, (tuple, list)) or len(hit) not in (2, 3) or not isinstance(hit[0], Throttle):
+        raise InvalidValue(f"A hit is (throttle, identity) or (throttle, identity, cost), not {shortened(hit)}.")
+    return _call(*hit)
+
+
+def _call(throttle: Throttle, identity: str | int, cost: int = 1) -> Call[Throttle]:
+    return Call(throttle, throttle.checked(identity, cost), cost)
+
+
+def _merged(keys: Sequence[Key], calls: Calls) -> dict[Key, Call[Throttle]]:
+    """Return one call for each identity of a throttle, at the sum of its costs."""
+    merged: dict[Key, Call[Throttle]] = {}
+    for key, call in zip(keys, calls, strict=True):
+        before = merged.get(key)
+        merged[key] = call if before is None else _call(before.throttle, call.identity, before.cost + call.cost)
+    return merged
+
+
+def _early(calls: dict[Key, Call[Throttle]]) -> tuple[dict[Key, Outcome], dict[Key, Call[Throttle]]]:
+    """Return the outcomes that need no server, and the calls to ask it about: none if one is refused without it."""
+    outcomes: dict[Key, Outcome] = {}
+    rest: dict[Key, Call[Throttle]] = {}
+    for key, call in calls.items():
+        decision = call.throttle.early_decision(call.identity, call.cost)
+        if decision is None:
+            rest[key] = call
+        else:
+            outcomes[key] = Outcome(decision)
+    if not all(outcome.decision.allowed for outcome in outcomes.values()):
+        return outcomes | {key: _unasked(call) for key, call in rest.items()}, {}
+    if len({(call.throttle.using, call.throttle.clock) for call in rest.values()}) > 1:
+        raise InvalidValue("Throttles that decide together must use one connection and one clock.")
+    return outcomes, rest
+
+
+def _unasked(call: Call[Throttle]) -> Outcome:
+    return Outcome(call.throttle.answer(True, "unasked"))
+
+
+def _steps(calls: Calls) -> Flow[list[Outcome]]:
+    on_different_nodes = len({call.throttle.tag() for call in calls}) > 1
+    if on_different_nodes and isinstance(connections.client(calls[0].throttle.using), ClusterClient):
+        return _in_turn(calls)
+    return decide(calls)
+
+
+def _in_turn(calls: Calls) -> Flow[list[Outcome]]:
+    outcomes: list[Outcome] = []
+    for call in calls:
+        try:
+            outcomes += yield from decide([call])
+        except RedisFailure:
+            yield from _refund(calls, outcomes)
+            raise
+        if not outcomes[-1].decision:
+            yield from _refund(calls, outcomes)
+            undone = map(_undone, calls, outcomes)
+            return [*undone, *(_unasked(later) for later in calls[len(outcomes) :])]
+    return outcomes
+
+
+def _undone(call: Call[Throttle], outcome: Outcome) -> Outcome:
+    decision = outcome.decision
+    if outcome.counted:
+        decision = decision._replace(remaining=min(decision.remaining + call.cost, decision.limit))
+    return outcome._replace(decision=decision, counted=False)
+
+
+def _refund(calls: Calls, outcomes: Sequence[Outcome]) -> Flow[None]:
+    for call, outcome in zip(calls, outcomes, strict=False):
+        if outcome.counted:
+            yield settle(call, outcome, 0)

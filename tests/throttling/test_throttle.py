@@ -9,9 +9,9 @@ import pytest
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.throttling import Decision, InvalidRate, Throttle, hit_all, throttled
 from redis_kit.throttling.statistics import recent
-from redis_kit.throttling.strategies.base import STRATEGIES
-from redis_kit.throttling.throttles.throttle import MOST_REGISTERED, registered
-from redis_kit.throttling.values.decision import UNLIMITED
+from redis_kit.throttling.strategies import STRATEGIES
+from redis_kit.throttling.throttles import MOST_REGISTERED, registered
+from redis_kit.throttling.values import UNLIMITED
 
 
 def test_decision_is_worth_whether_it_allows(kit):

@@ -9,8 +9,8 @@ import pytest
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling import Rate, Throttle, ashadow_report, shadow_report
-from redis_kit.throttling.statistics.counters import recent, throttle_history
-from redis_kit.throttling.strategies.base import STRATEGIES
+from redis_kit.throttling.statistics import recent, throttle_history
+from redis_kit.throttling.strategies import STRATEGIES
 
 pytestmark = pytest.mark.once
 

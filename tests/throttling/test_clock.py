@@ -6,7 +6,7 @@ import time
 import pytest
 
 from redis_kit.throttling import Ban, Throttle
-from redis_kit.throttling.strategies.base import STRATEGIES
+from redis_kit.throttling.strategies import STRATEGIES
 from tests.fixtures.kit import Kit
 
 pytestmark = pytest.mark.once

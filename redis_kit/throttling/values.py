@@ -1,11 +1,48 @@
-"""Bans: identities that are refused too often are refused for some time."""
+"""The decision of a throttle on a call, and the ban that its refusals may end in."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.values.numbers import is_number, is_whole
-from redis_kit.core.values.rates import MICROSECONDS
+from redis_kit.core.values.rates import MICROSECONDS, Rate
+
+Reason = Literal["", "exempt", "banned", "shadow", "outage", "local", "unasked"]
+
+
+class Decision(NamedTuple):
+    """The result of a hit. Truthy if the call is allowed.
+
+    - ``rate``: the rate that decided, to which the other figures belong. It is the one with the longest wait, else the
+      one with the fewest remaining calls. None if no rate decided.
+    - ``limit``: how many calls may come at once; ``UNLIMITED`` without a rate.
+    - ``remaining``: how many of them may come now; ``UNLIMITED`` without a rate.
+    - ``retry_after``: in how many seconds a refused call may be retried; 0 if allowed, infinity if the limit is 0.
+      During a ban it is the end of the ban, or when the rate has room if that is later.
+    - ``reset_after``: in how many seconds nothing is counted any more.
+    - ``reason``: "" if the rates decided, else one of
+
+      - ``exempt`` and ``banned``: a rule decided,
+      - ``shadow``: allowed, but would be refused without shadow mode,
+      - ``outage``: the failure policy answered,
+      - ``local``: the failure policy answered by counting in this process,
+      - ``unasked``: another throttle refused from memory.
+    """
+
+    allowed: bool
+    limit: int
+    remaining: int
+    retry_after: float
+    reset_after: float
+    rate: Rate | None = None
+    reason: Reason = ""
+
+    def __bool__(self) -> bool:
+        return self.allowed
+
+
+UNLIMITED = 2**53
+
 
 LONGEST = 30 * 86_400  # seconds
 MOST_LENGTHS = 8
@@ -53,7 +90,7 @@ class Ban:
         return self.seconds if isinstance(self.seconds, tuple) else (self.seconds,)
 
 
-def read(given: Any) -> Ban | None:
+def read_ban(given: Any) -> Ban | None:
     """Return the ban that a setting stands for. Raises InvalidValue."""
     if given is None or isinstance(given, Ban):
         return given

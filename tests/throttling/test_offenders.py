@@ -7,8 +7,8 @@ import pytest
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.core.keys import hashed
 from redis_kit.throttling import Throttle
-from redis_kit.throttling.engine import refusal_cache
-from redis_kit.throttling.statistics.offenders import Offender
+from redis_kit.throttling.engine import memory
+from redis_kit.throttling.statistics import Offender
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -25,7 +25,7 @@ def limit(kit):
     found = Throttle("login", "1/h")
     for caller in ["joe"] * 3 + ["ann"] * 4 + ["bob"]:
         found.hit(caller)
-        refusal_cache._refusals.clear()
+        memory._refusals.clear()
     return found
 
 
@@ -39,7 +39,7 @@ def test_refusals_from_memory_are_counted_with_the_next_call(kit, most):
     limit = Throttle("login", "1/h")
     for _ in range(11):
         limit.hit("joe")
-    for key, refusal in refusal_cache._refusals.items():
+    for key, refusal in memory._refusals.items():
         refusal.until = 0
         assert key[1] == "joe"
     limit.hit("joe")
@@ -64,7 +64,7 @@ def test_identity_is_listed_once_after_a_change_of_the_setting(limit, kit, most)
     kit.options(THROTTLING={"OFFENDERS": "hashed"})
     for _ in range(2):
         limit.hit("joe")
-        refusal_cache._refusals.clear()
+        memory._refusals.clear()
     assert kit.client.zcard(limit.key("offenders")) == 3
     assert most(limit)[0] == Offender(hashed("joe"), "joe", 4)
 

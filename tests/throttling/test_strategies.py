@@ -3,9 +3,8 @@
 import pytest
 
 from redis_kit.core.errors import ConfigurationError, InvalidValue
-from redis_kit.throttling import Strategy, Throttle, hit_all
-from redis_kit.throttling.strategies import base
-from redis_kit.throttling.strategies.gcra import GCRA
+from redis_kit.throttling import Strategy, Throttle, hit_all, strategies
+from redis_kit.throttling.strategies import GCRA
 
 
 class Half(GCRA):
@@ -108,11 +107,11 @@ class NoStrategy:
     """Not a strategy."""
 
 
-@pytest.mark.parametrize("name", base.STRATEGIES)
+@pytest.mark.parametrize("name", strategies.STRATEGIES)
 def test_strategy_is_found_by_name(name):
-    found = base.load(name)
+    found = strategies.load(name)
     assert issubclass(found, Strategy)
-    assert f"{found.__module__}.{found.__qualname__}" == base.STRATEGIES[name]
+    assert f"{found.__module__}.{found.__qualname__}" == strategies.STRATEGIES[name]
     assert Throttle("login", "9/h", strategy=name).strategy == name
 
 
@@ -128,7 +127,7 @@ def test_log_is_kept_within_bounds():
 
 
 def test_strategy_of_a_project_may_have_any_number_of_figures(kit):
-    limit = Throttle("wide", "9/h", strategy="tests.throttling.strategies.test_base.Wide")
+    limit = Throttle("wide", "9/h", strategy="tests.throttling.test_strategies.Wide")
     assert limit.hit("joe").limit == 40
     assert [one.limit for one in hit_all([(limit, "joe"), (Throttle("other", "3/h"), "joe")])] == [40, 3]
     limit.reserve("joe", cost=2).settle(1)
@@ -177,13 +176,13 @@ def test_state_of_a_wrong_shape_is_named(kit):
 
 
 def test_strategy_is_found_by_its_path(kit):
-    limit = Throttle("login", "9/h", strategy="tests.throttling.strategies.test_base.Half")
+    limit = Throttle("login", "9/h", strategy="tests.throttling.test_strategies.Half")
     assert limit.hit("joe").remaining == 4
 
 
 def test_two_strategies_do_not_read_each_others_numbers(kit):
     assert Throttle("login", "9/h").hit("joe").remaining == 8
-    assert Throttle("login", "9/h", strategy="tests.throttling.strategies.test_base.Half").hit("joe").remaining == 4
+    assert Throttle("login", "9/h", strategy="tests.throttling.test_strategies.Half").hit("joe").remaining == 4
 
 
 @pytest.mark.parametrize("name", ["gcrA", "grca", "", "leaky", None, 5])
@@ -193,7 +192,7 @@ def test_unknown_name_is_refused_with_those_that_there_are(name):
 
 
 @pytest.mark.parametrize(
-    "path", ["no.such.module", "tests.throttling.nothing", "tests.throttling.strategies.test_base.NoStrategy"]
+    "path", ["no.such.module", "tests.throttling.nothing", "tests.throttling.test_strategies.NoStrategy"]
 )
 def test_path_to_anything_else_is_refused(path):
     with pytest.raises(ConfigurationError, match="strategy"):

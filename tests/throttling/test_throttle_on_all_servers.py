@@ -2,9 +2,8 @@
 
 import pytest
 
-from redis_kit.throttling import Ban, Rate, Throttle
-from redis_kit.throttling.statistics import counters
-from redis_kit.throttling.strategies.base import STRATEGIES
+from redis_kit.throttling import Ban, Rate, Throttle, statistics
+from redis_kit.throttling.strategies import STRATEGIES
 
 
 def test_rates_decide_together(any_kit, twin):
@@ -53,12 +52,12 @@ def test_calls_are_counted_by_minute(any_kit, twin):
     for limit in limits:
         for caller in ("joe", "joe", "joe", "ann"):
             twin(limit.hit, caller)
-    found = counters.recent(limits, minutes=3)
+    found = statistics.recent(limits, minutes=3)
     assert {
         limit: (sum(one.allowed for one in minutes), sum(one.refused for one in minutes))
         for limit, minutes in found.items()
     } == dict.fromkeys(limits, (3, 1))
-    hours = counters.throttle_history(limits[0], hours=2)
+    hours = statistics.throttle_history(limits[0], hours=2)
     assert (sum(one.allowed for one in hours), sum(one.refused for one in hours)) == (3, 1)
 
 

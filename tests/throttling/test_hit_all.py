@@ -6,7 +6,7 @@ import pytest
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling import Throttle, ahit_all, areserve_all, hit_all, reserve_all, throttled
-from redis_kit.throttling.strategies.base import STRATEGIES
+from redis_kit.throttling.strategies import STRATEGIES
 
 
 @pytest.fixture(params=["sync", "async"])

@@ -10,9 +10,9 @@ from django.utils.functional import SimpleLazyObject
 from redis_kit.core import flow
 from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
 from redis_kit.throttling import Throttle
+from redis_kit.throttling import identity as identities
 from redis_kit.throttling.checks import messages
-from redis_kit.throttling.values import identity as identities
-from redis_kit.throttling.values.identity import IdentityKey
+from redis_kit.throttling.identity import IdentityKey, masked, without_secrets
 from tests.app.models import User
 
 
@@ -62,7 +62,7 @@ JOE = User(pk=7, username="joe")
         (["ip", "user"], request(JOE, REMOTE_ADDR="10.1.2.3"), "ip:10.1.2.3 user:7"),
         (("user", lambda asked: asked.path), request(JOE), "user:7 /page/"),
         (["get:q", lambda asked: 5], request(query_params={"q": "a b%20"}), "get:a%20b%2520 5"),
-        ("tests.throttling.values.test_identity.path_of", request(), "/page/"),
+        ("tests.throttling.test_identity.path_of", request(), "/page/"),
     ],
 )
 def test_identity_is_found(kit, spec, asked, identity):
@@ -190,8 +190,8 @@ def offenders(kit, key):
     return kit.client.zrange(key, 0, -1)
 
 
-HERE = "tests.throttling.values.test_identity"
-BROKEN = [f"{HERE}.nobody", "tests.throttling.nowhere.key", "tests.throttling.strategies.test_gcra"]
+HERE = "tests.throttling.test_identity"
+BROKEN = [f"{HERE}.nobody", "tests.throttling.nowhere.key", "tests.throttling.test_gcra"]
 
 
 @pytest.mark.parametrize("path", BROKEN)
@@ -206,7 +206,7 @@ def test_wrong_dotted_path_fails_the_system_check_and_the_first_request(kit, pat
 
 def test_right_dotted_path_passes_the_system_check(kit, monkeypatch):
     monkeypatch.setattr(identities, "_paths", {})
-    IdentityKey("tests.throttling.values.test_identity.path_of")
+    IdentityKey("tests.throttling.test_identity.path_of")
     assert list(messages()) == []
 
 
@@ -235,3 +235,42 @@ def test_routes_that_can_not_be_imported_are_left_to_djangos_own_check(kit, monk
 def test_misspelt_key_is_refused_with_the_nearest(spec, near):
     with pytest.raises(InvalidValue, match=f"is not known. Did you mean '{near}'"):
         IdentityKey(spec)
+
+
+@pytest.mark.parametrize(
+    ("identity", "shown"),
+    [
+        ("ip:203.0.113.7", "ip:203.0.113.***"),
+        ("203.0.113.7", "203.0.113.***"),
+        ("ip:2001:db8:1:2::/64", "ip:2001:db8:***"),
+        ("2001:db8::1", "2001:db8:***"),
+        ("user:4711", "user:471***"),
+        ("user:42", "user:***"),
+        ("alice", "ali***"),
+        ("bob", "***"),
+        ("user:alice@example.com", "user:ali***"),
+        ("header:X-Token:abc", "header:X-T***"),
+        ("", "***"),
+    ],
+)
+def test_telling_part_is_hidden_and_stays_so_when_it_is_masked_again(identity, shown):
+    assert masked(identity) == shown
+    assert masked(shown) == shown
+
+
+@pytest.mark.parametrize(
+    ("identity", "stored"),
+    [
+        ("header:sk_live_4711", "header:sk_***"),
+        ("header:Bearer sk_live_4711", "header:Bea***"),
+        ("get:4711", "get:471***"),
+        ("ip:203.0.113.7 post:joe@example.com", "ip:203.0.113.7 post:joe***"),
+        ("ip:203.0.113.7 header: post:x", "ip:203.0.113.7 header: po***"),
+        ("header:", "header:"),
+        ("ip:203.0.113.7", "ip:203.0.113.7"),
+        ("forget:me", "forget:me"),
+        ("header:key\nsk_live_4711", "header:key***"),
+    ],
+)
+def test_values_that_clients_send_are_masked_to_the_end(identity, stored):
+    assert without_secrets(identity) == stored

@@ -10,7 +10,6 @@ pytest.importorskip("rest_framework")
 from redis_kit.throttling import drf
 from redis_kit.throttling.component import Throttling
 from redis_kit.throttling.discovery import built_throttles, find
-from redis_kit.throttling.http import default_classes
 
 pytestmark = pytest.mark.usefixtures("none_registered")
 PATH = "redis_kit.throttling.drf"
@@ -34,7 +33,7 @@ def shown():
 def test_default_classes_are_known_before_the_first_request(rest_framework):
     rest_framework({"anon": "3/minute", "user": None}, f"{PATH}.AnonRateThrottle", f"{PATH}.UserRateThrottle")
     assert shown() == [("drf.anon", "3/m")]
-    assert list(default_classes.problems()) == []
+    assert list(Throttling().checks()) == []
 
 
 def test_throttle_is_the_same_that_a_request_hits(rest_framework):
@@ -51,7 +50,7 @@ def test_scopes_that_views_choose_are_known(rest_framework):
 def test_classes_of_the_framework_and_missing_ones_are_left_alone(rest_framework):
     rest_framework({"anon": "x"}, "rest_framework.throttling.AnonRateThrottle", "nowhere.Throttle")
     assert shown() == []
-    assert list(default_classes.problems()) == []
+    assert list(Throttling().checks()) == []
 
 
 @pytest.mark.parametrize("wrong", ["3/fortnight", "x", 5])
@@ -67,11 +66,11 @@ def test_check_finds_wrong_rates(rest_framework, scope, wrong):
 
 def test_check_finds_a_scope_without_a_rate(rest_framework):
     rest_framework({}, drf.AnonRateThrottle)
-    (problem,) = default_classes.problems()
-    assert "No default throttle rate set for 'anon' scope" in problem.message
+    (problem,) = Throttling().checks()
+    assert "No default throttle rate set for 'anon' scope" in problem.msg
     rest_framework({"burst": "5/m"}, drf.BurstSustainedThrottle)
-    (problem,) = default_classes.problems()
-    assert "has no 'sustained'" in problem.message
+    (problem,) = Throttling().checks()
+    assert "has no 'sustained'" in problem.msg
 
 
 def test_framework_is_not_imported_unless_the_settings_name_its_classes():
