@@ -11,7 +11,7 @@ from redis_kit.queues.errors import NotTaken
 from redis_kit.queues.features.handover.routes import Route, Routes
 from redis_kit.queues.tasks import expiry
 from redis_kit.queues.worker.run.attempt import Attempt, Middleware, WorkerContext
-from redis_kit.queues.worker.run.endings import failed
+from redis_kit.queues.worker.run.endings import FailedAttempt
 from redis_kit.queues.worker.run.runner import Departure, JobRunner
 from redis_kit.queues.worker.run.sink import Answer
 from redis_kit.queues.worker.shared import failpoints
@@ -99,7 +99,7 @@ class HandedOver(Departure):
             elif isinstance(answer, NotTaken):
                 guarded("The return of a refused job", partial(route.put_off, job), None)
             elif isinstance(answer, Exception):
-                runner.record(failed(attempt.source, job, answer, recorder=attempt.recorder))
+                runner.record(FailedAttempt(attempt.source, job, answer, recorder=attempt.recorder))
         if unavailable:
             runner.claims.put_off(number, unavailable, route.pause)
         return done

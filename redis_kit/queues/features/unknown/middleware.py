@@ -9,7 +9,8 @@ from redis_kit.queues.errors import Cancelled, NewerMessage
 from redis_kit.queues.features.unknown import store
 from redis_kit.queues.reports import unknown_calls
 from redis_kit.queues.worker.run.attempt import Attempt, Middleware
-from redis_kit.queues.worker.run.endings import FailedAttempt, Postponed, failed
+from redis_kit.queues.worker.run.endings import FailedAttempt
+from redis_kit.queues.worker.run.runner import Postponed
 
 
 def _give_back(attempt: Attempt, unfit: Exception) -> FailedAttempt | None:
@@ -23,7 +24,7 @@ def _give_back(attempt: Attempt, unfit: Exception) -> FailedAttempt | None:
     if answer == store.RETURNED:
         return None
     error = Cancelled("The job was cancelled while it waited.") if answer == store.CANCELLED else unfit
-    return failed(source, job, error, recorder=attempt.recorder, final=True)
+    return FailedAttempt(source, job, error, recorder=attempt.recorder, final=True)
 
 
 class UnknownCalls(Middleware):
@@ -34,4 +35,4 @@ class UnknownCalls(Middleware):
     def __call__(self, attempt: Attempt) -> Any:
         """See Middleware."""
         error: Any = attempt.unknown
-        return Postponed(attempt, f"it can't run here: {text_of(error)!a}", partial(_give_back, attempt, error))
+        return Postponed(f"it can't run here: {text_of(error)!a}", partial(_give_back, attempt, error))

@@ -158,7 +158,7 @@ class Fetcher(Claims):
         self._board, self._rotation, self._on_empty = board, rotation, on_empty
         self._lock, self._turn = Lock(), Lock()
         self._claimed = ClaimedJobs(self._lock, threads)
-        self._calls: list[Callable[[], None]] = []  # those that failed and are to be made again
+        self._calls: list[Callable[[], object]] = []  # those that failed and are to be made again
         self._timer = Condition(self._lock)  # for the watch
         self._claim_at = NOW  # when the server is next to be asked for jobs,
         self._flush_at = self._looks_at = NEVER  # when to be told what is done, and when the watch looks next
@@ -222,7 +222,7 @@ class Fetcher(Claims):
                 self._claimed.jobs.extendleft([(number, job) for job in reversed(jobs)])
                 self._claimed.wake()
 
-    def retry_later(self, call: Callable[[], None]) -> None:
+    def retry_later(self, call: Callable[[], object]) -> None:
         """See Claims. It is made in a second or after the next exchange."""
         with self._lock:
             self._calls.append(call)
@@ -413,7 +413,7 @@ class Fetcher(Claims):
     def _exchange(self, *, claim: bool) -> None:
         """Make an exchange. This thread holds the turn for it, which ends here."""
         recorded: list[Done] = []
-        calls: list[Callable[[], None]] = []
+        calls: list[Callable[[], object]] = []
         try:
             with self._lock:  # what is added after this needs another exchange
                 room = 0

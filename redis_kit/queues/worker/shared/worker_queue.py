@@ -12,15 +12,15 @@ from redis_kit.core.awaitables import LocalCall
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow, Step, single
 from redis_kit.core.steps import Batch, Call, Pop
-from redis_kit.queues.engine import calls, claim, done, enqueue
+from redis_kit.queues.engine import calls, claim, enqueue
 from redis_kit.queues.engine.calls import End
 from redis_kit.queues.engine.claim import Claimed
-from redis_kit.queues.engine.done import Ack, ack_of
+from redis_kit.queues.engine.done import Ack
 from redis_kit.queues.engine.job import Job, member
 from redis_kit.queues.engine.liveness import HeartbeatReply, heartbeat_reply, take_over
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import workers
-from redis_kit.queues.settings import options_of, whole
+from redis_kit.queues.settings import whole
 from redis_kit.queues.worker.options import LoneJob
 
 Result = TypeVar("Result")
@@ -196,12 +196,6 @@ class Done(NamedTuple):
     again: RecordedEnd | None = None
 
 
-def done_of(job: Job, value: bytes, ttl_ms: int, *, source: Queue, number: int, seconds: float | None) -> Done:
-    """Return a job of the queue with this number as done, with its result, if any, and for how long its task ran."""
-    about = done.line(job, seconds) if options_of(source.name).DONE_LIMIT else b""
-    return Done(job, ack_of(job, value, ttl_ms, source=number, about=about))
-
-
 class RecentAcks:
     """Remembers the last 20,000 acknowledgements, with at most 4 MiB of results and errors, whatever their age.
 
@@ -253,5 +247,5 @@ class Claims:
     def put_off(self, number: int, jobs: Sequence[Job], seconds: float) -> None:
         """Return jobs to their queue, and claim none there for some seconds."""
 
-    def retry_later(self, call: Callable[[], None]) -> None:
+    def retry_later(self, call: Callable[[], object]) -> None:
         """Make a call that failed again, later."""

@@ -13,7 +13,7 @@ from redis_kit.queues.engine.job import member
 from redis_kit.queues.worker.fetch.fetcher import Fetcher, Rotation
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process import WorkerProcess
-from redis_kit.queues.worker.run.endings import failed
+from redis_kit.queues.worker.run.endings import FailedAttempt
 from redis_kit.queues.worker.shared import worker_queue
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import PAGE, Done, RecentAcks, RecordedEnd, WorkerQueue
@@ -183,7 +183,7 @@ def test_cancelled_job_is_gone_when_its_end_is_recorded_again(fetcher, queue, ki
     fetcher._ask([[]], 1)
     _, job = fetcher.next()
     backup = Backup(kit)
-    attempt = failed(fetcher._queues[0].queue, job, Cancelled("somebody"), task=fail)
+    attempt = FailedAttempt(fetcher._queues[0].queue, job, Cancelled("somebody"), fail)
     fetcher.recent.add([attempt.repeatable()])
     assert attempt.record() == (attempt, "dead")
     assert queue.counts() == EMPTY

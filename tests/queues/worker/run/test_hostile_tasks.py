@@ -188,7 +188,7 @@ PLACES = {
     "context": (recorder.ResultRecorder, "context"),
     "connections": (runner.connections, "all"),
     "limits": (process.WorkerProcess, "_reached_limit"),
-    "ack": (runner, "done_of"),
+    "ack": (runner, "ack_of"),
     "log": (logging.Logger, "handle"),
 }
 
