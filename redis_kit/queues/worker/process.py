@@ -20,7 +20,7 @@ from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.claim import version
 from redis_kit.queues.engine.feature import Process, features, process_parts
 from redis_kit.queues.engine.job import Job
-from redis_kit.queues.worker.fetch.fetcher import Fetcher, Rotation
+from redis_kit.queues.worker.fetcher import Fetcher, Rotation
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.run.attempt import WorkerContext
 from redis_kit.queues.worker.run.endings import record_unstoppable

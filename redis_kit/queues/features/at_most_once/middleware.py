@@ -8,7 +8,7 @@ from redis_kit.core.flow import single
 from redis_kit.queues.engine.calls import QueueScript, claim_of
 from redis_kit.queues.errors import GiveUp, Interrupted, Snooze, WorkerLost
 from redis_kit.queues.worker.run.attempt import Attempt, Failed, Middleware
-from redis_kit.queues.worker.run.runner import Departure
+from redis_kit.queues.worker.run.endings import Departure
 from redis_kit.queues.worker.shared.reconnect import until_answered
 
 logger = logging.getLogger("redis_kit.worker")

@@ -11,8 +11,7 @@ from redis_kit.queues.errors import NotTaken
 from redis_kit.queues.features.handover.routes import Route, Routes
 from redis_kit.queues.tasks import expiry
 from redis_kit.queues.worker.run.attempt import Attempt, Middleware, WorkerContext
-from redis_kit.queues.worker.run.endings import FailedAttempt
-from redis_kit.queues.worker.run.runner import Departure, JobRunner
+from redis_kit.queues.worker.run.endings import Departure, FailedAttempt, Runner
 from redis_kit.queues.worker.run.sink import Answer
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import guarded
@@ -52,7 +51,7 @@ class HandedOver(Departure):
     def __init__(self, route: Route, routes: Routes) -> None:
         self._route, self._routes = route, routes
 
-    def carry_out(self, attempt: Attempt, runner: JobRunner) -> list[Done]:
+    def carry_out(self, attempt: Attempt, runner: Runner) -> list[Done]:
         """Hand a job over, with others that go the same way. Return those that are done here."""
         slot, number, route = attempt.slot, attempt.number, self._route
         others = self._others(attempt, runner)
@@ -66,7 +65,7 @@ class HandedOver(Departure):
             failpoints.reach("handed_over")
         return self._settled(number, list(zip(batch, answers, strict=True)), runner)
 
-    def _others(self, first: Attempt, runner: JobRunner) -> list[Attempt]:
+    def _others(self, first: Attempt, runner: Runner) -> list[Attempt]:
         """Take jobs that wait, up to the first one that does not go this way."""
         slot, number, limit = first.slot, first.number, self._route.batch_size - 1
         jobs = runner.claims.take_more(slot, number, limit) if limit else []
@@ -79,7 +78,7 @@ class HandedOver(Departure):
         runner.claims.put_back(slot, number, jobs[len(others) :])
         return others
 
-    def _goes(self, attempt: Attempt, runner: JobRunner) -> bool:
+    def _goes(self, attempt: Attempt, runner: Runner) -> bool:
         with suppress(Exception):  # it is recorded when a thread begins the job
             attempt.load(runner.recorder_of)
             call = attempt.call
@@ -88,7 +87,7 @@ class HandedOver(Departure):
             return route_of(self._routes, attempt) is self._route
         return False
 
-    def _settled(self, number: int, answers: Sequence[tuple[Attempt, Answer]], runner: JobRunner) -> list[Done]:
+    def _settled(self, number: int, answers: Sequence[tuple[Attempt, Answer]], runner: Runner) -> list[Done]:
         done, unavailable, route = [], [], self._route
         for attempt, answer in answers:
             job = attempt.job

@@ -9,8 +9,7 @@ from redis_kit.queues.errors import Cancelled, NewerMessage
 from redis_kit.queues.features.unknown import store
 from redis_kit.queues.reports import unknown_calls
 from redis_kit.queues.worker.run.attempt import Attempt, Middleware
-from redis_kit.queues.worker.run.endings import FailedAttempt
-from redis_kit.queues.worker.run.runner import Postponed
+from redis_kit.queues.worker.run.endings import FailedAttempt, Postponed
 
 
 def _give_back(attempt: Attempt, unfit: Exception) -> FailedAttempt | None:

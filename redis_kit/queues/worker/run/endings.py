@@ -1,4 +1,7 @@
-"""Attempts that failed: recorded by the thread that ran the job or, if its process was killed, by the supervisor."""
+"""Endings beside success: the attempt failed, or its job leaves this worker, perhaps for its queue.
+
+A failure is recorded by the thread that ran the job or, for a process that had to be killed, by the supervisor.
+"""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -6,16 +9,16 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from redis_kit.core import activity, conf
-from redis_kit.core.errors import RedisFailure
+from redis_kit.core.errors import InvalidValue, RedisFailure
 from redis_kit.core.flow import single
 from redis_kit.core.logs.error_text import ExcInfo, described, exc_info, name_of, text_of
 from redis_kit.core.signals import send_safely
 from redis_kit.core.steps import Call
 from redis_kit.core.terminal import rounded_duration
-from redis_kit.queues import errors, signals
+from redis_kit.queues import errors, signals, validation
 from redis_kit.queues.engine import claim, message
 from redis_kit.queues.engine.done import ack_of
 from redis_kit.queues.engine.feature import Recorder, death_hooks, recorders
@@ -25,12 +28,15 @@ from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import registry, retry
 from redis_kit.queues.tasks.current_job import log_fields
 from redis_kit.queues.tasks.task import Task, extended
-from redis_kit.queues.worker.run.attempt import Attempt
+from redis_kit.queues.worker.run.attempt import Attempt, Failed, WorkerContext
 from redis_kit.queues.worker.shared.logs import guarded
+from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, until_answered
 from redis_kit.queues.worker.shared.status_board import Running
-from redis_kit.queues.worker.shared.worker_queue import RecordedEnd, WorkerQueue
+from redis_kit.queues.worker.shared.worker_queue import Claims, Done, RecordedEnd, WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
+# Raised for a return value, for steps that were added, and for a middleware that returns something else.
+UNSTORED = (errors.NotSerializable, errors.PayloadTooLarge, errors.InvalidWorkflow, errors.InvalidMiddleware)
 LATER: float | None = 60.0  # seconds, if not even the settings can be read
 PLAIN = (errors.Retry, errors.GiveUp, Cancelled, errors.Expired)  # their texts say enough: no traceback
 
@@ -120,7 +126,7 @@ class FailedAttempt:
 
     def log_unrecorded(self, error: BaseException) -> None:
         """Log that the attempt could not be recorded because of this error."""
-        details = named_job(self), described(error), self.reason
+        details = _named(self), described(error), self.reason
         logger.warning("%s: its outcome could not be recorded: %s; it failed: %a", *details, exc_info=self.unforeseen())
 
     def _log(self, state: State) -> None:
@@ -130,7 +136,7 @@ class FailedAttempt:
         """
         # The claim that finds that the process of the last attempt died is counted, and runs nothing.
         number = min(self.job.attempt, self.of)
-        name, attempt, error = named_job(self), f"attempt {number} of {self.of}", self.unforeseen()
+        name, attempt, error = _named(self), f"attempt {number} of {self.of}", self.unforeseen()
         if self.cancelled and state == "dead":
             logger.info("%s was cancelled%s.", name, "; it ended with its process" if self.killed else "")
         elif self.killed:
@@ -205,7 +211,92 @@ def record_unstoppable(source: WorkerQueue, running: Running, *, cancelled: bool
         recorded.announce(state)
 
 
-def named_job(attempt: FailedAttempt | Attempt) -> str:
-    """Return the job of an attempt in words."""
+class Runner(Protocol):
+    """What runs the jobs of a process, as departures see it."""
+
+    worker: WorkerContext
+    claims: Claims
+
+    @property
+    def recorder_of(self) -> Callable[[WorkerQueue, Job], Recorder | None] | None:
+        """Return the function that returns the recorder of a job."""
+
+    def record(self, failure: FailedAttempt) -> None:
+        """Record a failed attempt, also after an outage."""
+
+
+class Departure:
+    """The ending of an attempt that neither succeeded nor failed: the job leaves this worker, perhaps with others."""
+
+    def carry_out(self, attempt: Attempt, runner: Runner) -> list[Done]:
+        """Let it go, and return the jobs that are done here: none if nothing is left to do."""
+        return []
+
+
+@dataclass(frozen=True)
+class Postponed(Departure):
+    """The ending of an attempt that does not count, and why: the job goes back to its queue.
+
+    ``give_back`` returns it, and may be repeated. Its result is a failure to record in place of that, if there is one.
+    """
+
+    why: str
+    give_back: Callable[[], FailedAttempt | None]
+
+    def carry_out(self, attempt: Attempt, runner: Runner, *, again: bool = False) -> list[Done]:
+        """Return the job to its queue, also after an outage; ``again`` if that failed before."""
+        try:
+            failure = until_answered(self.give_back, runner.worker.given_up)
+        except (LeaseLost, RedisFailure) as error:
+            if not again:
+                details = attempt.job.id, attempt.source.name, described(error), self.why
+                logger.warning("Job %a of queue %a could not be returned: %s; %s", *details)
+            if not isinstance(error, (LeaseLost, *UNAVAILABLE)):
+                runner.claims.retry_later(partial(self.carry_out, attempt, runner, again=True))
+            return []
+        if failure:
+            runner.record(failure)
+        return []
+
+
+def _snooze(attempt: Attempt, delay: float, said: str) -> FailedAttempt | None:
+    """Return a job to its queue for its task, which raised Snooze. One round trip.
+
+    If it was cancelled while it ran, the result is the failure to record.
+    """
+    source, job, task = attempt.source, attempt.job, attempt.task
+    keep = attempt.recorder.keeps(failed=True) if attempt.recorder else 0
+    if source.run_flow(claim.snooze(source, job, delay, expires=attempt.call.expires, why=said, ttl_ms=keep)):
+        ending = f": {said!a}" if said else "."
+        log = partial(logger.info, "%s snoozes for %s%s", _named(attempt), rounded_duration(delay), ending)
+        guarded("The log of a snoozed job", log, None)
+        send_safely(signals.job_snoozed, Postponed, queue=source.queue_name, job=job, task=task, delay=delay)
+        return None
+    return cancelled_attempt(source, job, task, attempt.recorder)
+
+
+def _interrupt(attempt: Attempt, said: str) -> None:
+    """Make a job ready in its old place: its resumable task ended its loop as the worker stops. One round trip."""
+    attempt.source.release([attempt.job])
+    log = partial(logger.info, "%s is ready again: %s.", _named(attempt), said)
+    guarded("The log of an interrupted job", log, None)
+
+
+def ending_of(attempt: Attempt, error: BaseException) -> Failed | Postponed:
+    """Return the ending of an attempt in which this was raised."""
+    kind = type(error)  # isinstance() asks the error for its class, which may raise
+    if not attempt.runs:
+        final = issubclass(kind, errors.CorruptMessage) and not issubclass(kind, errors.NewerMessage)
+        return Failed(error, final=final)
+    if issubclass(kind, errors.Interrupted):
+        return Postponed("its worker stops", partial(_interrupt, attempt, text_of(error)))
+    if issubclass(kind, errors.Snooze):
+        with suppress(InvalidValue, AttributeError):  # a subclass may have any delay
+            delay = validation.milliseconds(error.delay, positive=True) / 1000  # type: ignore[attr-defined]
+            return Postponed("its task raised Snooze", partial(_snooze, attempt, delay, text_of(error)))
+    return Failed(error, attempt.task, final=attempt.has_returned and issubclass(kind, UNSTORED))
+
+
+def _named(attempt: FailedAttempt | Attempt) -> str:
     of = f" ({attempt.task.module_path})" if attempt.task else ""
     return f"Job {attempt.job.id!a} of queue {attempt.source.name!a}{of}"

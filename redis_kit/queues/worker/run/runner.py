@@ -4,9 +4,7 @@ import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from contextvars import copy_context
-from dataclasses import dataclass
 from functools import partial
 from inspect import iscoroutinefunction
 from itertools import compress, repeat
@@ -21,31 +19,20 @@ from django.conf import settings
 from django.db import connections, reset_queries
 from django.db.backends.signals import connection_created
 
-from redis_kit.core.errors import CommandFailed, InvalidValue, RedisFailure
-from redis_kit.core.logs.error_text import cut_frames, described, text_of
+from redis_kit.core.errors import CommandFailed, RedisFailure
+from redis_kit.core.logs.error_text import cut_frames
 from redis_kit.core.signals import send_safely
-from redis_kit.core.terminal import rounded_duration
-from redis_kit.queues import signals, validation
-from redis_kit.queues.engine import claim, feature
-from redis_kit.queues.engine import done as done_jobs
-from redis_kit.queues.engine.done import ack_of
+from redis_kit.queues import signals
+from redis_kit.queues.engine import feature
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.errors import (
     CANCELLED_WHILE_RUNNING,
     Cancelled,
-    CorruptMessage,
-    Interrupted,
     InvalidMiddleware,
-    InvalidWorkflow,
     LeaseLost,
-    NewerMessage,
-    NotSerializable,
-    PayloadTooLarge,
-    Snooze,
     TaskTimeout,
     WorkerLost,
 )
-from redis_kit.queues.settings import options_of
 from redis_kit.queues.tasks import current_job, expiry, middleware, registry
 from redis_kit.queues.worker.run.attempt import (
     SUCCEEDED,
@@ -56,12 +43,12 @@ from redis_kit.queues.worker.run.attempt import (
     Succeeded,
     WorkerContext,
 )
-from redis_kit.queues.worker.run.endings import FailedAttempt, cancelled_attempt, most_attempts, named_job
+from redis_kit.queues.worker.run.endings import Departure, FailedAttempt, ending_of, most_attempts
 from redis_kit.queues.worker.run.timeouts import EventLoop, JobKey, Timeouts
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, until_answered
-from redis_kit.queues.worker.shared.worker_queue import Claims, Done
+from redis_kit.queues.worker.shared.worker_queue import Claims, Done, done_of
 
 logger = logging.getLogger("redis_kit.worker")
 AsyncHandler = Callable[[Attempt], Awaitable[Any]]
@@ -316,80 +303,7 @@ class Chains:
         return chain
 
 
-class Departure:
-    """The ending of an attempt that neither succeeded nor failed: the job leaves this worker, perhaps with others."""
-
-    def carry_out(self, attempt: Attempt, runner: "JobRunner") -> list[Done]:
-        """Let it go, and return the jobs that are done here: none if nothing is left to do."""
-        return []
-
-
-@dataclass(frozen=True)
-class Postponed(Departure):
-    """The ending of an attempt that does not count, and why: the job goes back to its queue.
-
-    ``give_back`` returns it, and may be repeated. Its result is a failure to record in place of that, if there is one.
-    """
-
-    why: str
-    give_back: Callable[[], FailedAttempt | None]
-
-    def carry_out(self, attempt: Attempt, runner: "JobRunner", *, again: bool = False) -> list[Done]:
-        """Return the job to its queue, also after an outage; ``again`` if that failed before."""
-        try:
-            failure = until_answered(self.give_back, runner.worker.given_up)
-        except (LeaseLost, RedisFailure) as error:
-            if not again:
-                details = attempt.job.id, attempt.source.name, described(error), self.why
-                logger.warning("Job %a of queue %a could not be returned: %s; %s", *details)
-            if not isinstance(error, (LeaseLost, *UNAVAILABLE)):
-                runner.claims.retry_later(partial(self.carry_out, attempt, runner, again=True))
-            return []
-        if failure:
-            runner.record(failure)
-        return []
-
-
-def _snooze(attempt: Attempt, delay: float, said: str) -> FailedAttempt | None:
-    """Return a job to its queue for its task, which raised Snooze. One round trip.
-
-    If it was cancelled while it ran, the result is the failure to record.
-    """
-    source, job, task = attempt.source, attempt.job, attempt.task
-    keep = attempt.recorder.keeps(failed=True) if attempt.recorder else 0
-    if source.run_flow(claim.snooze(source, job, delay, expires=attempt.call.expires, why=said, ttl_ms=keep)):
-        ending = f": {said!a}" if said else "."
-        log = partial(logger.info, "%s snoozes for %s%s", named_job(attempt), rounded_duration(delay), ending)
-        guarded("The log of a snoozed job", log, None)
-        send_safely(signals.job_snoozed, Postponed, queue=source.queue_name, job=job, task=task, delay=delay)
-        return None
-    return cancelled_attempt(source, job, task, attempt.recorder)
-
-
-def _interrupt(attempt: Attempt, said: str) -> None:
-    """Make a job ready in its old place: its resumable task ended its loop as the worker stops. One round trip."""
-    attempt.source.release([attempt.job])
-    log = partial(logger.info, "%s is ready again: %s.", named_job(attempt), said)
-    guarded("The log of an interrupted job", log, None)
-
-
-def ending_of(attempt: Attempt, error: BaseException) -> Failed | Postponed:
-    """Return the ending of an attempt in which this was raised."""
-    kind = type(error)  # isinstance() asks the error for its class, which may raise
-    if not attempt.runs:
-        return Failed(error, final=issubclass(kind, CorruptMessage) and not issubclass(kind, NewerMessage))
-    if issubclass(kind, Interrupted):
-        return Postponed("its worker stops", partial(_interrupt, attempt, text_of(error)))
-    if issubclass(kind, Snooze):
-        with suppress(InvalidValue, AttributeError):  # a subclass may have any delay
-            delay = validation.milliseconds(error.delay, positive=True) / 1000  # type: ignore[attr-defined]
-            return Postponed("its task raised Snooze", partial(_snooze, attempt, delay, text_of(error)))
-    return Failed(error, attempt.task, final=attempt.has_returned and issubclass(kind, UNSTORED))
-
-
 HERE = f"{Path(__file__).parents[2]}{os.sep}"  # a task's traceback begins with the task, below links of features
-# Raised for a return value, for steps that were added, and for a middleware that returns something else.
-UNSTORED = (NotSerializable, PayloadTooLarge, InvalidWorkflow, InvalidMiddleware)
 IDLE = 0.1  # seconds after which a thread's connections are checked before a job, too
 Ending = Succeeded | Failed | Departure
 
@@ -509,12 +423,12 @@ class JobRunner:
             del ending  # see _run()
 
     def _done(self, attempt: Attempt) -> Done:
-        job, recorder = attempt.job, attempt.recorder
-        keep = recorder.keeps(failed=False) if recorder else 0
-        about = done_jobs.line(job, attempt.seconds) if options_of(attempt.source.name).DONE_LIMIT else b""
-        ended = ack_of(job, attempt.value, keep, source=attempt.number, about=about)
-        announce = partial(_call_all, attempt.announcements) if attempt.announcements else None
-        return Done(job, ended, announce, attempt.repeatable(ended) if attempt.repeatable else None)
+        keep = attempt.recorder.keeps(failed=False) if attempt.recorder else 0
+        job, source = attempt.job, attempt.source
+        done = done_of(job, attempt.value, keep, source=source, number=attempt.number, seconds=attempt.seconds)
+        if attempt.announcements:
+            done = done._replace(announce=partial(_call_all, attempt.announcements))
+        return done._replace(again=attempt.repeatable(done.ended)) if attempt.repeatable else done
 
     def record(self, failure: FailedAttempt, *, again: bool = False) -> None:
         """Record a failed attempt, also after an outage; ``again`` if that failed before."""

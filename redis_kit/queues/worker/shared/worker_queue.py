@@ -12,15 +12,15 @@ from redis_kit.core.awaitables import LocalCall
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow, Step, single
 from redis_kit.core.steps import Batch, Call, Pop
-from redis_kit.queues.engine import calls, claim, enqueue
+from redis_kit.queues.engine import calls, claim, done, enqueue
 from redis_kit.queues.engine.calls import End
 from redis_kit.queues.engine.claim import Claimed
-from redis_kit.queues.engine.done import Ack
+from redis_kit.queues.engine.done import Ack, ack_of
 from redis_kit.queues.engine.job import Job, member
 from redis_kit.queues.engine.liveness import HeartbeatReply, heartbeat_reply, take_over
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import workers
-from redis_kit.queues.settings import whole
+from redis_kit.queues.settings import options_of, whole
 from redis_kit.queues.worker.options import LoneJob
 
 Result = TypeVar("Result")
@@ -194,6 +194,12 @@ class Done(NamedTuple):
     ended: Ack
     announce: Callable[[], None] | None = None
     again: RecordedEnd | None = None
+
+
+def done_of(job: Job, value: bytes, ttl_ms: int, *, source: Queue, number: int, seconds: float | None) -> Done:
+    """Return a job of the queue with this number as done, with its result, if any, and for how long its task ran."""
+    about = done.line(job, seconds) if options_of(source.name).DONE_LIMIT else b""
+    return Done(job, ack_of(job, value, ttl_ms, source=number, about=about))
 
 
 class RecentAcks:

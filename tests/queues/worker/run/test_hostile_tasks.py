@@ -188,7 +188,7 @@ PLACES = {
     "context": (recorder.ResultRecorder, "context"),
     "connections": (runner.connections, "all"),
     "limits": (process.WorkerProcess, "_reached_limit"),
-    "ack": (runner, "ack_of"),
+    "ack": (runner, "done_of"),
     "log": (logging.Logger, "handle"),
 }
 

@@ -10,7 +10,7 @@ from redis_kit.core.steps import Call
 from redis_kit.queues import Cancelled, Queue, QueueCounts
 from redis_kit.queues.engine.done import ack_of
 from redis_kit.queues.engine.job import member
-from redis_kit.queues.worker.fetch.fetcher import Fetcher, Rotation
+from redis_kit.queues.worker.fetcher import Fetcher, Rotation
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process import WorkerProcess
 from redis_kit.queues.worker.run.endings import FailedAttempt
