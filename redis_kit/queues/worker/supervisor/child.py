@@ -2,21 +2,23 @@
 
 import contextlib
 import logging
+import operator
 import os
 import signal
 import sys
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from time import monotonic
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar, cast
 
 from django.db import connections
 
+from redis_kit.core.awaitables import LocalCall
 from redis_kit.core.client.pools import SPARE as OTHERS
 from redis_kit.core.connections import provide
+from redis_kit.core.flow import Flow, Step
 from redis_kit.core.signals import send_safely
 from redis_kit.core.text import counted
 from redis_kit.queues import signals as worker_signals
@@ -30,6 +32,7 @@ from redis_kit.queues.worker.shared.status_board import Running, StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import PAGE, WorkerQueue
 from redis_kit.queues.worker.supervisor.os_signals import held_back
 
+Result = TypeVar("Result")
 logger = logging.getLogger("redis_kit.worker")
 SUSPECTS = 10_000  # of one child and queue, at most
 FAILED = 70  # exit code of a child whose own code failed, not a job's
@@ -38,26 +41,64 @@ HELPER_TIMEOUT = 30  # seconds
 SPARE = 0.4  # seconds beyond its grace after which a child that was told to end is killed
 
 
-class Suspects:
-    """Jobs of one queue that the server holds as running and the child's board does not show.
+class _Within:
+    """A step that is made by a function."""
 
-    ``after`` is where the next heartbeat's page begins.
+    __slots__ = ("call", "step")
+
+    def __init__(self, call: Callable[[Callable[[], Any]], Any], step: Step) -> None:
+        self.call, self.step = call, step
+
+    def run(self, client: Any) -> Any:
+        return self.call(partial(self.step.run, client))
+
+
+def _each_within(call: Callable[[Callable[[], Any]], Any], steps: Flow[Result]) -> Flow[Result]:
+    """Return a flow whose calls to the server are made by a function. Receivers of signals are called without it."""
+    reply: Any = None
+    error: BaseException | None = None
+    try:
+        while True:
+            step = steps.throw(error) if error else steps.send(reply)
+            reply = error = None
+            try:
+                reply = yield step if isinstance(step, LocalCall) else cast(Step, _Within(call, step))
+            except BaseException as raised:
+                error = raised
+    except StopIteration as stop:
+        return cast(Result, stop.value)
+
+
+class SupervisedQueue(WorkerQueue):
+    """A queue of a supervisor or of one of its children, as the supervisor sees it.
+
+    ``call`` makes each call to the server, and may end it early. Of a child, it knows what the last heartbeats said:
+    the jobs to cancel, and since when the server knows the worker, in ms, with the time at which that was asked.
     """
 
-    def __init__(self) -> None:
-        self.after = b""
-        self._before: set[bytes] = set()
-        self._now: set[bytes] = set()
+    def __init__(
+        self, name: str, *, worker: str, about: str, call: Callable[[Callable[[], Any]], Any] = operator.call
+    ) -> None:
+        super().__init__(name, worker=worker, about=about)
+        self._call = call
+        self.cancelled: list[str] = []
+        self.registered: tuple[int, float] | None = None
+        self._unknown_before: set[bytes] = set()  # by the board, of the last pass over all running jobs
+        self._unknown: set[bytes] = set()  # and of this one
 
-    def compare(self, page: Sequence[bytes], running: set[bytes]) -> list[bytes]:
+    def run_flow(self, steps: Flow[Result], **answers: Any) -> Result | Any:
+        """See Primitive."""
+        return super().run_flow(_each_within(self._call, steps), **answers)
+
+    def suspects(self, page: Sequence[bytes], running: set[bytes]) -> list[bytes]:
         """Return the jobs of a page that neither this pass nor the one before found among those that run."""
         unknown = [member for member in page if member not in running]
-        if len(self._now) < SUSPECTS:
-            self._now.update(unknown)
-        suspects = [member for member in unknown if member in self._before]
+        if len(self._unknown) < SUSPECTS:
+            self._unknown.update(unknown)
+        suspects = [member for member in unknown if member in self._unknown_before]
         self.after = page[-1] if len(page) == PAGE else b""
         if not self.after:
-            self._before, self._now = self._now, set()
+            self._unknown_before, self._unknown = self._unknown, set()
         return suspects
 
 
@@ -69,7 +110,7 @@ class Child:
     worker: str
     channel: Channel
     board: StatusBoard
-    sources: list[WorkerQueue]
+    sources: list[SupervisedQueue]
     born: float = field(default_factory=monotonic)
     recycling: bool = False
     stopping: bool = False
@@ -77,18 +118,18 @@ class Child:
     kill_at: float = inf
     killed_late: bool = False  # it was killed because it did not end in time
     overdue: list[Running] = field(default_factory=list)  # the jobs it was killed for
-    cancelled: dict[int, list[str]] = field(default_factory=dict)  # by queue, as of the last heartbeat
-    suspects: defaultdict[str, Suspects] = field(default_factory=lambda: defaultdict(Suspects))  # by queue
     about: Callable[..., str] = ids.information
     lone_job: LoneJob | None = None  # the only one that it runs
     on_reaped: Callable[[], object] | None = None  # called when its jobs are cleaned up
-    state: str = ""  # as of the last report
-    memory: float = 0.0  # MiB, as it was reported
+    state: str = ""  # as of the last report, like the next three
+    memory: float = 0.0  # MiB
     unresponsive: int = 0  # for how many seconds it has given no sign of life, from 30 on
+    running: set[bytes] = field(default_factory=set)
 
     def report(self, *, quiet: bool) -> None:
         """Have the next heartbeat report the state, the memory if that changed by more than 5 %, and silence."""
         self.state = "stopping" if self.stopping else "quiet" if quiet or self.recycling else "working"
+        self.running = self.members()
         self._note_silence(int(self.board.silence))
         size = resident_of(self.pid) or 0.0
         if abs(size - self.memory) > self.memory * 0.05:
@@ -107,17 +148,18 @@ class Child:
         elif before and not self.unresponsive:
             logger.warning("Child %d, worker %s, responds again.", self.pid, self.worker)
 
+    def members(self) -> set[bytes]:
+        """Return the server's names for the jobs that run now."""
+        return {job.member() for job in self.board.running()}
+
     def wake(self, seconds: float = 0.0) -> None:
         """Have it ask for jobs after this time at the latest."""
         self.channel.say("wake", f"{seconds:.3f}")
 
-    def reconcile(self, index: int, held: list[bytes]) -> None:
+    def reconcile(self, number: int, held: list[bytes]) -> None:
         """Ask the child about jobs that the server holds as running for it and its board does not show."""
-        source = self.sources[index]
-        suspects = self.suspects[source.name]
-        if unknown := suspects.compare(held, {job.member() for job in self.board.running()}):
-            self.channel.say("held", index, *(member.decode("utf-8", "surrogateescape") for member in unknown))
-        source.after = suspects.after
+        if unknown := self.sources[number].suspects(held, self.members()):
+            self.channel.say("held", number, *(member.decode("utf-8", "surrogateescape") for member in unknown))
 
     def stop(self, until: float) -> None:
         """Tell it to finish its jobs, and to have ended by then."""
@@ -212,8 +254,7 @@ def fork(
     if not pid:
         _run_child(options, worker, about(os.getpid()), child_end, board)
     child_end.close()
-    make = partial(WorkerQueue, worker=worker, about=about(pid), call=call)
-    sources: list[WorkerQueue] = [make(name) for name in options.sources]
+    sources = [SupervisedQueue(name, worker=worker, about=about(pid), call=call) for name in options.sources]
     return Child(pid, worker, parent_end, board, sources, about=partial(about, pid), lone_job=options.lone_job)
 
 

@@ -17,8 +17,7 @@ from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import named
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, pause
 from redis_kit.queues.worker.shared.status_board import Running
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
-from redis_kit.queues.worker.supervisor.child import Child
+from redis_kit.queues.worker.supervisor.child import Child, SupervisedQueue
 from redis_kit.queues.worker.supervisor.heartbeat import announce_death
 
 logger = logging.getLogger("redis_kit.worker")
@@ -37,7 +36,7 @@ class DeadChild:
     """
 
     child: Child
-    left: list[tuple[int, WorkerQueue]]
+    left: list[tuple[int, SupervisedQueue]]
     done: list[Ack] = field(default_factory=list)
     running: list[Running] = field(default_factory=list)
     counts: bool = False
@@ -108,7 +107,7 @@ def _done(child: Child) -> list[Ack]:
     return acks
 
 
-def _reap(dead_child: DeadChild, index: int, source: WorkerQueue) -> None:
+def _reap(dead_child: DeadChild, index: int, source: SupervisedQueue) -> None:
     child = dead_child.child
     done = [item for item in dead_child.done if item.source == index]
     _try_step(source, LOST, lambda: source.run_flow(claim.acknowledge(source, child.worker, done)))
@@ -117,7 +116,7 @@ def _reap(dead_child: DeadChild, index: int, source: WorkerQueue) -> None:
     overdue = {item.member() for item in child.overdue}
     running = [item for item in dead_child.running if item.source == index]
     for item in running:
-        cancelled = item.id in child.cancelled.get(index, ())
+        cancelled = item.id in source.cancelled
         record = partial(record_unstoppable, source, item, cancelled=cancelled)
         if (cancelled or item.member() in overdue) and _try_step(source, LOST, record):
             ended.add(item.member())
@@ -140,7 +139,7 @@ def _beside(dead_child: DeadChild) -> list[tuple[str, str]]:
     return sorted(jobs) if len(jobs) > 1 else []
 
 
-def _try_step(source: WorkerQueue, text: str, step: Callable[[], Any]) -> bool:
+def _try_step(source: SupervisedQueue, text: str, step: Callable[[], Any]) -> bool:
     """Take a step, and say whether it succeeded; its error is logged with this text."""
     try:
         step()

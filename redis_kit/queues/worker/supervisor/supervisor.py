@@ -31,10 +31,10 @@ from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.duties import Duties
 from redis_kit.queues.worker.shared.logs import named, running
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage
-from redis_kit.queues.worker.shared.worker_queue import PatientQueue, WorkerQueue
+from redis_kit.queues.worker.shared.worker_queue import PatientQueue
 from redis_kit.queues.worker.supervisor import autoreload, os_signals
 from redis_kit.queues.worker.supervisor.autoreload import FileWatch
-from redis_kit.queues.worker.supervisor.child import SPARE, Child, Helper, fork
+from redis_kit.queues.worker.supervisor.child import SPARE, Child, Helper, SupervisedQueue, fork
 from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat
 from redis_kit.queues.worker.supervisor.os_signals import Interrupted, Signals
 from redis_kit.queues.worker.supervisor.probes import Probes
@@ -119,7 +119,9 @@ class Supervisor:
         self._log_limit = LogRateLimit()
         self._outage = Outage()
         self._signals = Signals(self._enforce_deadlines)
-        self.queues = [WorkerQueue(name, worker=self.id, about="", call=self.call_server) for name in options.sources]
+        self.queues = [
+            SupervisedQueue(name, worker=self.id, about="", call=self.call_server) for name in options.sources
+        ]
         # Those that are to get a process of their own, each with the child that has claimed it.
         self._lone_jobs: deque[tuple[Child, LoneJob]] = deque()
         self._backoff = RespawnBackoff()

@@ -15,8 +15,7 @@ from redis_kit.queues.reports.lookup import look_up
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.shared.channel import pair
 from redis_kit.queues.worker.shared.status_board import StatusBoard
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
-from redis_kit.queues.worker.supervisor.child import Child
+from redis_kit.queues.worker.supervisor.child import Child, SupervisedQueue
 from redis_kit.queues.worker.supervisor.reaper import Reaper
 from tests.queues.support import tasks
 from tests.queues.support.duties import heartbeat
@@ -106,7 +105,7 @@ def child(any_kit):
     """A dead child, as its supervisor knows it: of two queues, with a board and nobody at the other end."""
     ours, theirs = pair()
     theirs.close()
-    sources = [WorkerQueue(name, worker="dead", about=ids.information()) for name in ("mail", "news")]
+    sources = [SupervisedQueue(name, worker="dead", about=ids.information()) for name in ("mail", "news")]
     one = Child(0, "dead", ours, StatusBoard(4), sources)
     yield one
     one.close()

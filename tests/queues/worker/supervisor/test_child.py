@@ -9,7 +9,7 @@ import pytest
 from redis_kit.core.awaitables import LocalCall
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.steps import Call
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
+from redis_kit.queues.worker.supervisor.child import SupervisedQueue
 from redis_kit.queues.worker.supervisor.os_signals import Interrupted, Signals
 
 
@@ -35,7 +35,7 @@ def test_signal_to_stop_cuts_no_receiver_and_ends_the_next_call(kit):
             raise
 
     with Signals(lambda: None) as signals:
-        queue = WorkerQueue("mail", worker="w", about="", call=signals.call)
+        queue = SupervisedQueue("mail", worker="w", about="", call=signals.call)
         with pytest.raises(Interrupted):
             queue.run_flow(steps(queue))
     assert done == [b"PONG", "begun", "ended", "interrupted"]
@@ -48,7 +48,7 @@ def test_errors_of_calls_reach_the_flow(kit):
         except Exception as error:
             return type(error).__name__, (yield Call("PING"))
 
-    queue = WorkerQueue("mail", worker="w", about="", call=lambda call: call())
+    queue = SupervisedQueue("mail", worker="w", about="")
     assert queue.run_flow(steps()) == ("CommandFailed", b"PONG")
     kit.connect({"URL": "redis://127.0.0.1:1/0"})
     with pytest.raises(RedisUnavailable):
