@@ -10,20 +10,18 @@ from redis_kit.core import conf
 from redis_kit.core.errors import AuthenticationFailed, RedisFailure
 from redis_kit.core.flow import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
-from redis_kit.core.signals import send_safely
 from redis_kit.core.steps import Batch
 from redis_kit.core.text import counted
-from redis_kit.queues import signals
 from redis_kit.queues.engine import enqueue
-from redis_kit.queues.engine.feature import Listener, death_hooks
-from redis_kit.queues.engine.liveness import HeartbeatReply, Poison
+from redis_kit.queues.engine.feature import Listener
+from redis_kit.queues.engine.liveness import HeartbeatReply
 from redis_kit.queues.reports import stats
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import named
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE
 from redis_kit.queues.worker.shared.worker_queue import PAGE, WorkerQueue, send_heartbeats
-from redis_kit.queues.worker.supervisor.child import Child, SupervisedQueue
+from redis_kit.queues.worker.supervisor.child import Child, SupervisedQueue, announce_death
 
 logger = logging.getLogger("redis_kit.worker")
 Answer = tuple[Child, int, HeartbeatReply]  # with the number of the queue
@@ -268,15 +266,6 @@ class Heartbeat:
             announce_death(source, job)
         for listener in self.listeners if child.state == "working" else ():
             listener.heard(source, answer)
-
-
-def announce_death(source: WorkerQueue, job: Poison) -> None:
-    """Announce that a job is dead as its processes died, and call the hooks of features."""
-    task = f" ({job.task})" if job.task else ""
-    logger.error("Job %a of queue %a%s is dead: %a", job.id, source.name, task, job.reason)
-    send_safely(signals.job_dead, Heartbeat, queue=source.queue_name, id=job.id, reason="poison")
-    for hook in death_hooks(source, job.head):
-        hook(job.reason)
 
 
 class ServerClock:

@@ -34,11 +34,10 @@ from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage
 from redis_kit.queues.worker.shared.worker_queue import PatientQueue
 from redis_kit.queues.worker.supervisor import autoreload, os_signals
 from redis_kit.queues.worker.supervisor.autoreload import FileWatch
-from redis_kit.queues.worker.supervisor.child import SPARE, Child, Helper, SupervisedQueue, fork
+from redis_kit.queues.worker.supervisor.child import SPARE, Child, Helper, Reaper, SupervisedQueue, fork
 from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat
 from redis_kit.queues.worker.supervisor.os_signals import Interrupted, Signals
 from redis_kit.queues.worker.supervisor.probes import Probes
-from redis_kit.queues.worker.supervisor.reaper import Reaper
 
 logger = logging.getLogger("redis_kit.worker")
 SWEEP_INTERVAL = 15.0  # seconds between two looks at each queue
