@@ -23,8 +23,7 @@ from redis_kit.queues.engine.done import Ack
 from redis_kit.queues.engine.job import Job, member
 from redis_kit.queues.errors import LeaseLost
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.logs import guarded
-from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, pause
+from redis_kit.queues.worker.shared.failures import UNAVAILABLE, guarded, pause
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import Claims, Done, WorkerQueue
 

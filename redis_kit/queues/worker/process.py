@@ -26,8 +26,7 @@ from redis_kit.queues.worker.run.attempt import WorkerContext
 from redis_kit.queues.worker.run.endings import record_unstoppable
 from redis_kit.queues.worker.run.runner import JobRunner
 from redis_kit.queues.worker.shared.channel import Channel
-from redis_kit.queues.worker.shared.duties import Duties
-from redis_kit.queues.worker.shared.logs import guarded
+from redis_kit.queues.worker.shared.failures import Duties, guarded
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import Done, WorkerQueue
 

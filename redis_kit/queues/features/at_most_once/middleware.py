@@ -9,7 +9,7 @@ from redis_kit.queues.engine.calls import QueueScript, claim_of
 from redis_kit.queues.errors import GiveUp, Interrupted, Snooze, WorkerLost
 from redis_kit.queues.worker.run.attempt import Attempt, Failed, Middleware
 from redis_kit.queues.worker.run.endings import Departure
-from redis_kit.queues.worker.shared.reconnect import until_answered
+from redis_kit.queues.worker.shared.failures import until_answered
 
 logger = logging.getLogger("redis_kit.worker")
 BEGUN_BEFORE = "it had begun before, and its task runs at most once"

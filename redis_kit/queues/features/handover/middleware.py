@@ -14,7 +14,7 @@ from redis_kit.queues.worker.run.attempt import Attempt, Middleware, WorkerConte
 from redis_kit.queues.worker.run.endings import Departure, FailedAttempt, Runner
 from redis_kit.queues.worker.run.sink import Answer
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.logs import guarded
+from redis_kit.queues.worker.shared.failures import guarded
 from redis_kit.queues.worker.shared.worker_queue import Done
 
 

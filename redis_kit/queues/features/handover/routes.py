@@ -23,7 +23,7 @@ from redis_kit.queues.features.handover import store
 from redis_kit.queues.settings import QUEUE_OPTIONS, options_of
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.run.sink import Answer, Sink
-from redis_kit.queues.worker.shared.logs import guarded
+from redis_kit.queues.worker.shared.failures import guarded
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")

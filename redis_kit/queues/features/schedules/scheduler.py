@@ -26,7 +26,7 @@ from redis_kit.queues.features.schedules.plan import Plan
 from redis_kit.queues.features.schedules.state import StoredSchedule
 from redis_kit.queues.features.schedules.store import ClaimedTicks, Confirmation
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE
+from redis_kit.queues.worker.shared.failures import UNAVAILABLE
 
 logger = logging.getLogger("redis_kit.worker")
 EVERY = 2.0  # seconds between two looks

@@ -13,7 +13,7 @@ from redis_kit.queues.engine.feature import ProcessPart
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.features.statistics import counts as run_counts
 from redis_kit.queues.features.statistics import store
-from redis_kit.queues.worker.shared.logs import guarded
+from redis_kit.queues.worker.shared.failures import guarded
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 EVERY = 5.0  # seconds

@@ -20,7 +20,7 @@ from redis_kit.queues.features.workflows.calls import StepJob, read_node
 from redis_kit.queues.features.workflows.keys import list_key, workflow_key
 from redis_kit.queues.features.workflows.step import StepCall
 from redis_kit.queues.keys import QueueKeys
-from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE
+from redis_kit.queues.worker.shared.failures import UNAVAILABLE
 
 logger = logging.getLogger("redis_kit.worker")
 INTERVAL = 15.0  # seconds between two runs

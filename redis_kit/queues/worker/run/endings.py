@@ -29,8 +29,7 @@ from redis_kit.queues.tasks import registry, retry
 from redis_kit.queues.tasks.current_job import log_fields
 from redis_kit.queues.tasks.task import Task, extended
 from redis_kit.queues.worker.run.attempt import Attempt, Failed, WorkerContext
-from redis_kit.queues.worker.shared.logs import guarded
-from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, until_answered
+from redis_kit.queues.worker.shared.failures import UNAVAILABLE, guarded, until_answered
 from redis_kit.queues.worker.shared.status_board import Running
 from redis_kit.queues.worker.shared.worker_queue import Claims, Done, RecordedEnd, WorkerQueue
 

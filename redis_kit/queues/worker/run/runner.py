@@ -46,8 +46,7 @@ from redis_kit.queues.worker.run.attempt import (
 from redis_kit.queues.worker.run.endings import Departure, FailedAttempt, ending_of, most_attempts
 from redis_kit.queues.worker.run.timeouts import EventLoop, JobKey, Timeouts
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.logs import guarded
-from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, until_answered
+from redis_kit.queues.worker.shared.failures import UNAVAILABLE, guarded, until_answered
 from redis_kit.queues.worker.shared.worker_queue import Claims, Done, done_of
 
 logger = logging.getLogger("redis_kit.worker")

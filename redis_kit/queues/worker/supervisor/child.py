@@ -32,8 +32,7 @@ from redis_kit.queues.worker.process import WorkerProcess, resident_of
 from redis_kit.queues.worker.run.endings import record_unstoppable
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.channel import Channel, pair
-from redis_kit.queues.worker.shared.logs import named
-from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, pause
+from redis_kit.queues.worker.shared.failures import UNAVAILABLE, pause
 from redis_kit.queues.worker.shared.status_board import Running, StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import PAGE, WorkerQueue
 from redis_kit.queues.worker.supervisor.os_signals import held_back
@@ -48,6 +47,13 @@ STAY = "Queue %a: jobs of a dead child stay until its lease expires: %s"
 LOST = "Queue %a: an outcome of a dead child was lost; the job runs again: %s"
 HELPER_TIMEOUT = 30  # seconds
 SPARE = 0.4  # seconds beyond its grace after which a child that was told to end is killed
+
+
+def named(ids: Sequence[str]) -> str:
+    """Return the ids of jobs, the first five of them: ``'a', 'b' and 3 more``; "" if none has a name."""
+    shown = [ascii(id) for id in ids if id][:5]
+    more = len(ids) - len(shown)
+    return f"{', '.join(shown)}{f' and {more} more' if more else ''}" if shown else ""
 
 
 class _Within(NamedTuple):

@@ -18,10 +18,9 @@ from redis_kit.queues.engine.liveness import HeartbeatReply
 from redis_kit.queues.reports import stats
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.logs import named
-from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE
+from redis_kit.queues.worker.shared.failures import UNAVAILABLE
 from redis_kit.queues.worker.shared.worker_queue import PAGE, WorkerQueue, send_heartbeats
-from redis_kit.queues.worker.supervisor.child import Child, SupervisedQueue, announce_death
+from redis_kit.queues.worker.supervisor.child import Child, SupervisedQueue, announce_death, named
 
 logger = logging.getLogger("redis_kit.worker")
 Answer = tuple[Child, int, HeartbeatReply]  # with the number of the queue

@@ -28,13 +28,11 @@ from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.worker.options import LoneJob, Options
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.duties import Duties
-from redis_kit.queues.worker.shared.logs import named, running
-from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage
+from redis_kit.queues.worker.shared.failures import UNAVAILABLE, Duties, Outage
 from redis_kit.queues.worker.shared.worker_queue import PatientQueue
 from redis_kit.queues.worker.supervisor import autoreload, os_signals
 from redis_kit.queues.worker.supervisor.autoreload import FileWatch
-from redis_kit.queues.worker.supervisor.child import SPARE, Child, Helper, Reaper, SupervisedQueue, fork
+from redis_kit.queues.worker.supervisor.child import SPARE, Child, Helper, Reaper, SupervisedQueue, fork, named
 from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat
 from redis_kit.queues.worker.supervisor.os_signals import Interrupted, Signals
 from redis_kit.queues.worker.supervisor.probes import Probes
@@ -294,12 +292,12 @@ class Supervisor:
         self._signals.tick_every(STOPPING_TICK)
         count = sum(len(child.board.running()) for child in self.children)
         if now:
-            logger.warning("Returning jobs to their queues: %s.", running(count))
+            logger.warning("Returning jobs to their queues: %s.", _running(count))
         elif count:
             text = "Stopping: %s, for at most %g s; a second signal returns %s to the queue."
-            logger.warning(text, running(count), self.options.grace, "it" if count == 1 else "them")
+            logger.warning(text, _running(count), self.options.grace, "it" if count == 1 else "them")
         else:
-            logger.warning("Stopping: %s.", running(0))
+            logger.warning("Stopping: %s.", _running(0))
         self._stop_children()
 
     def _stop_children(self) -> None:
@@ -397,3 +395,8 @@ class Supervisor:
             logger.warning("%s has changed; the worker finishes its jobs and starts again.", path)
             self._restarting = True
             self._stop()
+
+
+def _running(number: int) -> str:
+    """Return how many jobs run, in words."""
+    return f"{counted(number, 'job')} {'is' if number == 1 else 'are'} running" if number else "no job is running"

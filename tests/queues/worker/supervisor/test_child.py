@@ -1,4 +1,4 @@
-"""A child as its supervisor sees it: calls that a signal ends, and what is cleaned up after a death."""
+"""A child as its supervisor sees it: calls that a signal ends, what is cleaned up after a death, jobs in words."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ from redis_kit.queues.reports.lookup import look_up
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.shared.channel import pair
 from redis_kit.queues.worker.shared.status_board import StatusBoard
-from redis_kit.queues.worker.supervisor.child import Child, Reaper, SupervisedQueue
+from redis_kit.queues.worker.supervisor.child import Child, Reaper, SupervisedQueue, named
 from redis_kit.queues.worker.supervisor.os_signals import Interrupted, Signals
 from tests.queues.support import tasks
 from tests.queues.support.duties import heartbeat
@@ -433,3 +433,14 @@ def test_errors_of_calls_reach_the_flow(kit):
 
 def iter_of(step):
     return (yield step)
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
+        *(([], ""), ([""], ""), (["a"], "'a'"), (["a\n", "b"], "'a\\n', 'b'"), (["a", ""], "'a' and 1 more")),
+        (list("abcdefg"), "'a', 'b', 'c', 'd', 'e' and 2 more"),
+    ],
+)
+def test_five_jobs_are_named_and_the_others_counted(ids, words):
+    assert named(ids) == words
