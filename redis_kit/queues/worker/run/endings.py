@@ -79,7 +79,8 @@ class FailedAttempt:
         steps = claim.fail(self.source, self.job, self.delay, self.reason, self.max_attempts, self.stored)
         state = self.source.run_flow(steps)
         if state is None:
-            return cancelled_attempt(self.source, self.job, self.task, self.recorder).record()
+            stopped = Cancelled(errors.CANCELLED_WHILE_RUNNING)
+            return FailedAttempt(self.source, self.job, stopped, self.task, self.recorder, final=True).record()
         if state == "dead" and self.cancelled:
             with suppress(RedisFailure):
                 self.source.delete(self.job.id)  # it was cancelled: nobody will retry it
@@ -150,13 +151,6 @@ class FailedAttempt:
         else:
             next_in, ending = rounded_duration(self.delay), "." if error else f": {self.reason!a}"
             logger.warning("%s failed, %s, the next one in %s%s", name, attempt, next_in, ending, exc_info=error)
-
-
-def cancelled_attempt(
-    source: WorkerQueue, job: Job, task: Task[..., Any] | None, recorder: Recorder | None
-) -> FailedAttempt:
-    """Return what is to be recorded of an attempt whose job was cancelled while it ran."""
-    return FailedAttempt(source, job, Cancelled(errors.CANCELLED_WHILE_RUNNING), task, recorder, final=True)
 
 
 def _wait(job: Job, error: BaseException, task: Task[..., Any] | None, recorder: Recorder | None) -> float | None:
@@ -271,7 +265,8 @@ def _snooze(attempt: Attempt, delay: float, said: str) -> FailedAttempt | None:
         guarded("The log of a snoozed job", log, None)
         send_safely(signals.job_snoozed, Postponed, queue=source.queue_name, job=job, task=task, delay=delay)
         return None
-    return cancelled_attempt(source, job, task, attempt.recorder)
+    stopped = Cancelled(errors.CANCELLED_WHILE_RUNNING)
+    return FailedAttempt(source, job, stopped, task, attempt.recorder, final=True)
 
 
 def _interrupt(attempt: Attempt, said: str) -> None:

@@ -124,6 +124,7 @@ class Supervisor:
         self._backoff = RespawnBackoff()
         self._lone_backoff = RespawnBackoff()
         self._helper = Helper(self._release_resources)
+        self.start_helper = self._helper.start  # see Supervision
         self._reaper = Reaper()
         reports = options.health_port is not None or options.metrics_port is not None
         self._heartbeat = Heartbeat(self, reports=reports)
@@ -195,10 +196,6 @@ class Supervisor:
             raise
         self._outage.say(None)
         return answer
-
-    def start_helper(self, work: Callable[[], None]) -> None:
-        """See Supervision."""
-        self._helper.start(work)
 
     def _all_take_writes(self) -> bool:
         """Return whether the servers of all queues are available for writes. Raises RedisUnavailable if none is."""
